@@ -1,0 +1,68 @@
+import { and, eq } from 'drizzle-orm'
+import type { Ctx } from '../context.ts'
+import { AppError, notFound } from '../errors.ts'
+import { toTimestamp, toTimestampOrNull } from '../fields.ts'
+import { newId } from '../ids.ts'
+import { byCreation, type Page, readPage } from '../paging.ts'
+import { apiKeys, roles } from '../schema.ts'
+import { hashToken, newToken } from '../secrets.ts'
+import type { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from './auth.schema.ts'
+
+type ApiKeyRow = typeof apiKeys.$inferSelect
+
+/** Issues a key, with at most the role of who asks. The key is in this answer alone; stored is its hash. */
+export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<CreatedApiKey> {
+  const own = 'role' in ctx.actor ? roles.indexOf(ctx.actor.role) : roles.length
+  if (roles.indexOf(input.role) > own) throw new AppError('forbidden', 'A key cannot have more than your own role')
+  const key = newToken('rpk')
+  const [row] = await ctx.db
+    .insert(apiKeys)
+    .values({
+      ...input,
+      workspaceId: ctx.workspaceId,
+      id: newId('key'),
+      prefix: key.slice(0, 10),
+      keyHash: hashToken(key),
+    })
+    .returning()
+  if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  return { ...toApiKey(row), key }
+}
+
+/** A page of the workspace's keys, without the keys themselves. */
+export async function listApiKeys(ctx: Ctx, query: ApiKeyQuery): Promise<Page<ApiKey>> {
+  const page = await readPage<ApiKeyRow>(ctx, {
+    name: 'api-keys',
+    query,
+    ...byCreation<ApiKeyRow>(apiKeys),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(apiKeys)
+        .where(and(eq(apiKeys.workspaceId, ctx.workspaceId), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toApiKey) }
+}
+
+/** Revokes a key: the very next request with it is refused. */
+export async function deleteApiKey(ctx: Ctx, id: string): Promise<void> {
+  const deleted = await ctx.db
+    .delete(apiKeys)
+    .where(and(eq(apiKeys.workspaceId, ctx.workspaceId), eq(apiKeys.id, id)))
+    .returning({ id: apiKeys.id })
+  if (deleted.length === 0) throw notFound('API key')
+}
+
+export function toApiKey(row: ApiKeyRow): ApiKey {
+  return {
+    id: row.id,
+    name: row.name,
+    role: row.role,
+    prefix: row.prefix,
+    expiresAt: toTimestampOrNull(row.expiresAt),
+    lastUsedAt: toTimestampOrNull(row.lastUsedAt),
+    createdAt: toTimestamp(row.createdAt),
+  }
+}

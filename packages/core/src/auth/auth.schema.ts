@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { Email, SingleLine, Timestamp } from '../fields.ts'
+import { Id } from '../ids.ts'
+import { PageQuery, Sort } from '../paging.ts'
+import { roles } from '../schema.ts'
+
+export const User = z
+  .object({ id: z.string(), email: z.string(), name: z.string(), createdAt: Timestamp })
+  .meta({ id: 'User' })
+export type User = z.output<typeof User>
+
+export const Workspace = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    currency: z.string().meta({ description: 'ISO 4217' }),
+    fromName: z.string().nullable(),
+    fromEmail: z.string().nullable(),
+    postalAddress: z.string().nullable(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: 'Workspace' })
+export type Workspace = z.output<typeof Workspace>
+
+/** Compared exactly as typed: neither trimmed nor normalised. */
+const Password = z
+  .string('must be text')
+  .min(12, 'must have at least 12 characters')
+  .max(128, 'must have at most 128 characters')
+  .refine((password) => password.isWellFormed(), 'must be valid Unicode')
+
+export const SignupInput = z
+  .strictObject({
+    email: Email,
+    password: Password,
+    name: SingleLine(200).default(''),
+    workspaceName: SingleLine(200, 1).optional(),
+  })
+  .meta({
+    examples: [{ email: 'ada@example.com', password: 'a long sentence nobody knows', workspaceName: 'Engines' }],
+  })
+export type SignupInput = z.output<typeof SignupInput>
+
+export const LoginInput = z
+  .strictObject({
+    email: SingleLine(254),
+    password: z.string('must be text').max(1000, 'must have at most 1,000 characters'),
+    workspaceId: Id('wsp').optional().describe('Which workspace, for a person in several; the first joined otherwise'),
+  })
+  .meta({ examples: [{ email: 'ada@example.com', password: 'a long sentence nobody knows' }] })
+export type LoginInput = z.output<typeof LoginInput>
+
+export const Session = z
+  .object({
+    token: z.string().meta({ description: 'Bearer token of this session (`rps_…`). Shown in this answer only.' }),
+    expiresAt: Timestamp,
+    user: User,
+    workspace: Workspace,
+  })
+  .meta({ id: 'Session' })
+export type Session = z.output<typeof Session>
+
+export const ApiKey = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    role: z.enum(roles),
+    prefix: z.string().meta({ description: 'The start of the key, to recognise it by' }),
+    expiresAt: Timestamp.nullable(),
+    lastUsedAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+  })
+  .meta({ id: 'ApiKey' })
+export type ApiKey = z.output<typeof ApiKey>
+
+export const CreatedApiKey = z
+  .object({
+    ...ApiKey.shape,
+    key: z.string().meta({ description: 'The key itself (`rpk_…`). Shown in this answer only.' }),
+  })
+  .meta({ id: 'CreatedApiKey' })
+export type CreatedApiKey = z.output<typeof CreatedApiKey>
+
+export const ApiKeyInput = z
+  .strictObject({
+    name: SingleLine(200, 1),
+    role: z.enum(['VIEWER', 'MEMBER', 'ADMIN'], { error: 'must be VIEWER, MEMBER or ADMIN' }).default('MEMBER'),
+    expiresAt: z.iso
+      .datetime({ offset: true, error: 'must be a moment such as 2027-01-01T00:00:00Z' })
+      .transform((moment) => new Date(moment))
+      .refine((moment) => moment.getTime() > Date.now(), 'must lie in the future')
+      .nullable()
+      .default(null),
+  })
+  .meta({ examples: [{ name: 'Website', role: 'MEMBER' }] })
+export type ApiKeyInput = z.output<typeof ApiKeyInput>
+
+export const ApiKeyQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type ApiKeyQuery = z.output<typeof ApiKeyQuery>
+
+export const Me = z
+  .object({
+    kind: z.enum(['user', 'apiKey']),
+    role: z.enum(roles),
+    user: User.nullable(),
+    apiKey: ApiKey.nullable(),
+    workspace: Workspace,
+  })
+  .meta({ id: 'Me' })
+export type Me = z.output<typeof Me>

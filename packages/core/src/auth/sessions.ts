@@ -1,0 +1,67 @@
+import { and, asc, eq, sql } from 'drizzle-orm'
+import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
+import type { Db } from '../db.ts'
+import { AppError, conflict, onConstraint } from '../errors.ts'
+import { toTimestamp } from '../fields.ts'
+import { newId } from '../ids.ts'
+import { members, sessions, users, workspaces } from '../schema.ts'
+import { hashToken, newToken } from '../secrets.ts'
+import type { LoginInput, Session, SignupInput, User, Workspace } from './auth.schema.ts'
+import { checkPassword, hashPassword, isPassword } from './passwords.ts'
+import { createWorkspace, toUser, toWorkspace } from './workspaces.ts'
+
+const sessionDays = 30
+
+/** Makes a user, their workspace with them as its OWNER, and a session. A taken address is a conflict. */
+export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session> {
+  checkPassword(input.password, input.email)
+  const passwordHash = await hashPassword(input.password)
+  return inTransaction(ctx, async ({ db }) => {
+    const [row] = await db
+      .insert(users)
+      .values({ id: newId('usr'), email: input.email, name: input.name, passwordHash })
+      .returning()
+      .catch(onConstraint('users_email_key', () => conflict('Email already registered')))
+    if (!row) throw new Error('INSERT … RETURNING returned nothing')
+    const workspace = await createWorkspace(db, input.workspaceName ?? `${input.name || input.email}'s workspace`)
+    await db.insert(members).values({ workspaceId: workspace.id, userId: row.id, role: 'OWNER' })
+    return openSession(db, toUser(row), workspace)
+  })
+}
+
+/** Opens a session for thirty days. One answer, and one duration, whether the address or the password is wrong. */
+export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
+  const wrong = new AppError('unauthenticated', 'Invalid email or password')
+  const [user] = await ctx.db.select().from(users).where(sql`lower(${users.email}) = lower(${input.email})`)
+  if (!(await isPassword(user?.passwordHash, input.password)) || !user) throw wrong
+  const [membership] = await ctx.db
+    .select({ workspace: workspaces })
+    .from(members)
+    .innerJoin(workspaces, eq(workspaces.id, members.workspaceId))
+    .where(and(eq(members.userId, user.id), input.workspaceId ? eq(members.workspaceId, input.workspaceId) : undefined))
+    .orderBy(asc(members.createdAt), asc(members.workspaceId))
+    .limit(1)
+  if (!membership) throw wrong
+  return openSession(ctx.db, toUser(user), toWorkspace(membership.workspace))
+}
+
+/** Ends the session of this very token, at once. An API key has no session: nothing happens. */
+export async function logOut(ctx: Ctx, token: string): Promise<void> {
+  await ctx.db.delete(sessions).where(eq(sessions.tokenHash, hashToken(token)))
+}
+
+/** Forgets sessions that have expired, a few at a time. Answers how many. */
+export async function purgeSessions(db: Db): Promise<number> {
+  const result = await db.execute(sql`
+    delete from sessions where token_hash in (select token_hash from sessions where expires_at < now() limit 1000)`)
+  return result.rowCount ?? 0
+}
+
+async function openSession(db: Db, user: User, workspace: Workspace): Promise<Session> {
+  const token = newToken('rps')
+  const expiresAt = new Date(Date.now() + sessionDays * 24 * 60 * 60 * 1000)
+  await db
+    .insert(sessions)
+    .values({ tokenHash: hashToken(token), workspaceId: workspace.id, userId: user.id, expiresAt })
+  return { token, expiresAt: toTimestamp(expiresAt), user, workspace }
+}

@@ -1,0 +1,42 @@
+import { eq } from 'drizzle-orm'
+import type { Db } from '../db.ts'
+import { toTimestamp } from '../fields.ts'
+import { newId } from '../ids.ts'
+import { createFirstPipeline } from '../pipelines/pipelines.ts'
+import { type users, workspaces } from '../schema.ts'
+import type { User, Workspace } from './auth.schema.ts'
+
+/** A new workspace with its first pipeline, and nobody in it yet. */
+export async function createWorkspace(db: Db, name: string): Promise<Workspace> {
+  const [row] = await db
+    .insert(workspaces)
+    .values({ id: newId('wsp'), name })
+    .returning()
+  if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  await createFirstPipeline({ db, workspaceId: row.id })
+  return toWorkspace(row)
+}
+
+/** The workspace of a credential, which is there as long as the credential is. */
+export async function readWorkspace(db: Db, id: string): Promise<Workspace> {
+  const [row] = await db.select().from(workspaces).where(eq(workspaces.id, id))
+  if (!row) throw new Error(`There is no workspace ${id}`)
+  return toWorkspace(row)
+}
+
+export function toWorkspace(row: typeof workspaces.$inferSelect): Workspace {
+  return {
+    id: row.id,
+    name: row.name,
+    currency: row.currency,
+    fromName: row.fromName,
+    fromEmail: row.fromEmail,
+    postalAddress: row.postalAddress,
+    createdAt: toTimestamp(row.createdAt),
+    updatedAt: toTimestamp(row.updatedAt),
+  }
+}
+
+export function toUser(row: Pick<typeof users.$inferSelect, 'id' | 'email' | 'name' | 'createdAt'>): User {
+  return { id: row.id, email: row.email, name: row.name, createdAt: toTimestamp(row.createdAt) }
+}

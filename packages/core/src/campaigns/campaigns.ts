@@ -1,0 +1,161 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { type Ctx, inTransaction } from '../context.ts'
+import { AppError, conflict, invalidField, notFound, onConstraint } from '../errors.ts'
+import { emit } from '../events.ts'
+import { toTimestamp, toTimestampOrNull } from '../fields.ts'
+import { newId, uuidOf } from '../ids.ts'
+import { enqueueMail } from '../mail/mails.ts'
+import { enqueueEach } from '../outbox.ts'
+import { byCreation, type Page, readPage } from '../paging.ts'
+import { campaigns, contacts } from '../schema.ts'
+import type {
+  Campaign,
+  CampaignChange,
+  CampaignInput,
+  CampaignQuery,
+  SendResult,
+  SendTestInput,
+} from './campaigns.schema.ts'
+import { checkTemplates, plainTemplate } from './templates.ts'
+
+export type CampaignRow = typeof campaigns.$inferSelect
+
+/** So many people make one job: few enough that a batch ends soon, enough that a million make few jobs. */
+const batchSize = 200
+
+const listNotFound = onConstraint('campaigns_list_fk', () => invalidField('listId', 'List not found'))
+
+/** Creates a DRAFT. With neither `html` nor `text` it starts from a plain template, so that it can be sent as it is. */
+export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
+  checkTemplates(input)
+  const html = input.html ?? (input.text ? null : plainTemplate)
+  const [row] = await ctx.db
+    .insert(campaigns)
+    .values({ ...input, html, workspaceId: ctx.workspaceId, id: newId('cmp') })
+    .returning()
+    .catch(listNotFound)
+  if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  return toCampaign(row)
+}
+
+/** Reads one campaign. */
+export async function readCampaign(ctx: Ctx, id: string): Promise<Campaign> {
+  const [row] = await ctx.db.select().from(campaigns).where(matches(ctx, id))
+  if (!row) throw notFound('Campaign')
+  return toCampaign(row)
+}
+
+/** A page of the workspace's campaigns. */
+export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Page<Campaign>> {
+  const page = await readPage<CampaignRow>(ctx, {
+    name: 'campaigns',
+    query,
+    ...byCreation<CampaignRow>(campaigns),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(campaigns)
+        .where(and(eq(campaigns.workspaceId, ctx.workspaceId), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toCampaign) }
+}
+
+/** Changes a DRAFT; anything else is a conflict. */
+export async function changeCampaign(ctx: Ctx, id: string, change: CampaignChange): Promise<void> {
+  checkTemplates(change)
+  const [row] = await ctx.db
+    .update(campaigns)
+    .set({ ...change, updatedAt: sql`now()` })
+    .where(and(matches(ctx, id), eq(campaigns.status, 'DRAFT')))
+    .returning({ id: campaigns.id })
+    .catch(listNotFound)
+  if (!row) throw await notADraft(ctx, id, 'changed')
+}
+
+/**
+ * Queues a DRAFT to everyone who is confirmed on its list at this instant, and answers how many that is, exactly.
+ * One short transaction however long the list: people go into batches, not rows. Of two sends at once, one conflicts.
+ */
+export function sendCampaign(ctx: Ctx, id: string): Promise<SendResult> {
+  return inTransaction(ctx, async (ctx) => {
+    const [draft] = await ctx.db
+      .update(campaigns)
+      .set({ status: 'SENDING', sentAt: sql`now()`, updatedAt: sql`now()` })
+      .where(and(matches(ctx, id), eq(campaigns.status, 'DRAFT')))
+      .returning()
+    if (!draft) throw await notADraft(ctx, id, 'sent')
+    const queued = await snapshotAudience(ctx, draft)
+    if (queued === 0) throw new AppError('invalid', 'List has no subscribed recipients')
+    const [sending] = await ctx.db.update(campaigns).set({ queued }).where(matches(ctx, id)).returning()
+    if (!sending) throw notFound('Campaign')
+    await emit(ctx, 'campaign.sending', toCampaign(sending))
+    return { queued }
+  })
+}
+
+/** Mails one test copy, whatever the campaign's status. With `contactId`, as that contact would get it. */
+export function sendTestMail(ctx: Ctx, id: string, input: SendTestInput): Promise<SendResult> {
+  return inTransaction(ctx, async (ctx) => {
+    await readCampaign(ctx, id)
+    if (input.contactId) {
+      const [contact] = await ctx.db
+        .select({ id: contacts.id })
+        .from(contacts)
+        .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, input.contactId)))
+      if (!contact) throw invalidField('contactId', 'Contact not found')
+    }
+    const data = { campaignId: id, contactId: input.contactId ?? null }
+    await enqueueMail(ctx, { kind: 'CAMPAIGN_TEST', to: input.email, data })
+    return { queued: 1 }
+  })
+}
+
+async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number> {
+  const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
+  const result = await ctx.db.execute<{ queued: number }>(sql`
+    with audience as (
+      select contact_id, (row_number() over (order by contact_id) - 1) / ${batchSize}::int as batch
+      from subscriptions
+      where workspace_id = ${workspaceId} and list_id = ${uuidOf(campaign.listId)}::uuid and status = 'CONFIRMED'),
+    batches as (
+      insert into campaign_batches (workspace_id, id, campaign_id, contact_ids)
+      select ${workspaceId}, uuidv7(), ${uuidOf(campaign.id)}::uuid, array_agg(contact_id)
+      from audience group by batch
+      returning id, cardinality(contact_ids) as size),
+    ${enqueueEach(ctx, 'campaigns', 'batches')}
+    select coalesce(sum(size), 0)::int as queued, (select count(*) from woken) from batches`)
+  return result.rows[0]?.queued ?? 0
+}
+
+async function notADraft(ctx: Ctx, id: string, what: 'changed' | 'sent') {
+  const { status } = await readCampaign(ctx, id)
+  return conflict(`Only a DRAFT can be ${what}: this campaign is ${status}`)
+}
+
+function matches(ctx: Ctx, id: string) {
+  return and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.id, id))
+}
+
+export function toCampaign(row: CampaignRow): Campaign {
+  return {
+    id: row.id,
+    name: row.name,
+    subject: row.subject,
+    listId: row.listId,
+    status: row.status,
+    html: row.html,
+    text: row.text,
+    fromName: row.fromName,
+    fromEmail: row.fromEmail,
+    replyTo: row.replyTo,
+    trackOpens: row.trackOpens,
+    trackClicks: row.trackClicks,
+    queued: row.queued,
+    createdAt: toTimestamp(row.createdAt),
+    updatedAt: toTimestamp(row.updatedAt),
+    sentAt: toTimestampOrNull(row.sentAt),
+    completedAt: toTimestampOrNull(row.completedAt),
+  }
+}

@@ -1,0 +1,235 @@
+/**
+ * The worker's side of a campaign. Two claims, each one statement: a batch is in the hands of one worker, and whoever
+ * inserts a person's recipient row, and nobody else ever, sends to them. So a batch may run twice, even at once, and
+ * nobody gets two mails; and as every row is there before its mail is, a death leaves INTERRUPTED rows and no doubt.
+ * Only who was surely refused waits for another try: their row changes hands from WAITING, again to one alone.
+ */
+import { and, eq, sql } from 'drizzle-orm'
+import { type Ctx, inTransaction } from '../context.ts'
+import { emit } from '../events.ts'
+import { idOf, uuidOf } from '../ids.ts'
+import type { MailOutcome } from '../mail/mails.ts'
+import { finishWork, requeueWork } from '../outbox.ts'
+import { campaignBatches, campaignRecipients, campaigns } from '../schema.ts'
+import type { Recipient } from './campaign-mail.ts'
+import { toCampaign } from './campaigns.ts'
+
+interface BatchInHand {
+  uuid: string
+  workerId: string
+}
+
+/** A batch in this worker's hands. */
+export interface ClaimedBatch extends BatchInHand {
+  campaignId: string
+  contactUuids: string[]
+}
+
+/** Takes a batch of a campaign that is SENDING in hand; undefined when it is in other hands, done, or not to be sent. */
+export async function claimBatch(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedBatch | undefined> {
+  const [row] = await ctx.db
+    .update(campaignBatches)
+    .set({ status: 'SENDING', workerId })
+    .from(campaigns)
+    .where(
+      and(
+        eq(campaignBatches.workspaceId, ctx.workspaceId),
+        eq(campaignBatches.id, idOf('bat', uuid)),
+        eq(campaignBatches.status, 'PENDING'),
+        eq(campaigns.workspaceId, campaignBatches.workspaceId),
+        eq(campaigns.id, campaignBatches.campaignId),
+        eq(campaigns.status, 'SENDING'),
+      ),
+    )
+    .returning({ campaignId: campaignBatches.campaignId, contactIds: campaignBatches.contactIds })
+  return row && { uuid, campaignId: row.campaignId, contactUuids: row.contactIds, workerId }
+}
+
+/** A person whom this worker, and nobody else, may send to; `attempts` counts this one. */
+export type ClaimedRecipient = Recipient & { attempts: number }
+
+/**
+ * Claims those of the group whom nobody has claimed yet. Who has left the list since is SKIPPED and not returned.
+ * `stopped`: the campaign is no longer SENDING, or the batch no longer this worker's, and nobody was claimed.
+ */
+export async function claimRecipients(
+  ctx: Ctx,
+  batch: ClaimedBatch,
+  contactUuids: readonly string[],
+): Promise<{ stopped: boolean; recipients: ClaimedRecipient[] }> {
+  const result = await ctx.db.execute<Record<string, never>>(sql`
+    with mine as (
+      select c.list_id from campaigns c
+      join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
+      where c.workspace_id = ${uuidOf(ctx.workspaceId)} and b.id = ${batch.uuid}
+        and c.status = 'SENDING' and b.status = 'SENDING' and b.worker_id = ${batch.workerId}),
+    claimed as (
+      insert into campaign_recipients as r
+        (workspace_id, campaign_id, contact_id, batch_id, status, worker_id, error, settled_at)
+      select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(batch.campaignId)}::uuid, person.id, ${batch.uuid}::uuid,
+        case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end, ${batch.workerId}::uuid,
+        case when s.status = 'CONFIRMED' then null else 'Left the list before the mail was sent' end,
+        case when s.status = 'CONFIRMED' then null else now() end
+      from mine
+      cross join unnest(${sql.param([...contactUuids])}::uuid[]) as person (id)
+      left join subscriptions s
+        on s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.list_id = mine.list_id and s.contact_id = person.id
+      on conflict (workspace_id, campaign_id, contact_id) do update
+      set status = excluded.status, worker_id = excluded.worker_id, error = excluded.error,
+        settled_at = excluded.settled_at, attempts = r.attempts + 1
+      where r.status = 'WAITING'
+      returning contact_id, status, attempts)
+    select c.id, c.email, c.first_name, c.last_name, c.phone, c.company, c.custom_field_values, c.tags,
+      c.attempts
+    from mine
+    left join (
+      select contacts.*, claimed.attempts from claimed
+      join contacts on contacts.workspace_id = ${uuidOf(ctx.workspaceId)} and contacts.id = claimed.contact_id
+      where claimed.status = 'SENDING') c on true`)
+  const recipients = result.rows.filter((row) => row['id'] !== null).map(toRecipient)
+  return { stopped: result.rows.length === 0, recipients }
+}
+
+/** Takes a claim back that was surely not acted upon, as its answer never came. */
+export async function undoRecipientClaims(ctx: Ctx, batch: ClaimedBatch, contactUuids: readonly string[]) {
+  await ctx.db.execute(sql`
+    update campaign_recipients
+    set status = 'WAITING', worker_id = null, attempts = attempts - 1
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(batch.campaignId)}
+      and contact_id = any(${sql.param([...contactUuids])}::uuid[])
+      and worker_id = ${batch.workerId} and status = 'SENDING'`)
+}
+
+/** How one recipient's mail ended. */
+export interface RecipientOutcome {
+  contactId: string
+  status: 'SENT' | 'WAITING' | 'FAILED' | 'INTERRUPTED'
+  error: string | null
+}
+
+const maxAttempts = 3
+
+/** What an answer of the mail server, or the lack of one, means for a recipient. Ambiguous is never sent again. */
+export function outcomeFor(recipient: ClaimedRecipient, outcome: MailOutcome): RecipientOutcome {
+  const contactId = recipient.id
+  if (outcome.kind === 'sent') return { contactId, status: 'SENT', error: null }
+  if (outcome.kind === 'ambiguous') return { contactId, status: 'INTERRUPTED', error: outcome.error }
+  const mayRepeat = outcome.temporary && recipient.attempts < maxAttempts
+  return { contactId, status: mayRepeat ? 'WAITING' : 'FAILED', error: outcome.error }
+}
+
+/** Records a group's outcomes in one statement. A late truth corrects a premature INTERRUPTED, but only its own. */
+export async function settleRecipients(
+  ctx: Ctx,
+  batch: ClaimedBatch,
+  outcomes: readonly RecipientOutcome[],
+): Promise<void> {
+  if (outcomes.length === 0) return
+  await ctx.db.execute(sql`
+    update campaign_recipients r
+    set status = outcome.status, error = outcome.error,
+      settled_at = case when outcome.status = 'WAITING' then null else now() end
+    from unnest(
+      ${sql.param(outcomes.map((outcome) => uuidOf(outcome.contactId)))}::uuid[],
+      ${sql.param(outcomes.map((outcome) => outcome.status))}::text[],
+      ${sql.param(outcomes.map((outcome) => outcome.error))}::text[]) as outcome (contact_id, status, error)
+    where r.workspace_id = ${uuidOf(ctx.workspaceId)} and r.campaign_id = ${uuidOf(batch.campaignId)}
+      and r.contact_id = outcome.contact_id and r.worker_id = ${batch.workerId}
+      and r.status in ('SENDING', 'INTERRUPTED')`)
+}
+
+/**
+ * Everyone in the batch has had their turn. The last batch to finish completes the campaign and tells `campaign.sent`.
+ * `waiting`: somebody is to be tried again, so the batch is put back instead.
+ */
+export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'waiting'> {
+  return inTransaction(ctx, async (ctx) => {
+    if (await isAnyoneWaiting(ctx, batch)) {
+      await putBackBatch(ctx, batch)
+      return 'waiting'
+    }
+    // Batches that finish at once take turns here, else each would see the other one open and none complete it.
+    await ctx.db.select({ id: campaigns.id }).from(campaigns).where(isCampaignOf(ctx, batch)).for('update')
+    const done = await ctx.db
+      .update(campaignBatches)
+      .set({ status: 'DONE', workerId: null })
+      .where(isMine(ctx, batch))
+      .returning({ id: campaignBatches.id })
+    if (done.length === 0) return 'done'
+    await finishWork(ctx.db, [batch.uuid])
+    const [completed] = await ctx.db
+      .update(campaigns)
+      .set({ status: 'SENT', completedAt: sql`now()`, updatedAt: sql`now()` })
+      .where(
+        and(
+          isCampaignOf(ctx, batch),
+          eq(campaigns.status, 'SENDING'),
+          sql`not exists (
+            select from campaign_batches b
+            where b.workspace_id = ${campaigns.workspaceId} and b.campaign_id = ${campaigns.id} and b.status <> 'DONE')`,
+        ),
+      )
+      .returning()
+    if (completed) await emit(ctx, 'campaign.sent', toCampaign(completed))
+    return 'done'
+  })
+}
+
+/** Puts a batch back that is not done. The job that had it comes again, as it throws. */
+export async function putBackBatch(ctx: Ctx, batch: BatchInHand): Promise<boolean> {
+  const released = await ctx.db
+    .update(campaignBatches)
+    .set({ status: 'PENDING', workerId: null })
+    .where(isMine(ctx, batch))
+    .returning({ id: campaignBatches.id })
+  return released.length > 0
+}
+
+/** The same for a job that ends well: the batch goes on the queue again, for any worker to go on with. */
+export function handOnBatch(ctx: Ctx, batch: BatchInHand): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    if (await putBackBatch(ctx, batch)) await requeueWork(ctx.db, [batch.uuid])
+  })
+}
+
+async function isAnyoneWaiting(ctx: Ctx, batch: ClaimedBatch): Promise<boolean> {
+  const [waiting] = await ctx.db
+    .select({ contactId: campaignRecipients.contactId })
+    .from(campaignRecipients)
+    .where(
+      and(
+        eq(campaignRecipients.workspaceId, ctx.workspaceId),
+        eq(campaignRecipients.batchId, idOf('bat', batch.uuid)),
+        eq(campaignRecipients.status, 'WAITING'),
+      ),
+    )
+    .limit(1)
+  return waiting !== undefined
+}
+
+function isMine(ctx: Ctx, batch: BatchInHand) {
+  return and(
+    eq(campaignBatches.workspaceId, ctx.workspaceId),
+    eq(campaignBatches.id, idOf('bat', batch.uuid)),
+    eq(campaignBatches.workerId, batch.workerId),
+    eq(campaignBatches.status, 'SENDING'),
+  )
+}
+
+function isCampaignOf(ctx: Ctx, batch: ClaimedBatch) {
+  return and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.id, batch.campaignId))
+}
+
+function toRecipient(row: Record<string, unknown>): ClaimedRecipient {
+  return {
+    id: idOf('con', String(row['id'])),
+    email: String(row['email']),
+    firstName: String(row['first_name']),
+    lastName: String(row['last_name']),
+    phone: row['phone'] as string | null,
+    company: row['company'] as string | null,
+    customFieldValues: row['custom_field_values'] as Recipient['customFieldValues'],
+    tags: row['tags'] as string[],
+    attempts: Number(row['attempts']),
+  }
+}

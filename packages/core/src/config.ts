@@ -1,0 +1,105 @@
+import ipaddr from 'ipaddr.js'
+import { z } from 'zod'
+
+/** A configuration that cannot be used; `message` names every variable that is wrong. Processes exit with code 78 on it. */
+export class ConfigError extends Error {}
+
+const exampleSecrets = new Set(['change-me', 'changeme', 'secret'])
+
+const cidr = z.string().transform((text, check) => {
+  const withPrefix = text.includes('/') ? text : `${text}/${ipaddr.isValid(text) && text.includes(':') ? 128 : 32}`
+  if (ipaddr.isValidCIDR(withPrefix)) return withPrefix
+  check.addIssue({ code: 'custom', message: `"${text}" is not a network such as 10.0.0.0/8` })
+  return z.NEVER
+})
+const commaSeparated = <T extends z.ZodType>(item: T) =>
+  z.preprocess(
+    (value) =>
+      typeof value === 'string'
+        ? value
+            .split(',')
+            .map((part) => part.trim())
+            .filter(Boolean)
+        : [],
+    z.array(item),
+  )
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' })
+
+const base = {
+  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be set to a postgres:// address' }),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+}
+
+const serving = {
+  ...base,
+  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// address' }).optional(),
+  PUBLIC_URL: httpUrl
+    .transform((url) => url.replace(/\/+$/, ''))
+    .describe('Where strangers reach the API: links in mails start with it'),
+  SECRET_KEY: z
+    .string({ error: 'must be set: at least 32 random characters, such as the output of "openssl rand -base64 32"' })
+    .min(32, 'must have at least 32 characters')
+    .refine((value) => ![...exampleSecrets].some((example) => value.toLowerCase().startsWith(example)), {
+      error: 'is an example: choose a random one',
+    }),
+  MAIL_FROM: z.email({ error: 'must be a mail address' }),
+  WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe(
+    'Networks that webhooks may reach though they are not public',
+  ),
+}
+
+const trustedProxy = z
+  .union([z.enum(['loopback', 'linklocal', 'uniquelocal']), cidr])
+  .describe('A word or network; "true" and hop counts would let a client forge its address')
+
+const ApiEnvironment = z.object({
+  ...serving,
+  HOST: z.string().default('127.0.0.1'),
+  PORT: z.coerce.number().int().min(0).max(65_535).default(3000),
+  TRUST_PROXY: commaSeparated(trustedProxy),
+  CORS_ORIGINS: commaSeparated(httpUrl),
+  DASHBOARD_USER: z.string().min(1).default('admin'),
+  DASHBOARD_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
+})
+
+const WorkerEnvironment = z.object({
+  ...serving,
+  SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// address' }),
+  MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
+  WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
+})
+
+const MigrateEnvironment = z.object(base)
+
+type Environment = Record<string, string | undefined>
+
+/** Reads what the API needs. Throws a ConfigError that names every wrong variable. */
+export function readApiConfig(environment: Environment = process.env) {
+  return parse(ApiEnvironment, environment)
+}
+export type ApiConfig = ReturnType<typeof readApiConfig>
+
+/** Reads what the worker needs. Throws a ConfigError that names every wrong variable. */
+export function readWorkerConfig(environment: Environment = process.env) {
+  return parse(WorkerEnvironment, environment)
+}
+export type WorkerConfig = ReturnType<typeof readWorkerConfig>
+
+/** Reads what a migration needs. Throws a ConfigError that names every wrong variable. */
+export function readMigrateConfig(environment: Environment = process.env) {
+  return parse(MigrateEnvironment, environment)
+}
+
+/** The whole environment, for the programs that hand it on to processes they start. */
+export function inheritedEnvironment(): Environment {
+  return { ...process.env }
+}
+
+function parse<Schema extends z.ZodObject>(schema: Schema, environment: Environment): Readonly<z.output<Schema>> {
+  // A variable that is set to nothing, as compose files do, counts as not set.
+  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
+  const result = schema.safeParse(present)
+  if (result.success) return Object.freeze(result.data)
+  const problems = result.error.issues.map((issue) => `  ${String(issue.path[0])}: ${issue.message}`)
+  throw new ConfigError(`The environment is not usable:\n${problems.join('\n')}`)
+}

@@ -1,0 +1,49 @@
+import type { ApiConfig, WorkerConfig } from './config.ts'
+import type { Db } from './db.ts'
+import type { Role } from './schema.ts'
+import { deriveKeys, type Keys } from './secrets.ts'
+
+/** What verbs need to know of the installation. */
+export interface Settings {
+  readonly publicUrl: string
+  readonly mailFrom: string
+  readonly allowedNetworks: readonly string[]
+  readonly keys: Keys
+}
+
+export type Actor =
+  | { kind: 'user'; userId: string; role: Role }
+  | { kind: 'apiKey'; apiKeyId: string; role: Role }
+  /** A stranger: a form, a link in a mail. */
+  | { kind: 'public' }
+  /** The worker. */
+  | { kind: 'system' }
+
+/** For verbs that come before any workspace: signup, login. */
+export interface BaseCtx {
+  readonly db: Db
+  readonly requestId: string
+  readonly settings: Settings
+}
+
+/** What every verb takes first: the pool or the open transaction, and on whose behalf. */
+export interface Ctx extends BaseCtx {
+  readonly workspaceId: string
+  readonly actor: Actor
+}
+
+/** Runs `work` in a transaction, or in a savepoint of the one that is open, so that verbs compose. Throwing rolls back. */
+export function inTransaction<C extends BaseCtx, Result>(ctx: C, work: (ctx: C) => Promise<Result>): Promise<Result> {
+  return ctx.db.transaction((transaction) => work({ ...ctx, db: transaction }))
+}
+
+export function settingsFrom(
+  config: Pick<ApiConfig | WorkerConfig, 'PUBLIC_URL' | 'MAIL_FROM' | 'WEBHOOK_ALLOWED_NETWORKS' | 'SECRET_KEY'>,
+): Settings {
+  return {
+    publicUrl: config.PUBLIC_URL,
+    mailFrom: config.MAIL_FROM,
+    allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
+    keys: deriveKeys(config.SECRET_KEY),
+  }
+}

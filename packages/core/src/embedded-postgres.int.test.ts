@@ -1,0 +1,123 @@
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { ensureDatabase, startEmbeddedPostgres } from './embedded-postgres.ts'
+import type { EmbeddedPostgres } from './embedded-postgres.ts'
+
+const started = new Set<EmbeddedPostgres>()
+const directories: string[] = []
+/** One cluster for most tests: to make another takes longer than all else. */
+let directory: string
+const isRoot = process.getuid?.() === 0
+
+beforeAll(async () => {
+  directory = await makeDirectory()
+})
+afterEach(async () => {
+  for (const postgres of started) await postgres.stop()
+  started.clear()
+})
+afterAll(async () => {
+  for (const path of directories) await rm(path, { recursive: true, force: true })
+})
+
+test('the next start finds the data again, and stopping twice is as good as once', async () => {
+  const first = await start(directory)
+  await ensureDatabase(first, 'shop "one"')
+  await query(first, 'shop "one"', 'create table kept as select 1 as value')
+  await first.stop()
+  await first.stop()
+
+  const second = await start(directory)
+  await ensureDatabase(second, 'shop "one"')
+  expect(await query(second, 'shop "one"', 'select value from kept')).toEqual([{ value: 1 }])
+})
+
+test('a server that a killed process left running is replaced: never are there two', async () => {
+  const left = await start(directory)
+  const second = await start(directory)
+  await expect(query(left, 'postgres', 'select 1')).rejects.toThrow('ECONNREFUSED')
+  expect(await query(second, 'postgres', 'select 1 as value')).toEqual([{ value: 1 }])
+})
+
+test('data survive a kill of the server, and what it left behind is no obstacle', async () => {
+  const first = await startEmbeddedPostgres({ directory, durable: true })
+  await query(first, 'postgres', 'create table survived as select 1 as value')
+  const pidFile = await readFile(join(directory, 'data', 'postmaster.pid'), 'utf8')
+  process.kill(Number(pidFile.split('\n')[0]), 'SIGKILL')
+
+  const second = await start(directory)
+  expect(await query(second, 'postgres', 'select value from survived')).toEqual([{ value: 1 }])
+})
+
+test('a process that now has the number of a server that is gone is left alone', async () => {
+  const first = await start(directory)
+  const pidFile = join(directory, 'data', 'postmaster.pid')
+  const written = await readFile(pidFile, 'utf8')
+  await first.stop()
+  await writeFile(pidFile, written.replace(/^\d+/, String(process.pid)))
+
+  const second = await start(directory)
+  expect(await query(second, 'postgres', 'select 1 as value')).toEqual([{ value: 1 }])
+})
+
+test('a cluster that was never finished is begun anew', async () => {
+  const fresh = await makeDirectory()
+  await mkdir(join(fresh, 'data.new'))
+  await writeFile(join(fresh, 'data.new', 'PG_VERSION'), '18\n')
+  expect(await query(await start(fresh), 'postgres', 'select 1 as value')).toEqual([{ value: 1 }])
+})
+
+test('a server that does not start says why in its own words', async () => {
+  const starting = startEmbeddedPostgres({ directory, durable: false, settings: { no_such_setting: 'on' } })
+  await expect(starting).rejects.toThrow('unrecognized configuration parameter "no_such_setting"')
+})
+
+test('settings may hold any character', async () => {
+  const name = `it's "$HOME" \\ ; here`
+  const postgres = await start(directory, { application_name: name })
+  expect(
+    await query(postgres, 'postgres', `select reset_val from pg_settings where name = 'application_name'`),
+  ).toEqual([{ reset_val: name }])
+})
+
+test('letters beyond ASCII have upper and lower case, and trigrams', async () => {
+  const postgres = await start(directory)
+  await query(postgres, 'postgres', 'create extension pg_trgm')
+  expect(await query(postgres, 'postgres', `select lower('ÉÀ') as low, similarity('Иван', 'иван') as alike`)).toEqual([
+    { low: 'éà', alike: 1 },
+  ])
+})
+
+test.skipIf(!isRoot)('as root, the data may lie in a folder closed to all others (needs root)', async () => {
+  const parent = await makeDirectory()
+  await chmod(parent, 0o700)
+  const postgres = await start(join(parent, 'inner'))
+  expect(await query(postgres, 'postgres', 'select 1 as value')).toEqual([{ value: 1 }])
+  await postgres.stop()
+  expect(await query(await start(join(parent, 'inner')), 'postgres', 'select 1 as value')).toEqual([{ value: 1 }])
+})
+
+async function start(directory: string, settings: Record<string, string> = {}): Promise<EmbeddedPostgres> {
+  const postgres = await startEmbeddedPostgres({ directory, durable: false, settings })
+  started.add(postgres)
+  return postgres
+}
+
+async function makeDirectory(): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'rapport-postgres-test-'))
+  directories.push(path)
+  return path
+}
+
+async function query(postgres: EmbeddedPostgres, database: string, sql: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: postgres.url(encodeURIComponent(database)) })
+  await client.connect()
+  try {
+    return (await client.query<Record<string, unknown>>(sql)).rows
+  } finally {
+    await client.end()
+  }
+}

@@ -1,0 +1,79 @@
+import { DrizzleQueryError } from 'drizzle-orm'
+import pg from 'pg'
+
+export type ErrorCode =
+  | 'invalid'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not_found'
+  | 'conflict'
+  | 'unprocessable'
+  | 'unavailable'
+
+/** One wrong value: where it stands in the input (`fields.0.label`) and what is wrong with it. */
+export interface Issue {
+  path: string
+  message: string
+}
+
+/** Everything a caller may be told of. `message` and `details` are public; anything else thrown is a bug and stays inside. */
+export class AppError extends Error {
+  readonly code: ErrorCode
+  readonly issues: readonly Issue[] | undefined
+  readonly details: Readonly<Record<string, string>> | undefined
+
+  constructor(code: ErrorCode, message: string, more: { issues?: Issue[]; details?: Record<string, string> } = {}) {
+    super(message)
+    this.code = code
+    this.issues = more.issues
+    this.details = more.details
+  }
+}
+
+export const notFound = (what: string) => new AppError('not_found', `${what} not found`)
+export const conflict = (message: string, details: Record<string, string> = {}) =>
+  new AppError('conflict', message, { details })
+
+/** A field of the input that cannot be: 400 with one issue. */
+export const invalidField = (path: string, message: string) =>
+  new AppError('invalid', message, { issues: [{ path, message }] })
+
+/** The constraint that a failed statement broke, by name; undefined when it failed of anything else. */
+export function brokenConstraint(error: unknown): string | undefined {
+  return databaseError(error)?.constraint
+}
+
+/** For `.catch`: turns the breaking of one named constraint into an AppError and throws everything else on. */
+export function onConstraint(constraint: string, toError: () => AppError) {
+  return (error: unknown): never => {
+    throw brokenConstraint(error) === constraint ? toError() : error
+  }
+}
+
+const unavailableStates = [/^08/, /^57P0[123]$/, /^53/, /^55P03$/, /^57014$/, /^25P03$/, /^40001$/, /^40P01$/]
+const unavailableSystemCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'EPIPE',
+  'EHOSTUNREACH',
+])
+const driverMessages =
+  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|pool after calling end/
+
+/** Whether the database was away, overloaded or shutting down, so that the same call may succeed a moment later. */
+export function isDatabaseUnavailable(error: unknown): boolean {
+  const known = databaseError(error)
+  if (known?.code) return unavailableStates.some((state) => state.test(known.code ?? ''))
+  const cause = error instanceof DrizzleQueryError ? error.cause : error
+  if (!(cause instanceof Error)) return false
+  if (cause instanceof AggregateError) return cause.errors.some(isDatabaseUnavailable)
+  return unavailableSystemCodes.has((cause as NodeJS.ErrnoException).code ?? '') || driverMessages.test(cause.message)
+}
+
+function databaseError(error: unknown): pg.DatabaseError | undefined {
+  const cause = error instanceof DrizzleQueryError ? error.cause : error
+  return cause instanceof pg.DatabaseError ? cause : undefined
+}

@@ -1,0 +1,71 @@
+/** The pieces that the shapes of all slices are made of. */
+import { domainToASCII } from 'node:url'
+import { z } from 'zod'
+
+const controlsButLineBreaks = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
+const controls = /[\u0000-\u001f\u007f]/
+
+/** Text on one line: trimmed, in Unicode's composed form (NFC), at most `max` characters, no control characters. */
+export function SingleLine(max: number, min = 0) {
+  return text(max, min).refine((value) => !controls.test(value), 'must not contain control characters or line breaks')
+}
+
+/** Text that may have line breaks and tabs, otherwise as `SingleLine`. */
+export function MultiLine(max: number, min = 0) {
+  return text(max, min).refine((value) => !controlsButLineBreaks.test(value), 'must not contain control characters')
+}
+
+function text(max: number, min: number) {
+  return z
+    .string('must be text')
+    .trim()
+    .normalize('NFC')
+    .min(min, min === 1 ? 'must not be empty' : `must have at least ${min} characters`)
+    .max(max, `must have at most ${max.toLocaleString('en')} characters`)
+}
+
+const localPart = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i
+const domainName = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/i
+
+/** The address as mail servers take it: a dot-atom of RFC 5322, its domain in ASCII (RFC 5891); undefined when it is none. */
+export function normalizeEmail(address: string): string | undefined {
+  const at = address.lastIndexOf('@')
+  const local = address.slice(0, at)
+  const domain = /[^\u0000-\u007f]/.test(address.slice(at + 1))
+    ? domainToASCII(address.slice(at + 1))
+    : address.slice(at + 1)
+  const isAddress = at > 0 && at <= 64 && address.length <= 254 && localPart.test(local) && domainName.test(domain)
+  return isAddress ? `${local}@${domain}` : undefined
+}
+
+/** A mail address; kept as written but for an international domain, which is kept in ASCII. */
+export const Email = z
+  .string('must be a mail address')
+  .trim()
+  .max(254, 'must have at most 254 characters')
+  .transform((address, check) => {
+    const email = normalizeEmail(address)
+    if (email) return email
+    check.addIssue({ code: 'custom', message: 'must be a mail address such as ada@example.com' })
+    return z.NEVER
+  })
+  .meta({ examples: ['ada@example.com'] })
+
+/** A moment as every answer shows it: ISO 8601, UTC, three decimals. */
+export const Timestamp = z.string().meta({ format: 'date-time', examples: ['2026-11-21T06:35:49.123Z'] })
+
+export const toTimestamp = (date: Date) => date.toISOString()
+export const toTimestampOrNull = (date: Date | null) => date?.toISOString() ?? null
+
+/** A moment in a query: ISO 8601 with its offset. */
+export const MomentQuery = z
+  .string()
+  .max(40)
+  .transform((value, check) => {
+    const isIso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.test(value)
+    const date = new Date(value)
+    const year = date.getUTCFullYear()
+    if (isIso && year >= 1 && year <= 9999) return date
+    check.addIssue({ code: 'custom', message: 'must be a moment such as 2026-11-21T06:35:49Z' })
+    return z.NEVER
+  })

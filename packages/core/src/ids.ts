@@ -1,0 +1,61 @@
+import { customType } from 'drizzle-orm/pg-core'
+import { fromString, fromUUID, toUUID, typeidUnboxed } from 'typeid-js'
+import { z } from 'zod'
+
+/** What each identifier is of, by its prefix. */
+const resourceNames = {
+  wsp: 'Workspace',
+  usr: 'User',
+  key: 'API key',
+  con: 'Contact',
+  lst: 'List',
+  pip: 'Pipeline',
+  stg: 'Stage',
+  cmp: 'Campaign',
+  bat: 'Campaign batch',
+  mai: 'Mail',
+  whk: 'Webhook',
+  evt: 'Event',
+  dlv: 'Delivery',
+} as const
+export type IdPrefix = keyof typeof resourceNames
+
+/** A new identifier: a TypeID, that is a prefix and a UUIDv7, so that identifiers sort by the time they were made. */
+export function newId(prefix: IdPrefix): string {
+  return typeidUnboxed(prefix)
+}
+
+/** The UUID that the database keeps for an identifier. Throws when it is none: routes validate with `Id` before. */
+export function uuidOf(id: string): string {
+  return toUUID(id as Parameters<typeof toUUID>[0])
+}
+
+/** The identifier for a UUID of the database. */
+export function idOf(prefix: IdPrefix, uuid: string): string {
+  return fromUUID(uuid, prefix)
+}
+
+/** Schema of an identifier. Its message is that of a missing record: a wrong form tells no more than a wrong id. */
+export function Id(prefix: IdPrefix) {
+  const isId = (value: string) => {
+    try {
+      return fromString(value, prefix) === value
+    } catch {
+      return false
+    }
+  }
+  return z
+    .string()
+    .max(40)
+    .refine(isId, { error: `${resourceNames[prefix]} not found`, abort: true })
+    .meta({ examples: [`${prefix}_01kag7m3v9e8fs2t4w6x8y0z1b`] })
+}
+
+/** Column of an identifier: a `uuid` in the database, `con_01j…` in the program. */
+export function id(prefix: IdPrefix) {
+  return customType<{ data: string; driverData: string }>({
+    dataType: () => 'uuid',
+    toDriver: (value) => uuidOf(value),
+    fromDriver: (value) => idOf(prefix, value),
+  })()
+}

@@ -1,0 +1,45 @@
+import { and, eq } from 'drizzle-orm'
+import type { Ctx } from '../context.ts'
+import { renderLetter } from '../mail/layout.ts'
+import type { Mail } from '../mail/mails.ts'
+import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { lists, subscriptions, workspaces } from '../schema.ts'
+import { confirmationUrl } from './links.ts'
+
+/** The mail that asks for a confirmation; undefined when there is nothing left to confirm. */
+export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
+  const { listId, contactId } = mail.data
+  if (!listId || !contactId) return undefined
+  const [found] = await ctx.db
+    .select({ list: lists.name, workspace: workspaces })
+    .from(subscriptions)
+    .innerJoin(lists, and(eq(lists.workspaceId, subscriptions.workspaceId), eq(lists.id, subscriptions.listId)))
+    .innerJoin(workspaces, eq(workspaces.id, subscriptions.workspaceId))
+    .where(
+      and(
+        eq(subscriptions.workspaceId, ctx.workspaceId),
+        eq(subscriptions.listId, listId),
+        eq(subscriptions.contactId, contactId),
+      ),
+    )
+  if (!found) return undefined
+  const sender = found.workspace.fromName ?? found.workspace.name
+  const title = `Confirm your subscription to ${found.list}`
+  return {
+    from: { name: headerText(sender), address: found.workspace.fromEmail ?? ctx.settings.mailFrom },
+    to: { name: '', address: mail.toAddress },
+    subject: headerText(title),
+    messageId: `<${mail.id}@${mailDomain(ctx.settings.mailFrom)}>`,
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    ...renderLetter({
+      title,
+      paragraphs: [`Somebody, hopefully you, asked ${sender} to send "${found.list}" to ${mail.toAddress}.`],
+      // From the mail's own time, so that a second copy carries the same link.
+      button: {
+        label: 'Confirm subscription',
+        url: confirmationUrl(ctx, { listId, contactId, issuedAt: mail.createdAt }),
+      },
+      small: 'The link is good for seven days. If it was not you, ignore this mail and nothing will be sent.',
+    }),
+  }
+}

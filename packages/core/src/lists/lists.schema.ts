@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import { Email, MultiLine, SingleLine, Timestamp } from '../fields.ts'
+import { PageQuery, Sort } from '../paging.ts'
+import { subscriptionStatuses } from '../schema.ts'
+
+export const List = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    description: z.string(),
+    doubleOptIn: z.boolean(),
+    confirmedCount: z.number().int(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({ id: 'List', description: 'A newsletter that people subscribe to.' })
+export type List = z.output<typeof List>
+
+export const ListInput = z
+  .strictObject({
+    name: SingleLine(200, 1),
+    description: MultiLine(20_000).default(''),
+    doubleOptIn: z.boolean().default(true).describe('Whether a subscriber must confirm by a link in a mail'),
+  })
+  .meta({ examples: [{ name: 'Monthly letter' }] })
+export type ListInput = z.output<typeof ListInput>
+
+export const ListQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type ListQuery = z.output<typeof ListQuery>
+
+export const Subscription = z
+  .object({
+    contactId: z.string(),
+    listId: z.string(),
+    status: z.enum(subscriptionStatuses),
+    source: z.string().nullable(),
+    confirmedAt: Timestamp.nullable(),
+    unsubscribedAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+  })
+  .meta({ id: 'Subscription', description: 'What one contact said about one list.' })
+export type Subscription = z.output<typeof Subscription>
+
+export const SubscribeInput = z
+  .strictObject({
+    email: Email,
+    firstName: SingleLine(200).default(''),
+    lastName: SingleLine(200).default(''),
+  })
+  .meta({ examples: [{ email: 'ada@example.com', firstName: 'Ada' }] })
+export type SubscribeInput = z.output<typeof SubscribeInput>

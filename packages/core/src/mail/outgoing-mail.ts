@@ -1,0 +1,21 @@
+/** A rendered mail, ready for the transport. Addresses stay apart from names: nobody ever parses a joined string. */
+export interface OutgoingMail {
+  from: { name: string; address: string }
+  to: { name: string; address: string }
+  replyTo?: string
+  subject: string
+  html?: string
+  text: string
+  messageId: string
+  headers?: Record<string, string>
+}
+
+/** Text for a header: no line break or other control character gets through. */
+export function headerText(text: string): string {
+  return text.replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ').trim()
+}
+
+/** The domain under which identifiers of mails and lists are made. */
+export function mailDomain(mailFrom: string): string {
+  return mailFrom.slice(mailFrom.lastIndexOf('@') + 1)
+}

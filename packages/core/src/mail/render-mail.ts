@@ -1,0 +1,15 @@
+import { renderTestMail } from '../campaigns/campaign-mail.ts'
+import type { Ctx } from '../context.ts'
+import { renderConfirmationMail } from '../lists/confirmation-mail.ts'
+import type { Mail, MailKind } from './mails.ts'
+import type { OutgoingMail } from './outgoing-mail.ts'
+
+/** How each kind of single mail is made; undefined when its reason has gone. A new kind does not compile without. */
+const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail | undefined>> = {
+  CONFIRMATION: renderConfirmationMail,
+  CAMPAIGN_TEST: renderTestMail,
+}
+
+export function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
+  return renderers[mail.kind](ctx, mail)
+}

@@ -1,0 +1,48 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
+import pg from 'pg'
+import { ConfigError, readMigrateConfig } from './config.ts'
+import type { Db } from './db.ts'
+
+const migrationsFolder = fileURLToPath(new URL('../../../drizzle', import.meta.url))
+/** Any number, the same in every process: two that migrate at once take turns. */
+const migrationLock = 7_277_678
+
+/** Brings the database up to date. Safe to run from several processes at once, and again. */
+export async function migrate(databaseUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'rapport migrate' })
+  await client.connect()
+  try {
+    await client.query('select pg_advisory_lock($1)', [migrationLock])
+    await runMigrations(drizzle({ client }), { migrationsFolder })
+  } finally {
+    await client.end()
+  }
+}
+
+/** Whether this program knows migrations that the database has not had. */
+export async function hasPendingMigrations(db: Db): Promise<boolean> {
+  const journal = JSON.parse(await readFile(`${migrationsFolder}/meta/_journal.json`, 'utf8')) as {
+    entries: { when: number }[]
+  }
+  const newest = Math.max(...journal.entries.map((entry) => entry.when))
+  const exists = await db.execute(sql`select to_regclass('drizzle.__drizzle_migrations') as name`)
+  if (!exists.rows[0]?.['name']) return true
+  const applied = await db.execute(sql`select max(created_at) as newest from drizzle.__drizzle_migrations`)
+  return Number(applied.rows[0]?.['newest'] ?? 0) < newest
+}
+
+async function main() {
+  try {
+    await migrate(readMigrateConfig().DATABASE_URL)
+    console.log('The database is up to date.')
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    process.exitCode = error instanceof ConfigError ? 78 : 1
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main()

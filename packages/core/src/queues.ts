@@ -1,0 +1,24 @@
+/**
+ * The queues and what a job is, without any queue library. Separate queues, so that a campaign never delays a password
+ * reset. A job of the first three names a row whose outbox entry carries the same id.
+ */
+export const workQueues = ['webhooks', 'campaigns', 'mail'] as const
+export type WorkQueue = (typeof workQueues)[number]
+
+export const queueNames = [...workQueues, 'maintenance'] as const
+export type QueueName = (typeof queueNames)[number]
+
+/** The data of a job: ids, never personal data. `id` is the UUID of the delivery, the batch or the mail. */
+export interface WorkJob {
+  workspaceId: string
+  id: string
+}
+
+/** Keys of one queue share a hash tag, so that a Redis Cluster keeps them together. */
+export const queuePrefix = (queue: QueueName) => `{rapport:${queue}}`
+
+/** Schema of BullMQ's own tables where it runs on PostgreSQL. */
+export const queueSchema = 'bullmq'
+
+/** The channel that wakes the relays when a transaction that enqueued something commits. */
+export const outboxChannel = 'rapport_outbox'

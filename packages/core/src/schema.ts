@@ -1,0 +1,524 @@
+/**
+ * Every table, in reading order. Each table of a workspace leads its primary key with `workspace_id`, and foreign keys
+ * name both columns, so that the database itself refuses a link between two workspaces.
+ */
+import { sql } from 'drizzle-orm'
+import {
+  bigint,
+  boolean,
+  check,
+  foreignKey,
+  index,
+  integer,
+  json,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  timestamp,
+  unique,
+  uniqueIndex,
+  uuid,
+  type AnyPgColumn,
+} from 'drizzle-orm/pg-core'
+import { id } from './ids.ts'
+
+const moment = () => timestamp({ precision: 3, withTimezone: true, mode: 'date' })
+const createdAt = () => moment().notNull().defaultNow()
+const lower = (column: AnyPgColumn) => sql`lower(${column})`
+const oneOf = (name: string, column: AnyPgColumn, values: readonly string[]) =>
+  check(name, sql`${column} in (${sql.raw(values.map((value) => `'${value}'`).join(', '))})`)
+
+// ── Workspaces and who may enter them ───────────────────────────────────────────────────────────────────────────────
+
+export const roles = ['VIEWER', 'MEMBER', 'ADMIN', 'OWNER'] as const
+export type Role = (typeof roles)[number]
+
+export const workspaces = pgTable('workspaces', {
+  id: id('wsp').primaryKey(),
+  name: text().notNull(),
+  currency: text().notNull().default('EUR'),
+  fromName: text(),
+  fromEmail: text(),
+  postalAddress: text(),
+  createdAt: createdAt(),
+  updatedAt: createdAt(),
+})
+
+export const users = pgTable(
+  'users',
+  {
+    id: id('usr').primaryKey(),
+    email: text().notNull(),
+    name: text().notNull().default(''),
+    passwordHash: text().notNull(),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  (t) => [uniqueIndex('users_email_key').on(lower(t.email))],
+)
+
+export const members = pgTable(
+  'members',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    userId: id('usr')
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    role: text({ enum: roles }).notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.userId] }),
+    index('members_user_index').on(t.userId),
+    oneOf('members_role_check', t.role, roles),
+  ],
+)
+
+export const sessions = pgTable(
+  'sessions',
+  {
+    /** SHA-256 of the token: the token itself is nowhere. */
+    tokenHash: text().primaryKey(),
+    workspaceId: id('wsp').notNull(),
+    userId: id('usr').notNull(),
+    expiresAt: moment().notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    foreignKey({
+      name: 'sessions_member_fk',
+      columns: [t.workspaceId, t.userId],
+      foreignColumns: [members.workspaceId, members.userId],
+    }).onDelete('cascade'),
+    index('sessions_user_index').on(t.userId),
+    index('sessions_expiry_index').on(t.expiresAt),
+  ],
+)
+
+export const apiKeys = pgTable(
+  'api_keys',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('key').notNull(),
+    name: text().notNull(),
+    role: text({ enum: roles }).notNull(),
+    /** The start of the key, enough for a person to recognise it. */
+    prefix: text().notNull(),
+    keyHash: text().notNull(),
+    expiresAt: moment(),
+    lastUsedAt: moment(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    unique('api_keys_hash_key').on(t.keyHash),
+    index('api_keys_created_index').on(t.workspaceId, t.createdAt, t.id),
+    oneOf('api_keys_role_check', t.role, ['VIEWER', 'MEMBER', 'ADMIN']),
+  ],
+)
+
+export const idempotencyRecords = pgTable(
+  'idempotency_records',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    key: text().notNull(),
+    requestHash: text().notNull(),
+    status: integer().notNull(),
+    location: text(),
+    /** The answer's body, encrypted: it may hold a secret that is shown only once. */
+    body: text().notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.workspaceId, t.key] }), index('idempotency_records_created_index').on(t.createdAt)],
+)
+
+// ── Contacts, lists, subscriptions ──────────────────────────────────────────────────────────────────────────────────
+
+export const emailSubscribedStatuses = [
+  'NONE',
+  'PENDING',
+  'SUBSCRIBED',
+  'UNSUBSCRIBED',
+  'BOUNCED',
+  'COMPLAINED',
+] as const
+
+export const contacts = pgTable(
+  'contacts',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('con').notNull(),
+    email: text().notNull(),
+    firstName: text().notNull().default(''),
+    lastName: text().notNull().default(''),
+    phone: text(),
+    company: text(),
+    customFieldValues: jsonb().$type<Record<string, string | number | boolean>>().notNull().default({}),
+    tags: text().array().notNull().default([]),
+    /** Derived from the contact's subscriptions by `refreshSubscribedStatus`, and by nothing else. */
+    emailSubscribedStatus: text({ enum: emailSubscribedStatuses }).notNull().default('NONE'),
+    lastActivityAt: moment(),
+    source: text(),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    uniqueIndex('contacts_email_key').on(t.workspaceId, lower(t.email)),
+    index('contacts_created_index').on(t.workspaceId, t.createdAt, t.id),
+    index('contacts_updated_index').on(t.workspaceId, t.updatedAt, t.id),
+    oneOf('contacts_status_check', t.emailSubscribedStatus, emailSubscribedStatuses),
+  ],
+)
+
+export const lists = pgTable(
+  'lists',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('lst').notNull(),
+    name: text().notNull(),
+    description: text().notNull().default(''),
+    doubleOptIn: boolean().notNull().default(true),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    // The public route knows a list by its id alone.
+    unique('lists_id_key').on(t.id),
+    index('lists_created_index').on(t.workspaceId, t.createdAt, t.id),
+  ],
+)
+
+export const subscriptionStatuses = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const
+
+export const subscriptions = pgTable(
+  'subscriptions',
+  {
+    workspaceId: id('wsp').notNull(),
+    listId: id('lst').notNull(),
+    contactId: id('con').notNull(),
+    status: text({ enum: subscriptionStatuses }).notNull(),
+    source: text(),
+    /** When a confirmation was last asked for by mail: at most one in ten minutes. */
+    confirmationRequestedAt: moment(),
+    confirmedAt: moment(),
+    unsubscribedAt: moment(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.listId, t.contactId] }),
+    foreignKey({
+      name: 'subscriptions_list_fk',
+      columns: [t.workspaceId, t.listId],
+      foreignColumns: [lists.workspaceId, lists.id],
+    }).onDelete('cascade'),
+    foreignKey({
+      name: 'subscriptions_contact_fk',
+      columns: [t.workspaceId, t.contactId],
+      foreignColumns: [contacts.workspaceId, contacts.id],
+    }).onDelete('cascade'),
+    index('subscriptions_contact_index').on(t.workspaceId, t.contactId),
+    index('subscriptions_status_index').on(t.workspaceId, t.listId, t.status, t.contactId),
+    oneOf('subscriptions_status_check', t.status, subscriptionStatuses),
+  ],
+)
+
+// ── Pipelines ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const pipelines = pgTable(
+  'pipelines',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('pip').notNull(),
+    name: text().notNull(),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    index('pipelines_created_index').on(t.workspaceId, t.createdAt, t.id),
+  ],
+)
+
+export const stages = pgTable(
+  'stages',
+  {
+    workspaceId: id('wsp').notNull(),
+    id: id('stg').notNull(),
+    pipelineId: id('pip').notNull(),
+    name: text().notNull(),
+    position: integer().notNull(),
+    /** Per cent. */
+    winProbability: integer().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    // So that a deal can name its pipeline and one of that pipeline's stages in one foreign key.
+    unique('stages_pipeline_key').on(t.workspaceId, t.pipelineId, t.id),
+    unique('stages_position_key').on(t.workspaceId, t.pipelineId, t.position),
+    foreignKey({
+      name: 'stages_pipeline_fk',
+      columns: [t.workspaceId, t.pipelineId],
+      foreignColumns: [pipelines.workspaceId, pipelines.id],
+    }).onDelete('cascade'),
+    check('stages_win_probability_check', sql`${t.winProbability} between 0 and 100`),
+  ],
+)
+
+// ── Campaigns ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const campaignStatuses = ['DRAFT', 'SENDING', 'PAUSED', 'SENT', 'CANCELED'] as const
+
+export const campaigns = pgTable(
+  'campaigns',
+  {
+    workspaceId: id('wsp').notNull(),
+    id: id('cmp').notNull(),
+    listId: id('lst').notNull(),
+    name: text().notNull(),
+    subject: text().notNull(),
+    status: text({ enum: campaignStatuses }).notNull().default('DRAFT'),
+    html: text(),
+    text: text(),
+    fromName: text(),
+    fromEmail: text(),
+    replyTo: text(),
+    trackOpens: boolean().notNull().default(false),
+    trackClicks: boolean().notNull().default(false),
+    queued: integer().notNull().default(0),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+    sentAt: moment(),
+    completedAt: moment(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    foreignKey({
+      name: 'campaigns_list_fk',
+      columns: [t.workspaceId, t.listId],
+      foreignColumns: [lists.workspaceId, lists.id],
+    }),
+    index('campaigns_created_index').on(t.workspaceId, t.createdAt, t.id),
+    index('campaigns_list_index').on(t.workspaceId, t.listId),
+    oneOf('campaigns_status_check', t.status, campaignStatuses),
+  ],
+)
+
+export const batchStatuses = ['PENDING', 'SENDING', 'DONE'] as const
+
+/** A slice of a campaign's audience, frozen at `send`. One job each. */
+export const campaignBatches = pgTable(
+  'campaign_batches',
+  {
+    workspaceId: id('wsp').notNull(),
+    id: id('bat').notNull(),
+    campaignId: id('cmp').notNull(),
+    /** No foreign key can watch an array: a contact that has gone meanwhile is skipped when its turn comes. */
+    contactIds: uuid().array().notNull(),
+    status: text({ enum: batchStatuses }).notNull().default('PENDING'),
+    /** The worker that has it in hand while SENDING. */
+    workerId: uuid(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    foreignKey({
+      name: 'campaign_batches_campaign_fk',
+      columns: [t.workspaceId, t.campaignId],
+      foreignColumns: [campaigns.workspaceId, campaigns.id],
+    }).onDelete('cascade'),
+    index('campaign_batches_open_index').on(t.workspaceId, t.campaignId).where(sql`${t.status} <> 'DONE'`),
+    index('campaign_batches_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
+    oneOf('campaign_batches_status_check', t.status, batchStatuses),
+  ],
+)
+
+export const recipientStatuses = ['SENDING', 'WAITING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as const
+
+/**
+ * One row for each person whose turn has come; whoever inserts it, and nobody else ever, may send to them. Who has no
+ * row yet is pending, as is one WAITING for another try after a refusal that was surely none but temporary.
+ * Rows outlive their contact, so that a campaign's sums stay true.
+ */
+export const campaignRecipients = pgTable(
+  'campaign_recipients',
+  {
+    workspaceId: id('wsp').notNull(),
+    campaignId: id('cmp').notNull(),
+    contactId: id('con').notNull(),
+    batchId: id('bat').notNull(),
+    status: text({ enum: recipientStatuses }).notNull(),
+    attempts: integer().notNull().default(1),
+    workerId: uuid(),
+    error: text(),
+    createdAt: createdAt(),
+    settledAt: moment(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.campaignId, t.contactId] }),
+    foreignKey({
+      name: 'campaign_recipients_campaign_fk',
+      columns: [t.workspaceId, t.campaignId],
+      foreignColumns: [campaigns.workspaceId, campaigns.id],
+    }).onDelete('cascade'),
+    index('campaign_recipients_batch_index').on(t.workspaceId, t.batchId),
+    index('campaign_recipients_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
+    oneOf('campaign_recipients_status_check', t.status, recipientStatuses),
+  ],
+)
+
+export const mailKinds = ['CONFIRMATION', 'CAMPAIGN_TEST'] as const
+export const mailStatuses = ['PENDING', 'SENDING', 'SENT', 'FAILED', 'INTERRUPTED'] as const
+
+/** Single mails, each asked for by somebody's own act. `data` holds ids for the kind's template, never a secret. */
+export const mails = pgTable(
+  'mails',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('mai').notNull(),
+    kind: text({ enum: mailKinds }).notNull(),
+    toAddress: text().notNull(),
+    data: jsonb().$type<Record<string, string | null>>().notNull(),
+    status: text({ enum: mailStatuses }).notNull().default('PENDING'),
+    attempts: integer().notNull().default(0),
+    workerId: uuid(),
+    error: text(),
+    createdAt: createdAt(),
+    settledAt: moment(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    index('mails_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
+    index('mails_created_index').on(t.createdAt),
+    oneOf('mails_kind_check', t.kind, mailKinds),
+    oneOf('mails_status_check', t.status, mailStatuses),
+  ],
+)
+
+// ── Events and webhooks ─────────────────────────────────────────────────────────────────────────────────────────────
+
+export const events = pgTable(
+  'events',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('evt').notNull(),
+    type: text().notNull(),
+    /** The record as the API shows it. `json`, not `jsonb`, keeps the order of its fields. */
+    data: json().notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.workspaceId, t.id] }), index('events_created_index').on(t.createdAt)],
+)
+
+export const webhooks = pgTable(
+  'webhooks',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('whk').notNull(),
+    url: text().notNull(),
+    eventTypes: text().array().notNull(),
+    enabled: boolean().notNull().default(true),
+    encryptedSecret: text().notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    index('webhooks_created_index').on(t.workspaceId, t.createdAt, t.id),
+  ],
+)
+
+export const deliveryStatuses = ['PENDING', 'SENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const
+
+export const deliveries = pgTable(
+  'deliveries',
+  {
+    workspaceId: id('wsp').notNull(),
+    id: id('dlv').notNull(),
+    webhookId: id('whk').notNull(),
+    eventId: id('evt').notNull(),
+    eventType: text().notNull(),
+    status: text({ enum: deliveryStatuses }).notNull().default('PENDING'),
+    workerId: uuid(),
+    attemptedAt: moment(),
+    durationMs: integer(),
+    responseStatus: integer(),
+    responseBody: text(),
+    error: text(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    foreignKey({
+      name: 'deliveries_webhook_fk',
+      columns: [t.workspaceId, t.webhookId],
+      foreignColumns: [webhooks.workspaceId, webhooks.id],
+    }).onDelete('cascade'),
+    foreignKey({
+      name: 'deliveries_event_fk',
+      columns: [t.workspaceId, t.eventId],
+      foreignColumns: [events.workspaceId, events.id],
+    }).onDelete('cascade'),
+    index('deliveries_webhook_index').on(t.workspaceId, t.webhookId, t.createdAt, t.id),
+    index('deliveries_event_index').on(t.workspaceId, t.eventId),
+    index('deliveries_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
+    oneOf('deliveries_status_check', t.status, deliveryStatuses),
+  ],
+)
+
+// ── Work under way ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What is still to be done: a row for each piece of work, under the id of its subject, until the outcome is recorded. */
+export const outbox = pgTable(
+  'outbox',
+  {
+    id: uuid().primaryKey(),
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    queue: text().notNull(),
+    /** The life of the queue's store in which this was handed over; null: not yet. See the worker's relay. */
+    relayedEpoch: text(),
+    relayedAt: moment(),
+    relays: integer().notNull().default(0),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    index('outbox_waiting_index').on(t.createdAt).where(sql`${t.relayedEpoch} is null`),
+    index('outbox_epoch_index').on(t.relayedEpoch, t.relayedAt),
+    index('outbox_workspace_index').on(t.workspaceId),
+  ],
+)
+
+/** The worker processes that are alive. One that has not been seen for a while is dead, and what it had in hand is interrupted. */
+export const workers = pgTable('workers', {
+  id: uuid().primaryKey(),
+  host: text().notNull(),
+  startedAt: createdAt(),
+  seenAt: createdAt(),
+})
+
+/** One row: the moment from which the next mail may leave, so that MAIL_RATE holds over all workers. */
+export const mailPace = pgTable('mail_pace', {
+  id: bigint({ mode: 'number' }).primaryKey(),
+  /** To the microsecond: at a thousand mails a second, milliseconds would round. */
+  nextAt: timestamp({ withTimezone: true, mode: 'date' }).notNull().defaultNow(),
+})

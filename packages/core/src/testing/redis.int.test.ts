@@ -1,0 +1,39 @@
+import { Redis } from 'ioredis'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createTestRedis, type TestRedis } from './redis.ts'
+
+let server: TestRedis
+let client: Redis
+beforeEach(async () => {
+  server = await createTestRedis()
+  client = new Redis(server.url, { commandTimeout: 100, retryStrategy: () => 20 })
+  client.on('error', () => {})
+  await client.set('key', 'value')
+})
+afterEach(async () => {
+  client.disconnect()
+  await server.close()
+})
+
+test('a Redis of a test is emptied by a flush, and by a stop and a start on the same port', async () => {
+  await server.flush()
+  expect(await client.get('key')).toBeNull()
+  await client.set('key', 'value')
+  const { pid } = server
+  await server.stop()
+  await expect(client.get('key')).rejects.toThrow()
+  await server.start()
+  expect(server.pid).not.toBe(pid)
+  expect(await client.get('key')).toBeNull()
+})
+
+test('a paused Redis answers nothing until it is resumed', async () => {
+  server.pause()
+  await expect(client.get('key')).rejects.toThrow('timed out')
+  server.resume()
+  expect(await client.get('key')).toBe('value')
+})
+
+test('a Redis of a test evicts nothing, as queues need it', async () => {
+  expect(await client.config('GET', 'maxmemory-policy')).toEqual(['maxmemory-policy', 'noeviction'])
+})

@@ -1,0 +1,23 @@
+/** The checks of `pnpm check`, so that one command says whether all is well. */
+import { execFile } from 'node:child_process'
+import { resolve } from 'node:path'
+import { test } from 'vitest'
+
+const root = resolve(import.meta.dirname, '../../../..')
+
+const timeout = 120_000
+
+test('the source type-checks', { timeout }, () => check('tsc', '--noEmit', '--pretty', 'false'))
+test('the source passes the linter', { timeout }, () => check('oxlint', '--type-aware', '--format', 'unix'))
+test('the source is formatted', { timeout }, () => check('biome', 'format', '--colors=off', '--reporter=summary'))
+
+/** Fails with what the program has to say. */
+function check(program: string, ...parameters: string[]): Promise<void> {
+  const options = { cwd: root, maxBuffer: 50_000_000 }
+  return new Promise((resolveCheck, reject) => {
+    execFile(resolve(root, 'node_modules/.bin', program), parameters, options, (error, stdout, stderr) => {
+      if (error) reject(new Error(`${program} found:\n${stdout}${stderr}${stdout || stderr ? '' : error.message}`))
+      else resolveCheck()
+    })
+  })
+}

@@ -1,0 +1,40 @@
+import { z } from 'zod'
+import { eventTypes } from '../events.ts'
+import { Timestamp } from '../fields.ts'
+import { PageQuery, Sort } from '../paging.ts'
+
+const subscribable = [...eventTypes, '*'] as const
+
+export const Webhook = z
+  .object({
+    id: z.string(),
+    url: z.string(),
+    eventTypes: z.array(z.enum(subscribable)),
+    enabled: z.boolean(),
+    createdAt: Timestamp,
+  })
+  .meta({ id: 'Webhook', description: 'An address that is told of events, each in one signed attempt.' })
+export type Webhook = z.output<typeof Webhook>
+
+export const CreatedWebhook = z
+  .object({
+    ...Webhook.shape,
+    secret: z.string().meta({ description: 'Verifies signatures (Standard Webhooks). Shown in this answer only.' }),
+  })
+  .meta({ id: 'CreatedWebhook' })
+export type CreatedWebhook = z.output<typeof CreatedWebhook>
+
+export const WebhookInput = z
+  .strictObject({
+    url: z.string('must be text').trim().max(2048, 'must have at most 2,048 characters'),
+    eventTypes: z
+      .array(z.enum(subscribable, { error: 'is not an event type' }))
+      .min(1, 'must name at least one event type')
+      .max(100, 'must have at most 100 items')
+      .transform((types) => [...new Set(types)]),
+  })
+  .meta({ examples: [{ url: 'https://example.com/hooks/rapport', eventTypes: ['contact.created'] }] })
+export type WebhookInput = z.output<typeof WebhookInput>
+
+export const WebhookQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type WebhookQuery = z.output<typeof WebhookQuery>

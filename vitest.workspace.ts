@@ -1,0 +1,50 @@
+import { availableParallelism } from 'node:os'
+import { defineConfig } from 'vitest/config'
+
+const testing = './packages/core/src/testing'
+const needsServices = { globalSetup: `${testing}/global-setup.ts` }
+const everywhere = { setupFiles: `${testing}/setup-file.ts` }
+const notOurs = '**/node_modules/**'
+
+export default defineConfig({
+  test: {
+    // Tests wait more than they compute: one worker would leave half of a small machine idle.
+    maxWorkers: Math.max(2, availableParallelism()),
+    projects: [
+      {
+        test: {
+          ...everywhere,
+          name: 'unit',
+          include: ['{packages,apps}/*/src/**/*.test.ts'],
+          exclude: ['**/*.int.test.ts', 'apps/e2e/**', notOurs],
+        },
+      },
+      {
+        test: {
+          ...everywhere,
+          ...needsServices,
+          name: 'integration',
+          include: ['{packages,apps}/*/src/**/*.int.test.ts'],
+          exclude: ['apps/e2e/**', notOurs],
+          testTimeout: 20_000,
+          hookTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          ...everywhere,
+          ...needsServices,
+          name: 'e2e',
+          include: ['apps/e2e/**/*.test.ts'],
+          exclude: [notOurs],
+          // After all others and one file at a time: each file has the machine for its own processes.
+          sequence: { groupOrder: 1 },
+          maxWorkers: 1,
+          fileParallelism: false,
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
+        },
+      },
+    ],
+  },
+})
