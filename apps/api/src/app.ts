@@ -1,0 +1,114 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage } from 'node:http'
+import cors from '@fastify/cors'
+import type { ApiConfig } from '@rapport/core/config.ts'
+import { settingsFrom } from '@rapport/core/context.ts'
+import type { Database } from '@rapport/core/db.ts'
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
+import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
+import type { Redis } from 'ioredis'
+import { requireCredential } from './auth.ts'
+import { showQueues } from './dashboard.ts'
+import { handleError, handleNotFound } from './error-handler.ts'
+import { acceptIdempotencyKeys } from './idempotency.ts'
+import { acceptJsonBodies } from './json-body.ts'
+import { describeRoutes } from './openapi.ts'
+import { subscriptionPages } from './pages/subscription-pages.ts'
+import { limitRequests } from './rate-limit.ts'
+import { apiKeyRoutes } from './routes/api-keys.ts'
+import { credentialRoutes, meRoutes } from './routes/auth.ts'
+import { campaignRoutes } from './routes/campaigns.ts'
+import { contactRoutes } from './routes/contacts.ts'
+import { healthRoutes } from './routes/health.ts'
+import { listRoutes, publicListRoutes } from './routes/lists.ts'
+import { pipelineRoutes } from './routes/pipelines.ts'
+import { webhookRoutes } from './routes/webhooks.ts'
+
+export interface Dependencies {
+  config: ApiConfig
+  database: Database
+  redis: Redis | undefined
+  log: FastifyBaseLogger
+}
+
+const mebibyte = 1_048_576
+
+/** The whole API, without a socket: `listen` opens one. Order matters: what is added first guards what comes after. */
+export async function buildApp({ config, database, redis, log }: Dependencies): Promise<FastifyInstance> {
+  const app = Fastify({
+    loggerInstance: log,
+    // A line for what failed is enough; a healthy request is the metrics' to count.
+    logController: new LogController({ disableRequestLogging: true }),
+    bodyLimit: mebibyte,
+    requestTimeout: 15_000,
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: 'idle',
+    // While closing, a request that came in on an open connection is still answered, and the connection closed after.
+    return503OnClosing: false,
+    trustProxy: config.TRUST_PROXY.length > 0 ? config.TRUST_PROXY : false,
+    requestIdHeader: false,
+    genReqId: requestIdOf,
+    routerOptions: { maxParamLength: 100 },
+    frameworkErrors: (error, request, reply) => void handleError(error, request as FastifyRequest, reply as never),
+  })
+  app.setValidatorCompiler(validatorCompiler)
+  app.setSerializerCompiler(serializerCompiler)
+  app.setErrorHandler(handleError)
+  acceptJsonBodies(app)
+
+  const settings = settingsFrom(config)
+  app.decorateRequest('baseCtx')
+  app.decorateRequest('ctx')
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+    request.baseCtx = { db: database.db, requestId: request.id, settings }
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    request.log.debug({ req: request, res: reply, ms: Math.round(reply.elapsedTime) }, 'answered')
+  })
+
+  await limitRequests(app, redis)
+  app.setNotFoundHandler({ preHandler: app.rateLimit() as never }, handleNotFound)
+  await allowOrigins(app, config.CORS_ORIGINS)
+  await describeRoutes(app, config.PUBLIC_URL)
+
+  await app.register(healthRoutes({ database, redis }))
+  await app.register(credentialRoutes)
+  await app.register(publicListRoutes)
+  await app.register(subscriptionPages)
+  await app.register(async (scope) => {
+    requireCredential(scope)
+    acceptIdempotencyKeys(scope)
+    for (const routes of [
+      meRoutes,
+      apiKeyRoutes,
+      contactRoutes,
+      listRoutes,
+      campaignRoutes,
+      webhookRoutes,
+      pipelineRoutes,
+    ]) {
+      await scope.register(routes)
+    }
+  })
+  await showQueues(app, config)
+  return app
+}
+
+/** The caller's own request id when it is a sane one, so that logs on both sides can be laid side by side. */
+function requestIdOf(request: IncomingMessage): string {
+  const given = request.headers['x-request-id']
+  return typeof given === 'string' && /^[\w.:=+/-]{1,128}$/.test(given) ? given : randomUUID()
+}
+
+/** Public routes are called from other people's sites; the rest only from origins that the operator lists. */
+async function allowOrigins(app: FastifyInstance, origins: string[]) {
+  await app.register(cors, {
+    delegator: (request: FastifyRequest, done) => {
+      const isPublic = request.url.startsWith('/public/')
+      const allowed = isPublic ? '*' : origins.length > 0 ? origins : false
+      const methods = isPublic ? ['GET', 'HEAD', 'POST'] : ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
+      done(null, { origin: allowed, methods, maxAge: 86_400 })
+    },
+  })
+}

@@ -1,0 +1,46 @@
+import { authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
+import type { BaseCtx, Ctx } from '@rapport/core/context.ts'
+import { AppError } from '@rapport/core/errors.ts'
+import type { Role } from '@rapport/core/schema.ts'
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** For routes that come before any workspace. */
+    baseCtx: BaseCtx
+    /** On whose behalf; only behind `requireCredential`. */
+    ctx: Ctx
+  }
+  interface FastifyContextConfig {
+    /** The least role that may call; otherwise VIEWER reads and MEMBER changes. */
+    role?: Role
+  }
+}
+
+/**
+ * From here on in this scope every route needs a credential, checked after the limiter and before the body is read.
+ * The scope is guarded, not the handler: no route can forget it.
+ */
+export function requireCredential(scope: FastifyInstance): void {
+  scope.addHook('onRoute', (route) => {
+    const given = route.onRequest ?? []
+    route.onRequest = [...(Array.isArray(given) ? given : [given]), guardFor(route)]
+  })
+}
+
+/** The bearer token of a request (RFC 6750); undefined when it carries none. */
+export function bearerToken(request: FastifyRequest): string | undefined {
+  return /^Bearer ([\w-]{1,200})$/i.exec(request.headers.authorization ?? '')?.[1]
+}
+
+function guardFor(route: RouteOptions) {
+  const role = route.config?.role ?? (route.method === 'GET' ? 'VIEWER' : 'MEMBER')
+  return async (request: FastifyRequest) => {
+    // The HEAD route that comes with a GET has the same hooks twice.
+    if (request.ctx) return
+    const token = bearerToken(request)
+    if (!token) throw new AppError('unauthenticated', 'Missing or invalid credential')
+    request.ctx = await authenticate(request.baseCtx, token)
+    requireRole(request.ctx.actor, role)
+  }
+}

@@ -1,0 +1,67 @@
+import basicAuth from '@fastify/basic-auth'
+import { createBullBoard } from '@bull-board/api'
+import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
+import { FastifyAdapter } from '@bull-board/fastify'
+import type { ApiConfig } from '@rapport/core/config.ts'
+import { queueNames, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createPostgresBackend, Queue, withBackend } from 'bullmq'
+import type { FastifyInstance } from 'fastify'
+import { Redis } from 'ioredis'
+
+/** The queue dashboard at `/queues`, behind its own user and password, on whichever backend the queues live. */
+export async function showQueues(app: FastifyInstance, config: ApiConfig): Promise<void> {
+  const password = config.DASHBOARD_PASSWORD
+  if (!password) return
+  const queues = openQueues(config, (error) => app.log.warn({ err: error }, 'the dashboard cannot reach the queues'))
+  app.addHook('onClose', queues.close)
+  const adapter = new FastifyAdapter()
+  adapter.setBasePath('/queues')
+  createBullBoard({
+    queues: queues.all.map((queue) => new BullMQAdapter(queue as Queue)),
+    serverAdapter: adapter,
+    options: { uiConfig: { boardTitle: 'Rapport queues', hideRedisDetails: true } },
+  })
+  await app.register(async (scope) => {
+    await scope.register(basicAuth, {
+      authenticate: { realm: 'Rapport queues' },
+      validate: async (user, given) => {
+        if (!isSame(user, config.DASHBOARD_USER) || !isSame(given, password)) throw new Error('Wrong user or password')
+      },
+    })
+    scope.addHook('onRequest', scope.basicAuth)
+    await scope.register(adapter.registerPlugin(), { prefix: '/queues' })
+  })
+}
+
+function openQueues(config: ApiConfig, onError: (error: Error) => void) {
+  const redis = config.REDIS_URL
+    ? new Redis(config.REDIS_URL, {
+        connectionName: 'rapport dashboard',
+        maxRetriesPerRequest: 1,
+        commandTimeout: 5_000,
+      })
+    : undefined
+  redis?.on('error', onError)
+  const postgres = withBackend(createPostgresBackend)
+  const all = queueNames.map((name) => {
+    const queue = redis
+      ? new Queue(name, { connection: redis, prefix: queuePrefix(name) })
+      : new postgres.Queue(name, {
+          connection: { connectionString: config.DATABASE_URL, schema: queueSchema, max: 2, migrate: true },
+        })
+    queue.on('error', onError)
+    return queue
+  })
+  async function close() {
+    await Promise.allSettled(all.map((queue) => queue.close()))
+    redis?.disconnect()
+  }
+  return { all, close }
+}
+
+/** Compares in a time that tells nothing. */
+function isSame(given: string, expected: string) {
+  const [a, b] = [given, expected].map((text) => createHash('sha256').update(text).digest())
+  return timingSafeEqual(a as Buffer, b as Buffer)
+}

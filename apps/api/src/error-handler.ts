@@ -1,0 +1,107 @@
+import { STATUS_CODES } from 'node:http'
+import { AppError, type ErrorCode, isDatabaseUnavailable, type Issue } from '@rapport/core/errors.ts'
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+
+/** Every code has its status here; a new code does not compile without one. */
+const statuses: Record<ErrorCode, number> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  unprocessable: 422,
+  unavailable: 503,
+}
+
+export const ErrorBody = z
+  .looseObject({
+    statusCode: z.number().int(),
+    message: z.string(),
+    error: z.string().optional(),
+    issues: z.array(z.object({ path: z.string(), message: z.string() })).optional(),
+  })
+  .meta({
+    id: 'Error',
+    examples: [{ statusCode: 404, message: 'Contact not found', error: 'Not Found' }],
+  })
+export type ErrorBody = z.output<typeof ErrorBody>
+
+/** The body for any error that is the caller's to know of; undefined for what must stay inside. */
+export function errorBody(error: unknown): ErrorBody | undefined {
+  if (error instanceof AppError) {
+    const { message, issues, details } = error
+    return body(statuses[error.code], message, { ...details, ...(issues && { issues: [...issues] }) })
+  }
+  if (hasZodFastifySchemaValidationErrors(error)) return validationBody(error)
+  if (error instanceof RateLimited) return { statusCode: 429, message: error.message }
+  if (isDatabaseUnavailable(error)) return body(503, 'Temporarily unavailable, try again')
+  const { statusCode, code } = error as FastifyError
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return body(statusCode, frameworkMessage(code))
+  return undefined
+}
+
+/** Thrown by the limiter. The body is as specified, to the letter, and has no `error`. */
+export class RateLimited extends Error {
+  readonly statusCode = 429
+  constructor() {
+    super('ThrottlerException: Too Many Requests')
+  }
+}
+
+/** A body that is not JSON in UTF-8, as it is. */
+export class UnsupportedMediaType extends Error {
+  readonly statusCode = 415
+  readonly code = 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
+}
+
+/** Answers every error of every route as JSON, and logs what is not the caller's doing. */
+export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const known = errorBody(error)
+  if (!known) request.log.error({ err: error }, 'request failed')
+  else if (known.statusCode >= 500) request.log.warn({ err: error }, 'the database is unavailable')
+  const answer = known ?? body(500, 'Internal Server Error', { requestId: request.id })
+  if (answer.statusCode === 401) reply.header('www-authenticate', 'Bearer')
+  if (answer.statusCode === 503) reply.header('retry-after', '1')
+  return reply.code(answer.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(answer))
+}
+
+/** The same body for every path that is none, telling nothing of the path. */
+export function handleNotFound(_request: FastifyRequest, reply: FastifyReply) {
+  return reply.code(404).send(body(404, 'Route not found'))
+}
+
+function body(statusCode: number, message: string, more: Record<string, unknown> = {}): ErrorBody {
+  return { statusCode, message, error: STATUS_CODES[statusCode] ?? 'Error', ...more }
+}
+
+function validationBody(error: Pick<FastifyError, 'validation' | 'validationContext'>): ErrorBody {
+  const issues = (error.validation ?? []).flatMap(toIssues)
+  const [first] = issues
+  // An id in the path that has the wrong form is no more than an id that is not there.
+  if (error.validationContext === 'params') return body(404, first?.message ?? 'Not found')
+  const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : 'Invalid request'
+  return body(400, message, { issues })
+}
+
+function toIssues(problem: NonNullable<FastifyError['validation']>[number]): Issue[] {
+  const path = problem.instancePath.slice(1).replaceAll('/', '.')
+  if (problem.keyword === 'unrecognized_keys') {
+    const keys = problem.params['keys'] as string[]
+    return keys.map((key) => ({ path: path ? `${path}.${key}` : key, message: 'is not known here' }))
+  }
+  if (path === '') return [{ path, message: 'The body must be a JSON object' }]
+  return [{ path, message: problem.message ?? 'is invalid' }]
+}
+
+const frameworkMessages: Record<string, string> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The content type must be application/json',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as its content-length says',
+  FST_ERR_BAD_URL: 'The path is not a valid URL',
+}
+
+function frameworkMessage(code: string | undefined) {
+  return (code && frameworkMessages[code]) ?? 'Invalid request'
+}

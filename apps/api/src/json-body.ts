@@ -1,0 +1,57 @@
+import { AppError, invalidField } from '@rapport/core/errors.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { parse } from 'secure-json-parse'
+import { UnsupportedMediaType } from './error-handler.ts'
+
+const maxDepth = 32
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
+
+/**
+ * The one way a JSON body comes in (RFC 8259). Refuses what would be stored otherwise than it was sent (bytes that are
+ * not UTF-8, half surrogates, NUL), what could overflow a stack or poison a prototype, and any other content type.
+ * An empty body is fine; a route that needs one says so itself.
+ */
+export function acceptJsonBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, raw: Buffer) => {
+    checkEncoding(request)
+    return raw.length === 0 ? undefined : parseJson(raw)
+  })
+}
+
+function checkEncoding({ headers }: FastifyRequest) {
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1]
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if ((charset && charset.toLowerCase() !== 'utf-8') || encoding !== 'identity') throw new UnsupportedMediaType()
+}
+
+function parseJson(raw: Buffer): unknown {
+  let value: unknown
+  try {
+    value = parse(utf8.decode(raw), null, { protoAction: 'error', constructorAction: 'error' })
+  } catch {
+    throw new AppError('invalid', 'The body is not valid JSON')
+  }
+  checkValue(value)
+  return value
+}
+
+/** Walks without recursion: a body may be nested deeper than the stack is. */
+function checkValue(root: unknown) {
+  const waiting: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 0 }]
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const { value, path, depth } = next
+    if (typeof value === 'string') checkText(value, path)
+    if (typeof value !== 'object' || value === null) continue
+    if (depth >= maxDepth) throw new AppError('invalid', `The body is nested deeper than ${maxDepth} levels`)
+    for (const [key, item] of Object.entries(value)) {
+      checkText(key, path)
+      waiting.push({ value: item, path: path ? `${path}.${key}` : key, depth: depth + 1 })
+    }
+  }
+}
+
+function checkText(text: string, path: string) {
+  if (!text.isWellFormed()) throw invalidField(path, `${path}: must be valid Unicode`)
+  if (text.includes('\u0000')) throw invalidField(path, `${path}: must not contain control characters`)
+}

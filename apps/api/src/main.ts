@@ -1,0 +1,39 @@
+import { ConfigError, readApiConfig } from '@rapport/core/config.ts'
+import { openDatabase } from '@rapport/core/db.ts'
+import { pino } from 'pino'
+import { buildApp } from './app.ts'
+import { openRedis } from './redis.ts'
+
+async function start() {
+  const config = readApiConfig()
+  const log = pino({ level: config.LOG_LEVEL, redact: ['req.headers.authorization', 'req.headers.cookie'] })
+  const warn = (message: string) => (error: Error) => log.warn({ err: error }, message)
+  const database = openDatabase(config.DATABASE_URL, {
+    applicationName: 'rapport api',
+    onError: warn('a database connection broke'),
+  })
+  const redis = config.REDIS_URL ? openRedis(config.REDIS_URL, warn('Redis is away')) : undefined
+  const app = await buildApp({ config, database, redis, log })
+  await app.listen({ host: config.HOST, port: config.PORT })
+
+  let stopping = false
+  async function stop() {
+    // The second signal is from someone who will not wait.
+    if (stopping) process.exit(1)
+    stopping = true
+    await app.close()
+    redis?.disconnect()
+    await database.close()
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
+  // Started by another program that has gone: do not outlive it.
+  process.on('disconnect', () => void stop())
+}
+
+try {
+  await start()
+} catch (error) {
+  console.error(error instanceof ConfigError ? error.message : error)
+  process.exit(error instanceof ConfigError ? 78 : 1)
+}

@@ -1,0 +1,58 @@
+import { createApiKey, deleteApiKey, listApiKeys } from '@rapport/core/auth/api-keys.ts'
+import { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
+import { PageOf } from '@rapport/core/paging.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { Empty, IdParams, NoQuery } from './shapes.ts'
+
+const common = { tags: ['API keys'], security: [{ bearer: [] }] }
+const config = { role: 'ADMIN' } as const
+
+export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/api-keys',
+    {
+      config,
+      schema: {
+        ...common,
+        summary: 'Issue an API key',
+        description: 'With at most your own role. `key` is in this answer alone.',
+        querystring: NoQuery,
+        body: ApiKeyInput,
+        response: { 201: CreatedApiKey },
+      },
+    },
+    async (request, reply) => {
+      const created = await createApiKey(request.ctx, request.body)
+      reply.code(201).header('location', `/api-keys/${created.id}`)
+      return created
+    },
+  )
+
+  app.get(
+    '/api-keys',
+    {
+      config,
+      schema: { ...common, summary: 'List API keys', querystring: ApiKeyQuery, response: { 200: PageOf(ApiKey) } },
+    },
+    (request) => listApiKeys(request.ctx, request.query),
+  )
+
+  app.delete(
+    '/api-keys/:id',
+    {
+      config,
+      schema: {
+        ...common,
+        summary: 'Revoke an API key',
+        description: 'The very next request with it is refused.',
+        params: IdParams('key'),
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await deleteApiKey(request.ctx, request.params.id)
+      return reply.code(204).send(null)
+    },
+  )
+}

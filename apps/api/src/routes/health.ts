@@ -1,0 +1,83 @@
+import type { Database } from '@rapport/core/db.ts'
+import { hasPendingMigrations } from '@rapport/core/migrate.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import type { Redis } from 'ioredis'
+import { z } from 'zod'
+import { NoQuery } from './shapes.ts'
+
+const Readiness = z.object({
+  status: z.enum(['ready', 'degraded', 'unavailable']),
+  parts: z.object({
+    database: z.enum(['up', 'down', 'migrations pending']),
+    redis: z.enum(['up', 'down', 'not used']),
+    server: z.enum(['up', 'shutting down']),
+  }),
+})
+
+/** Whether the process runs, and whether it can work. Not limited: load balancers ask often. */
+export function healthRoutes({ database, redis }: { database: Database; redis: Redis | undefined }) {
+  const routes: FastifyPluginAsyncZod = async (app) => {
+    let closing = false
+    app.addHook('preClose', async () => {
+      closing = true
+    })
+
+    app.get(
+      '/health',
+      {
+        config: { rateLimit: false },
+        schema: {
+          tags: ['Operators'],
+          summary: 'Whether the process runs',
+          querystring: NoQuery,
+          response: { 200: z.object({ status: z.literal('ok') }) },
+        },
+      },
+      async () => ({ status: 'ok' as const }),
+    )
+
+    app.get(
+      '/ready',
+      {
+        config: { rateLimit: false },
+        schema: {
+          tags: ['Operators'],
+          summary: 'Whether the process can work',
+          description:
+            'With Redis away it is `degraded`, and still 200: work is accepted and follows when Redis is back.',
+          querystring: NoQuery,
+          response: { 200: Readiness, 503: Readiness },
+        },
+      },
+      async (_request, reply) => {
+        const parts = {
+          database: await stateOfDatabase(database),
+          redis: await stateOfRedis(redis),
+          server: closing ? ('shutting down' as const) : ('up' as const),
+        }
+        if (parts.database !== 'up' || closing) {
+          reply.code(503)
+          return { status: 'unavailable' as const, parts }
+        }
+        return { status: parts.redis === 'down' ? ('degraded' as const) : ('ready' as const), parts }
+      },
+    )
+  }
+  return routes
+}
+
+async function stateOfDatabase({ db }: Database) {
+  try {
+    return (await hasPendingMigrations(db)) ? ('migrations pending' as const) : ('up' as const)
+  } catch {
+    return 'down' as const
+  }
+}
+
+async function stateOfRedis(redis: Redis | undefined) {
+  if (!redis) return 'not used' as const
+  return redis.ping().then(
+    () => 'up' as const,
+    () => 'down' as const,
+  )
+}
