@@ -1,0 +1,39 @@
+import type { WorkerConfig } from '@rapport/core/config.ts'
+import type { QueueName, WorkJob } from '@rapport/core/queues.ts'
+import type { JobsOptions } from 'bullmq'
+import { deliverWebhook } from './jobs/deliver-webhook.ts'
+import { purgeExpired } from './jobs/purge-expired.ts'
+import { sendCampaignBatch } from './jobs/send-campaign-batch.ts'
+import { sendMail } from './jobs/send-mail.ts'
+import type { Tools } from './tools.ts'
+
+interface Job {
+  handle: (data: WorkJob) => Promise<void>
+  concurrency: number
+}
+
+/** What is done with the jobs of each queue, and how many at once. A queue without a handler does not compile. */
+export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName, Job> {
+  return {
+    webhooks: { handle: (data) => deliverWebhook(tools, data), concurrency: config.WORKER_CONCURRENCY },
+    campaigns: { handle: (data) => sendCampaignBatch(tools, data), concurrency: 2 },
+    mail: { handle: (data) => sendMail(tools, data), concurrency: 5 },
+    maintenance: { handle: () => purgeExpired(tools), concurrency: 1 },
+  }
+}
+
+const retry = (attempts: number, delay: number): JobsOptions => ({
+  attempts,
+  backoff: { type: 'exponential', delay, jitter: 0.2 },
+})
+
+/**
+ * When a job is run again that threw: because the database was away, or because something waits for its next try. What
+ * may not be repeated is guarded by its claim, whatever the queue does.
+ */
+export const jobOptions: Record<QueueName, JobsOptions> = {
+  webhooks: retry(10, 500),
+  campaigns: retry(10, 10_000),
+  mail: retry(5, 30_000),
+  maintenance: {},
+}

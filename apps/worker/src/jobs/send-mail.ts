@@ -1,0 +1,31 @@
+import { claimMail, type Mail, type MailOutcome, settleMail, undoMailClaim } from '@rapport/core/mail/mails.ts'
+import { renderMail } from '@rapport/core/mail/render-mail.ts'
+import type { Ctx } from '@rapport/core/context.ts'
+import type { WorkJob } from '@rapport/core/queues.ts'
+import { claimOrUndo, ctxOf, keepTrying, type Tools, whileInHand } from '../tools.ts'
+
+/** Sends a single mail. Throws when it is to be tried again, which the queue then does after a pause. */
+export function sendMail(tools: Tools, job: WorkJob): Promise<void> {
+  return whileInHand(tools, job.id, async () => {
+    const ctx = ctxOf(tools, job)
+    const mail = await claimOrUndo(
+      () => claimMail(ctx, job.id, tools.workerId),
+      () => undoMailClaim(ctx, job.id, tools.workerId),
+    )
+    if (!mail) return
+    const outcome = await attempt(tools, ctx, mail)
+    const next = await keepTrying(() => settleMail(ctx, mail, outcome))
+    if (next === 'retry') throw new Error(outcome.kind === 'sent' ? '' : outcome.error)
+  })
+}
+
+async function attempt(tools: Tools, ctx: Ctx, mail: Mail): Promise<MailOutcome> {
+  try {
+    const outgoing = await renderMail(ctx, mail)
+    if (!outgoing) return { kind: 'refused', temporary: false, error: 'Its reason is gone: nothing to send' }
+    return await tools.mail.send(outgoing)
+  } catch (error) {
+    tools.log.error({ err: error, mailId: mail.id }, 'a mail could not be made')
+    return { kind: 'refused', temporary: true, error: 'The mail could not be made' }
+  }
+}

@@ -1,0 +1,25 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Db } from '@rapport/core/db.ts'
+import { reserveMailPlaces } from '@rapport/core/mail/pace.ts'
+
+/** So many mails are claimed, sent and recorded together: few, as a kill interrupts those in hand. */
+const defaultGroupSize = 20
+
+export interface MailPace {
+  groupSize: number
+  /** Waits until `count` mails may leave. */
+  wait(count: number): Promise<void>
+}
+
+/** Keeps MAIL_RATE over all workers: each group waits for its place in a line that the database keeps. */
+export function createMailPace(db: Db, perSecond: number | undefined, stopping: AbortSignal): MailPace {
+  if (perSecond === undefined) return { groupSize: defaultGroupSize, wait: async () => {} }
+  return {
+    // A quarter of a second's worth at a time, so that a slow pace is not kept in bursts.
+    groupSize: Math.max(1, Math.min(defaultGroupSize, Math.floor(perSecond / 4))),
+    async wait(count) {
+      const waitMs = await reserveMailPlaces(db, count, perSecond)
+      await sleep(waitMs, undefined, { signal: stopping }).catch(() => {})
+    },
+  }
+}

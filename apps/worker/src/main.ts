@@ -1,0 +1,27 @@
+import { ConfigError, readWorkerConfig } from '@rapport/core/config.ts'
+import { pino } from 'pino'
+import { startWorker } from './worker.ts'
+
+async function start() {
+  const config = readWorkerConfig()
+  const worker = await startWorker(config, pino({ level: config.LOG_LEVEL }))
+
+  let stopping = false
+  async function stop() {
+    // The second signal is from someone who will not wait.
+    if (stopping) process.exit(1)
+    stopping = true
+    await worker.close()
+    process.exit(0)
+  }
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
+  // Started by another program that has gone: do not outlive it.
+  process.on('disconnect', () => void stop())
+}
+
+try {
+  await start()
+} catch (error) {
+  console.error(error instanceof ConfigError ? error.message : error)
+  process.exit(error instanceof ConfigError ? 78 : 1)
+}

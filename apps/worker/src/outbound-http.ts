@@ -1,0 +1,101 @@
+/** The single door for addresses that customers give. */
+import { lookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { isAllowedAddress } from '@rapport/core/webhooks/address-policy.ts'
+import { Agent, type Dispatcher, request } from 'undici'
+
+const connectTimeoutMs = 5_000
+const totalTimeoutMs = 10_000
+const maxReadBytes = 65_536
+const maxKeptBytes = 4_096
+
+export interface OutboundHttp {
+  post(url: string, message: { headers: Record<string, string>; body: string }): Promise<HttpOutcome>
+  close(): Promise<void>
+}
+
+/** What came back, or why nothing did. `status` is there whenever the receiver answered at all. */
+export interface HttpOutcome {
+  status: number | null
+  body: string | null
+  error: string | null
+  durationMs: number
+}
+
+class BlockedAddress extends Error {}
+
+/**
+ * Opens the door. Each request goes once, on a connection of its own: a reused socket that the other side is just
+ * closing would cost the only attempt. Every address that DNS answers is judged on that very connection, with no second
+ * look-up; redirects are not followed; ten seconds in all, at most 64 KiB read.
+ */
+export function openOutboundHttp(allowedNetworks: readonly string[]): OutboundHttp {
+  const guardedLookup: LookupFunction = (hostname, options, done) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      if (error) return done(error, '', 0)
+      if (!addresses.every(({ address }) => isAllowedAddress(address, allowedNetworks))) {
+        return done(new BlockedAddress(), '', 0)
+      }
+      const [first] = addresses
+      if (options.all) return done(null, addresses)
+      return done(null, first?.address ?? '', first?.family ?? 0)
+    })
+  }
+  const agent = new Agent({ connect: { lookup: guardedLookup, timeout: connectTimeoutMs }, maxResponseSize: -1 })
+
+  return {
+    async post(url, message) {
+      const startedAt = performance.now()
+      const outcome = await attempt(url, message).catch((error: unknown) => ({ error: describe(error) }))
+      return {
+        status: null,
+        body: null,
+        error: null,
+        ...outcome,
+        durationMs: Math.round(performance.now() - startedAt),
+      }
+    },
+    close: () => agent.destroy(),
+  }
+
+  async function attempt(url: string, message: { headers: Record<string, string>; body: string }) {
+    const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+    // A literal address is never looked up, so it is judged here.
+    if (isIP(host) && !isAllowedAddress(host, allowedNetworks)) throw new BlockedAddress()
+    const response = await request(url, {
+      method: 'POST',
+      ...message,
+      dispatcher: agent,
+      reset: true,
+      signal: AbortSignal.timeout(totalTimeoutMs),
+    })
+    const status = response.statusCode
+    const body = await readSome(response).catch(() => '')
+    if (status >= 200 && status < 300) return { status, body }
+    const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver answered ${status}`
+    return { status, body, error }
+  }
+}
+
+/** The first part of a body as text that a database takes. What comes after 64 KiB is not even read. */
+async function readSome(response: Dispatcher.ResponseData): Promise<string> {
+  const kept: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of response.body) {
+    kept.push(chunk as Buffer)
+    bytes += (chunk as Buffer).length
+    if (bytes >= maxReadBytes) break
+  }
+  return Buffer.concat(kept).subarray(0, maxKeptBytes).toString('utf8').replaceAll('\u0000', '\uFFFD')
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return 'The request failed'
+  if (error instanceof BlockedAddress) return 'The address is not public and not allowed'
+  if (error.name === 'TimeoutError') return `No answer within ${totalTimeoutMs / 1000} seconds`
+  const code = (error as NodeJS.ErrnoException).code ?? ''
+  if (code === 'UND_ERR_CONNECT_TIMEOUT') return `No connection within ${connectTimeoutMs / 1000} seconds`
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `The name could not be resolved (${code})`
+  if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) return `The certificate was not accepted (${code})`
+  return `The connection failed${code && ` (${code})`}`
+}

@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto'
+import type { WorkerConfig } from '@rapport/core/config.ts'
+import { type QueueName, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
+import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions, withBackend } from 'bullmq'
+import { Redis } from 'ioredis'
+import type { Logger } from 'pino'
+
+type Concurrency = Pick<WorkerOptions, 'concurrency'>
+/** What the relay needs of a queue, on either backend. */
+export type WorkQueue = Pick<Queue, 'addBulk' | 'getJobState' | 'upsertJobScheduler' | 'close'>
+
+export type JobWorker = Pick<Worker, 'close'>
+
+/** Where the queues live. The rest of the worker does not know which it is. */
+export interface QueueBackend {
+  name: 'redis' | 'postgres'
+  openQueue(name: QueueName): WorkQueue
+  openWorker(name: QueueName, process: Processor, options: Concurrency): JobWorker
+  /**
+   * Names the present life of the queues' store; another name means that what was handed over may be lost.
+   * Throws, soon, when the store is away.
+   */
+  readEpoch(): Promise<string>
+  close(): Promise<void>
+}
+
+/** Redis when it is configured, the way to run in earnest; else BullMQ's own PostgreSQL backend in the same database. */
+export function chooseBackend(config: WorkerConfig, log: Logger): QueueBackend {
+  return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(config.DATABASE_URL, log)
+}
+
+/** Kept for the dashboard: failures of a week, a thousand at most. */
+const keptJobs = { removeOnComplete: { count: 0 }, removeOnFail: { age: 7 * 24 * 3600, count: 1000 } }
+
+function onRedis(url: string, log: Logger): QueueBackend {
+  const onError = errorLogger(log, 'Redis is away')
+  const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
+  // To hand work over: fails fast, as the outbox keeps what was not taken.
+  const producer = new Redis(url, {
+    connectionName: 'rapport relay',
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: 5_000,
+    retryStrategy,
+  })
+  // To take work: patient, waits for Redis as long as it takes.
+  const consumer = new Redis(url, { connectionName: 'rapport worker', maxRetriesPerRequest: null, retryStrategy })
+  for (const redis of [producer, consumer]) redis.on('error', onError)
+  producer.once('ready', () => void complainOfSettings(producer, log))
+  return {
+    name: 'redis',
+    openQueue: (name) => listening(new Queue(name, { connection: producer, prefix: queuePrefix(name) }), onError),
+    openWorker: (name, process, options) =>
+      reporting(
+        listening(
+          new Worker(name, process, { connection: consumer, prefix: queuePrefix(name), ...keptJobs, ...options }),
+          onError,
+        ),
+        log,
+      ),
+    readEpoch: () => readRedisEpoch(producer),
+    async close() {
+      producer.disconnect()
+      consumer.disconnect()
+    },
+  }
+}
+
+function onPostgres(connectionString: string, log: Logger): QueueBackend {
+  const onError = errorLogger(log, 'the queues in PostgreSQL are away')
+  const postgres = withBackend(createPostgresBackend)
+  const connection = { connectionString, schema: queueSchema, max: 5, migrate: true }
+  return {
+    name: 'postgres',
+    openQueue: (name) => listening(new postgres.Queue(name, { connection }), onError),
+    openWorker: (name, process, options) =>
+      reporting(listening(new postgres.Worker(name, process, { connection, ...keptJobs, ...options }), onError), log),
+    // The queues live and die with the outbox itself.
+    readEpoch: async () => 'postgres',
+    close: async () => {},
+  }
+}
+
+const markerKey = '{rapport}:epoch'
+
+/**
+ * A marker that goes when Redis is emptied, and Redis's own run id, that changes when it is restarted: its newest data
+ * may be lost even with persistence, and to hand work over twice is harmless.
+ */
+async function readRedisEpoch(redis: Redis): Promise<string> {
+  await redis.set(markerKey, randomUUID(), 'NX')
+  const [marker, server] = await Promise.all([redis.get(markerKey), redis.info('server')])
+  const runId = /run_id:(\w+)/.exec(server)?.[1]
+  if (!marker || !runId) throw new Error('Redis lost its marker this very moment')
+  return `${marker} ${runId}`
+}
+
+/** Says once at the start what would lose or refuse jobs; they would be made good, but late. */
+async function complainOfSettings(redis: Redis, log: Logger) {
+  try {
+    const memory = await redis.info('memory')
+    const persistence = await redis.info('persistence')
+    const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1]
+    if (policy && policy !== 'noeviction') {
+      log.warn(`Redis evicts keys (maxmemory-policy ${policy}): set it to noeviction, or jobs come late`)
+    }
+    if (/aof_enabled:0/.test(persistence)) {
+      log.warn(
+        'Redis keeps no append-only file: after a restart waiting jobs are handed over again, set appendonly yes',
+      )
+    }
+  } catch (error) {
+    log.warn({ err: error }, 'the settings of Redis could not be read')
+  }
+}
+
+function listening<Source extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
+  source: Source,
+  onError: (error: Error) => void,
+): Source {
+  source.on('error', onError)
+  return source
+}
+
+/** Says which jobs failed or stalled. */
+function reporting<Source extends JobWorker & { name: string; on(event: never, listener: never): unknown }>(
+  worker: Source,
+  log: Logger,
+): Source {
+  const events = worker as unknown as Pick<Worker, 'on'>
+  events.on('failed', (job, error) => log.warn({ err: error, queue: worker.name, jobId: job?.id }, 'a job failed'))
+  events.on('stalled', (jobId) => log.warn({ queue: worker.name, jobId }, 'a job stalled'))
+  return worker
+}
+
+/** Every connection reports the same outage, again and again: one line in ten seconds will do. */
+function errorLogger(log: Logger, message: string) {
+  let quietUntil = 0
+  return (error: Error) => {
+    if (Date.now() < quietUntil) return
+    quietUntil = Date.now() + 10_000
+    log.warn({ err: error }, message)
+  }
+}

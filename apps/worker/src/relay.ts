@@ -1,0 +1,119 @@
+import type { Database } from '@rapport/core/db.ts'
+import { listen } from '@rapport/core/db.ts'
+import { forgetOtherEpochs, type RelayedWork, recheckOldWork, relayWork } from '@rapport/core/outbox.ts'
+import { outboxChannel, type QueueName } from '@rapport/core/queues.ts'
+import type { JobsOptions } from 'bullmq'
+import type { Logger } from 'pino'
+import type { QueueBackend, WorkQueue } from './queue-backend.ts'
+
+const pollMs = 1_000
+const recheckMs = 60_000
+const handOverTimeoutMs = 8_000
+
+interface RelayOptions {
+  database: Database
+  databaseUrl: string
+  backend: QueueBackend
+  jobOptions: Record<QueueName, JobsOptions>
+  log: Logger
+  /** Called at each new life of the queues' store, when all that lived only there is gone. */
+  onNewEpoch: (queueOf: (name: QueueName) => WorkQueue) => Promise<void>
+}
+
+/**
+ * Moves work from the outbox to the queues: at once when a transaction that enqueued something commits (NOTIFY), every
+ * second in any case, and all over again when the queues' store has lost its data.
+ */
+export function startRelay({ database, databaseUrl, backend, jobOptions, log, onNewEpoch }: RelayOptions) {
+  const queues = new Map<QueueName, WorkQueue>()
+  let lastEpoch: string | undefined
+  let lastRecheck = Date.now()
+  let isFailing = false
+  let wake = () => {}
+  let isAwake = false
+  const closing = new AbortController()
+
+  // Opened when first needed: a queue that is opened while Redis is away would wait for it.
+  function queueOf(name: QueueName): WorkQueue {
+    const queue = queues.get(name) ?? backend.openQueue(name)
+    queues.set(name, queue)
+    return queue
+  }
+
+  async function handOver(work: RelayedWork[]) {
+    for (const [queue, jobs] of Map.groupBy(work, (item) => item.queue)) {
+      const bulk = jobs.map(({ jobId, data }) => ({ name: queue, data, opts: { ...jobOptions[queue], jobId } }))
+      await withDeadline(queueOf(queue).addBulk(bulk))
+    }
+  }
+
+  async function round() {
+    const epoch = await backend.readEpoch()
+    if (epoch !== lastEpoch) await onNewEpoch(queueOf)
+    await forgetOtherEpochs(database.db, epoch)
+    lastEpoch = epoch
+    while (!closing.signal.aborted && (await relayWork(database.db, epoch, handOver)) > 0);
+    if (Date.now() - lastRecheck < recheckMs) return
+    lastRecheck = Date.now()
+    await recheckOldWork(database.db, async ({ queue, jobId }) => {
+      const state = await queueOf(queue).getJobState(jobId)
+      return state !== 'unknown' && state !== 'failed' && state !== 'completed'
+    })
+  }
+
+  async function run() {
+    while (!closing.signal.aborted) {
+      isAwake = false
+      try {
+        await round()
+        if (isFailing) log.info('the queues are back')
+        isFailing = false
+      } catch (error) {
+        if (!isFailing) log.warn({ err: error }, 'work waits in the outbox: the queues cannot be reached')
+        isFailing = true
+      }
+      if (closing.signal.aborted) break
+      // While the queues are away a notification changes nothing: the next round waits for its time.
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, isAwake && !isFailing ? 0 : pollMs)
+        wake = () => {
+          if (isFailing && !closing.signal.aborted) return
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+  }
+
+  const listener = listen(databaseUrl, [outboxChannel], {
+    onNotify: () => {
+      isAwake = true
+      wake()
+    },
+    onError: (error) => log.debug({ err: error }, 'the connection that listens for work broke'),
+  })
+  const running = run()
+
+  return {
+    async close() {
+      closing.abort()
+      wake()
+      await running
+      await listener.close()
+      await Promise.allSettled([...queues.values()].map((queue) => queue.close()))
+    },
+  }
+}
+
+/** A store that hangs must not hold the relay's transaction open for ever: the work stays in the outbox. */
+async function withDeadline(handingOver: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error('The queues did not take the work in time')), handOverTimeoutMs)
+  })
+  try {
+    await Promise.race([handingOver, deadline])
+  } finally {
+    clearTimeout(timer)
+  }
+}

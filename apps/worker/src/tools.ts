@@ -1,0 +1,71 @@
+import type { Ctx, Settings } from '@rapport/core/context.ts'
+import type { Db } from '@rapport/core/db.ts'
+import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Logger } from 'pino'
+import type { MailPace } from './mail-pace.ts'
+import type { MailTransport } from './mail-transport.ts'
+import type { OutboundHttp } from './outbound-http.ts'
+
+/** What every job is given. */
+export interface Tools {
+  db: Db
+  settings: Settings
+  workerId: string
+  mail: MailTransport
+  pace: MailPace
+  http: OutboundHttp
+  log: Logger
+  /** Aborted when the worker is to stop: long jobs put the rest of their work back. */
+  stopping: AbortSignal
+  /** What this process has in hand, by id: a job that runs twice at once in one process acts once. */
+  inHand: Set<string>
+}
+
+/** The context of a job: on behalf of nobody, in the workspace of its subject. */
+export function ctxOf(tools: Tools, job: { workspaceId: string; id: string }): Ctx {
+  return {
+    db: tools.db,
+    settings: tools.settings,
+    workspaceId: job.workspaceId,
+    actor: { kind: 'system' },
+    requestId: job.id,
+  }
+}
+
+/** Runs `work` unless this process has the same subject in hand already. */
+export async function whileInHand(tools: Tools, id: string, work: () => Promise<void>): Promise<void> {
+  if (tools.inHand.has(id)) return
+  tools.inHand.add(id)
+  try {
+    await work()
+  } finally {
+    tools.inHand.delete(id)
+  }
+}
+
+/**
+ * A claim whose answer was lost may have been made all the same. As nothing was done on the strength of it, it is
+ * taken back, and the error thrown on so that the job comes again.
+ */
+export async function claimOrUndo<Claim>(claim: () => Promise<Claim>, undo: () => Promise<void>): Promise<Claim> {
+  try {
+    return await claim()
+  } catch (error) {
+    await keepTrying(undo)
+    throw error
+  }
+}
+
+/** For what must be recorded once it has happened: outlasts a database that is away for up to a minute. */
+export async function keepTrying<Result>(record: () => Promise<Result>): Promise<Result> {
+  const giveUpAt = Date.now() + 60_000
+  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
+    try {
+      return await record()
+    } catch (error) {
+      if (!isDatabaseUnavailable(error) || Date.now() > giveUpAt) throw error
+      await sleep(pauseMs)
+    }
+  }
+}

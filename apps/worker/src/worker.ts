@@ -1,0 +1,92 @@
+import { randomUUID } from 'node:crypto'
+import type { WorkerConfig } from '@rapport/core/config.ts'
+import { settingsFrom } from '@rapport/core/context.ts'
+import { openDatabase } from '@rapport/core/db.ts'
+import { type QueueName, queueNames, type WorkJob } from '@rapport/core/queues.ts'
+import { beat, buryDeadWorkers, heartbeatMs, leave } from '@rapport/core/workers.ts'
+import type { Logger } from 'pino'
+import { createJobs, jobOptions } from './jobs.ts'
+import { createMailPace } from './mail-pace.ts'
+import { openMailTransport } from './mail-transport.ts'
+import { openOutboundHttp } from './outbound-http.ts'
+import { chooseBackend, type WorkQueue } from './queue-backend.ts'
+import { startRelay } from './relay.ts'
+import type { Tools } from './tools.ts'
+
+/**
+ * Starts the worker: the relay, and a BullMQ worker for each queue. `close` takes no new work, lets what is in hand
+ * finish, puts the rest back and leaves nothing claimed.
+ */
+export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ close(): Promise<void> }> {
+  const database = openDatabase(config.DATABASE_URL, {
+    applicationName: 'rapport worker',
+    onError: (error) => log.warn({ err: error }, 'a database connection broke'),
+  })
+  const { db } = database
+  const stopping = new AbortController()
+  const tools: Tools = {
+    db,
+    settings: settingsFrom(config),
+    workerId: randomUUID(),
+    mail: openMailTransport(config.SMTP_URL),
+    pace: createMailPace(db, config.MAIL_RATE, stopping.signal),
+    http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
+    log,
+    stopping: stopping.signal,
+    inHand: new Set(),
+  }
+  await beat(db, tools.workerId)
+  const heart = startHeart(tools)
+  const backend = chooseBackend(config, log)
+  const relay = startRelay({
+    database,
+    databaseUrl: config.DATABASE_URL,
+    backend,
+    jobOptions,
+    log,
+    onNewEpoch: scheduleMaintenance,
+  })
+  const jobs = createJobs(tools, config)
+  const workers = queueNames.map((name) => {
+    const { handle, concurrency } = jobs[name]
+    return backend.openWorker(name, (job) => handle(job.data as WorkJob), { concurrency })
+  })
+  log.info({ workerId: tools.workerId, queues: backend.name }, 'the worker is ready')
+
+  return {
+    async close() {
+      stopping.abort()
+      await relay.close()
+      await Promise.allSettled(workers.map((worker) => worker.close()))
+      heart.stop()
+      await leave(db, tools.workerId).catch((error: unknown) => log.warn({ err: error }, 'could not take leave'))
+      tools.mail.close()
+      await tools.http.close()
+      await backend.close()
+      await database.close()
+    },
+  }
+}
+
+async function scheduleMaintenance(queueOf: (name: QueueName) => WorkQueue) {
+  await queueOf('maintenance').upsertJobScheduler('purge-expired', { every: 3_600_000 }, { name: 'purge-expired' })
+}
+
+/** Shows that this worker lives, and sets right what dead ones left. */
+function startHeart({ db, workerId, log }: Tools) {
+  let isBeating = false
+  async function beatOnce() {
+    if (isBeating) return
+    isBeating = true
+    try {
+      await beat(db, workerId)
+      await buryDeadWorkers(db)
+    } catch (error) {
+      log.warn({ err: error }, 'the heartbeat failed')
+    } finally {
+      isBeating = false
+    }
+  }
+  const timer = setInterval(() => void beatOnce(), heartbeatMs)
+  return { stop: () => clearInterval(timer) }
+}
