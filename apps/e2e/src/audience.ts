@@ -1,0 +1,48 @@
+import { uuidOf } from '@rapport/core/ids.ts'
+import type { TestDatabase } from '@rapport/core/testing/database.ts'
+
+interface ListOf {
+  workspaceId: string
+  listId: string
+}
+
+/** Puts so many confirmed subscribers on a list at once, `person1@example.com` and on: by hand it would take hours. */
+export async function addConfirmedSubscribers(database: TestDatabase, { workspaceId, listId }: ListOf, count: number) {
+  await database.pool.query(
+    `with people as (
+       insert into contacts (workspace_id, id, email, first_name, email_subscribed_status)
+       select $1, uuidv7(), 'person' || n || '@example.com', 'Person ' || n, 'SUBSCRIBED'
+       from generate_series(1, $3::int) n
+       returning id)
+     insert into subscriptions (workspace_id, list_id, contact_id, status, confirmed_at)
+     select $1, $2, id, 'CONFIRMED', now() from people`,
+    [uuidOf(workspaceId), uuidOf(listId), count],
+  )
+}
+
+export interface Ledger {
+  queued: number
+  sent: number
+  failed: number
+  skipped: number
+  interrupted: number
+  pending: number
+}
+
+/** What the database says became of a campaign's recipients. */
+export async function readLedger(database: TestDatabase, campaignId: string): Promise<Ledger> {
+  const result = await database.pool.query<Omit<Ledger, 'pending'>>(
+    `select c.queued,
+       count(r.*) filter (where r.status = 'SENT')::int as sent,
+       count(r.*) filter (where r.status = 'FAILED')::int as failed,
+       count(r.*) filter (where r.status = 'SKIPPED')::int as skipped,
+       count(r.*) filter (where r.status = 'INTERRUPTED')::int as interrupted
+     from campaigns c
+     left join campaign_recipients r on r.workspace_id = c.workspace_id and r.campaign_id = c.id
+     where c.id = $1 group by c.queued`,
+    [uuidOf(campaignId)],
+  )
+  const [row] = result.rows
+  if (!row) throw new Error(`There is no campaign ${campaignId}`)
+  return { ...row, pending: row.queued - row.sent - row.failed - row.skipped - row.interrupted }
+}

@@ -1,0 +1,85 @@
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addConfirmedSubscribers, type Ledger, readLedger } from './audience.ts'
+import { queueBackends, type Stack, startStack } from './stack.ts'
+
+const recipients = 500
+/** Two batches at once in one worker, twenty mails in hand in each. */
+const mostInHand = 40
+
+describe.each(queueBackends)('with the queues in %s', (backend) => {
+  let stack: Stack
+  beforeAll(async () => {
+    stack = await startStack(backend)
+    // Slow enough that a fault finds the campaign in its middle.
+    stack.inbox.decide(() => ({ delayMs: 40 }))
+  })
+  afterAll(() => stack.close())
+
+  test('kill -9 of the worker amid a campaign: nobody has two mails, and everyone is accounted for', async () => {
+    const campaign = await startCampaign()
+    await stack.inbox.waitFor(100, 30_000)
+    stack.workers.at(-1)?.kill('SIGKILL')
+    await stack.startWorker()
+    const ledger = await waitForEnd(campaign)
+
+    const addressees = campaign.mails().map((mail) => mail.to[0])
+    expect(new Set(addressees).size).toBe(addressees.length)
+    expect(ledger).toMatchObject({ queued: recipients, pending: 0, failed: 0, skipped: 0 })
+    expect(ledger.interrupted).toBeGreaterThan(0)
+    expect(ledger.interrupted).toBeLessThanOrEqual(mostInHand)
+    // Who is SENT has their mail; of who is INTERRUPTED nobody knows, and nobody is asked twice.
+    expect(addressees.length).toBeGreaterThanOrEqual(ledger.sent)
+    expect(addressees.length).toBeLessThanOrEqual(ledger.sent + ledger.interrupted)
+  })
+
+  test('SIGTERM to the worker amid a campaign: it ends well, interrupts nobody, and another goes on', async () => {
+    const campaign = await startCampaign()
+    await waitUntil(() => campaign.mails().length >= 100, { describe: 'a fifth is sent', timeoutMs: 30_000 })
+    const first = stack.workers.at(-1)
+    first?.kill('SIGTERM')
+    expect(await first?.exited).toEqual({ code: 0, signal: null })
+    expect(campaign.mails().length).toBeLessThan(recipients)
+    await stack.startWorker()
+    const ledger = await waitForEnd(campaign)
+
+    expect(ledger).toEqual({ queued: recipients, sent: recipients, failed: 0, skipped: 0, interrupted: 0, pending: 0 })
+    const addressees = campaign.mails().map((mail) => mail.to[0])
+    expect(new Set(addressees).size).toBe(recipients)
+    expect(addressees).toHaveLength(recipients)
+  })
+
+  interface Campaign {
+    id: string
+    key: string
+    mails(): { to: readonly string[] }[]
+  }
+
+  async function startCampaign(): Promise<Campaign> {
+    const { api, inbox, database } = stack
+    const { key, workspaceId } = await api.createWorkspace()
+    const list = await api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Everyone' } })
+    await addConfirmedSubscribers(database, { workspaceId, listId: list.body.id }, recipients)
+    const before = inbox.mails.length
+    const campaign = await api.call<{ id: string }>('POST', '/campaigns', {
+      key,
+      body: { name: 'News', subject: 'News', listId: list.body.id },
+    })
+    const sent = await api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })
+    expect(sent.body).toEqual({ queued: recipients })
+    return { id: campaign.body.id, key, mails: () => inbox.mails.slice(before) }
+  }
+
+  async function waitForEnd({ id, key }: Campaign): Promise<Ledger> {
+    await waitUntil(
+      async () => {
+        const ledger = await readLedger(stack.database, id)
+        expect(ledger.pending).toBeGreaterThanOrEqual(0)
+        const { body } = await stack.api.call<{ status: string }>('GET', `/campaigns/${id}`, { key })
+        return body.status === 'SENT'
+      },
+      { describe: 'the campaign is SENT', timeoutMs: 90_000 },
+    )
+    return readLedger(stack.database, id)
+  }
+})

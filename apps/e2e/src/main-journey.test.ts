@@ -1,0 +1,147 @@
+import { startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { queueBackends, type Stack, startStack } from './stack.ts'
+
+interface Identified {
+  id: string
+}
+interface Campaign extends Identified {
+  status: string
+  queued: number
+  completedAt: string | null
+}
+
+describe.each(queueBackends)('with the queues in %s', (backend) => {
+  let stack: Stack
+  let key: string
+  beforeAll(async () => {
+    stack = await startStack(backend)
+    ;({ key } = await stack.api.createWorkspace())
+  })
+  afterAll(() => stack.close())
+
+  test('a new contact reaches a webhook once, signed so that the official library verifies it', async () => {
+    const { api } = stack
+    const receiver = await startHttpReceiver()
+    const webhook = await api.call<Identified & { secret: string }>('POST', '/webhooks', {
+      key,
+      body: { url: `${receiver.url}/hook`, eventTypes: ['contact.created'] },
+    })
+    expect(webhook.status).toBe(201)
+    const again = await api.call<object>('GET', `/webhooks/${webhook.body.id}`, { key })
+    expect(again.body).not.toHaveProperty('secret')
+
+    const contact = await api.call<Identified>('POST', '/contacts', { key, body: { email: 'ada@example.com' } })
+    expect(contact.status).toBe(201)
+    const [request] = await receiver.waitFor(1)
+    const body = request?.body.toString() ?? ''
+    const headers = Object.fromEntries(
+      Object.entries(request?.headers ?? {}).map(([name, value]) => [name, `${value}`]),
+    )
+    const verifier = new Webhook(webhook.body.secret)
+    expect(verifier.verify(body, headers)).toMatchObject({ type: 'contact.created', data: contact.body })
+    expect(() => verifier.verify(body.replace('ada', 'eve'), headers)).toThrow('No matching signature')
+    await waitUntil(async () => (await countDeliveries('SUCCEEDED')) === 1, { describe: 'the delivery has succeeded' })
+    expect(receiver.requests).toHaveLength(1)
+    await receiver.close()
+  })
+
+  test('a newsletter reaches who confirmed, and nobody after they left', async () => {
+    const { api, inbox } = stack
+    const list = await api.call<Identified>('POST', '/lists', { key, body: { name: 'Monthly letter' } })
+    const subscribed = await api.call('POST', `/public/lists/${list.body.id}/subscribe`, {
+      body: { email: 'Grace@example.com', firstName: 'Grace' },
+    })
+    expect([subscribed.status, subscribed.body]).toEqual([202, { success: true }])
+
+    const confirmation = await inbox.waitFor((mail) => mail.to.includes('Grace@example.com'))
+    const confirmUrl = linkIn(confirmation.text, '/public/subscriptions/confirm')
+    const page = await api.call<string>('GET', confirmUrl)
+    expect(page.body).toContain('Confirm subscription')
+    expect(await statusOf('Grace@example.com')).toBe('PENDING')
+    expect((await api.call<string>('POST', confirmUrl)).body).toContain('You are subscribed')
+    expect(await statusOf('Grace@example.com')).toBe('SUBSCRIBED')
+
+    const campaign = await createCampaign(list.body.id, 'News for {{ contact.firstName }}')
+    const changed = await api.call('PATCH', `/campaigns/${campaign.id}`, {
+      key,
+      body: { html: '<p>Dear {{ contact.firstName }}</p>' },
+    })
+    expect([changed.status, changed.body]).toEqual([204, ''])
+    const sends = await Promise.all([1, 2].map(() => api.call('POST', `/campaigns/${campaign.id}/send`, { key })))
+    expect(sends.map((send) => send.status).toSorted()).toEqual([202, 409])
+    expect(sends.find((send) => send.status === 202)?.body).toEqual({ queued: 1 })
+
+    const letter = await inbox.waitFor((mail) => mail.subject === 'News for Grace')
+    expect(letter.html).toContain('Dear Grace')
+    expect(letter.headers['list-unsubscribe-post']).toBe('List-Unsubscribe=One-Click')
+    const sent = await waitUntil(() => readSent(campaign.id), { describe: 'the campaign is SENT' })
+    expect(sent).toMatchObject({ status: 'SENT', queued: 1 })
+
+    const leaveUrl = /<(.+)>/.exec(letter.headers['list-unsubscribe'] ?? '')?.[1] ?? ''
+    const left = await fetch(leaveUrl, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: 'List-Unsubscribe=One-Click',
+      redirect: 'manual',
+    })
+    expect(left.status).toBe(200)
+    expect(await statusOf('Grace@example.com')).toBe('UNSUBSCRIBED')
+    const next = await createCampaign(list.body.id, 'More news')
+    const refused = await api.call('POST', `/campaigns/${next.id}/send`, { key })
+    expect(refused.body).toEqual({
+      statusCode: 400,
+      message: 'List has no subscribed recipients',
+      error: 'Bad Request',
+    })
+  })
+
+  test('a test copy goes to the address that was named, and says that it is one', async () => {
+    const { api, inbox } = stack
+    const list = await api.call<Identified>('POST', '/lists', { key, body: { name: 'Another letter' } })
+    const campaign = await createCampaign(list.body.id, 'A draft')
+    const sent = await api.call('POST', `/campaigns/${campaign.id}/send-test`, {
+      key,
+      body: { email: 'editor@example.com' },
+    })
+    expect([sent.status, sent.body]).toEqual([202, { queued: 1 }])
+    const copy = await inbox.waitFor((mail) => mail.to.includes('editor@example.com'))
+    expect(copy.subject).toBe('[Test] A draft')
+  })
+
+  async function createCampaign(listId: string, subject: string): Promise<Campaign> {
+    const created = await stack.api.call<Campaign>('POST', '/campaigns', {
+      key,
+      body: { name: 'News', subject, listId },
+    })
+    expect(created.status).toBe(201)
+    return created.body
+  }
+
+  async function readSent(id: string) {
+    const { body } = await stack.api.call<Campaign>('GET', `/campaigns/${id}`, { key })
+    return body.completedAt === null ? undefined : body
+  }
+
+  async function statusOf(email: string) {
+    const found = await stack.api.call<{ data: { emailSubscribedStatus: string }[] }>(
+      'GET',
+      `/contacts?email=${encodeURIComponent(email)}`,
+      { key },
+    )
+    return found.body.data[0]?.emailSubscribedStatus
+  }
+
+  async function countDeliveries(status: string) {
+    const result = await stack.database.pool.query('select from deliveries where status = $1', [status])
+    return result.rowCount
+  }
+})
+
+function linkIn(text: string, path: string): string {
+  const link = text.split(/\s/).find((word) => word.includes(path))
+  if (!link) throw new Error(`There is no link to ${path} in: ${text}`)
+  return link
+}

@@ -1,0 +1,82 @@
+import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import type { TestRedis } from '@rapport/core/testing/redis.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Stack, startStack } from './stack.ts'
+
+const contacts = 60
+let stack: Stack
+let redis: TestRedis
+let receiver: HttpReceiver
+let key: string
+
+beforeAll(async () => {
+  // Two deliveries at a time, so that most of the work waits in Redis.
+  stack = await startStack('redis', { WORKER_CONCURRENCY: '2' })
+  if (!stack.redis) throw new Error('This needs a Redis')
+  redis = stack.redis
+})
+beforeEach(async () => {
+  ;({ key } = await stack.api.createWorkspace())
+  receiver = await startHttpReceiver(() => ({ delayMs: 50 }))
+  await stack.api.call('POST', '/webhooks', { key, body: { url: receiver.url, eventTypes: ['contact.created'] } })
+  return () => receiver.close()
+})
+afterAll(() => stack.close())
+
+test('with Redis stopped every write is accepted, and each delivery arrives once when it is back', async () => {
+  await redis.stop()
+  await createContacts()
+  expect(receiver.requests).toHaveLength(0)
+  await redis.start()
+  await expectEachDeliveredOnce()
+})
+
+test('with Redis hung every write is accepted, and each delivery arrives once when it goes on', async () => {
+  redis.pause()
+  await createContacts()
+  redis.resume()
+  await expectEachDeliveredOnce()
+})
+
+test('with Redis emptied while work waits in it, each delivery arrives once', async () => {
+  await createContacts()
+  await receiver.waitFor(5)
+  await redis.flush()
+  expect(receiver.requests.length).toBeLessThan(contacts)
+  await expectEachDeliveredOnce()
+})
+
+test('with Redis crashed and restarted without its data while work waits in it, each delivery arrives once', async () => {
+  await createContacts()
+  await receiver.waitFor(5)
+  await redis.stop()
+  await redis.start()
+  expect(receiver.requests.length).toBeLessThan(contacts)
+  await expectEachDeliveredOnce()
+})
+
+async function createContacts() {
+  const created = await Promise.all(
+    Array.from({ length: contacts }, (_, index) =>
+      stack.api.call('POST', '/contacts', { key, body: { email: `person${index}@example.com` } }),
+    ),
+  )
+  expect(created.map((answer) => answer.status)).toEqual(Array.from({ length: contacts }, () => 201))
+}
+
+async function expectEachDeliveredOnce() {
+  await waitUntil(async () => (await countOpenWork()) === 0, { describe: 'no work is left', timeoutMs: 60_000 })
+  const emails = receiver.requests.map(
+    ({ body }) => (JSON.parse(body.toString()) as { data: { email: string } }).data.email,
+  )
+  expect(new Set(emails).size).toBe(contacts)
+  expect(emails).toHaveLength(contacts)
+  const statuses = await stack.database.pool.query('select distinct status from deliveries')
+  expect(statuses.rows).toEqual([{ status: 'SUCCEEDED' }])
+}
+
+async function countOpenWork() {
+  const result = await stack.database.pool.query('select from outbox')
+  return result.rowCount
+}

@@ -1,0 +1,112 @@
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { freePort, startProcess, type StartedProcess } from '@rapport/core/testing/processes.ts'
+import { startSmtpReceiver, type SmtpReceiver } from '@rapport/core/testing/receivers.ts'
+import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
+
+export const queueBackends = ['redis', 'postgres'] as const
+export type QueueBackend = (typeof queueBackends)[number]
+
+export interface Answer<Body> {
+  status: number
+  headers: Headers
+  body: Body
+}
+
+export interface Stack {
+  api: Api
+  database: TestDatabase
+  /** Only where the queues live in Redis. */
+  redis: TestRedis | undefined
+  inbox: SmtpReceiver
+  workers: StartedProcess[]
+  startWorker(): Promise<StartedProcess>
+  /** SIGTERM to every process: none may fail to end well. */
+  close(): Promise<void>
+}
+
+/** A whole Rapport from outside: API and worker as processes of their own, on a database of their own. */
+export async function startStack(backend: QueueBackend, extra: Record<string, string> = {}): Promise<Stack> {
+  const database = await createTestDatabase()
+  const redis = backend === 'redis' ? await createTestRedis() : undefined
+  const inbox = await startSmtpReceiver()
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const env = {
+    DATABASE_URL: database.url,
+    ...(redis && { REDIS_URL: redis.url }),
+    SMTP_URL: inbox.url,
+    PORT: String(port),
+    PUBLIC_URL: url,
+    MAIL_FROM: 'hello@rapport.example',
+    SECRET_KEY: 'for tests only: forty characters or more of it',
+    TRUST_PROXY: 'loopback',
+    WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    LOG_LEVEL: 'info',
+    ...extra,
+  }
+  const apiProcess = await startProcess({ script: 'apps/api/src/main.ts', env, readyUrl: `${url}/ready` })
+  const workers: StartedProcess[] = []
+
+  async function startWorker() {
+    const worker = await startProcess({ script: 'apps/worker/src/main.ts', env, readyPattern: /the worker is ready/ })
+    workers.push(worker)
+    return worker
+  }
+
+  async function close() {
+    const running = [apiProcess, ...workers].filter((process) => process.isRunning)
+    for (const process of running) process.kill('SIGTERM')
+    const ends = await Promise.all(running.map((process) => process.exited))
+    await inbox.close()
+    await redis?.close()
+    await database.close()
+    const failed = ends.filter((end) => end.code !== 0)
+    if (failed.length > 0) throw new Error(`A process did not end well: ${JSON.stringify(failed)}`)
+  }
+
+  await startWorker()
+  return { api: createApi(url), database, redis, inbox, workers, startWorker, close }
+}
+
+export type Api = ReturnType<typeof createApi>
+
+/** Speaks HTTP as a client would, each call from another address, so that the limits stay on and out of the way. */
+function createApi(url: string) {
+  let calls = 0
+  async function call<Body>(
+    method: string,
+    path: string,
+    { key, body, headers }: { key?: string; body?: unknown; headers?: Record<string, string> } = {},
+  ): Promise<Answer<Body>> {
+    calls += 1
+    const response = await fetch(path.startsWith('http') ? path : url + path, {
+      method,
+      redirect: 'manual',
+      headers: {
+        'x-forwarded-for': `10.${(calls >> 16) & 255}.${(calls >> 8) & 255}.${calls & 255}`,
+        ...(key && { authorization: `Bearer ${key}` }),
+        ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    const isJson = response.headers.get('content-type')?.startsWith('application/json')
+    return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : text) as Body }
+  }
+
+  /** A workspace of its own with an ADMIN key. */
+  async function createWorkspace(): Promise<{ key: string; workspaceId: string }> {
+    const email = `owner-${calls}@example.com`
+    const signup = await call<{ token: string; workspace: { id: string } }>('POST', '/auth/signup', {
+      body: { email, password: 'a long sentence nobody knows', workspaceName: 'Engines & Co' },
+    })
+    const issued = await call<{ key: string }>('POST', '/api-keys', {
+      key: signup.body.token,
+      body: { name: 'Test', role: 'ADMIN' },
+    })
+    return { key: issued.body.key, workspaceId: signup.body.workspace.id }
+  }
+
+  return { url, call, createWorkspace }
+}
