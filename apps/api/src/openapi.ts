@@ -1,8 +1,20 @@
 import swagger from '@fastify/swagger'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
-import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { ErrorBody } from './error-handler.ts'
+import { describeRoute, finishDocument } from './openapi-document.ts'
+
+const tagsInReadingOrder = [
+  'Authentication',
+  'API keys',
+  'Contacts',
+  'Lists',
+  'Subscription pages',
+  'Campaigns',
+  'Pipelines',
+  'Webhooks',
+  'Operators',
+]
 
 /** Describes every route registered after it: OpenAPI 3.1 at `/openapi.json`, a page to read it at `/docs`. */
 export async function describeRoutes(app: FastifyInstance, publicUrl: string): Promise<void> {
@@ -19,10 +31,11 @@ export async function describeRoutes(app: FastifyInstance, publicUrl: string): P
         description: 'A headless CRM: contacts, lists, newsletters, pipelines and webhooks behind one HTTP API.',
       },
       servers: [{ url: publicUrl }],
+      tags: tagsInReadingOrder.map((name) => ({ name })),
       components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
     },
-    transform: jsonSchemaTransform,
-    transformObject: (document) => withoutUnusedSchemas(jsonSchemaTransformObject(document) as Document) as never,
+    transform: describeRoute,
+    transformObject: finishDocument,
   })
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
   await app.register(scalar, {
@@ -38,16 +51,4 @@ export async function describeRoutes(app: FastifyInstance, publicUrl: string): P
       showDeveloperTools: 'never',
     } as never,
   })
-}
-
-interface Document {
-  components?: { schemas?: Record<string, unknown> }
-}
-
-/** Each named schema is made twice, as it comes in and as it goes out: leaves out those that nothing refers to. */
-function withoutUnusedSchemas(document: Document): Document {
-  const schemas = document.components?.schemas ?? {}
-  const text = JSON.stringify(document)
-  const used = Object.entries(schemas).filter(([name]) => text.includes(`"#/components/schemas/${name}"`))
-  return { ...document, components: { ...document.components, schemas: Object.fromEntries(used) } }
 }

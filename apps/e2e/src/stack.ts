@@ -41,6 +41,7 @@ export async function startStack(backend: QueueBackend, extra: Record<string, st
     SECRET_KEY: 'for tests only: forty characters or more of it',
     TRUST_PROXY: 'loopback',
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
+    DASHBOARD_PASSWORD: 'for tests only',
     LOG_LEVEL: 'info',
     ...extra,
   }

@@ -47,6 +47,8 @@ function onRedis(url: string, log: Logger): QueueBackend {
   const consumer = new Redis(url, { connectionName: 'rapport worker', maxRetriesPerRequest: null, retryStrategy })
   for (const redis of [producer, consumer]) redis.on('error', onError)
   producer.once('ready', () => void complainOfSettings(producer, log))
+  // The very first connection is awaited, so that a start looks like no outage.
+  const tried = new Promise<void>((resolve) => producer.once('ready', resolve).once('error', resolve))
   return {
     name: 'redis',
     openQueue: (name) => listening(new Queue(name, { connection: producer, prefix: queuePrefix(name) }), onError),
@@ -58,7 +60,10 @@ function onRedis(url: string, log: Logger): QueueBackend {
         ),
         log,
       ),
-    readEpoch: () => readRedisEpoch(producer),
+    readEpoch: async () => {
+      await tried
+      return readRedisEpoch(producer)
+    },
     async close() {
       producer.disconnect()
       consumer.disconnect()

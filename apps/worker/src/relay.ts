@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '@rapport/core/db.ts'
 import { listen } from '@rapport/core/db.ts'
 import { forgetOtherEpochs, type RelayedWork, recheckOldWork, relayWork } from '@rapport/core/outbox.ts'
@@ -9,6 +10,7 @@ import type { QueueBackend, WorkQueue } from './queue-backend.ts'
 const pollMs = 1_000
 const recheckMs = 60_000
 const handOverTimeoutMs = 8_000
+const farewellMs = 1_000
 
 interface RelayOptions {
   database: Database
@@ -100,7 +102,8 @@ export function startRelay({ database, databaseUrl, backend, jobOptions, log, on
       wake()
       await running
       await listener.close()
-      await Promise.allSettled([...queues.values()].map((queue) => queue.close()))
+      // With the queues away their goodbye would never come.
+      await Promise.race([Promise.allSettled([...queues.values()].map((queue) => queue.close())), sleep(farewellMs)])
     },
   }
 }

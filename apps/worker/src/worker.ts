@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
@@ -47,9 +48,10 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     onNewEpoch: scheduleMaintenance,
   })
   const jobs = createJobs(tools, config)
+  const inProgress = trackProgress()
   const workers = queueNames.map((name) => {
     const { handle, concurrency } = jobs[name]
-    return backend.openWorker(name, (job) => handle(job.data as WorkJob), { concurrency })
+    return backend.openWorker(name, (job) => inProgress.during(handle(job.data as WorkJob)), { concurrency })
   })
   log.info({ workerId: tools.workerId, queues: backend.name }, 'the worker is ready')
 
@@ -57,13 +59,32 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     async close() {
       stopping.abort()
       await relay.close()
-      await Promise.allSettled(workers.map((worker) => worker.close()))
+      const closed = Promise.allSettled(workers.map((worker) => worker.close()))
+      // With the queues away BullMQ waits for them for ever. What matters is recorded in PostgreSQL by then: a job that
+      // the queue does not know to be done comes again and finds nothing to do.
+      await Promise.race([closed, inProgress.done().then(() => sleep(farewellMs))])
       heart.stop()
       await leave(db, tools.workerId).catch((error: unknown) => log.warn({ err: error }, 'could not take leave'))
       tools.mail.close()
       await tools.http.close()
       await backend.close()
       await database.close()
+    },
+  }
+}
+
+/** How long the queues may take to say goodbye when no job is in hand any more. */
+const farewellMs = 2_000
+
+function trackProgress() {
+  const jobs = new Set<Promise<void>>()
+  return {
+    async during(job: Promise<void>): Promise<void> {
+      jobs.add(job)
+      await job.finally(() => jobs.delete(job))
+    },
+    async done(): Promise<void> {
+      while (jobs.size > 0) await Promise.allSettled(jobs)
     },
   }
 }

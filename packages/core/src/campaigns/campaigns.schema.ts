@@ -24,7 +24,31 @@ export const Campaign = z
     sentAt: Timestamp.nullable(),
     completedAt: Timestamp.nullable(),
   })
-  .meta({ id: 'Campaign', description: 'A newsletter issue. `subject`, `html` and `text` are Liquid templates.' })
+  .meta({
+    id: 'Campaign',
+    description: 'A newsletter issue. `subject`, `html` and `text` are Liquid templates.',
+    examples: [
+      {
+        id: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
+        name: 'November letter',
+        subject: 'What is new, {{ contact.firstName | default: "friend" }}',
+        listId: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
+        status: 'DRAFT',
+        html: '<p>Hello {{ contact.firstName | default: "friend" }},</p>',
+        text: null,
+        fromName: null,
+        fromEmail: null,
+        replyTo: null,
+        trackOpens: false,
+        trackClicks: false,
+        queued: 0,
+        createdAt: '2026-11-21T06:35:49.123Z',
+        updatedAt: '2026-11-21T06:35:49.123Z',
+        sentAt: null,
+        completedAt: null,
+      },
+    ],
+  })
 export type Campaign = z.output<typeof Campaign>
 
 const template = z
@@ -71,5 +95,7 @@ export const SendTestInput = z
   .meta({ examples: [{ email: 'me@example.com' }] })
 export type SendTestInput = z.output<typeof SendTestInput>
 
-export const SendResult = z.object({ queued: z.number().int() }).meta({ id: 'CampaignSendResult' })
+export const SendResult = z
+  .object({ queued: z.number().int() })
+  .meta({ id: 'CampaignSendResult', examples: [{ queued: 1207 }] })
 export type SendResult = z.output<typeof SendResult>

@@ -20,7 +20,27 @@ export const Contact = z
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
-  .meta({ id: 'Contact', description: 'A person in the workspace. `email` is unique without regard to case.' })
+  .meta({
+    id: 'Contact',
+    description: 'A person in the workspace. `email` is unique without regard to case.',
+    examples: [
+      {
+        id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        email: 'ada@example.com',
+        firstName: 'Ada',
+        lastName: 'Lovelace',
+        phone: null,
+        company: null,
+        customFieldValues: {},
+        tags: [],
+        emailSubscribedStatus: 'NONE',
+        lastActivityAt: null,
+        source: null,
+        createdAt: '2026-11-21T06:35:49.123Z',
+        updatedAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
 export type Contact = z.output<typeof Contact>
 
 const phone = SingleLine(32).refine((value) => value === '' || /^(?=.*\d)[\d\s()+./#*x-]+$/i.test(value), {

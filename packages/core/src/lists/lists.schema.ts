@@ -13,7 +13,21 @@ export const List = z
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
-  .meta({ id: 'List', description: 'A newsletter that people subscribe to.' })
+  .meta({
+    id: 'List',
+    description: 'A newsletter that people subscribe to.',
+    examples: [
+      {
+        id: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
+        name: 'Monthly letter',
+        description: '',
+        doubleOptIn: true,
+        confirmedCount: 1207,
+        createdAt: '2026-11-21T06:35:49.123Z',
+        updatedAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
 export type List = z.output<typeof List>
 
 export const ListInput = z

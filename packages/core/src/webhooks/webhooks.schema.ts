@@ -5,6 +5,14 @@ import { PageQuery, Sort } from '../paging.ts'
 
 const subscribable = [...eventTypes, '*'] as const
 
+const example = {
+  id: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
+  url: 'https://example.com/hooks/rapport',
+  eventTypes: ['contact.created'],
+  enabled: true,
+  createdAt: '2026-11-21T06:35:49.123Z',
+}
+
 export const Webhook = z
   .object({
     id: z.string(),
@@ -13,7 +21,11 @@ export const Webhook = z
     enabled: z.boolean(),
     createdAt: Timestamp,
   })
-  .meta({ id: 'Webhook', description: 'An address that is told of events, each in one signed attempt.' })
+  .meta({
+    id: 'Webhook',
+    description: 'An address that is told of events, each in one signed attempt.',
+    examples: [example],
+  })
 export type Webhook = z.output<typeof Webhook>
 
 export const CreatedWebhook = z
@@ -21,7 +33,10 @@ export const CreatedWebhook = z
     ...Webhook.shape,
     secret: z.string().meta({ description: 'Verifies signatures (Standard Webhooks). Shown in this answer only.' }),
   })
-  .meta({ id: 'CreatedWebhook' })
+  .meta({
+    id: 'CreatedWebhook',
+    examples: [{ ...example, secret: `whsec_${'A'.repeat(43)}=` }],
+  })
 export type CreatedWebhook = z.output<typeof CreatedWebhook>
 
 export const WebhookInput = z

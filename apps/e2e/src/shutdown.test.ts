@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { startStack } from './stack.ts'
+
+test.each(['stopped', 'hung'])(
+  'with Redis %s SIGTERM still ends every process well',
+  async (how) => {
+    const stack = await startStack('redis')
+    const { key } = await stack.api.createWorkspace()
+    if (how === 'hung') stack.redis?.pause()
+    else await stack.redis?.stop()
+    const created = await stack.api.call('POST', '/contacts', { key, body: { email: 'ada@example.com' } })
+    expect(created.status).toBe(201)
+    await expect(stack.close()).resolves.toBeUndefined()
+  },
+  20_000,
+)
