@@ -38,7 +38,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     const [request] = await receiver.waitFor(1)
     const body = request?.body.toString() ?? ''
     const headers = Object.fromEntries(
-      Object.entries(request?.headers ?? {}).map(([name, value]) => [name, `${value}`]),
+      Object.entries(request?.headers ?? {}).map(([name, value]) => [name, String(value)]),
     )
     const verifier = new Webhook(webhook.body.secret)
     expect(verifier.verify(body, headers)).toMatchObject({ type: 'contact.created', data: contact.body })
@@ -71,7 +71,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     })
     expect([changed.status, changed.body]).toEqual([204, ''])
     const sends = await Promise.all([1, 2].map(() => api.call('POST', `/campaigns/${campaign.id}/send`, { key })))
-    expect(sends.map((send) => send.status).toSorted()).toEqual([202, 409])
+    expect(new Set(sends.map((send) => send.status))).toEqual(new Set([202, 409]))
     expect(sends.find((send) => send.status === 202)?.body).toEqual({ queued: 1 })
 
     const letter = await inbox.waitFor((mail) => mail.subject === 'News for Grace')
