@@ -8,6 +8,8 @@ const resourceNames = {
   usr: 'User',
   key: 'API key',
   con: 'Contact',
+  cfd: 'Custom field',
+  imp: 'Import',
   lst: 'List',
   pip: 'Pipeline',
   stg: 'Stage',

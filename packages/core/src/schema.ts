@@ -7,6 +7,7 @@ import {
   bigint,
   boolean,
   check,
+  customType,
   foreignKey,
   index,
   integer,
@@ -24,6 +25,7 @@ import {
 import { id } from './ids.ts'
 
 const moment = () => timestamp({ precision: 3, withTimezone: true, mode: 'date' })
+const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 const createdAt = () => moment().notNull().defaultNow()
 const lower = (column: AnyPgColumn) => sql`lower(${column})`
 const oneOf = (name: string, column: AnyPgColumn, values: readonly string[]) =>
@@ -150,6 +152,14 @@ export const emailSubscribedStatuses = [
   'COMPLAINED',
 ] as const
 
+/** What sorts by `lastActivityAt`: who was never active comes before all others. */
+export const activityOrder = (lastActivityAt: AnyPgColumn) => sql`coalesce(${lastActivityAt}, '-infinity'::timestamptz)`
+
+/** What `search` looks in. The index is on this very expression. */
+export function searchText(t: Record<'firstName' | 'lastName' | 'email' | 'company' | 'phone', AnyPgColumn>) {
+  return sql`lower(${t.firstName} || ' ' || ${t.lastName} || ' ' || ${t.email} || ' ' || coalesce(${t.company}, '') || ' ' || coalesce(${t.phone}, ''))`
+}
+
 export const contacts = pgTable(
   'contacts',
   {
@@ -176,7 +186,37 @@ export const contacts = pgTable(
     uniqueIndex('contacts_email_key').on(t.workspaceId, lower(t.email)),
     index('contacts_created_index').on(t.workspaceId, t.createdAt, t.id),
     index('contacts_updated_index').on(t.workspaceId, t.updatedAt, t.id),
+    index('contacts_activity_index').on(t.workspaceId, activityOrder(t.lastActivityAt), t.id),
+    index('contacts_search_index').using('gin', t.workspaceId, sql`(${searchText(t)}) gin_trgm_ops`),
+    index('contacts_tags_index').using('gin', t.workspaceId, t.tags),
+    index('contacts_custom_fields_index').using('gin', t.workspaceId, t.customFieldValues.op('jsonb_path_ops')),
     oneOf('contacts_status_check', t.emailSubscribedStatus, emailSubscribedStatuses),
+  ],
+)
+
+export const customFieldTypes = ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'SELECT'] as const
+
+/** What a workspace knows of its contacts beyond the fields everyone has. */
+export const customFields = pgTable(
+  'custom_fields',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('cfd').notNull(),
+    key: text().notNull(),
+    label: text().notNull(),
+    type: text({ enum: customFieldTypes }).notNull(),
+    /** The choices of a SELECT; empty for the others. */
+    options: text().array().notNull().default([]),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    unique('custom_fields_key_key').on(t.workspaceId, t.key),
+    index('custom_fields_created_index').on(t.workspaceId, t.createdAt, t.id),
+    oneOf('custom_fields_type_check', t.type, customFieldTypes),
   ],
 )
 
@@ -232,6 +272,91 @@ export const subscriptions = pgTable(
     index('subscriptions_contact_index').on(t.workspaceId, t.contactId),
     index('subscriptions_status_index').on(t.workspaceId, t.listId, t.status, t.contactId),
     oneOf('subscriptions_status_check', t.status, subscriptionStatuses),
+  ],
+)
+
+/** The opt-outs of people who were deleted since: a keyed hash of the address, so that nobody is subscribed again by an import. */
+export const optOuts = pgTable(
+  'opt_outs',
+  {
+    workspaceId: id('wsp').notNull(),
+    listId: id('lst').notNull(),
+    emailHash: text().notNull(),
+    status: text({ enum: ['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] }).notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.listId, t.emailHash] }),
+    foreignKey({
+      name: 'opt_outs_list_fk',
+      columns: [t.workspaceId, t.listId],
+      foreignColumns: [lists.workspaceId, lists.id],
+    }).onDelete('cascade'),
+  ],
+)
+
+export const importStatuses = ['RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED'] as const
+
+/** An import of contacts. What was done of it, and where it stands, change in one transaction with the contacts. */
+export const imports = pgTable(
+  'imports',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('imp').notNull(),
+    status: text({ enum: importStatuses }).notNull(),
+    format: text({ enum: ['csv', 'ndjson'] }).notNull(),
+    onConflict: text({ enum: ['skip', 'update'] }).notNull(),
+    listId: id('lst'),
+    dryRun: boolean().notNull(),
+    eachEvent: boolean().notNull(),
+    processed: integer().notNull().default(0),
+    created: integer().notNull().default(0),
+    updated: integer().notNull().default(0),
+    skipped: integer().notNull().default(0),
+    failed: integer().notNull().default(0),
+    /** The first hundred rows that failed, with their lines; and why the import failed as a whole. */
+    errors: jsonb().$type<{ line: number; message: string }[]>().notNull().default([]),
+    /** Bytes of the file, uncompressed; and how many of them are done. */
+    size: bigint({ mode: 'number' }).notNull().default(0),
+    position: bigint({ mode: 'number' }).notNull().default(0),
+    line: integer().notNull().default(0),
+    workerId: uuid(),
+    createdAt: createdAt(),
+    startedAt: moment(),
+    completedAt: moment(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    foreignKey({
+      name: 'imports_list_fk',
+      columns: [t.workspaceId, t.listId],
+      foreignColumns: [lists.workspaceId, lists.id],
+    }),
+    index('imports_created_index').on(t.workspaceId, t.createdAt, t.id),
+    index('imports_worker_index').on(t.workerId).where(sql`${t.status} = 'RUNNING'`),
+    oneOf('imports_status_check', t.status, importStatuses),
+  ],
+)
+
+/** The file of an import, in parts, until it is done: the API and the worker need not share a disk. */
+export const importParts = pgTable(
+  'import_parts',
+  {
+    workspaceId: id('wsp').notNull(),
+    importId: id('imp').notNull(),
+    /** Where in the file the part begins, in bytes. */
+    position: bigint({ mode: 'number' }).notNull(),
+    bytes: bytea().notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.importId, t.position] }),
+    foreignKey({
+      name: 'import_parts_import_fk',
+      columns: [t.workspaceId, t.importId],
+      foreignColumns: [imports.workspaceId, imports.id],
+    }).onDelete('cascade'),
   ],
 )
 
@@ -422,9 +547,15 @@ export const events = pgTable(
     type: text().notNull(),
     /** The record as the API shows it. `json`, not `jsonb`, keeps the order of its fields. */
     data: json().notNull(),
+    /** Whose activity it is. No foreign key: what happened outlives the person. */
+    contactId: id('con'),
     createdAt: createdAt(),
   },
-  (t) => [primaryKey({ columns: [t.workspaceId, t.id] }), index('events_created_index').on(t.createdAt)],
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    index('events_created_index').on(t.createdAt),
+    index('events_contact_index').on(t.workspaceId, t.contactId, t.createdAt, t.id).where(sql`${t.contactId} is not null`),
+  ],
 )
 
 export const webhooks = pgTable(

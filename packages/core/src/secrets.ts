@@ -12,6 +12,7 @@ import {
 export interface Keys {
   readonly cursors: Buffer
   readonly links: Buffer
+  readonly optOuts: Buffer
   readonly storage: Buffer
   /** Names the storage key in what was sealed with it, so that it can be replaced one day. */
   readonly storageKeyId: string
@@ -23,6 +24,7 @@ export function deriveKeys(secretKey: string): Keys {
   return {
     cursors: derive('cursors'),
     links: derive('links'),
+    optOuts: derive('opt-outs'),
     storage,
     storageKeyId: createHash('sha256').update(storage).digest('hex').slice(0, 8),
   }

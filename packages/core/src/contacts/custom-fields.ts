@@ -1,0 +1,157 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { type Ctx, inTransaction } from '../context.ts'
+import { AppError, conflict, invalidField, type Issue, notFound, onConstraint } from '../errors.ts'
+import { toTimestamp } from '../fields.ts'
+import { newId } from '../ids.ts'
+import { byCreation, type Page, readPage } from '../paging.ts'
+import { contacts, customFields } from '../schema.ts'
+import type { CustomField, CustomFieldChange, CustomFieldInput, CustomFieldQuery } from './custom-fields.schema.ts'
+
+export type CustomValue = string | number | boolean
+export type CustomValues = Record<string, CustomValue>
+type CustomFieldRow = typeof customFields.$inferSelect
+/** The definitions of a workspace, by key. */
+export type CustomFields = ReadonlyMap<string, Pick<CustomFieldRow, 'type' | 'options'>>
+
+/** Defines a field. A key that is taken is a conflict. */
+export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Promise<CustomField> {
+  const [row] = await ctx.db
+    .insert(customFields)
+    .values({ ...input, workspaceId: ctx.workspaceId, id: newId('cfd') })
+    .returning()
+    .catch(onConstraint('custom_fields_key_key', () => conflict(`Custom field "${input.key}" already exists`)))
+  if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  return toCustomField(row)
+}
+
+/** A page of the workspace's definitions. */
+export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promise<Page<CustomField>> {
+  const page = await readPage<CustomFieldRow>(ctx, {
+    name: 'custom-fields',
+    query,
+    ...byCreation<CustomFieldRow>(customFields),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(customFields)
+        .where(and(eq(customFields.workspaceId, ctx.workspaceId), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toCustomField) }
+}
+
+/** Changes label or options; key and type stay. Values that were given before are kept as they are. */
+export async function changeCustomField(ctx: Ctx, id: string, change: CustomFieldChange): Promise<CustomField> {
+  return inTransaction(ctx, async (ctx) => {
+    const [known] = await ctx.db.select().from(customFields).where(matches(ctx, id)).for('update')
+    if (!known) throw notFound('Custom field')
+    if (change.options && known.type !== 'SELECT') throw invalidField('options', 'options: only a SELECT has options')
+    if (Object.values(change).every((value) => value === undefined)) return toCustomField(known)
+    const [row] = await ctx.db
+      .update(customFields)
+      .set({ ...change, updatedAt: sql`now()` })
+      .where(matches(ctx, id))
+      .returning()
+    if (!row) throw notFound('Custom field')
+    return toCustomField(row)
+  })
+}
+
+/** Removes a definition and its values from every contact that has one. */
+export async function deleteCustomField(ctx: Ctx, id: string): Promise<void> {
+  await inTransaction(ctx, async ({ db }) => {
+    const [row] = await db.delete(customFields).where(matches(ctx, id)).returning()
+    if (!row) throw notFound('Custom field')
+    await db
+      .update(contacts)
+      .set({ customFieldValues: sql`${contacts.customFieldValues} - ${row.key}::text` })
+      .where(and(eq(contacts.workspaceId, ctx.workspaceId), sql`${contacts.customFieldValues} ? ${row.key}`))
+  })
+}
+
+/** Every definition of the workspace, for checking values. */
+export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
+  const rows = await ctx.db
+    .select({ key: customFields.key, type: customFields.type, options: customFields.options })
+    .from(customFields)
+    .where(eq(customFields.workspaceId, ctx.workspaceId))
+  return new Map(rows.map((row) => [row.key, row]))
+}
+
+/**
+ * Checks values against their definitions: an unknown key or a wrong value is an issue. Null means "no value" and is
+ * handed back as such. Reads the definitions only when there is something to check.
+ */
+export async function checkCustomValues(
+  ctx: Ctx,
+  given: Record<string, unknown>,
+): Promise<Record<string, CustomValue | null>> {
+  if (Object.keys(given).length === 0) return {}
+  const fields = await readCustomFields(ctx)
+  const issues: Issue[] = []
+  const values: Record<string, CustomValue | null> = {}
+  for (const [key, value] of Object.entries(given)) {
+    const result = value === null ? { value } : checkCustomValue(fields, key, value)
+    if ('message' in result) issues.push({ path: `customFieldValues.${key}`, message: result.message })
+    else values[key] = result.value
+  }
+  const [first] = issues
+  if (first) throw new AppError('invalid', `${first.path}: ${first.message}`, { issues })
+  return values
+}
+
+/** One value as it is stored, or what is wrong with it. */
+export function checkCustomValue(
+  fields: CustomFields,
+  key: string,
+  value: unknown,
+): { value: CustomValue } | { message: string } {
+  const field = fields.get(key)
+  if (!field) return { message: `Unknown custom field "${key}"` }
+  const result = valueSchemas[field.type].safeParse(value)
+  if (!result.success) return { message: result.error.issues[0]?.message ?? 'is invalid' }
+  if (field.type === 'SELECT' && !field.options.includes(String(result.data))) {
+    return { message: `must be one of ${field.options.join(', ')}` }
+  }
+  return { value: result.data }
+}
+
+/** A value that comes as text, from a query or a CSV cell, in the type of its field. */
+export function fromText(fields: CustomFields, key: string, text: string): unknown {
+  const type = fields.get(key)?.type
+  if (type === 'NUMBER' && /^\s*[+-]?\d+(\.\d+)?(e[+-]?\d+)?\s*$/i.test(text)) return Number(text)
+  if (type === 'BOOLEAN' && /^(true|yes|1)$/i.test(text.trim())) return true
+  if (type === 'BOOLEAN' && /^(false|no|0)$/i.test(text.trim())) return false
+  return text
+}
+
+const shortText = z
+  .string('must be text')
+  .max(2_000, 'must have at most 2,000 characters')
+  .refine((value) => !/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/.test(value), 'must not contain control characters')
+
+const valueSchemas = {
+  TEXT: shortText,
+  NUMBER: z.number('must be a number').refine(Number.isFinite, 'must be a number'),
+  BOOLEAN: z.boolean('must be true or false'),
+  DATE: z.iso.date('must be a date such as 2026-11-21'),
+  SELECT: z.string('must be text'),
+}
+
+function matches(ctx: Ctx, id: string) {
+  return and(eq(customFields.workspaceId, ctx.workspaceId), eq(customFields.id, id))
+}
+
+function toCustomField(row: CustomFieldRow): CustomField {
+  return {
+    id: row.id,
+    key: row.key,
+    label: row.label,
+    type: row.type,
+    options: row.options,
+    createdAt: toTimestamp(row.createdAt),
+    updatedAt: toTimestamp(row.updatedAt),
+  }
+}

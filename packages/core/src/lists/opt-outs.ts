@@ -1,0 +1,52 @@
+/** The memory of opt-outs beyond the person: who was deleted cannot be subscribed again by anyone but themselves. */
+import { createHmac } from 'node:crypto'
+import { and, eq, sql } from 'drizzle-orm'
+import type { Ctx } from '../context.ts'
+import { uuidOf } from '../ids.ts'
+import { optOuts } from '../schema.ts'
+
+/** A keyed hash, different in each workspace: the address cannot be told from it, only recognised. */
+export function hashEmail(ctx: Ctx, email: string): string {
+  return createHmac('sha256', ctx.settings.keys.optOuts)
+    .update(`${ctx.workspaceId} ${email.toLowerCase()}`)
+    .digest('base64url')
+}
+
+/** Keeps the opt-outs of a contact that is about to be deleted, in the same transaction. */
+export async function keepOptOuts(ctx: Ctx, contact: { id: string; email: string }): Promise<void> {
+  await ctx.db.execute(sql`
+    insert into opt_outs (workspace_id, list_id, email_hash, status)
+    select workspace_id, list_id, ${hashEmail(ctx, contact.email)}, status
+    from subscriptions
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contact.id)}
+      and status in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED')
+    on conflict do nothing`)
+}
+
+/** Which of these addresses opted out of the list and were deleted since: their hashes. */
+export async function findOptOuts(ctx: Ctx, listId: string, emailHashes: readonly string[]): Promise<Set<string>> {
+  const rows = await ctx.db
+    .select({ emailHash: optOuts.emailHash })
+    .from(optOuts)
+    .where(
+      and(
+        eq(optOuts.workspaceId, ctx.workspaceId),
+        eq(optOuts.listId, listId),
+        sql`${optOuts.emailHash} = any(${sql.param([...emailHashes])})`,
+      ),
+    )
+  return new Set(rows.map((row) => row.emailHash))
+}
+
+/** They opted in again themselves, by the link in a mail to that address. */
+export async function forgetOptOut(ctx: Ctx, listId: string, email: string): Promise<void> {
+  await ctx.db
+    .delete(optOuts)
+    .where(
+      and(
+        eq(optOuts.workspaceId, ctx.workspaceId),
+        eq(optOuts.listId, listId),
+        eq(optOuts.emailHash, hashEmail(ctx, email)),
+      ),
+    )
+}
