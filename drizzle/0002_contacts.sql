@@ -1,3 +1,10 @@
+CREATE TABLE "contact_aliases" (
+	"workspace_id" uuid NOT NULL,
+	"id" uuid NOT NULL,
+	"contact_id" uuid NOT NULL,
+	CONSTRAINT "contact_aliases_workspace_id_id_pk" PRIMARY KEY("workspace_id","id")
+);
+--> statement-breakpoint
 CREATE TABLE "custom_fields" (
 	"workspace_id" uuid NOT NULL,
 	"id" uuid NOT NULL,
@@ -56,11 +63,13 @@ CREATE TABLE "opt_outs" (
 );
 --> statement-breakpoint
 ALTER TABLE "events" ADD COLUMN "contact_id" uuid;--> statement-breakpoint
+ALTER TABLE "contact_aliases" ADD CONSTRAINT "contact_aliases_contact_fk" FOREIGN KEY ("workspace_id","contact_id") REFERENCES "public"."contacts"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "custom_fields" ADD CONSTRAINT "custom_fields_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "import_parts" ADD CONSTRAINT "import_parts_import_fk" FOREIGN KEY ("workspace_id","import_id") REFERENCES "public"."imports"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "imports" ADD CONSTRAINT "imports_workspace_id_workspaces_id_fk" FOREIGN KEY ("workspace_id") REFERENCES "public"."workspaces"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "imports" ADD CONSTRAINT "imports_list_fk" FOREIGN KEY ("workspace_id","list_id") REFERENCES "public"."lists"("workspace_id","id") ON DELETE no action ON UPDATE no action;--> statement-breakpoint
 ALTER TABLE "opt_outs" ADD CONSTRAINT "opt_outs_list_fk" FOREIGN KEY ("workspace_id","list_id") REFERENCES "public"."lists"("workspace_id","id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
+CREATE INDEX "contact_aliases_contact_index" ON "contact_aliases" USING btree ("workspace_id","contact_id");--> statement-breakpoint
 CREATE INDEX "custom_fields_created_index" ON "custom_fields" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "imports_created_index" ON "imports" USING btree ("workspace_id","created_at","id");--> statement-breakpoint
 CREATE INDEX "imports_worker_index" ON "imports" USING btree ("worker_id") WHERE "imports"."status" = 'RUNNING';--> statement-breakpoint

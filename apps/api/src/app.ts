@@ -19,6 +19,7 @@ import { apiKeyRoutes } from './routes/api-keys.ts'
 import { credentialRoutes, meRoutes } from './routes/auth.ts'
 import { campaignRoutes } from './routes/campaigns.ts'
 import { contactRoutes } from './routes/contacts.ts'
+import { customFieldRoutes } from './routes/custom-fields.ts'
 import { healthRoutes } from './routes/health.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
@@ -83,6 +84,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
       meRoutes,
       apiKeyRoutes,
       contactRoutes,
+      customFieldRoutes,
       listRoutes,
       campaignRoutes,
       webhookRoutes,

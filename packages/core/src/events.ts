@@ -38,11 +38,19 @@ export type EventType = (typeof eventTypes)[number]
 interface EventData {
   'contact.created': Contact
   'contact.updated': Contact
+  'contact.deleted': Contact
+  'contact.merged': Contact & { mergedContactId: string }
   'subscription.created': Subscription
   'subscription.confirmed': Subscription
   'subscription.unsubscribed': Subscription
   'campaign.sending': Campaign
   'campaign.sent': Campaign
+}
+
+/** Whose activity an event is, if a person's. */
+function contactOf(type: string, data: { id?: string; contactId?: string }): string | null {
+  const id = type.startsWith('contact.') ? data.id : data.contactId
+  return id === undefined ? null : uuidOf(id)
 }
 
 /**
@@ -54,8 +62,8 @@ export async function emit<Type extends keyof EventData>(ctx: Ctx, type: Type, d
   const eventId = sql`${uuidOf(newId('evt'))}::uuid`
   await ctx.db.execute(sql`
     with event as (
-      insert into events (workspace_id, id, type, data)
-      values (${workspaceId}, ${eventId}, ${type}, ${JSON.stringify(data)}::json)),
+      insert into events (workspace_id, id, type, data, contact_id)
+      values (${workspaceId}, ${eventId}, ${type}, ${JSON.stringify(data)}::json, ${contactOf(type, data)}::uuid)),
     delivery as (
       insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
       select workspace_id, uuidv7(), id, ${eventId}, ${type}

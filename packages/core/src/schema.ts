@@ -220,6 +220,25 @@ export const customFields = pgTable(
   ],
 )
 
+/** The ids of contacts that were merged into another: links in mails they got keep working. */
+export const contactAliases = pgTable(
+  'contact_aliases',
+  {
+    workspaceId: id('wsp').notNull(),
+    id: id('con').notNull(),
+    contactId: id('con').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    foreignKey({
+      name: 'contact_aliases_contact_fk',
+      columns: [t.workspaceId, t.contactId],
+      foreignColumns: [contacts.workspaceId, contacts.id],
+    }).onDelete('cascade'),
+    index('contact_aliases_contact_index').on(t.workspaceId, t.contactId),
+  ],
+)
+
 export const lists = pgTable(
   'lists',
   {

@@ -1,10 +1,35 @@
-import { createContact, listContacts, readContact } from '@rapport/core/contacts/contacts.ts'
-import { Contact, ContactInput, ContactQuery } from '@rapport/core/contacts/contacts.schema.ts'
+import { listActivity } from '@rapport/core/contacts/contacts-activity.ts'
+import { exportContacts } from '@rapport/core/contacts/contacts-export.ts'
+import { listContacts } from '@rapport/core/contacts/contacts-list.ts'
+import { mergeContacts } from '@rapport/core/contacts/contacts-merge.ts'
+import {
+  addTags,
+  changeContact,
+  createContact,
+  deleteContact,
+  readContact,
+  removeTag,
+  upsertContact,
+} from '@rapport/core/contacts/contacts.ts'
+import {
+  Activity,
+  ActivityQuery,
+  Contact,
+  ContactChange,
+  ContactInput,
+  ContactQuery,
+  ExportQuery,
+  MergeInput,
+  TagsInput,
+} from '@rapport/core/contacts/contacts.schema.ts'
+import { SingleLine } from '@rapport/core/fields.ts'
 import { PageOf } from '@rapport/core/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { IdParams, NoQuery } from './shapes.ts'
+import { z } from 'zod'
+import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
+const params = IdParams('con')
 
 export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -26,23 +51,171 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     },
   )
 
+  app.put(
+    '/contacts',
+    {
+      schema: {
+        ...common,
+        summary: 'Create or change a contact by address',
+        description: 'Sets what the body names and leaves the rest. Safe however many call at once.',
+        querystring: NoQuery,
+        body: ContactInput,
+        response: { 200: Contact, 201: Contact },
+      },
+    },
+    async (request, reply) => {
+      const { contact, isNew } = await upsertContact(request.ctx, request.body)
+      if (isNew) reply.code(201).header('location', `/contacts/${contact.id}`)
+      return contact
+    },
+  )
+
   app.get(
     '/contacts',
-    { schema: { ...common, summary: 'List contacts', querystring: ContactQuery, response: { 200: PageOf(Contact) } } },
+    {
+      schema: {
+        ...common,
+        summary: 'List contacts',
+        description:
+          'All filters that are given must hold. `customField.<key>=<value>` filters by a field of your own.',
+        querystring: ContactQuery,
+        response: { 200: PageOf(Contact) },
+      },
+    },
     (request) => listContacts(request.ctx, request.query),
+  )
+
+  app.get(
+    '/contacts/export',
+    {
+      schema: {
+        ...common,
+        summary: 'Export contacts',
+        description: 'Every contact that the filters leave, streamed as CSV or NDJSON.',
+        querystring: ExportQuery,
+        response: {
+          200: {
+            content: {
+              'text/csv': { schema: z.string() },
+              'application/x-ndjson': { schema: z.string().describe('A Contact a line') },
+            },
+          },
+        },
+      },
+    },
+    async (request, reply) => {
+      const { format } = request.query
+      const lines = await exportContacts(request.ctx, request.query)
+      reply
+        .type(format === 'csv' ? 'text/csv; charset=utf-8' : 'application/x-ndjson')
+        .header('content-disposition', `attachment; filename="contacts.${format}"`)
+      return lines as never
+    },
   )
 
   app.get(
     '/contacts/:id',
     {
+      schema: { ...common, summary: 'Read a contact', params, querystring: NoQuery, response: { 200: Contact } },
+    },
+    (request) => readContact(request.ctx, request.params.id),
+  )
+
+  app.patch(
+    '/contacts/:id',
+    {
       schema: {
         ...common,
-        summary: 'Read a contact',
-        params: IdParams('con'),
+        summary: 'Change a contact',
+        description:
+          'Merges `customFieldValues` (null removes a key), replaces `tags`. What changes nothing tells nothing.',
+        params,
+        querystring: NoQuery,
+        body: ContactChange,
+        response: { 200: Contact },
+      },
+    },
+    (request) => changeContact(request.ctx, request.params.id, request.body),
+  )
+
+  app.delete(
+    '/contacts/:id',
+    {
+      schema: {
+        ...common,
+        summary: 'Delete a contact',
+        description:
+          'The person and what is theirs. Of an opt-out a keyed hash stays, so that an import cannot undo it.',
+        params,
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await deleteContact(request.ctx, request.params.id)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/contacts/:id/tags',
+    {
+      schema: {
+        ...common,
+        summary: 'Add tags',
+        params,
+        querystring: NoQuery,
+        body: TagsInput,
+        response: { 200: Contact },
+      },
+    },
+    (request) => addTags(request.ctx, request.params.id, request.body),
+  )
+
+  app.delete(
+    '/contacts/:id/tags/:tag',
+    {
+      schema: {
+        ...common,
+        summary: 'Remove a tag',
+        description: 'One that is not there is no error.',
+        params: params.extend({ tag: SingleLine(100, 1) }),
         querystring: NoQuery,
         response: { 200: Contact },
       },
     },
-    (request) => readContact(request.ctx, request.params.id),
+    (request) => removeTag(request.ctx, request.params.id, request.params.tag),
+  )
+
+  app.post(
+    '/contacts/:id/merge',
+    {
+      schema: {
+        ...common,
+        summary: 'Merge a duplicate into a contact',
+        description:
+          'The duplicate fills what is empty, tags and custom values unite, its subscriptions move over and the strictest opt-out wins. The duplicate goes.',
+        params,
+        querystring: NoQuery,
+        body: MergeInput,
+        response: { 200: Contact },
+      },
+    },
+    (request) => mergeContacts(request.ctx, request.params.id, request.body),
+  )
+
+  app.get(
+    '/contacts/:id/activity',
+    {
+      schema: {
+        ...common,
+        summary: 'What happened to a contact',
+        description: 'Newest first.',
+        params,
+        querystring: ActivityQuery,
+        response: { 200: PageOf(Activity) },
+      },
+    },
+    (request) => listActivity(request.ctx, request.params.id, request.query),
   )
 }

@@ -46,39 +46,65 @@ export type Contact = z.output<typeof Contact>
 const phone = SingleLine(32).refine((value) => value === '' || /^(?=.*\d)[\d\s()+./#*x-]+$/i.test(value), {
   error: 'must be a phone number',
 })
-const emptyToNull = <T extends z.ZodType<string>>(schema: T) =>
-  schema
-    .nullable()
-    .default(null)
-    .transform((value) => value || null)
+const emptyToNull = <T extends z.ZodType<string>>(schema: T) => schema.nullable().transform((value) => value || null)
 
 export const Tags = z
   .array(SingleLine(100, 1), 'must be a list of texts')
   .max(100, 'must have at most 100 tags')
   .transform((tags) => [...new Set(tags)])
 
+const customFieldValues = z
+  .record(
+    z.string().max(100),
+    z.union([z.string(), z.number(), z.boolean(), z.null()], 'must be text, a number, true, false or null'),
+  )
+  .refine((values) => Object.keys(values).length <= 100, 'must have at most 100 fields')
+
+const writable = {
+  email: Email,
+  firstName: SingleLine(200),
+  lastName: SingleLine(200),
+  phone: emptyToNull(phone),
+  company: emptyToNull(SingleLine(200)),
+  customFieldValues: customFieldValues.describe('Values by the keys of your custom fields; null removes one'),
+  tags: Tags,
+  source: emptyToNull(SingleLine(200)),
+}
+
+export const ContactChange = z
+  .strictObject(writable)
+  .partial()
+  .meta({ examples: [{ company: 'Analytical Engines', customFieldValues: { plan: 'pro' } }] })
+export type ContactChange = z.output<typeof ContactChange>
+
+/** Only `email` is needed. What is left out of a new contact is empty; of a known one it stays as it is. */
 export const ContactInput = z
-  .strictObject({
-    email: Email,
-    firstName: SingleLine(200).default(''),
-    lastName: SingleLine(200).default(''),
-    phone: emptyToNull(phone),
-    company: emptyToNull(SingleLine(200)),
-    customFieldValues: z
-      .record(z.string().max(100), z.unknown())
-      .refine((values) => Object.keys(values).length <= 100, 'must have at most 100 fields')
-      .default({}),
-    tags: Tags.default([]),
-    source: emptyToNull(SingleLine(200)),
-  })
+  .strictObject(writable)
+  .partial()
+  .required({ email: true })
   .meta({ examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }] })
 export type ContactInput = z.output<typeof ContactInput>
 
-export const ContactQuery = PageQuery.extend({
-  sort: Sort(['createdAt', 'updatedAt', 'email']),
+export const TagsInput = z
+  .strictObject({ tags: Tags.refine((tags) => tags.length > 0, 'must not be empty') })
+  .meta({ examples: [{ tags: ['customer'] }] })
+export type TagsInput = z.output<typeof TagsInput>
+
+export const MergeInput = z
+  .strictObject({ contactId: Id('con').describe('The duplicate, which goes') })
+  .meta({ examples: [{ contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b' }] })
+export type MergeInput = z.output<typeof MergeInput>
+
+const filters = {
   email: SingleLine(254).optional().describe('Exactly this address, without regard to case'),
+  search: SingleLine(200, 1)
+    .optional()
+    .describe('Part of a name, address, company or phone; forgives a typo. Best first, at most 1,000, unless sorted'),
   tag: z
-    .union([z.array(SingleLine(100, 1)).max(20), SingleLine(100, 1).transform((tag) => [tag])])
+    .union([
+      z.array(SingleLine(100, 1)).max(20, 'must have at most 20 tags'),
+      SingleLine(100, 1).transform((tag) => [tag]),
+    ])
     .optional()
     .describe('Repeatable: all must hold'),
   listId: Id('lst').optional().describe('Who has a subscription to this list, in any status'),
@@ -88,5 +114,45 @@ export const ContactQuery = PageQuery.extend({
   createdBefore: MomentQuery.optional(),
   updatedAfter: MomentQuery.optional(),
   updatedBefore: MomentQuery.optional(),
-})
+}
+
+const sorts = ['createdAt', 'updatedAt', 'lastActivityAt', 'email'] as const
+
+/** `customField.<key>` is a filter of any name, so it is gathered here; every other unknown name is refused. */
+function gatherCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Known>) {
+  const prefix = 'customField.'
+  return known.catchall(z.string().max(2_000)).transform((query, check) => {
+    const entries = Object.entries(query).filter(([name]) => !(name in known.shape))
+    const unknown = entries.map(([name]) => name).filter((name) => !name.startsWith(prefix))
+    if (unknown.length > 0) {
+      check.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query, message: 'is not known here' })
+    }
+    const customFields = Object.fromEntries(entries.map(([name, value]) => [name.slice(prefix.length), String(value)]))
+    const named = Object.fromEntries(Object.entries(query).filter(([name]) => name in known.shape))
+    return { ...(named as z.output<z.ZodObject<Known>>), customFields }
+  })
+}
+
+export const ContactFilters = gatherCustomFields(z.object(filters))
+export type ContactFilters = z.output<typeof ContactFilters>
+
+export const ContactQuery = gatherCustomFields(
+  z.object({ ...PageQuery.shape, ...filters, sort: Sort(sorts).optional() }),
+)
 export type ContactQuery = z.output<typeof ContactQuery>
+
+export const ExportQuery = gatherCustomFields(
+  z.object({ ...filters, format: z.enum(['csv', 'ndjson'], { error: 'must be csv or ndjson' }).default('csv') }),
+)
+export type ExportQuery = z.output<typeof ExportQuery>
+
+export const Activity = z
+  .object({ id: z.string(), type: z.string(), timestamp: Timestamp, data: z.unknown() })
+  .meta({
+    id: 'Activity',
+    description: 'Something that happened to a contact; `data` is as in the event of that type.',
+  })
+export type Activity = z.output<typeof Activity>
+
+export const ActivityQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type ActivityQuery = z.output<typeof ActivityQuery>

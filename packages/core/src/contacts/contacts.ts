@@ -1,85 +1,80 @@
-import { and, arrayContains, eq, exists, gt, inArray, lt, sql } from 'drizzle-orm'
+import { isDeepStrictEqual } from 'node:util'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
-import { AppError, conflict, notFound } from '../errors.ts'
+import { AppError, brokenConstraint, conflict, invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
-import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId } from '../ids.ts'
-import { type Page, readPage } from '../paging.ts'
-import { contacts, subscriptions } from '../schema.ts'
-import type { Contact, ContactInput, ContactQuery } from './contacts.schema.ts'
+import { keepOptOuts } from '../lists/opt-outs.ts'
+import { contactAliases, contacts } from '../schema.ts'
+import { type ContactRow, toContact } from './contact-record.ts'
+import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
+import { checkCustomValues, type CustomValues } from './custom-fields.ts'
 
-type ContactRow = typeof contacts.$inferSelect
+const maxTags = 100
 
 /** Creates a contact and tells `contact.created`. An address that the workspace has already is a conflict naming whose. */
 export function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   return inTransaction(ctx, async (ctx) => {
-    checkCustomFieldValues(input.customFieldValues)
-    const row = { ...input, customFieldValues: {}, workspaceId: ctx.workspaceId, id: newId('con') }
-    const [created] = await ctx.db.insert(contacts).values(row).onConflictDoNothing().returning()
-    if (!created) throw conflict('Contact already exists', { contactId: (await findByEmail(ctx, input.email)).id })
-    const contact = toContact(created)
-    await emit(ctx, 'contact.created', contact)
-    return contact
+    const created = await insertContact(ctx, input)
+    if (!created) throw alreadyExists(await findByEmail(ctx, input.email))
+    return created
+  })
+}
+
+/**
+ * The contact of this address, created or changed: what the input names is set, the rest stays. However many call at
+ * once, there is one contact, and each call works on what the one before it left.
+ */
+export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact: Contact; isNew: boolean }> {
+  return inTransaction(ctx, async (ctx) => {
+    const created = await insertContact(ctx, input)
+    if (created) return { contact: created, isNew: true }
+    const known = await findByEmail(ctx, input.email)
+    return { contact: await changeContact(ctx, known.id, { ...input, email: known.email }), isNew: false }
   })
 }
 
 /** Reads one contact. */
 export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
-  const [row] = await ctx.db
-    .select()
-    .from(contacts)
-    .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, id)))
+  const [row] = await ctx.db.select().from(contacts).where(matches(ctx, id))
   if (!row) throw notFound('Contact')
   return toContact(row)
 }
 
-/** A page of the workspace's contacts; every filter that is given must hold. */
-export async function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contact>> {
-  const field = query.sort.replace('-', '') as 'createdAt' | 'updatedAt' | 'email'
-  const page = await readPage<ContactRow>(ctx, {
-    name: 'contacts',
-    query,
-    key:
-      field === 'email'
-        ? { column: sql`lower(${contacts.email})`, type: 'text', valueOf: (row) => row.email.toLowerCase() }
-        : { column: contacts[field], type: 'timestamptz', valueOf: (row) => row[field].toISOString() },
-    id: { column: contacts.id, valueOf: (row) => row.id },
-    read: ({ after, orderBy, limit }) =>
-      ctx.db
-        .select()
-        .from(contacts)
-        .where(and(eq(contacts.workspaceId, ctx.workspaceId), ...filters(ctx, query), after))
-        .orderBy(...orderBy)
-        .limit(limit),
+/** Sets what the change names: merges `customFieldValues` (null removes a key), replaces `tags`. */
+export function changeContact(ctx: Ctx, id: string, change: ContactChange): Promise<Contact> {
+  return editContact(ctx, id, async (ctx, current) => {
+    const { customFieldValues, ...rest } = change
+    const custom = customFieldValues && (await checkCustomValues(ctx, customFieldValues))
+    const named = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+    return { ...current, ...named, customFieldValues: mergeCustomValues(current.customFieldValues, custom ?? {}) }
   })
-  return { ...page, data: page.data.map(toContact) }
 }
 
-function filters(ctx: Ctx, query: ContactQuery) {
-  return [
-    query.email !== undefined ? sql`lower(${contacts.email}) = lower(${query.email})` : undefined,
-    query.tag ? arrayContains(contacts.tags, query.tag) : undefined,
-    query.emailSubscribedStatus ? eq(contacts.emailSubscribedStatus, query.emailSubscribedStatus) : undefined,
-    query.source !== undefined ? eq(contacts.source, query.source) : undefined,
-    query.createdAfter ? gt(contacts.createdAt, query.createdAfter) : undefined,
-    query.createdBefore ? lt(contacts.createdAt, query.createdBefore) : undefined,
-    query.updatedAfter ? gt(contacts.updatedAt, query.updatedAfter) : undefined,
-    query.updatedBefore ? lt(contacts.updatedAt, query.updatedBefore) : undefined,
-    query.listId
-      ? exists(
-          ctx.db
-            .select({ one: sql`1` })
-            .from(subscriptions)
-            .where(
-              and(
-                eq(subscriptions.workspaceId, ctx.workspaceId),
-                eq(subscriptions.listId, query.listId),
-                eq(subscriptions.contactId, contacts.id),
-              ),
-            ),
-        )
-      : undefined,
-  ]
+/** Adds tags, whatever others there are. */
+export function addTags(ctx: Ctx, id: string, input: TagsInput): Promise<Contact> {
+  return editContact(ctx, id, async (_ctx, current) => {
+    const tags = [...new Set([...current.tags, ...input.tags])]
+    if (tags.length > maxTags) throw invalidField('tags', `tags: a contact has at most ${maxTags}`)
+    return { ...current, tags }
+  })
+}
+
+/** Removes a tag. One that the contact does not have is no error: the wish is fulfilled. */
+export function removeTag(ctx: Ctx, id: string, tag: string): Promise<Contact> {
+  return editContact(ctx, id, async (_ctx, current) => ({
+    ...current,
+    tags: current.tags.filter((one) => one !== tag),
+  }))
+}
+
+/** Removes the person and what is theirs, and keeps of their opt-outs only what recognises the address. */
+export function deleteContact(ctx: Ctx, id: string): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const row = await lockContact(ctx, id)
+    await removeContact(ctx, row)
+    await emit(ctx, 'contact.deleted', toContact(row))
+  })
 }
 
 /**
@@ -90,28 +85,14 @@ export async function findOrCreateContact(
   ctx: Ctx,
   input: { email: string; firstName: string; lastName: string; source: string },
 ): Promise<Contact> {
-  const [created] = await ctx.db
-    .insert(contacts)
-    .values({ ...input, workspaceId: ctx.workspaceId, id: newId('con') })
-    .onConflictDoNothing()
-    .returning()
-  if (created) {
-    const contact = toContact(created)
-    await emit(ctx, 'contact.created', contact)
-    return contact
-  }
-  const known = await findByEmail(ctx, input.email)
-  const filled = { firstName: known.firstName || input.firstName, lastName: known.lastName || input.lastName }
-  if (filled.firstName === known.firstName && filled.lastName === known.lastName) return toContact(known)
-  const [updated] = await ctx.db
-    .update(contacts)
-    .set({ ...filled, updatedAt: sql`now()` })
-    .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, known.id)))
-    .returning()
-  if (!updated) throw notFound('Contact')
-  const contact = toContact(updated)
-  await emit(ctx, 'contact.updated', contact)
-  return contact
+  const created = await insertContact(ctx, input)
+  if (created) return created
+  const { id } = await findByEmail(ctx, input.email)
+  return editContact(ctx, id, async (_ctx, known) => ({
+    ...known,
+    firstName: known.firstName || input.firstName,
+    lastName: known.lastName || input.lastName,
+  }))
 }
 
 /**
@@ -135,6 +116,83 @@ export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly stri
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...contactIds])))
 }
 
+/** Who a contact is now: another one's id when it was merged into that one. */
+export async function resolveContactId(ctx: Ctx, id: string): Promise<string> {
+  const [alias] = await ctx.db
+    .select({ contactId: contactAliases.contactId })
+    .from(contactAliases)
+    .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.id, id)))
+  return alias?.contactId ?? id
+}
+
+/** Locks a contact for the rest of the transaction. */
+export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow> {
+  const [row] = await ctx.db.select().from(contacts).where(matches(ctx, id)).for('update')
+  if (!row) throw notFound('Contact')
+  return row
+}
+
+/** Removes a locked contact and what hangs on it, but for the memory of its opt-outs. */
+export async function removeContact(ctx: Ctx, row: ContactRow): Promise<void> {
+  await keepOptOuts(ctx, row)
+  await ctx.db.delete(contacts).where(matches(ctx, row.id))
+}
+
+/** Writes `next` over `current`, which is locked, unless nothing changes: then it hands `current` itself back. */
+export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<ContactRow> {
+  if (isDeepStrictEqual(current, next)) return current
+  const values = { ...next, updatedAt: sql`now()` }
+  // In a savepoint, so that an address that is taken leaves a transaction in which its owner can be looked up.
+  const [row] = await inTransaction(ctx, ({ db }) =>
+    db.update(contacts).set(values).where(matches(ctx, current.id)).returning(),
+  ).catch(async (error: unknown) => {
+    throw brokenConstraint(error) === 'contacts_email_key' ? alreadyExists(await findByEmail(ctx, next.email)) : error
+  })
+  if (!row) throw notFound('Contact')
+  return row
+}
+
+/** `change` laid over `values`; null removes a key. */
+export function mergeCustomValues(
+  values: CustomValues,
+  change: Record<string, CustomValues[string] | null>,
+): CustomValues {
+  const merged = Object.entries({ ...values, ...change }).filter(([, value]) => value !== null)
+  return Object.fromEntries(merged) as CustomValues
+}
+
+type Edit = (ctx: Ctx, current: ContactRow) => Promise<ContactRow>
+
+/** One contact, changed under a lock: what others write meanwhile is neither lost nor overwritten. */
+function editContact(ctx: Ctx, id: string, edit: Edit): Promise<Contact> {
+  return inTransaction(ctx, async (ctx) => {
+    const current = await lockContact(ctx, id)
+    const row = await writeContact(ctx, current, await edit(ctx, current))
+    const contact = toContact(row)
+    if (row !== current) await emit(ctx, 'contact.updated', contact)
+    return contact
+  })
+}
+
+/** Undefined when the address is taken. */
+async function insertContact(ctx: Ctx, input: ContactInput): Promise<Contact | undefined> {
+  const custom = await checkCustomValues(ctx, input.customFieldValues ?? {})
+  const [row] = await ctx.db
+    .insert(contacts)
+    .values({
+      ...input,
+      customFieldValues: mergeCustomValues({}, custom),
+      workspaceId: ctx.workspaceId,
+      id: newId('con'),
+    })
+    .onConflictDoNothing()
+    .returning()
+  if (!row) return undefined
+  const contact = toContact(row)
+  await emit(ctx, 'contact.created', contact)
+  return contact
+}
+
 async function findByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
   const [row] = await ctx.db
     .select()
@@ -144,30 +202,8 @@ async function findByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
   return row
 }
 
-/** A value needs a definition of its field, and a workspace has none until it defines one. */
-function checkCustomFieldValues(values: Record<string, unknown>) {
-  const issues = Object.keys(values).map((key) => ({
-    path: `customFieldValues.${key}`,
-    message: `Unknown custom field "${key}"`,
-  }))
-  const [first] = issues
-  if (first) throw new AppError('invalid', `${first.path}: ${first.message}`, { issues })
-}
+const alreadyExists = (row: ContactRow) => conflict('Contact already exists', { contactId: row.id })
 
-function toContact(row: ContactRow): Contact {
-  return {
-    id: row.id,
-    email: row.email,
-    firstName: row.firstName,
-    lastName: row.lastName,
-    phone: row.phone,
-    company: row.company,
-    customFieldValues: row.customFieldValues,
-    tags: row.tags,
-    emailSubscribedStatus: row.emailSubscribedStatus,
-    lastActivityAt: toTimestampOrNull(row.lastActivityAt),
-    source: row.source,
-    createdAt: toTimestamp(row.createdAt),
-    updatedAt: toTimestamp(row.updatedAt),
-  }
+function matches(ctx: Ctx, id: string) {
+  return and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, id))
 }

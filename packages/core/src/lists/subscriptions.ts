@@ -1,5 +1,5 @@
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
-import { findOrCreateContact, noteSubscriptionChange } from '../contacts/contacts.ts'
+import { findOrCreateContact, noteSubscriptionChange, readContact, resolveContactId } from '../contacts/contacts.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { emit } from '../events.ts'
@@ -8,6 +8,7 @@ import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../schema.ts'
 import { openConfirmation, openUnsubscribe, type SubscriptionLink } from './links.ts'
 import { enterAsStranger } from './lists.ts'
+import { findOptOuts, forgetOptOut, hashEmail } from './opt-outs.ts'
 import type { SubscribeInput, Subscription } from './lists.schema.ts'
 
 /**
@@ -20,7 +21,8 @@ export async function subscribe(base: BaseCtx, listId: string, input: SubscribeI
   await inTransaction(stranger, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
     const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
-    if (!doubleOptIn && (await confirmAtOnce(ctx, link))) return
+    const optOuts = await findOptOuts(ctx, listId, [hashEmail(ctx, contact.email)])
+    if (!doubleOptIn && optOuts.size === 0 && (await confirmAtOnce(ctx, link))) return
     const requested = await requestConfirmation(ctx, link)
     if (requested)
       await enqueueMail(ctx, { kind: 'CONFIRMATION', to: contact.email, data: { listId, contactId: contact.id } })
@@ -29,8 +31,9 @@ export async function subscribe(base: BaseCtx, listId: string, input: SubscribeI
 
 /** Confirms by the token of a mail. Idempotent; but a link from before an opt-out does not undo it. */
 export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
-  const { issuedAt, ...link } = openConfirmation(base, token)
-  await inTransaction(strangerIn(base, link), async (ctx) => {
+  const { issuedAt, ...named } = openConfirmation(base, token)
+  await inTransaction(strangerIn(base, named), async (ctx) => {
+    const link = { ...named, contactId: await resolveContactId(ctx, named.contactId) }
     const [confirmed] = await ctx.db
       .update(subscriptions)
       .set({ status: 'CONFIRMED', confirmedAt: sql`now()`, unsubscribedAt: null })
@@ -42,7 +45,11 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
         ),
       )
       .returning()
-    if (confirmed) return tell(ctx, 'subscription.confirmed', confirmed)
+    if (confirmed) {
+      const { email } = await readContact(ctx, link.contactId)
+      await forgetOptOut(ctx, link.listId, email)
+      return tell(ctx, 'subscription.confirmed', confirmed)
+    }
     const [current] = await ctx.db.select().from(subscriptions).where(matches(link))
     if (current?.status !== 'CONFIRMED') throw new AppError('invalid', 'Invalid or expired link')
   })
@@ -50,8 +57,9 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
 
 /** Unsubscribes by the token of a mail. Idempotent, and content when the contact or the list is gone. */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
-  const link = openUnsubscribe(base, token)
-  await inTransaction(strangerIn(base, link), async (ctx) => {
+  const named = openUnsubscribe(base, token)
+  await inTransaction(strangerIn(base, named), async (ctx) => {
+    const link = { ...named, contactId: await resolveContactId(ctx, named.contactId) }
     const [left] = await ctx.db
       .update(subscriptions)
       .set({ status: 'UNSUBSCRIBED', unsubscribedAt: sql`now()` })

@@ -1,0 +1,26 @@
+import { getTableColumns } from 'drizzle-orm'
+import { toTimestamp, toTimestampOrNull } from '../fields.ts'
+import { contacts } from '../schema.ts'
+import type { Contact } from './contacts.schema.ts'
+
+export type ContactRow = typeof contacts.$inferSelect
+export const contactColumns = getTableColumns(contacts)
+
+/** A contact as the API shows it, field for field as specified. */
+export function toContact(row: ContactRow): Contact {
+  return {
+    id: row.id,
+    email: row.email,
+    firstName: row.firstName,
+    lastName: row.lastName,
+    phone: row.phone,
+    company: row.company,
+    customFieldValues: row.customFieldValues,
+    tags: row.tags,
+    emailSubscribedStatus: row.emailSubscribedStatus,
+    lastActivityAt: toTimestampOrNull(row.lastActivityAt),
+    source: row.source,
+    createdAt: toTimestamp(row.createdAt),
+    updatedAt: toTimestamp(row.updatedAt),
+  }
+}

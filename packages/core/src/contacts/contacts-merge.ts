@@ -1,0 +1,65 @@
+import { and, eq } from 'drizzle-orm'
+import { type Ctx, inTransaction } from '../context.ts'
+import { AppError, invalidField } from '../errors.ts'
+import { emit } from '../events.ts'
+import { moveSubscriptions } from '../lists/subscriptions-move.ts'
+import { contactAliases } from '../schema.ts'
+import type { ContactRow } from './contact-record.ts'
+import { lockContact, noteSubscriptionChange, readContact, removeContact, writeContact } from './contacts.ts'
+import type { Contact, MergeInput } from './contacts.schema.ts'
+
+/**
+ * Makes two contacts one: the duplicate fills what is empty in the other, tags and custom values unite, its
+ * subscriptions move over with the strictest opt-out winning, and it goes. Links in mails it got keep working. Of two
+ * merges of the same pair at once one wins; to the other the duplicate is not found.
+ */
+export function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeInput): Promise<Contact> {
+  if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
+  return inTransaction(ctx, async (ctx) => {
+    const { survivor, duplicate } = await lockBoth(ctx, id, contactId)
+    const movedAny = await moveSubscriptions(ctx, { from: contactId, to: id })
+    await ctx.db
+      .update(contactAliases)
+      .set({ contactId: id })
+      .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.contactId, contactId)))
+    await removeContact(ctx, duplicate)
+    await ctx.db.insert(contactAliases).values({ workspaceId: ctx.workspaceId, id: contactId, contactId: id })
+    await writeContact(ctx, survivor, united(survivor, duplicate))
+    if (movedAny) await noteSubscriptionChange(ctx, [id])
+    const contact = await readContact(ctx, id)
+    await emit(ctx, 'contact.merged', { ...contact, mergedContactId: contactId })
+    return contact
+  })
+}
+
+/** In the order of their ids, so that two merges the opposite way round do not wait for each other. */
+async function lockBoth(ctx: Ctx, id: string, contactId: string) {
+  const locked = new Map<string, ContactRow>()
+  for (const one of [id, contactId].toSorted()) {
+    const row = await lockContact(ctx, one).catch((error: unknown) => {
+      const isDuplicate = one === contactId && error instanceof AppError && error.code === 'not_found'
+      throw isDuplicate ? invalidField('contactId', 'Contact not found') : error
+    })
+    locked.set(one, row)
+  }
+  return { survivor: locked.get(id) as ContactRow, duplicate: locked.get(contactId) as ContactRow }
+}
+
+function united(survivor: ContactRow, duplicate: ContactRow): ContactRow {
+  return {
+    ...survivor,
+    firstName: survivor.firstName || duplicate.firstName,
+    lastName: survivor.lastName || duplicate.lastName,
+    phone: survivor.phone ?? duplicate.phone,
+    company: survivor.company ?? duplicate.company,
+    source: survivor.source ?? duplicate.source,
+    tags: [...new Set([...survivor.tags, ...duplicate.tags])],
+    customFieldValues: { ...duplicate.customFieldValues, ...survivor.customFieldValues },
+    lastActivityAt: laterOf(survivor.lastActivityAt, duplicate.lastActivityAt),
+  }
+}
+
+function laterOf(one: Date | null, other: Date | null): Date | null {
+  if (!one || !other) return one ?? other
+  return one > other ? one : other
+}
