@@ -15,9 +15,9 @@ const dialect = new PgDialect({ casing: 'snake_case' })
 /**
  * Streams the rows of a query as PostgreSQL writes them (`COPY … TO STDOUT`), by far the fastest way out, at the pace at
  * which they are read. Holds a connection and a snapshot until the stream ends or is destroyed; a reader that stands
- * still for five minutes loses them.
+ * still for five minutes loses them. `settings` are statements that prepare the transaction.
  */
-export async function copyOut(db: Db, query: SQL, options: string): Promise<Readable> {
+export async function copyOut(db: Db, query: SQL, options: { format: string; settings: string }): Promise<Readable> {
   // COPY takes no parameters: drizzle writes them into the text, quoted.
   const { sql } = dialect.sqlToQuery(query.inlineParams())
   if (open >= mostAtOnce) throw new AppError('unavailable', 'Too many exports are running, try again later')
@@ -30,19 +30,16 @@ export async function copyOut(db: Db, query: SQL, options: string): Promise<Read
     })
   try {
     await client.query(`begin isolation level repeatable read read only;
-      set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '5min'`)
-    const stream = client.query(copyTo(`copy (${sql}) to stdout (${options})`))
+      set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '5min';
+      ${options.settings}`)
+    const stream = client.query(copyTo(`copy (${sql}) to stdout (${options.format})`))
     let isReleased = false
     const release = (error?: Error) => {
       if (isReleased) return
       isReleased = true
       open -= 1
       if (error) client.release(error)
-      else
-        void client.query('commit').then(
-          () => client.release(),
-          (failure: Error) => client.release(failure),
-        )
+      else void commit(client)
     }
     stream.once('end', () => release())
     stream.once('error', release)
@@ -53,6 +50,15 @@ export async function copyOut(db: Db, query: SQL, options: string): Promise<Read
     open -= 1
     client.release(true)
     throw error
+  }
+}
+
+async function commit(client: pg.PoolClient): Promise<void> {
+  try {
+    await client.query('commit')
+    client.release()
+  } catch {
+    client.release(true)
   }
 }
 

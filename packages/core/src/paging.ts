@@ -22,8 +22,13 @@ export type PageQuery = z.output<typeof PageQuery>
 
 /** `sort` over the named fields, each also with a minus for descending; newest first unless told otherwise. */
 export function Sort<const Fields extends readonly string[]>(fields: Fields) {
+  return SortBy(fields).default('-createdAt' as never)
+}
+
+/** The same for a listing that has an order of its own when none is asked for. */
+export function SortBy<const Fields extends readonly string[]>(fields: Fields) {
   const names = fields.flatMap((field) => [field, `-${field}`]) as (Fields[number] | `-${Fields[number]}`)[]
-  return z.enum(names, { error: `must be one of ${names.join(', ')}` }).default('-createdAt' as never)
+  return z.enum(names, { error: `must be one of ${names.join(', ')}` })
 }
 
 export interface Page<Item> {

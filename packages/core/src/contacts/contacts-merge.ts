@@ -13,7 +13,7 @@ import type { Contact, MergeInput } from './contacts.schema.ts'
  * subscriptions move over with the strictest opt-out winning, and it goes. Links in mails it got keep working. Of two
  * merges of the same pair at once one wins; to the other the duplicate is not found.
  */
-export function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeInput): Promise<Contact> {
+export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeInput): Promise<Contact> {
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
   return inTransaction(ctx, async (ctx) => {
     const { survivor, duplicate } = await lockBoth(ctx, id, contactId)

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { Email, MomentQuery, SingleLine, Timestamp } from '../fields.ts'
 import { Id } from '../ids.ts'
-import { PageQuery, Sort } from '../paging.ts'
+import { PageQuery, Sort, SortBy } from '../paging.ts'
 import { emailSubscribedStatuses } from '../schema.ts'
 
 export const Contact = z
@@ -137,7 +137,7 @@ export const ContactFilters = gatherCustomFields(z.object(filters))
 export type ContactFilters = z.output<typeof ContactFilters>
 
 export const ContactQuery = gatherCustomFields(
-  z.object({ ...PageQuery.shape, ...filters, sort: Sort(sorts).optional() }),
+  z.object({ ...PageQuery.shape, ...filters, sort: SortBy(sorts).optional() }),
 )
 export type ContactQuery = z.output<typeof ContactQuery>
 
@@ -146,12 +146,10 @@ export const ExportQuery = gatherCustomFields(
 )
 export type ExportQuery = z.output<typeof ExportQuery>
 
-export const Activity = z
-  .object({ id: z.string(), type: z.string(), timestamp: Timestamp, data: z.unknown() })
-  .meta({
-    id: 'Activity',
-    description: 'Something that happened to a contact; `data` is as in the event of that type.',
-  })
+export const Activity = z.object({ id: z.string(), type: z.string(), timestamp: Timestamp, data: z.unknown() }).meta({
+  id: 'Activity',
+  description: 'Something that happened to a contact; `data` is as in the event of that type.',
+})
 export type Activity = z.output<typeof Activity>
 
 export const ActivityQuery = PageQuery.extend({ sort: Sort(['createdAt']) })

@@ -10,7 +10,7 @@ import { type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
 import { checkCustomValues, type CustomValues } from './custom-fields.ts'
 
-const maxTags = 100
+export const maxTags = 100
 
 /** Creates a contact and tells `contact.created`. An address that the workspace has already is a conflict naming whose. */
 export function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {

@@ -12,7 +12,7 @@ export type CustomValue = string | number | boolean
 export type CustomValues = Record<string, CustomValue>
 type CustomFieldRow = typeof customFields.$inferSelect
 /** The definitions of a workspace, by key. */
-export type CustomFields = ReadonlyMap<string, Pick<CustomFieldRow, 'type' | 'options'>>
+export type CustomFields = ReadonlyMap<string, Pick<CustomFieldRow, 'label' | 'type' | 'options'>>
 
 /** Defines a field. A key that is taken is a conflict. */
 export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Promise<CustomField> {
@@ -74,7 +74,12 @@ export async function deleteCustomField(ctx: Ctx, id: string): Promise<void> {
 /** Every definition of the workspace, for checking values. */
 export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
   const rows = await ctx.db
-    .select({ key: customFields.key, type: customFields.type, options: customFields.options })
+    .select({
+      key: customFields.key,
+      label: customFields.label,
+      type: customFields.type,
+      options: customFields.options,
+    })
     .from(customFields)
     .where(eq(customFields.workspaceId, ctx.workspaceId))
   return new Map(rows.map((row) => [row.key, row]))
@@ -130,7 +135,10 @@ export function fromText(fields: CustomFields, key: string, text: string): unkno
 const shortText = z
   .string('must be text')
   .max(2_000, 'must have at most 2,000 characters')
-  .refine((value) => !/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/.test(value), 'must not contain control characters')
+  .refine(
+    (value) => !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(value),
+    'must not contain control characters',
+  )
 
 const valueSchemas = {
   TEXT: shortText,

@@ -1,0 +1,95 @@
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { createTestContact, createTestCtx } from '../testing/factories.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { waitUntil } from '../testing/wait.ts'
+import { exportContacts } from './contacts-export.ts'
+import { type Contact, ExportQuery } from './contacts.schema.ts'
+import { createCustomField } from './custom-fields.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+async function exported(query: Record<string, string>): Promise<string[]> {
+  const all = await text(await exportContacts(ctx, ExportQuery.parse(query)))
+  return all.split('\n').slice(0, -1)
+}
+
+test('NDJSON holds each contact as the API shows it, oldest first', async () => {
+  await createCustomField(ctx, { key: 'note', label: 'Note', type: 'TEXT', options: [] })
+  const ugly = { firstName: '"Ada", \\ {x}', lastName: 'Łovelace 👩‍💻', company: '=1+1', tags: ['a,b', 'c"d', 'e;f'] }
+  const contacts: Contact[] = []
+  contacts.push(await createTestContact(ctx, { ...ugly, customFieldValues: { note: 'two\nlines\tand a tab' } }))
+  contacts.push(await createTestContact(ctx, { phone: '+49 1' }))
+  await createTestContact(await createTestCtx(database.db))
+  const lines = await exported({ format: 'ndjson' })
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(contacts)
+})
+
+test('CSV has a header, a column for each custom field, and nothing that a spreadsheet would run', async () => {
+  await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'TEXT', options: [] })
+  const contact = await createTestContact(ctx, {
+    email: 'ada@example.com',
+    firstName: '=HYPERLINK("http://x.test")',
+    lastName: '@sum',
+    company: '-1',
+    phone: '+49 1',
+    tags: ['+a', 'b;c'],
+    source: 'a "quote", a comma',
+    customFieldValues: { plan: '=cmd' },
+  })
+  const { createdAt, id } = contact
+  expect(await exported({ format: 'csv' })).toEqual([
+    'id,email,firstName,lastName,phone,company,tags,emailSubscribedStatus,lastActivityAt,source,createdAt,updatedAt,customField.plan',
+    `${id},ada@example.com,"'=HYPERLINK(""http://x.test"")",'@sum,'+49 1,'-1,"'+a;""b;c""",NONE,,"a ""quote"", a comma",${createdAt},${createdAt},'=cmd`,
+  ])
+})
+
+test('the filters of the listing hold, with quotation marks in them', async () => {
+  const wanted = await createTestContact(ctx, { tags: [`it's "this" \\ one`] })
+  await createTestContact(ctx)
+  const lines = await exported({ format: 'ndjson', tag: `it's "this" \\ one` })
+  expect(lines.map((line) => (JSON.parse(line) as Contact).id)).toEqual([wanted.id])
+})
+
+test('a search forgives a typo here as well', async () => {
+  const wanted = await createTestContact(ctx, { firstName: 'John' })
+  await createTestContact(ctx, { firstName: 'Grace' })
+  const lines = await exported({ format: 'ndjson', search: 'jonh' })
+  expect(lines.map((line) => (JSON.parse(line) as Contact).id)).toEqual([wanted.id])
+})
+
+test('ten thousand contacts come whole, whatever the pieces they come in', async () => {
+  await database.pool.query(
+    `insert into contacts (workspace_id, id, email)
+     select id, uuidv7(), 'p' || n || '@example.com' from workspaces, generate_series(1, 10000) n
+     where id = (select id from workspaces order by created_at desc, id desc limit 1)`,
+  )
+  const lines = await exported({ format: 'ndjson' })
+  const ids = new Set(lines.map((line) => (JSON.parse(line) as Contact).id))
+  expect(ids.size).toBe(10_000)
+  expect([...ids].every((id) => /^con_[0-9a-z]{26}$/.test(id))).toBe(true)
+})
+
+test('a reader that goes away leaves no connection behind', async () => {
+  await database.pool.query(
+    `insert into contacts (workspace_id, id, email, source)
+     select id, uuidv7(), 'p' || n || '@example.com', repeat('x', 200) from workspaces, generate_series(1, 20000) n
+     where id = (select id from workspaces order by created_at desc, id desc limit 1)`,
+  )
+  for (let round = 0; round < 6; round += 1) {
+    const stream = await exportContacts(ctx, ExportQuery.parse({}))
+    await new Promise((resolve) => stream.once('data', resolve))
+    stream.destroy()
+  }
+  await waitUntil(() => database.pool.totalCount === database.pool.idleCount, { describe: 'every connection is back' })
+  expect(await exported({ email: 'p1@example.com' })).toHaveLength(2)
+})

@@ -1,0 +1,134 @@
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { createTestContact, createTestCtx, createTestList } from '../testing/factories.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { uuidOf } from '../ids.ts'
+import { listContacts } from './contacts-list.ts'
+import { ContactQuery } from './contacts.schema.ts'
+import { createCustomField } from './custom-fields.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+  ctx = await createTestCtx(database.db)
+  await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'SELECT', options: ['free', 'pro'] })
+  await createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
+  await createTestContact(ctx, {
+    email: 'ada@example.com',
+    firstName: 'Ada',
+    lastName: 'Lovelace',
+    phone: '+44 20 7946 0958',
+    tags: ['vip', 'math'],
+    customFieldValues: { plan: 'pro', seats: 3 },
+    source: 'import',
+  })
+  await createTestContact(ctx, { email: 'grace@example.org', firstName: 'Grace', lastName: 'Hopper', tags: ['vip'] })
+  await createTestContact(ctx, { email: 'john@example.edu', firstName: 'John' })
+  await createTestContact(ctx, {
+    email: 'percent@example.net',
+    company: '100% wool_and\\more',
+    customFieldValues: { seats: 30 },
+  })
+})
+afterAll(() => database.close())
+
+async function find(query: Record<string, string | string[]>): Promise<string[]> {
+  const page = await listContacts(ctx, ContactQuery.parse(query))
+  return page.data.map((contact) => contact.email.split('@')[0] ?? '')
+}
+
+test.each([
+  [{ search: 'lovel' }, ['ada']],
+  [{ search: 'LOVELACE' }, ['ada']],
+  [{ search: 'lovelase' }, ['ada']],
+  [{ search: 'hoper' }, ['grace']],
+  [{ search: 'example.org' }, ['grace']],
+  [{ search: 'jonh' }, ['john']],
+  [{ search: '7946' }, ['ada']],
+  [{ search: '100%' }, ['percent']],
+  [{ search: 'wool_and\\' }, ['percent']],
+  [{ search: '%' }, ['percent']],
+  [{ search: '_' }, ['percent']],
+  [{ search: '\\' }, ['percent']],
+  [{ search: 'zzzzzz' }, []],
+  [{ tag: 'vip' }, ['grace', 'ada']],
+  [{ tag: ['vip', 'math'] }, ['ada']],
+  [{ email: 'ADA@example.com' }, ['ada']],
+  [{ source: 'import' }, ['ada']],
+  [{ 'customField.plan': 'pro' }, ['ada']],
+  [{ 'customField.seats': '3' }, ['ada']],
+  [{ emailSubscribedStatus: 'NONE', sort: 'email' }, ['ada', 'grace', 'john', 'percent']],
+  [{ sort: '-email' }, ['percent', 'john', 'grace', 'ada']],
+  [{ sort: 'lastActivityAt' }, ['ada', 'grace', 'john', 'percent']],
+  [{ search: 'example', sort: 'createdAt' }, ['ada', 'grace', 'john', 'percent']],
+  [{ createdBefore: '2000-01-01T00:00:00Z' }, []],
+])('%j finds %j', async (query, expected) => {
+  expect(await find(query as Record<string, string>)).toEqual(expected)
+})
+
+test.each([
+  [{ 'customField.nope': '1' }, 'Unknown custom field'],
+  [{ 'customField.plan': 'gold' }, 'must be one of free, pro'],
+  [{ 'customField.seats': 'many' }, 'must be a number'],
+])('%j is invalid', async (query, message) => {
+  await expect(find(query as Record<string, string>)).rejects.toThrow(message)
+})
+
+test('an unknown parameter is refused by name', () => {
+  const result = ContactQuery.safeParse({ customfield: 'x' })
+  expect(result.error?.issues).toMatchObject([{ code: 'unrecognized_keys', keys: ['customfield'] }])
+})
+
+test('every listing reads an index and never the whole table', async () => {
+  const big = await createTestCtx(database.db)
+  const list = await createTestList(big)
+  await createCustomField(big, { key: 'plan', label: 'Plan', type: 'TEXT', options: [] })
+  await database.db.execute(sql`
+    insert into contacts (workspace_id, id, email, first_name, tags, custom_field_values, created_at)
+    select ${uuidOf(big.workspaceId)}::uuid, uuidv7(), 'person' || n || '@example.com', 'Person ' || n,
+      array['t' || n % 100], jsonb_build_object('plan', 'p' || n % 100), now() - n * interval '1 second'
+    from generate_series(1, 20000) n`)
+  await database.db.execute(sql`analyze contacts`)
+  const queries: Record<string, string>[] = [
+    { sort: 'createdAt' },
+    { sort: '-updatedAt' },
+    { sort: 'lastActivityAt' },
+    { sort: 'email' },
+    { email: 'person7@example.com' },
+    { tag: 't7' },
+    { 'customField.plan': 'p7' },
+    { search: 'person777' },
+    { search: 'persn 777' },
+    { search: 'person777', sort: 'email' },
+    { listId: list.id },
+    { source: 'import' },
+    { emailSubscribedStatus: 'PENDING' },
+    { createdAfter: '2000-01-01T00:00:00Z', updatedBefore: '2100-01-01T00:00:00Z' },
+  ]
+  for (const query of queries) expect({ query, plan: await plansOf(big, query) }).toMatchObject({ query, plan: [] })
+})
+
+/** The plans of the listing's statements that read all of `contacts`. */
+async function plansOf(big: Ctx, query: Record<string, string>): Promise<string[]> {
+  const statements: { text: string; values: unknown[] }[] = []
+  const logger = { logQuery: (text: string, values: unknown[]) => void statements.push({ text, values }) }
+  const db = drizzle({ client: database.pool, casing: 'snake_case', logger }) as unknown as Ctx['db']
+  await listContacts({ ...big, db }, ContactQuery.parse(query))
+  const selects = statements.filter(({ text }) => text.includes('from "contacts"'))
+  expect(selects.length).toBeGreaterThan(0)
+  const client = await database.pool.connect()
+  const plans: string[] = []
+  await client.query('begin')
+  for (const { text, values } of statements) {
+    if (text.includes('set_config')) await client.query(text, values)
+    if (!selects.some((select) => select.text === text)) continue
+    const result = await client.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values)
+    plans.push(result.rows.map((row) => row['QUERY PLAN']).join('\n'))
+  }
+  await client.query('rollback')
+  client.release()
+  return plans.filter((plan) => /Seq Scan on contacts/.test(plan))
+}

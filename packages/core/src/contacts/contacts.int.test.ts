@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { createTestContact, createTestCtx, createTestList, eventsOf } from '../testing/factories.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { unsubscribeUrl } from '../lists/links.ts'
+import { findOptOuts, hashEmail } from '../lists/opt-outs.ts'
+import { subscribe, unsubscribe } from '../lists/subscriptions.ts'
+import { listActivity } from './contacts-activity.ts'
+import { addTags, changeContact, deleteContact, readContact, removeTag, upsertContact } from './contacts.ts'
+import { ActivityQuery } from './contacts.schema.ts'
+import { createCustomField } from './custom-fields.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+test('two hundred upserts of one address at once leave one contact, and none of them fails', async () => {
+  const upserts = Array.from({ length: 200 }, (_, n) =>
+    upsertContact(ctx, { email: 'Ada@example.com', tags: [`t${n}`] }),
+  )
+  const results = await Promise.all(upserts)
+  expect(results.filter((result) => result.isNew)).toHaveLength(1)
+  expect(new Set(results.map((result) => result.contact.id)).size).toBe(1)
+})
+
+test('an upsert sets what it names and leaves the rest, the spelling of the address included', async () => {
+  await upsertContact(ctx, { email: 'Ada@example.com', firstName: 'Ada', company: 'Engines' })
+  const { contact, isNew } = await upsertContact(ctx, { email: 'ada@EXAMPLE.com', lastName: 'Lovelace' })
+  expect(isNew).toBe(false)
+  expect(contact).toMatchObject({
+    email: 'Ada@example.com',
+    firstName: 'Ada',
+    lastName: 'Lovelace',
+    company: 'Engines',
+  })
+})
+
+test('a change that changes nothing writes nothing and tells nothing', async () => {
+  const contact = await createTestContact(ctx, { firstName: 'Ada', tags: ['vip'] })
+  expect(await changeContact(ctx, contact.id, { firstName: 'Ada', tags: ['vip'] })).toEqual(contact)
+  expect(await addTags(ctx, contact.id, { tags: ['vip'] })).toEqual(contact)
+  expect(await removeTag(ctx, contact.id, 'nobody has this')).toEqual(contact)
+  expect(await eventsOf(ctx)).toEqual(['contact.created'])
+})
+
+test('a change merges custom values, null removes one, and is told once', async () => {
+  await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'TEXT', options: [] })
+  await createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
+  const { id } = await createTestContact(ctx, { customFieldValues: { plan: 'free', seats: 3 } })
+  const changed = await changeContact(ctx, id, { customFieldValues: { plan: 'pro', seats: null } })
+  expect(changed.customFieldValues).toEqual({ plan: 'pro' })
+  expect(await eventsOf(ctx)).toEqual(['contact.created', 'contact.updated'])
+})
+
+test('tags that many add at once are all there', async () => {
+  const { id } = await createTestContact(ctx)
+  await Promise.all(Array.from({ length: 20 }, (_, n) => addTags(ctx, id, { tags: [`t${n}`] })))
+  expect((await readContact(ctx, id)).tags).toHaveLength(20)
+})
+
+test('an address that another contact has is a conflict that names whose', async () => {
+  const ada = await createTestContact(ctx, { email: 'ada@example.com' })
+  const eve = await createTestContact(ctx, { email: 'eve@example.com' })
+  await expect(changeContact(ctx, eve.id, { email: 'ADA@example.com' })).rejects.toMatchObject({
+    code: 'conflict',
+    details: { contactId: ada.id },
+  })
+})
+
+test('a deleted contact is gone, but not the opt-out: of it stays a hash that only this workspace knows', async () => {
+  const list = await createTestList(ctx)
+  await subscribe(ctx, list.id, { email: 'ada@example.com', firstName: '', lastName: '' })
+  const { contact } = await upsertContact(ctx, { email: 'ada@example.com' })
+  const token = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: contact.id })).searchParams.get('token') ?? ''
+  await unsubscribe(ctx, token)
+  await deleteContact(ctx, contact.id)
+  await expect(readContact(ctx, contact.id)).rejects.toMatchObject({ code: 'not_found' })
+  const hash = hashEmail(ctx, 'ADA@example.com')
+  expect(await findOptOuts(ctx, list.id, [hash])).toEqual(new Set([hash]))
+  expect(hashEmail(await createTestCtx(database.db), 'ada@example.com')).not.toBe(hash)
+})
+
+test('who was deleted after opting out is not confirmed at once when somebody types the address again', async () => {
+  const list = await createTestList(ctx, { doubleOptIn: false })
+  const stranger = { email: 'ada@example.com', firstName: '', lastName: '' }
+  await subscribe(ctx, list.id, stranger)
+  const { contact } = await upsertContact(ctx, { email: 'ada@example.com' })
+  expect(contact.emailSubscribedStatus).toBe('SUBSCRIBED')
+  const token = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: contact.id })).searchParams.get('token') ?? ''
+  await unsubscribe(ctx, token)
+  await deleteContact(ctx, contact.id)
+  await subscribe(ctx, list.id, stranger)
+  const again = await upsertContact(ctx, { email: 'ada@example.com' })
+  expect(again.contact.emailSubscribedStatus).toBe('PENDING')
+})
+
+test('the activity of a contact is what happened to them, newest first', async () => {
+  const { id } = await createTestContact(ctx)
+  await createTestContact(ctx)
+  await changeContact(ctx, id, { firstName: 'Ada' })
+  const page = await listActivity(ctx, id, ActivityQuery.parse({}))
+  expect(page.data.map((activity) => activity.type)).toEqual(['contact.updated', 'contact.created'])
+})
