@@ -21,9 +21,11 @@ import { campaignRoutes } from './routes/campaigns.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
 import { healthRoutes } from './routes/health.ts'
+import { importRoutes } from './routes/imports.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
+import { limitSlowRequests } from './slow-requests.ts'
 
 export interface Dependencies {
   config: ApiConfig
@@ -33,6 +35,7 @@ export interface Dependencies {
 }
 
 const mebibyte = 1_048_576
+const requestTimeoutMs = 15_000
 
 /** The whole API, without a socket: `listen` opens one. Order matters: what is added first guards what comes after. */
 export async function buildApp({ config, database, redis, log }: Dependencies): Promise<FastifyInstance> {
@@ -41,7 +44,9 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
     // A line for what failed is enough; a healthy request is the metrics' to count.
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: mebibyte,
-    requestTimeout: 15_000,
+    // The time for a body is `limitSlowRequests`'s.
+    requestTimeout: 0,
+    http: { headersTimeout: requestTimeoutMs, connectionsCheckingInterval: 5_000 },
     keepAliveTimeout: 72_000,
     forceCloseConnections: 'idle',
     // While closing, a request that came in on an open connection is still answered, and the connection closed after.
@@ -56,6 +61,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(handleError)
   acceptJsonBodies(app)
+  limitSlowRequests(app, requestTimeoutMs)
 
   const settings = settingsFrom(config)
   app.decorateRequest('baseCtx')
@@ -85,6 +91,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
       apiKeyRoutes,
       contactRoutes,
       customFieldRoutes,
+      importRoutes,
       listRoutes,
       campaignRoutes,
       webhookRoutes,

@@ -12,6 +12,7 @@ const statuses: Record<ErrorCode, number> = {
   not_found: 404,
   conflict: 409,
   unprocessable: 422,
+  too_large: 413,
   unavailable: 503,
 }
 
@@ -36,9 +37,11 @@ export function errorBody(error: unknown): ErrorBody | undefined {
   }
   if (hasZodFastifySchemaValidationErrors(error)) return validationBody(error)
   if (error instanceof RateLimited) return { statusCode: 429, message: error.message }
-  if (isDatabaseUnavailable(error)) return body(503, 'Temporarily unavailable, try again')
+  if (error instanceof RequestRefused) return body(error.statusCode, error.message)
+  // Before the database: a caller's connection breaks with the same code as the database's.
   const { statusCode, code } = error as FastifyError
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return body(statusCode, frameworkMessage(code))
+  if (isDatabaseUnavailable(error)) return body(503, 'Temporarily unavailable, try again')
   return undefined
 }
 
@@ -50,10 +53,13 @@ export class RateLimited extends Error {
   }
 }
 
-/** A body that is not JSON in UTF-8, as it is. */
-export class UnsupportedMediaType extends Error {
-  readonly statusCode = 415
-  readonly code = 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
+/** Refused for how the request came, whatever it says. */
+export class RequestRefused extends Error {
+  readonly statusCode: number
+  constructor(statusCode: number, message: string) {
+    super(message)
+    this.statusCode = statusCode
+  }
 }
 
 /** Answers every error of every route as JSON, and logs what is not the caller's doing. */

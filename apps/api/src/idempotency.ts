@@ -4,43 +4,66 @@ import { type Answer, runIdempotently } from '@rapport/core/idempotency.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import { errorBody } from './error-handler.ts'
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The handler calls `answerOnce` itself, as there is more to do than fits into one transaction. */
+    answersOnce?: boolean
+  }
+}
+
 /**
  * Every POST of this scope takes `Idempotency-Key`: its handler runs in one transaction with the record of its answer,
  * and a repetition gets that answer again with `idempotent-replayed: true`.
  */
 export function acceptIdempotencyKeys(scope: FastifyInstance): void {
   scope.addHook('onRoute', (route) => {
-    if (route.method === 'POST') route.handler = idempotent(route.handler)
+    if (route.method === 'POST' && !route.config?.answersOnce) route.handler = idempotent(route.handler)
   })
 }
 
 function idempotent(handler: RouteHandlerMethod): RouteHandlerMethod {
-  return async function (request, reply) {
-    const key = request.headers['idempotency-key']
-    if (key === undefined) return handler.call(this, request, reply)
-    if (typeof key !== 'string' || !/^[\x20-\x7e]{1,255}$/.test(key)) {
-      throw invalidField('Idempotency-Key', 'Idempotency-Key: must be 1 to 255 printable ASCII characters')
-    }
-    const { answer, replayed } = await runIdempotently(
-      request.ctx,
-      { key, hash: hashOf(request), answerFor: refusalOf },
-      async (ctx) => {
-        request.ctx = ctx
-        const payload: unknown = await handler.call(this, request, reply)
-        return answerOf(payload, reply)
-      },
-    )
-    if (replayed) reply.header('idempotent-replayed', 'true')
-    if (answer.location) reply.header('location', answer.location)
-    reply.code(answer.status)
-    if (answer.body === '') return reply.send()
-    return reply.type('application/json; charset=utf-8').send(answer.body)
+  return function (request, reply) {
+    const hash = () => hashRequest(request, JSON.stringify(request.body) ?? '')
+    return answerOnce(request, reply, { hash, work: async () => handler.call(this, request, reply) })
   }
 }
 
+/**
+ * Does `work`, which writes by `request.ctx`, and answers with what it returns. With an `Idempotency-Key` that is one
+ * transaction with the record of the answer; a repetition does nothing and gets that answer again.
+ */
+export async function answerOnce(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { hash, work }: { hash: () => string; work: () => Promise<unknown> },
+): Promise<unknown> {
+  const key = idempotencyKeyOf(request)
+  if (key === undefined) return work()
+  const { answer, replayed } = await runIdempotently(
+    request.ctx,
+    { key, hash: hash(), answerFor: refusalOf },
+    async (ctx) => {
+      request.ctx = ctx
+      return answerOf(await work(), reply)
+    },
+  )
+  if (replayed) reply.header('idempotent-replayed', 'true')
+  if (answer.location) reply.header('location', answer.location)
+  reply.code(answer.status)
+  if (answer.body === '') return reply.send()
+  return reply.type('application/json; charset=utf-8').send(answer.body)
+}
+
+/** The key of a request, if it has one. Invalid when it is none. */
+export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
+  const key = request.headers['idempotency-key']
+  if (key === undefined || (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key))) return key
+  throw invalidField('Idempotency-Key', 'Idempotency-Key: must be 1 to 255 printable ASCII characters')
+}
+
 /** The request as it was understood: other white space or another order of headers is not another request. */
-function hashOf(request: FastifyRequest): string {
-  const parts = [request.method, request.url, JSON.stringify(request.body) ?? '']
+export function hashRequest(request: FastifyRequest, body: string): string {
+  const parts = [request.method, request.url, body]
   return createHash('sha256').update(parts.join('\n')).digest('base64url')
 }
 

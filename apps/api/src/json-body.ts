@@ -1,7 +1,7 @@
 import { AppError, invalidField } from '@rapport/core/errors.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { parse } from 'secure-json-parse'
-import { UnsupportedMediaType } from './error-handler.ts'
+import { RequestRefused } from './error-handler.ts'
 
 const maxDepth = 32
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
@@ -22,7 +22,9 @@ export function acceptJsonBodies(app: FastifyInstance): void {
 function checkEncoding({ headers }: FastifyRequest) {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1]
   const encoding = headers['content-encoding'] ?? 'identity'
-  if ((charset && charset.toLowerCase() !== 'utf-8') || encoding !== 'identity') throw new UnsupportedMediaType()
+  if ((charset && charset.toLowerCase() !== 'utf-8') || encoding !== 'identity') {
+    throw new RequestRefused(415, 'The content type must be application/json')
+  }
 }
 
 function parseJson(raw: Buffer): unknown {

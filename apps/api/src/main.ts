@@ -1,8 +1,11 @@
-import { ConfigError, readApiConfig } from '@rapport/core/config.ts'
-import { openDatabase } from '@rapport/core/db.ts'
-import { pino } from 'pino'
-import { buildApp } from './app.ts'
-import { openRedis } from './redis.ts'
+import { keepMemorySmall } from '@rapport/core/memory.ts'
+
+keepMemorySmall()
+const { ConfigError, readApiConfig } = await import('@rapport/core/config.ts')
+const { openDatabase } = await import('@rapport/core/db.ts')
+const { pino } = await import('pino')
+const { buildApp } = await import('./app.ts')
+const { openRedis } = await import('./redis.ts')
 
 async function start() {
   const config = readApiConfig()

@@ -8,6 +8,7 @@ const tagsInReadingOrder = [
   'Authentication',
   'API keys',
   'Contacts',
+  'Imports',
   'Lists',
   'Subscription pages',
   'Campaigns',

@@ -55,9 +55,9 @@ export async function startStack(backend: QueueBackend, extra: Record<string, st
   }
 
   async function close() {
-    const running = [apiProcess, ...workers].filter((process) => process.isRunning)
-    for (const process of running) process.kill('SIGTERM')
-    const ends = await Promise.all(running.map((process) => process.exited))
+    const running = [apiProcess, ...workers].filter((program) => program.isRunning)
+    for (const program of running) program.kill('SIGTERM')
+    const ends = await Promise.all(running.map((program) => program.exited))
     await inbox.close()
     await redis?.close()
     await database.close()
@@ -69,6 +69,15 @@ export async function startStack(backend: QueueBackend, extra: Record<string, st
   return { api: createApi(url), database, redis, inbox, workers, startWorker, close }
 }
 
+interface Call {
+  key?: string
+  /** Sent as JSON. */
+  body?: unknown
+  /** Sent as it is, of the content type that `headers` name. */
+  raw?: string | Buffer<ArrayBuffer>
+  headers?: Record<string, string>
+}
+
 export type Api = ReturnType<typeof createApi>
 
 /** Speaks HTTP as a client would, each call from another address, so that the limits stay on and out of the way. */
@@ -77,7 +86,7 @@ function createApi(url: string) {
   async function call<Body>(
     method: string,
     path: string,
-    { key, body, headers }: { key?: string; body?: unknown; headers?: Record<string, string> } = {},
+    { key, body, raw, headers }: Call = {},
   ): Promise<Answer<Body>> {
     calls += 1
     const response = await fetch(path.startsWith('http') ? path : url + path, {
@@ -90,6 +99,7 @@ function createApi(url: string) {
         ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(raw !== undefined && { body: raw }),
     })
     const text = await response.text()
     const isJson = response.headers.get('content-type')?.startsWith('application/json')

@@ -3,6 +3,7 @@ import type { QueueName, WorkJob } from '@rapport/core/queues.ts'
 import type { JobsOptions } from 'bullmq'
 import { deliverWebhook } from './jobs/deliver-webhook.ts'
 import { purgeExpired } from './jobs/purge-expired.ts'
+import { runImport } from './jobs/run-import.ts'
 import { sendCampaignBatch } from './jobs/send-campaign-batch.ts'
 import { sendMail } from './jobs/send-mail.ts'
 import type { Tools } from './tools.ts'
@@ -18,6 +19,7 @@ export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName
     webhooks: { handle: (data) => deliverWebhook(tools, data), concurrency: config.WORKER_CONCURRENCY },
     campaigns: { handle: (data) => sendCampaignBatch(tools, data), concurrency: 2 },
     mail: { handle: (data) => sendMail(tools, data), concurrency: 5 },
+    imports: { handle: (data) => runImport(tools, data), concurrency: 2 },
     maintenance: { handle: () => purgeExpired(tools), concurrency: 1 },
   }
 }
@@ -35,5 +37,6 @@ export const jobOptions: Record<QueueName, JobsOptions> = {
   webhooks: retry(10, 500),
   campaigns: retry(10, 10_000),
   mail: retry(5, 30_000),
+  imports: retry(10, 1_000),
   maintenance: {},
 }

@@ -1,6 +1,9 @@
-import { ConfigError, readWorkerConfig } from '@rapport/core/config.ts'
-import { pino } from 'pino'
-import { startWorker } from './worker.ts'
+import { keepMemorySmall } from '@rapport/core/memory.ts'
+
+keepMemorySmall()
+const { ConfigError, readWorkerConfig } = await import('@rapport/core/config.ts')
+const { pino } = await import('pino')
+const { startWorker } = await import('./worker.ts')
 
 async function start() {
   const config = readWorkerConfig()

@@ -8,6 +8,7 @@ export type ErrorCode =
   | 'not_found'
   | 'conflict'
   | 'unprocessable'
+  | 'too_large'
   | 'unavailable'
 
 /** One wrong value: where it stands in the input (`fields.0.label`) and what is wrong with it. */

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import type { Campaign } from './campaigns/campaigns.schema.ts'
 import type { Contact } from './contacts/contacts.schema.ts'
 import type { Ctx } from './context.ts'
+import type { Import } from './imports/imports.schema.ts'
 import { newId, uuidOf } from './ids.ts'
 import type { Subscription } from './lists/lists.schema.ts'
 import { enqueueEach } from './outbox.ts'
@@ -45,6 +46,7 @@ interface EventData {
   'subscription.unsubscribed': Subscription
   'campaign.sending': Campaign
   'campaign.sent': Campaign
+  'import.completed': Import
 }
 
 /** Whose activity an event is, if a person's. */
@@ -57,18 +59,32 @@ function contactOf(type: string, data: { id?: string; contactId?: string }): str
  * Records what happened, in the transaction of the change, with a delivery for each webhook that is enabled and wants
  * it at this instant. One statement; where nobody listens it writes the event and nothing else.
  */
-export async function emit<Type extends keyof EventData>(ctx: Ctx, type: Type, data: EventData[Type]): Promise<void> {
+export function emit<Type extends keyof EventData>(ctx: Ctx, type: Type, data: EventData[Type]): Promise<void> {
+  return emitMany(ctx, type, [data])
+}
+
+/** The same for many at once, told in their order: still one statement. */
+export async function emitMany<Type extends keyof EventData>(
+  ctx: Ctx,
+  type: Type,
+  records: readonly EventData[Type][],
+): Promise<void> {
+  if (records.length === 0) return
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
-  const eventId = sql`${uuidOf(newId('evt'))}::uuid`
   await ctx.db.execute(sql`
-    with event as (
+    with told as (
+      select * from unnest(
+        ${sql.param(records.map(() => uuidOf(newId('evt'))))}::uuid[],
+        ${sql.param(records.map((data) => JSON.stringify(data)))}::text[],
+        ${sql.param(records.map((data) => contactOf(type, data)))}::uuid[]) as told (id, data, contact_id)),
+    event as (
       insert into events (workspace_id, id, type, data, contact_id)
-      values (${workspaceId}, ${eventId}, ${type}, ${JSON.stringify(data)}::json, ${contactOf(type, data)}::uuid)),
+      select ${workspaceId}, id, ${type}, data::json, contact_id from told),
     delivery as (
       insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-      select workspace_id, uuidv7(), id, ${eventId}, ${type}
-      from webhooks
-      where workspace_id = ${workspaceId} and enabled and event_types && array[${type}, '*']
+      select w.workspace_id, uuidv7(), w.id, told.id, ${type}
+      from told cross join webhooks w
+      where w.workspace_id = ${workspaceId} and w.enabled and w.event_types && array[${type}, '*']
       returning id),
     ${enqueueEach(ctx, 'webhooks', 'delivery')}
     select from woken`)

@@ -186,6 +186,8 @@ export const contacts = pgTable(
     uniqueIndex('contacts_email_key').on(t.workspaceId, lower(t.email)),
     index('contacts_created_index').on(t.workspaceId, t.createdAt, t.id),
     index('contacts_updated_index').on(t.workspaceId, t.updatedAt, t.id),
+    index('contacts_status_index').on(t.workspaceId, t.emailSubscribedStatus, t.createdAt, t.id),
+    index('contacts_source_index').on(t.workspaceId, t.source, t.createdAt, t.id),
     index('contacts_activity_index').on(t.workspaceId, activityOrder(t.lastActivityAt), t.id),
     index('contacts_search_index').using('gin', t.workspaceId, sql`(${searchText(t)}) gin_trgm_ops`),
     index('contacts_tags_index').using('gin', t.workspaceId, t.tags),
@@ -326,7 +328,10 @@ export const imports = pgTable(
     id: id('imp').notNull(),
     status: text({ enum: importStatuses }).notNull(),
     format: text({ enum: ['csv', 'ndjson'] }).notNull(),
+    /** What a CSV's header says: what separates its cells, and what each column is (see `matchColumns`). */
+    layout: jsonb().$type<{ delimiter: string; columns: (string | null)[] }>(),
     onConflict: text({ enum: ['skip', 'update'] }).notNull(),
+    /** No foreign key: the record of what was done outlives the list. The subscriptions have theirs. */
     listId: id('lst'),
     dryRun: boolean().notNull(),
     eachEvent: boolean().notNull(),
@@ -337,24 +342,23 @@ export const imports = pgTable(
     failed: integer().notNull().default(0),
     /** The first hundred rows that failed, with their lines; and why the import failed as a whole. */
     errors: jsonb().$type<{ line: number; message: string }[]>().notNull().default([]),
-    /** Bytes of the file, uncompressed; and how many of them are done. */
+    /** Bytes of the file, uncompressed. */
     size: bigint({ mode: 'number' }).notNull().default(0),
-    position: bigint({ mode: 'number' }).notNull().default(0),
-    line: integer().notNull().default(0),
+    /** Where the first row that is not done begins: byte, and line counted from 1. */
+    position: bigint({ mode: 'number' }).notNull(),
+    line: integer().notNull(),
     workerId: uuid(),
     createdAt: createdAt(),
+    /** When the last part of the file came in. */
+    receivedAt: createdAt(),
     startedAt: moment(),
     completedAt: moment(),
   },
   (t) => [
     primaryKey({ columns: [t.workspaceId, t.id] }),
-    foreignKey({
-      name: 'imports_list_fk',
-      columns: [t.workspaceId, t.listId],
-      foreignColumns: [lists.workspaceId, lists.id],
-    }),
     index('imports_created_index').on(t.workspaceId, t.createdAt, t.id),
     index('imports_worker_index').on(t.workerId).where(sql`${t.status} = 'RUNNING'`),
+    index('imports_receiving_index').on(t.receivedAt).where(sql`${t.status} = 'RECEIVING'`),
     oneOf('imports_status_check', t.status, importStatuses),
   ],
 )
@@ -373,6 +377,24 @@ export const importParts = pgTable(
     primaryKey({ columns: [t.workspaceId, t.importId, t.position] }),
     foreignKey({
       name: 'import_parts_import_fk',
+      columns: [t.workspaceId, t.importId],
+      foreignColumns: [imports.workspaceId, imports.id],
+    }).onDelete('cascade'),
+  ],
+)
+
+/** The addresses that a dry run has come across, as hashes: it writes no contact by which it would know them again. */
+export const importSeen = pgTable(
+  'import_seen',
+  {
+    workspaceId: id('wsp').notNull(),
+    importId: id('imp').notNull(),
+    emailHash: bigint({ mode: 'bigint' }).notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.importId, t.emailHash] }),
+    foreignKey({
+      name: 'import_seen_import_fk',
       columns: [t.workspaceId, t.importId],
       foreignColumns: [imports.workspaceId, imports.id],
     }).onDelete('cascade'),

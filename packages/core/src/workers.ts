@@ -4,7 +4,7 @@ import { and, eq, lt, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Db } from './db.ts'
 import { uuidOf } from './ids.ts'
 import { finishWork, requeueWork } from './outbox.ts'
-import { campaignBatches, campaignRecipients, deliveries, mails, workers } from './schema.ts'
+import { campaignBatches, campaignRecipients, deliveries, imports, mails, workers } from './schema.ts'
 
 /** How often a worker shows that it lives, and after what silence it counts as dead: by the database's clock. */
 export const heartbeatMs = 3_000
@@ -38,13 +38,15 @@ export async function buryDeadWorkers(db: Db): Promise<void> {
     await interruptDeliveries(db)
     await releaseCampaignBatches(db)
     await releaseMails(db)
+    await releaseImports(db)
   })
 }
 
 /** Asked of the claims and not of the workers' own rows: a claim made by one already struck off counts as well. */
-function heldByTheDead(table: { status: SQLWrapper; workerId: SQLWrapper }) {
+function heldByTheDead(table: { status: SQLWrapper; workerId: SQLWrapper }, status = 'SENDING') {
   return and(
-    sql`${table.status} = 'SENDING'`,
+    // As text, not as a parameter: the indexes are on just these rows.
+    sql`${table.status} = ${sql.raw(`'${status}'`)}`,
     sql`not exists (select from workers where workers.id = ${table.workerId})`,
   )
 }
@@ -90,4 +92,16 @@ async function releaseMails(db: Db) {
     released.filter((mail) => (mail.status === 'PENDING') === isPending).map((mail) => uuidOf(mail.id))
   await requeueWork(db, uuidsWhere(true))
   await finishWork(db, uuidsWhere(false))
+}
+
+async function releaseImports(db: Db) {
+  const released = await db
+    .update(imports)
+    .set({ status: 'QUEUED', workerId: null })
+    .where(heldByTheDead(imports, 'RUNNING'))
+    .returning({ id: imports.id })
+  await requeueWork(
+    db,
+    released.map((row) => uuidOf(row.id)),
+  )
 }

@@ -1,11 +1,12 @@
 import { purgeSessions } from '@rapport/core/auth/sessions.ts'
 import { purgeIdempotencyRecords } from '@rapport/core/idempotency.ts'
+import { purgeImports } from '@rapport/core/imports/imports.ts'
 import { purgeMails } from '@rapport/core/mail/mails.ts'
 import type { Tools } from '../tools.ts'
 
 /** Forgets what is past its time, in small steps that lock little. Harmless to run twice. */
 export async function purgeExpired(tools: Tools): Promise<void> {
-  for (const purge of [purgeIdempotencyRecords, purgeSessions, purgeMails]) {
+  for (const purge of [purgeIdempotencyRecords, purgeSessions, purgeMails, purgeImports]) {
     while (!tools.stopping.aborted && (await purge(tools.db)) > 0);
   }
 }

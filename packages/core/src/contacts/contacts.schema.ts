@@ -81,7 +81,7 @@ export type ContactChange = z.output<typeof ContactChange>
 export const ContactInput = z
   .strictObject(writable)
   .partial()
-  .required({ email: true })
+  .extend({ email: Email })
   .meta({ examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }] })
 export type ContactInput = z.output<typeof ContactInput>
 

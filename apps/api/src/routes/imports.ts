@@ -1,0 +1,113 @@
+import { createHash, type Hash } from 'node:crypto'
+import { discardImport, listImports, queueImport, readImport, receiveImport } from '@rapport/core/imports/imports.ts'
+import { Import, ImportOptions, ImportQuery } from '@rapport/core/imports/imports.schema.ts'
+import { PageOf } from '@rapport/core/paging.ts'
+import type { FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { RequestRefused } from '../error-handler.ts'
+import { answerOnce, hashRequest, idempotencyKeyOf } from '../idempotency.ts'
+import { readUpload } from '../upload.ts'
+import { IdParams, NoQuery } from './shapes.ts'
+
+const common = { tags: ['Imports'], security: [{ bearer: [] }] }
+
+/** Uploads that have not come to their end so long after the server was told to stop are refused. */
+const uploadGraceMs = 10_000
+
+const formats: Record<string, 'csv' | 'ndjson'> = { 'text/csv': 'csv', 'application/x-ndjson': 'ndjson' }
+
+export const importRoutes: FastifyPluginAsyncZod = async (app) => {
+  const stopping = new AbortController()
+  app.addHook('preClose', async () => {
+    setTimeout(() => stopping.abort(), uploadGraceMs).unref()
+  })
+  // In this scope alone: no JSON, and bodies are not read before the handler does.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', async () => undefined)
+
+  app.post(
+    '/contacts/import',
+    {
+      config: { streamsBody: true, answersOnce: true },
+      schema: {
+        ...common,
+        summary: 'Import contacts',
+        description: [
+          'Takes a file of any length as the body: CSV with a header (`text/csv`; by comma, semicolon or tab), or a JSON object a line as POST /contacts takes it (`application/x-ndjson`), in UTF-8; `content-encoding: gzip` is welcome.',
+          'Columns are known by their names in any usual spelling (`Email`, `first_name`, `First Name`), custom fields by `customField.<key>`, key or label; an unknown column is a 400. Tags are separated by `;` or `,`. An export can be imported as it is.',
+          'The rows are imported in the background: follow `GET /imports/{id}`. Rows that cannot be taken are counted as `failed` and shown with their lines, and do not stop the rest. `import.completed` tells the end.',
+        ].join('\n\n'),
+        consumes: Object.keys(formats),
+        querystring: ImportOptions,
+        body: z.unknown().meta({ type: 'string', format: 'binary' }),
+        response: { 202: Import },
+      },
+    },
+    async (request, reply) => {
+      const { ctx } = request
+      const format = formatOf(request)
+      const upload = readUpload(request, { stopping: stopping.signal })
+      const content = createHash('sha256')
+      const isKeyed = idempotencyKeyOf(request) !== undefined
+      const id = await receiveImport(ctx, { ...request.query, format }, isKeyed ? hashing(upload, content) : upload)
+      let isQueued = false
+      try {
+        return (await answerOnce(request, reply, {
+          hash: () => hashRequest(request, `${format}\n${content.digest('base64url')}`),
+          async work() {
+            const queued = await queueImport(request.ctx, id)
+            isQueued = true
+            reply.code(202).header('location', `/imports/${id}`)
+            return queued
+          },
+        })) as Import
+      } finally {
+        // The answer was that of an earlier request, or a refusal.
+        if (!isQueued) await discardImport(ctx, id)
+      }
+    },
+  )
+
+  app.get(
+    '/imports',
+    {
+      schema: { ...common, summary: 'List imports', querystring: ImportQuery, response: { 200: PageOf(Import) } },
+    },
+    (request) => listImports(request.ctx, request.query),
+  )
+
+  app.get(
+    '/imports/:id',
+    {
+      schema: {
+        ...common,
+        summary: 'Read an import',
+        params: IdParams('imp'),
+        querystring: NoQuery,
+        response: { 200: Import },
+      },
+    },
+    (request) => readImport(request.ctx, request.params.id),
+  )
+}
+
+async function* hashing(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    hash.update(piece)
+    yield piece
+  }
+}
+
+/** What the file is, by its content type. */
+function formatOf({ headers }: FastifyRequest): 'csv' | 'ndjson' {
+  const [, type = '', parameters = ''] = /^\s*([^\s;]+)\s*(.*)$/.exec(headers['content-type'] ?? '') ?? []
+  const format = formats[type.toLowerCase()]
+  if (!format) throw new RequestRefused(415, `The content type must be ${Object.keys(formats).join(' or ')}`)
+  const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(parameters)?.[1]
+  if (charset && charset.toLowerCase() !== 'utf-8') throw new RequestRefused(415, 'The charset must be utf-8')
+  if (!['identity', 'gzip'].includes(headers['content-encoding']?.toLowerCase() ?? 'identity')) {
+    throw new RequestRefused(415, 'The content encoding must be gzip, or none')
+  }
+  return format
+}

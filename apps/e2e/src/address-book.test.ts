@@ -1,0 +1,111 @@
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createAddressBook } from './address-book.ts'
+import { type Stack, startStack } from './stack.ts'
+
+interface Contact {
+  id: string
+  email: string
+  firstName: string
+  lastName: string
+  tags: string[]
+  [field: string]: unknown
+}
+interface Import {
+  id: string
+  status: string
+  processed: number
+  created: number
+  updated: number
+  skipped: number
+  failed: number
+  errors: { line: number; message: string }[]
+}
+
+let stack: Stack
+beforeAll(async () => {
+  stack = await startStack('postgres')
+})
+afterAll(() => stack.close())
+
+test('an address book goes in, is searched, merged and exported, and the export gives back the same people', async () => {
+  const book = createAddressBook()
+  const key = await createWorkspace()
+  const first = await importFile(key, book.csv, '')
+  expect(first).toMatchObject({ status: 'COMPLETED', processed: book.rows, skipped: book.duplicates, updated: 0 })
+  expect(first.errors.map((error) => error.line)).toEqual(book.faultyLines)
+  expect(first.created + first.skipped + first.failed).toBe(book.rows)
+
+  const found = await find(key, 'search=Gracia+Marqez')
+  expect(found[0]?.lastName).toBe('García "Lolo" Márquez')
+  const [one, other] = [await find(key, 'email=person1@example.com'), await find(key, 'email=person2@example.com')]
+  const merged = await stack.api.call<Contact>('POST', `/contacts/${one[0]?.id}/merge`, {
+    key,
+    body: { contactId: other[0]?.id },
+  })
+  expect(merged.status).toBe(200)
+
+  const csv = await exported(key, 'csv')
+  const people = await exportedPeople(key)
+  expect(people).toHaveLength(first.created - 1)
+
+  const again = await importFile(key, csv, '?onConflict=update')
+  expect(again).toMatchObject({ status: 'COMPLETED', created: 0, updated: 0, failed: 0, errors: [] })
+  expect(await exportedPeople(key)).toEqual(people)
+
+  const elsewhere = await createWorkspace()
+  const copy = await importFile(elsewhere, csv, '')
+  expect(copy).toMatchObject({ status: 'COMPLETED', created: people.length, failed: 0, errors: [] })
+  expect(await exportedPeople(elsewhere)).toEqual(people)
+})
+
+async function createWorkspace(): Promise<string> {
+  const { key } = await stack.api.createWorkspace()
+  for (const field of [
+    { key: 'plan', label: 'Plan', type: 'SELECT', options: ['free', 'pro'] },
+    { key: 'seats', label: 'Seats', type: 'NUMBER' },
+  ]) {
+    const created = await stack.api.call('POST', '/custom-fields', { key, body: field })
+    expect(created.status).toBe(201)
+  }
+  return key
+}
+
+async function importFile(key: string, csv: string, query: string): Promise<Import> {
+  const accepted = await stack.api.call<Import>('POST', `/contacts/import${query}`, {
+    key,
+    raw: csv,
+    headers: { 'content-type': 'text/csv' },
+  })
+  expect(accepted.body).toMatchObject({ status: 'QUEUED' })
+  return waitUntil(
+    async () => {
+      const { body } = await stack.api.call<Import>('GET', `/imports/${accepted.body.id}`, { key })
+      return body.status === 'COMPLETED' || body.status === 'FAILED' ? body : undefined
+    },
+    { describe: 'the import has ended', timeoutMs: 30_000 },
+  )
+}
+
+async function find(key: string, query: string): Promise<Contact[]> {
+  const { body } = await stack.api.call<{ data: Contact[] }>('GET', `/contacts?${query}`, { key })
+  return body.data
+}
+
+async function exported(key: string, format: string): Promise<string> {
+  const { status, body } = await stack.api.call<string>('GET', `/contacts/export?format=${format}`, { key })
+  expect(status).toBe(200)
+  return body
+}
+
+/** By address, and without what differs from workspace to workspace. */
+async function exportedPeople(key: string): Promise<Partial<Contact>[]> {
+  const lines = (await exported(key, 'ndjson')).trimEnd().split('\n')
+  return lines
+    .map((line) => JSON.parse(line) as Contact)
+    .map(
+      ({ id: _id, createdAt: _created, updatedAt: _updated, lastActivityAt: _active, ...person }) =>
+        person as Partial<Contact>,
+    )
+    .toSorted((a, b) => (String(a.email) < String(b.email) ? -1 : 1))
+}

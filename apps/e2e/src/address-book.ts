@@ -1,0 +1,87 @@
+/** An address book as people keep them: a few thousand rows with everything that has ever broken an import. */
+
+const firstNames = [
+  'Ada',
+  'Zoë',
+  'José',
+  'Łukasz',
+  'Søren',
+  'Nguyễn',
+  'أمينة',
+  '美咲',
+  "Seán 'Red'",
+  'Ann-Marie',
+  'Дмитрий',
+  'François',
+]
+const lastNames = [
+  "O'Neill",
+  'Müller',
+  'Smith, Jr.',
+  'García "Lolo" Márquez',
+  'Ødegård',
+  'van der Berg',
+  'Kowalski',
+  'Çelik',
+  '=SUM(A1)',
+  '-Ito',
+]
+const companies = [
+  'Müller & Söhne; GmbH',
+  'Analytical "Engines" Ltd',
+  '',
+  'ACME, Inc.',
+  '@home',
+  'Line one\r\nLine two',
+]
+
+const people = 3_000
+const faults: Record<number, string> = {
+  100: 'not an address',
+  200: '',
+  300: 'two@@example.com',
+  400: `${'x'.repeat(70)}@example.com`,
+}
+
+export interface AddressBook {
+  csv: string
+  rows: number
+  /** Rows whose address is no address, by the line they begin on. */
+  faultyLines: number[]
+  duplicates: number
+}
+
+/** With a BOM, CRLF, semicolons, quoted cells with line breaks, duplicates and faults. The same each time. */
+export function createAddressBook(): AddressBook {
+  const lines = ['E-Mail;First Name;last_name;Company;Phone;Tags;Plan;Seats']
+  const faultyLines: number[] = []
+  let line = 2
+  let duplicates = 0
+  for (let n = 1; n <= people; n += 1) {
+    const isDuplicate = n % 50 === 0 && !(n in faults)
+    const email = faults[n] ?? `Person${isDuplicate ? n - 1 : n}@Example.com`
+    if (n in faults) faultyLines.push(line)
+    if (isDuplicate) duplicates += 1
+    // A company over two lines is no company name: it has a control character. Its row is a fault as well.
+    const company = companies[n % 97 === 0 ? 5 : n % 5] ?? ''
+    if (company.includes('\n') && !(n in faults)) faultyLines.push(line)
+    const cells = [
+      email,
+      firstNames[n % firstNames.length] ?? '',
+      lastNames[n % lastNames.length] ?? '',
+      company,
+      n % 3 ? `+49 30 ${100_000 + n}` : '',
+      n % 4 ? 'customer;"north, south"' : '',
+      n % 2 ? 'pro' : 'free',
+      String(n % 7),
+    ]
+    const row = cells.map(quoted).join(';')
+    lines.push(row)
+    line += row.split('\r\n').length
+  }
+  return { csv: `\uFEFF${lines.join('\r\n')}\r\n`, rows: people, faultyLines, duplicates }
+}
+
+function quoted(cell: string): string {
+  return /[";\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell
+}

@@ -1,0 +1,63 @@
+import type { Ctx } from '@rapport/core/context.ts'
+import { brokenConstraint, isDatabaseUnavailable } from '@rapport/core/errors.ts'
+import {
+  type ClaimedImport,
+  claimImport,
+  clearImport,
+  failImport,
+  finishImport,
+  handOnImport,
+  putBackImport,
+} from '@rapport/core/imports/import-work.ts'
+import { readChunks } from '@rapport/core/imports/read-chunks.ts'
+import { writeChunk } from '@rapport/core/imports/write-chunk.ts'
+import type { WorkJob } from '@rapport/core/queues.ts'
+import { idOf } from '@rapport/core/ids.ts'
+import { claimOrUndo, ctxOf, keepTrying, type Tools, whileInHand } from '../tools.ts'
+
+/**
+ * Imports a file chunk by chunk, from where it stands. A kill costs the chunk in hand, which the next worker does again;
+ * a stop lets it finish and puts the rest back.
+ */
+export function runImport(tools: Tools, job: WorkJob): Promise<void> {
+  return whileInHand(tools, job.id, async () => {
+    const ctx = ctxOf(tools, job)
+    const inHand = { id: idOf('imp', job.id), workerId: tools.workerId }
+    const claimed = await claimOrUndo(
+      () => claimImport(ctx, job.id, tools.workerId),
+      async () => void (await putBackImport(ctx, inHand)),
+    )
+    if (!claimed) return
+    try {
+      const end = await importChunks(tools, ctx, claimed)
+      if (end === 'stopped') return await keepTrying(() => handOnImport(ctx, claimed))
+      if (end === 'done') await keepTrying(() => finishImport(ctx, claimed))
+    } catch (error) {
+      if (isDatabaseUnavailable(error)) {
+        await keepTrying(() => putBackImport(ctx, claimed))
+        throw error
+      }
+      tools.log.error({ err: error, importId: claimed.id }, 'an import cannot go on')
+      await keepTrying(() => failImport(ctx, claimed, reasonFor(error)))
+    }
+    await clearImport(ctx, claimed)
+  })
+}
+
+/** `lost`: it is in other hands by now. The next chunk is read while PostgreSQL writes the one before. */
+async function importChunks(tools: Tools, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'stopped' | 'lost'> {
+  let writing: Promise<'written' | 'lost'> = Promise.resolve('written')
+  for await (const chunk of readChunks(ctx, claimed)) {
+    if ((await writing) === 'lost') return 'lost'
+    if (tools.stopping.aborted) return 'stopped'
+    writing = keepTrying(() => writeChunk(ctx, claimed, chunk))
+    // Awaited in the next round, or never when reading fails: what it says then makes no difference.
+    writing.catch(() => {})
+  }
+  return (await writing) === 'lost' ? 'lost' : 'done'
+}
+
+function reasonFor(error: unknown): string {
+  if (brokenConstraint(error) === 'subscriptions_list_fk') return 'The list was deleted'
+  return 'The import cannot go on from here, for a reason that is no fault of the file'
+}

@@ -1,0 +1,138 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { uuidOf } from '../ids.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { createTestCtx, createTestList, silenceWorker, waitingWork } from '../testing/factories.ts'
+import { claimForTest, countRows, importFile, queueFile, runQueued } from '../testing/imports.ts'
+import { buryDeadWorkers } from '../workers.ts'
+import { type ClaimedImport, claimImport, failImport, finishImport, putBackImport } from './import-work.ts'
+import { listImports, purgeImports, readImport, receiveImport } from './imports.ts'
+import { ImportOptions, ImportQuery } from './imports.schema.ts'
+import { type Chunk, readChunks } from './read-chunks.ts'
+import { writeChunk } from './write-chunk.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+test('a chunk whose answer was lost is not imported twice, and one of a worker taken for dead not at all', async () => {
+  const { id } = await queueFile(ctx, [
+    'email\n',
+    ...Array.from({ length: 2_000 }, (_, n) => `person${n}@example.com\n`),
+  ])
+  const first = await claimForTest(ctx, id)
+  const [chunk, next] = await chunksOf(first)
+  if (!chunk || !next) throw new Error('There are fewer chunks than this needs')
+  expect(await writeChunk(ctx, first, chunk)).toBe('written')
+  const afterOne = await readImport(ctx, id)
+  expect(await writeChunk(ctx, first, chunk)).toBe('written')
+  expect(await readImport(ctx, id)).toEqual(afterOne)
+
+  await silenceWorker(database.db, first.workerId)
+  await buryDeadWorkers(database.db)
+  expect(await readImport(ctx, id)).toMatchObject({ status: 'QUEUED', processed: afterOne.processed })
+  const second = await claimForTest(ctx, id)
+  expect(await writeChunk(ctx, first, next)).toBe('lost')
+  await finishImport(ctx, first)
+  expect(await readImport(ctx, id)).toMatchObject({ status: 'RUNNING' })
+  expect((await chunksOf(second))[0]?.start).toEqual(chunk.end)
+  await putBackImport(ctx, second)
+  await runQueued(ctx, id)
+  expect(await readImport(ctx, id)).toMatchObject({
+    status: 'COMPLETED',
+    processed: 2_000,
+    created: 2_000,
+    skipped: 0,
+  })
+})
+
+test('an import is in one pair of hands at a time', async () => {
+  const { id } = await queueFile(ctx, 'email\n')
+  const claims = await Promise.all([1, 2, 3].map(() => claimForTest(ctx, id).catch(() => undefined)))
+  expect(claims.filter(Boolean)).toHaveLength(1)
+  expect(
+    await claimImport({ ...ctx, workspaceId: (await createTestCtx(database.db)).workspaceId }, uuidOf(id), uuidOf(id)),
+  ).toBeUndefined()
+})
+
+test('nothing is left of the file at the end, and it shrinks on the way', async () => {
+  const line = `ada@example.com,"${'x'.repeat(199)}"\n`
+  const { id } = await queueFile(ctx, ['email,company\n', ...Array.from({ length: 12_000 }, () => line)])
+  expect(await countRows(ctx, 'import_parts')).toBe(3)
+  const claimed = await claimForTest(ctx, id)
+  let mostParts = 0
+  for await (const chunk of readChunks(ctx, claimed)) {
+    await writeChunk(ctx, claimed, chunk)
+    mostParts = await countRows(ctx, 'import_parts')
+  }
+  expect(mostParts).toBe(1)
+  await putBackImport(ctx, claimed)
+  await runQueued(ctx, id)
+  expect(await countRows(ctx, 'import_parts')).toBe(0)
+  expect(await readImport(ctx, id)).toMatchObject({ processed: 12_000, created: 1, skipped: 11_999 })
+})
+
+test('a file that breaks off leaves nothing to run, and nothing at all after an hour', async () => {
+  async function* broken() {
+    yield Buffer.from(`email\n${'ada@example.com\n'.repeat(100_000)}`)
+    throw new Error('The connection broke')
+  }
+  const options = { ...ImportOptions.parse({}), format: 'csv' as const }
+  await expect(receiveImport(ctx, options, broken())).rejects.toThrow('The connection broke')
+  expect(await countRows(ctx, 'imports')).toBe(0)
+
+  async function* whole() {
+    yield Buffer.from('email\nada@example.com\n')
+  }
+  const fresh = await receiveImport(ctx, options, whole())
+  const old = await receiveImport(ctx, options, whole())
+  await database.db.execute(
+    sql`update imports set received_at = now() - interval '61 minutes' where id = ${uuidOf(old)}`,
+  )
+  expect(await waitingWork(ctx, 'imports')).toEqual([])
+  expect(await readImport(ctx, fresh)).toMatchObject({ status: 'QUEUED', startedAt: null })
+  await expect(claimForTest(ctx, fresh)).rejects.toThrow('cannot be claimed')
+  while ((await purgeImports(database.db)) > 0);
+  expect((await listImports(ctx, ImportQuery.parse({}))).data.map((record) => record.id)).toEqual([fresh])
+  expect(await countRows(ctx, 'import_parts')).toBe(1)
+})
+
+test('a list that is deleted meanwhile fails the import, and what it did stays', async () => {
+  const list = await createTestList(ctx)
+  const { id } = await queueFile(ctx, 'email\nada@example.com\n', { listId: list.id })
+  await database.db.execute(sql`delete from lists where id = ${uuidOf(list.id)}`)
+  const claimed = await claimForTest(ctx, id)
+  for await (const chunk of readChunks(ctx, claimed)) {
+    await expect(writeChunk(ctx, claimed, chunk)).rejects.toThrow()
+  }
+  await failImport(ctx, claimed, 'The list was deleted')
+  expect(await readImport(ctx, id)).toMatchObject({
+    status: 'FAILED',
+    processed: 0,
+    errors: [{ line: 2, message: 'The list was deleted' }],
+    completedAt: expect.any(String),
+  })
+  expect(await waitingWork(ctx, 'imports')).toEqual([])
+  expect(await countRows(ctx, 'contacts')).toBe(0)
+})
+
+test('imports are listed newest first, and are nobody else’s', async () => {
+  const [first, second] = [await importFile(ctx, 'email\n'), await importFile(ctx, 'email\n')]
+  expect((await listImports(ctx, ImportQuery.parse({}))).data).toEqual([second, first])
+  const other = await createTestCtx(database.db)
+  expect((await listImports(other, ImportQuery.parse({}))).data).toEqual([])
+  await expect(readImport(other, first.id)).rejects.toThrow('Import not found')
+})
+
+async function chunksOf(claimed: ClaimedImport): Promise<Chunk[]> {
+  const chunks = []
+  for await (const chunk of readChunks(ctx, claimed)) chunks.push(chunk)
+  return chunks
+}

@@ -1,0 +1,95 @@
+/**
+ * The worker's side of an import. One worker has it in hand; each chunk of rows is one transaction with the counters and
+ * with the place in the file where the next chunk begins. So at whatever instant a worker dies, the next one goes on
+ * where the work stands, and no row is imported or counted twice.
+ */
+import { and, eq, sql, type SQL } from 'drizzle-orm'
+import { type Ctx, inTransaction } from '../context.ts'
+import { emit } from '../events.ts'
+import { idOf, uuidOf } from '../ids.ts'
+import { finishWork, requeueWork } from '../outbox.ts'
+import { imports } from '../schema.ts'
+import { deleteParts, type ImportRecord, toImport } from './imports.ts'
+
+/** An import in this worker's hands, as it was when it was taken. */
+export interface ClaimedImport extends ImportRecord {
+  workerId: string
+}
+type InHand = Pick<ClaimedImport, 'id' | 'workerId'>
+
+/** Takes an import in hand; undefined when it is in other hands or over. */
+export async function claimImport(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedImport | undefined> {
+  const [row] = await ctx.db
+    .update(imports)
+    .set({ status: 'RUNNING', workerId, startedAt: sql`coalesce(${imports.startedAt}, now())` })
+    .where(
+      and(eq(imports.workspaceId, ctx.workspaceId), eq(imports.id, idOf('imp', uuid)), eq(imports.status, 'QUEUED')),
+    )
+    .returning()
+  return row && { ...row, workerId }
+}
+
+/** Puts an import back that is not done. The job that had it comes again, as it throws. */
+export async function putBackImport(ctx: Ctx, inHand: InHand): Promise<boolean> {
+  const released = await ctx.db
+    .update(imports)
+    .set({ status: 'QUEUED', workerId: null })
+    .where(isMine(ctx, inHand))
+    .returning({ id: imports.id })
+  return released.length > 0
+}
+
+/** The same for a job that ends well: the import goes on the queue again, for any worker to go on with. */
+export function handOnImport(ctx: Ctx, inHand: InHand): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    if (await putBackImport(ctx, inHand)) await requeueWork(ctx.db, [uuidOf(inHand.id)])
+  })
+}
+
+/** Every row has had its turn. Tells `import.completed`, unless it was a dry run. */
+export function finishImport(ctx: Ctx, inHand: InHand): Promise<void> {
+  return endImport(ctx, inHand, { status: 'COMPLETED' })
+}
+
+/** It cannot go on: what is done stays done. The reason is shown with the line where it stands. */
+export function failImport(ctx: Ctx, inHand: InHand, reason: string): Promise<void> {
+  const error = sql`jsonb_build_object('line', ${imports.line}, 'message', ${reason}::text)`
+  return endImport(ctx, inHand, { status: 'FAILED', errors: sql`${imports.errors} || ${error}` })
+}
+
+/** Removes what an import that has ended leaves behind, in steps that lock little. */
+export async function clearImport(ctx: Ctx, { id }: Pick<ClaimedImport, 'id'>): Promise<void> {
+  while ((await deleteParts(ctx, id)) > 0);
+  while ((await deleteSeen(ctx, id)) > 0);
+}
+
+/** The import as long as it is in this worker's hands. */
+export function isMine(ctx: Ctx, { id, workerId }: InHand): SQL | undefined {
+  return and(
+    eq(imports.workspaceId, ctx.workspaceId),
+    eq(imports.id, id),
+    eq(imports.workerId, workerId),
+    eq(imports.status, 'RUNNING'),
+  )
+}
+
+function endImport(ctx: Ctx, inHand: InHand, end: { status: 'COMPLETED' | 'FAILED'; errors?: SQL }): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db
+      .update(imports)
+      .set({ ...end, workerId: null, completedAt: sql`now()` })
+      .where(isMine(ctx, inHand))
+      .returning()
+    if (!row) return
+    await finishWork(ctx.db, [uuidOf(row.id)])
+    if (!row.dryRun) await emit(ctx, 'import.completed', toImport(row))
+  })
+}
+
+async function deleteSeen(ctx: Ctx, id: string): Promise<number> {
+  const result = await ctx.db.execute(sql`
+    delete from import_seen where (workspace_id, import_id, email_hash) in (
+      select workspace_id, import_id, email_hash from import_seen
+      where workspace_id = ${uuidOf(ctx.workspaceId)} and import_id = ${uuidOf(id)} limit 10000)`)
+  return result.rowCount ?? 0
+}

@@ -1,0 +1,228 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { listContacts } from '../contacts/contacts-list.ts'
+import { readContact } from '../contacts/contacts.ts'
+import { ContactQuery } from '../contacts/contacts.schema.ts'
+import { createCustomField, deleteCustomField } from '../contacts/custom-fields.ts'
+import type { Ctx } from '../context.ts'
+import { uuidOf } from '../ids.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  createTestWebhook,
+  eventsOf,
+  waitingWork,
+} from '../testing/factories.ts'
+import { countRows, importFile, queueFile, runQueued } from '../testing/imports.ts'
+import { readImport } from './imports.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+describe('what becomes of people', () => {
+  test('new people are created in the order of the file, known ones are left as they are', async () => {
+    const known = await createTestContact(ctx, { email: 'Grace@example.com', firstName: 'Grace' })
+    const record = await importFile(
+      ctx,
+      'email,first name\nzoe@example.com,Zoë\ngrace@EXAMPLE.com,Other\nada@example.com,Ada',
+    )
+    expect(record).toMatchObject({ status: 'COMPLETED', processed: 3, created: 2, updated: 0, skipped: 1, failed: 0 })
+    expect(await readContact(ctx, known.id)).toEqual(known)
+    const { data } = await listContacts(ctx, ContactQuery.parse({ sort: 'createdAt' }))
+    expect(data.map((contact) => contact.firstName)).toEqual(['Grace', 'Zoë', 'Ada'])
+    expect(data[2]).toMatchObject({
+      email: 'ada@example.com',
+      lastName: '',
+      phone: null,
+      company: null,
+      source: null,
+      tags: [],
+      customFieldValues: {},
+      emailSubscribedStatus: 'NONE',
+      lastActivityAt: null,
+    })
+  })
+
+  test('an update sets what the file says, leaves what it does not, and adds tags and custom values', async () => {
+    await defineFields()
+    const { id } = await createTestContact(ctx, {
+      email: 'Ada@example.com',
+      firstName: 'Ada',
+      lastName: 'King',
+      company: 'Engines',
+      tags: ['a', 'b'],
+      customFieldValues: { plan: 'free', seats: 3 },
+    })
+    const file = 'email,firstName,lastName,phone,tags,plan\nada@example.com,,Lovelace,123,c;b,pro\n'
+    expect(await importFile(ctx, file, { onConflict: 'update' })).toMatchObject({ created: 0, updated: 1, skipped: 0 })
+    expect(await readContact(ctx, id)).toMatchObject({
+      email: 'Ada@example.com',
+      firstName: 'Ada',
+      lastName: 'Lovelace',
+      phone: '123',
+      company: 'Engines',
+      tags: ['a', 'b', 'c'],
+      customFieldValues: { plan: 'pro', seats: 3 },
+    })
+  })
+
+  test('an update that changes nothing writes nothing', async () => {
+    await defineFields()
+    const values = { firstName: 'Ada', tags: ['a', 'b'], customFieldValues: { plan: 'free', seats: 3 } }
+    const known = await createTestContact(ctx, { email: 'ada@example.com', ...values })
+    const file = 'email,firstName,tags,plan,seats\nADA@example.com,Ada,b,free,3.0\n'
+    expect(await importFile(ctx, file, { onConflict: 'update' })).toMatchObject({ updated: 0, skipped: 1 })
+    expect(await readContact(ctx, known.id)).toEqual(known)
+  })
+
+  test.each([
+    ['skip', { created: 1, updated: 0, skipped: 3 }, { firstName: 'One', company: null }],
+    ['update', { created: 1, updated: 2, skipped: 1 }, { firstName: 'Three', company: 'C' }],
+  ])('of rows with one address, on %s, each takes effect in its order', async (onConflict, counts, contact) => {
+    const rows = ['ada@example.com,One,', 'ADA@example.com,Two,C', 'Ada@Example.com,Three,', 'ada@example.com,,C']
+    const record = await importFile(ctx, `email,firstName,company\n${rows.join('\n')}`, { onConflict })
+    expect(record).toMatchObject({ processed: 4, failed: 0, ...counts })
+    expect(await everyone()).toMatchObject([contact])
+  })
+
+  test('who would have more than a hundred tags is refused, and everyone else is not', async () => {
+    const tags = Array.from({ length: 99 }, (_, index) => `tag ${index}`)
+    for (const name of ['ada', 'grace']) await createTestContact(ctx, { email: `${name}@example.com`, tags })
+    const file = 'email,tags\nada@example.com,new 1;new 2\ngrace@example.com,new 1;tag 7'
+    expect(await importFile(ctx, file, { onConflict: 'update' })).toMatchObject({
+      updated: 1,
+      failed: 1,
+      errors: [{ line: 2, message: 'tags: a contact has at most 100' }],
+    })
+  })
+
+  test('NDJSON is taken as POST /contacts takes it', async () => {
+    await defineFields()
+    const people = [
+      { email: 'ada@example.com', firstName: 'Ada', tags: ['a;b'], customFieldValues: { seats: 3 } },
+      { email: 'grace@example.com', nothing: 1 },
+    ]
+    const file = `\ufeff${people.map((person) => JSON.stringify(person)).join('\r\n')}`
+    expect(await importFile(ctx, file, { format: 'ndjson' })).toMatchObject({
+      format: 'ndjson',
+      created: 1,
+      errors: [{ line: 2, message: 'nothing: is not known here' }],
+    })
+    expect(await everyone()).toMatchObject([{ tags: ['a;b'], customFieldValues: { seats: 3 } }])
+  })
+
+  test('rows that cannot be taken are counted, the first hundred shown with their lines, and stop nothing', async () => {
+    const faults = Array.from({ length: 150 }, (_, index) => `fault ${index}\n`)
+    const record = await importFile(ctx, ['email\nada@example.com\n', ...faults, 'grace@example.com\n'])
+    expect(record).toMatchObject({ status: 'COMPLETED', processed: 152, created: 2, failed: 150 })
+    expect(record.errors).toHaveLength(100)
+    expect([record.errors[0]?.line, record.errors.at(-1)?.line]).toEqual([3, 102])
+    expect(JSON.stringify(record.errors)).not.toContain('fault')
+  })
+
+  test('a header alone is an import of nobody', async () => {
+    expect(await importFile(ctx, 'email,company\r\n')).toMatchObject({ status: 'COMPLETED', processed: 0, errors: [] })
+  })
+
+  test('a custom field that is deleted before its rows are read fails the rows that have it', async () => {
+    const [plan] = await defineFields()
+    const { id } = await queueFile(ctx, 'email,plan\nada@example.com,pro\ngrace@example.com,\n')
+    await deleteCustomField(ctx, plan?.id ?? '')
+    await runQueued(ctx, id)
+    expect(await readImport(ctx, id)).toMatchObject({ created: 1, failed: 1 })
+  })
+
+  test('two imports at once of the same people, in opposite orders, create each of them once', async () => {
+    const emails = Array.from({ length: 5_000 }, (_, index) => `person${index}@example.com`)
+    const list = await createTestList(ctx)
+    const records = await Promise.all(
+      [emails, emails.toReversed()].map((order) => importFile(ctx, `email\n${order.join('\n')}`, { listId: list.id })),
+    )
+    expect(records.map((record) => record.processed)).toEqual([5_000, 5_000])
+    expect(records.reduce((sum, record) => sum + record.created, 0)).toBe(5_000)
+    expect(records.reduce((sum, record) => sum + record.skipped, 0)).toBe(5_000)
+    expect(await countRows(ctx, 'contacts')).toBe(5_000)
+    expect(await countRows(ctx, 'subscriptions')).toBe(5_000)
+  })
+})
+
+describe('a dry run', () => {
+  test.each(['skip', 'update'])(
+    'counts what the import on %s then does, and writes and tells nothing',
+    async (onConflict) => {
+      const known = await createTestContact(ctx, { email: 'known0@example.com' })
+      await createTestContact(ctx, { email: 'known1@example.com', firstName: 'New' })
+      // The second thousand is of the same people as the first, in other chunks.
+      const emails = Array.from(
+        { length: 2_500 },
+        (_, index) => `${index < 4 ? 'known' : 'new'}${index % 1_250}@example.com`,
+      )
+      const rows = emails.map((email, index) => `${email},New,${index < 1_250 ? '' : 'Engines'}\n`)
+      const file = ['email,first name,company\n', ...rows, 'nobody\n']
+      const dry = await importFile(ctx, file, { onConflict, dryRun: 'true' })
+      expect(await readContact(ctx, known.id)).toEqual(known)
+      expect(await countRows(ctx, 'contacts')).toBe(2)
+      expect(await eventsOf(ctx)).toEqual(['contact.created', 'contact.created'])
+      expect(await countRows(ctx, 'import_seen')).toBe(0)
+      const real = await importFile(ctx, file, { onConflict })
+      const counts = ({ processed, created, updated, skipped, failed, errors }: typeof dry) => {
+        return { processed, created, updated, skipped, failed, errors }
+      }
+      expect(counts(dry)).toEqual(counts(real))
+      expect(dry).toMatchObject({ dryRun: true, status: 'COMPLETED', failed: 1 })
+    },
+  )
+})
+
+describe('events', () => {
+  const file = 'email\nada@example.com\ngrace@example.com\nada@example.com\n'
+
+  test('an import tells its end, and nothing for each row', async () => {
+    await createTestWebhook(ctx, { eventTypes: ['*'] })
+    const record = await importFile(ctx, file)
+    expect(await eventsOf(ctx)).toEqual(['import.completed'])
+    const told = await database.db.execute(sql`select data from events where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+    expect(told.rows).toEqual([{ data: record }])
+    expect(await countRows(ctx, 'deliveries')).toBe(1)
+  })
+
+  test('with each, every contact that is created is told once, as the API shows it, to every webhook that wants it', async () => {
+    const list = await createTestList(ctx)
+    await createTestContact(ctx, { email: 'grace@example.com' })
+    await createTestWebhook(ctx)
+    await createTestWebhook(ctx, { eventTypes: ['contact.deleted'] })
+    await importFile(ctx, `${file}new@example.com`, { events: 'each', listId: list.id })
+    expect(await eventsOf(ctx)).toEqual(['contact.created', 'contact.created', 'contact.created', 'import.completed'])
+    const told = await database.db.execute<{ data: { email: string }; contact_id: string }>(sql`
+      select data, contact_id from events where workspace_id = ${uuidOf(ctx.workspaceId)} and type = 'contact.created'
+      order by created_at, id offset 1`)
+    const contacts = await everyone()
+    const shown = ['ada@example.com', 'new@example.com'].map((email) =>
+      contacts.find((contact) => contact.email === email),
+    )
+    expect(told.rows.map((row) => row.data)).toEqual(shown)
+    expect(told.rows.map((row) => row.contact_id)).toEqual(shown.map((contact) => uuidOf(contact?.id ?? '')))
+    expect(await countRows(ctx, 'deliveries')).toBe(2)
+    expect(await waitingWork(ctx, 'webhooks')).toHaveLength(2)
+  })
+})
+
+async function defineFields() {
+  return [
+    await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'SELECT', options: ['free', 'pro'] }),
+    await createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] }),
+  ]
+}
+
+async function everyone() {
+  return (await listContacts(ctx, ContactQuery.parse({ limit: '100', sort: 'createdAt' }))).data
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { Timestamp } from '../fields.ts'
+import { Id } from '../ids.ts'
+import { PageQuery, Sort } from '../paging.ts'
+
+export const Import = z
+  .object({
+    id: z.string(),
+    status: z.enum(['QUEUED', 'RUNNING', 'COMPLETED', 'FAILED']),
+    format: z.enum(['csv', 'ndjson']),
+    onConflict: z.enum(['skip', 'update']),
+    listId: z.string().nullable(),
+    dryRun: z.boolean(),
+    processed: z.number().int(),
+    created: z.number().int(),
+    updated: z.number().int(),
+    skipped: z.number().int(),
+    failed: z.number().int(),
+    errors: z.array(z.object({ line: z.number().int(), message: z.string() })),
+    createdAt: Timestamp,
+    startedAt: Timestamp.nullable(),
+    completedAt: Timestamp.nullable(),
+  })
+  .meta({
+    id: 'Import',
+    description:
+      'An import of contacts. At every instant `processed` = `created` + `updated` + `skipped` + `failed`. `errors` has the first 100, by the line on which the row begins; the header of a CSV is line 1.',
+    examples: [
+      {
+        id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
+        status: 'COMPLETED',
+        format: 'csv',
+        onConflict: 'skip',
+        listId: null,
+        dryRun: false,
+        processed: 1200,
+        created: 1180,
+        updated: 0,
+        skipped: 19,
+        failed: 1,
+        errors: [{ line: 17, message: 'email: must be a mail address such as ada@example.com' }],
+        createdAt: '2026-11-21T06:35:49.123Z',
+        startedAt: '2026-11-21T06:35:49.310Z',
+        completedAt: '2026-11-21T06:35:50.008Z',
+      },
+    ],
+  })
+export type Import = z.output<typeof Import>
+
+export const ImportOptions = z
+  .strictObject({
+    onConflict: z
+      .enum(['skip', 'update'], { error: 'must be skip or update' })
+      .default('skip')
+      .describe('What becomes of contacts that are known: nothing, or they are given what their row says'),
+    listId: Id('lst')
+      .optional()
+      .describe('Puts everyone on this list as CONFIRMED, but for those who have opted out of it'),
+    consent: z
+      .literal('confirmed', { error: 'must be "confirmed"' })
+      .optional()
+      .describe('Your word that everyone in the file consented; needed with `listId`'),
+    dryRun: z
+      .enum(['true', 'false'], { error: 'must be true or false' })
+      .default('false')
+      .transform((value) => value === 'true')
+      .describe('Counts and checks, writes nothing and tells nothing'),
+    events: z
+      .literal('each', { error: 'must be "each"' })
+      .optional()
+      .describe('Tells `contact.created` for each contact too, and not only `import.completed`'),
+  })
+  .refine((options) => options.listId === undefined || options.consent === 'confirmed', {
+    path: ['consent'],
+    error: 'must be "confirmed" with listId: everyone in the file consented to get mails of this list',
+  })
+export type ImportOptions = z.output<typeof ImportOptions>
+
+export const ImportQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type ImportQuery = z.output<typeof ImportQuery>

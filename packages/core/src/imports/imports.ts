@@ -1,0 +1,202 @@
+/** What the API does with imports: takes files in, and shows what became of them. */
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import { readCustomFields } from '../contacts/custom-fields.ts'
+import { type Ctx, inTransaction } from '../context.ts'
+import type { Db } from '../db.ts'
+import { AppError, invalidField, notFound } from '../errors.ts'
+import { toTimestamp, toTimestampOrNull } from '../fields.ts'
+import { newId, uuidOf } from '../ids.ts'
+import { readList } from '../lists/lists.ts'
+import { enqueue } from '../outbox.ts'
+import { byCreation, type Page, readPage } from '../paging.ts'
+import { importParts, imports } from '../schema.ts'
+import { readHeader, startOfNdjson } from './import-header.ts'
+import type { Import, ImportOptions, ImportQuery } from './imports.schema.ts'
+
+export type ImportRecord = typeof imports.$inferSelect
+
+const partBytes = 1_048_576
+/** Some forty million people. A small gzip may grow into anything. */
+const maxFileBytes = 4 * 1_024 ** 3
+
+/**
+ * Takes in a file, part by part as it comes, with flat memory, and answers its id. It is stored and nothing more, until
+ * `queueImport`. Invalid when the header is, which is found out from the first part. Whatever goes wrong, nothing stays.
+ */
+export async function receiveImport(
+  ctx: Ctx,
+  options: ImportOptions & { format: 'csv' | 'ndjson' },
+  file: AsyncIterable<Buffer>,
+): Promise<string> {
+  if (options.listId) await checkList(ctx, options.listId)
+  const id = newId('imp')
+  let size = 0
+  try {
+    for await (const part of partsOf(file)) {
+      if (size === 0) await createImport(ctx, { ...options, id }, part)
+      await storePart(ctx, id, { position: size, bytes: part })
+      size += part.length
+      if (size > maxFileBytes) throw new AppError('too_large', 'The file is larger than 4 GiB')
+    }
+    if (size === 0) throw new AppError('invalid', 'The file is empty')
+    return id
+  } catch (error) {
+    // What cannot be removed now, as the database is away, maintenance removes later.
+    await discardImport(ctx, id).catch(() => {})
+    throw error
+  }
+}
+
+/** The file is complete: puts the import on the queue. */
+export function queueImport(ctx: Ctx, id: string): Promise<Import> {
+  return inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db
+      .update(imports)
+      .set({ status: 'QUEUED' })
+      .where(and(matches(ctx, id), eq(imports.status, 'RECEIVING')))
+      .returning()
+    if (!row) throw notFound('Import')
+    await enqueue(ctx, 'imports', id)
+    return toImport(row)
+  })
+}
+
+/** Removes an import that was not queued, with its file. */
+export async function discardImport(ctx: Ctx, id: string): Promise<void> {
+  while ((await deleteParts(ctx, id)) > 0);
+  await ctx.db.delete(imports).where(and(matches(ctx, id), eq(imports.status, 'RECEIVING')))
+}
+
+/** Reads one import. */
+export async function readImport(ctx: Ctx, id: string): Promise<Import> {
+  const [row] = await ctx.db.select().from(imports).where(matches(ctx, id))
+  if (!row) throw notFound('Import')
+  return toImport(row)
+}
+
+/** A page of the workspace's imports. */
+export async function listImports(ctx: Ctx, query: ImportQuery): Promise<Page<Import>> {
+  const page = await readPage<ImportRecord>(ctx, {
+    name: 'imports',
+    query,
+    ...byCreation<ImportRecord>(imports),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(imports)
+        .where(and(eq(imports.workspaceId, ctx.workspaceId), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toImport) }
+}
+
+/** Removes parts of a file, a few at a time. Answers how many. */
+export async function deleteParts(ctx: Ctx, id: string): Promise<number> {
+  const result = await ctx.db.execute(sql`
+    delete from import_parts where (workspace_id, import_id, position) in (
+      select workspace_id, import_id, position from import_parts
+      where workspace_id = ${uuidOf(ctx.workspaceId)} and import_id = ${uuidOf(id)} limit ${partsAtOnce})`)
+  return result.rowCount ?? 0
+}
+
+const partsAtOnce = 64
+
+/**
+ * Removes, a few at a time, what nobody waits for any more: files that broke off an hour ago, and what an import left
+ * that has ended. Answers how much.
+ */
+export async function purgeImports(db: Db): Promise<number> {
+  const done = inArray(imports.status, ['COMPLETED', 'FAILED'])
+  const brokenOff = and(eq(imports.status, 'RECEIVING'), sql`${imports.receivedAt} < now() - interval '1 hour'`)
+  const parts = await db.execute(sql`
+    delete from import_parts where (workspace_id, import_id, position) in (
+      select p.workspace_id, p.import_id, p.position from import_parts p
+      join ${imports} on ${imports.workspaceId} = p.workspace_id and ${imports.id} = p.import_id
+      where ${done} or ${brokenOff} limit ${partsAtOnce})`)
+  const seen = await db.execute(sql`
+    delete from import_seen where (workspace_id, import_id, email_hash) in (
+      select s.workspace_id, s.import_id, s.email_hash from import_seen s
+      join ${imports} on ${imports.workspaceId} = s.workspace_id and ${imports.id} = s.import_id
+      where ${done} limit 10000)`)
+  if ((parts.rowCount ?? 0) + (seen.rowCount ?? 0) > 0) return 1
+  const records = await db.delete(imports).where(brokenOff)
+  return records.rowCount ?? 0
+}
+
+/** The record as the API shows it: a file that is still coming in is QUEUED like one that waits for its turn. */
+export function toImport(row: ImportRecord): Import {
+  return {
+    id: row.id,
+    status: row.status === 'RECEIVING' ? 'QUEUED' : row.status,
+    format: row.format,
+    onConflict: row.onConflict,
+    listId: row.listId,
+    dryRun: row.dryRun,
+    processed: row.processed,
+    created: row.created,
+    updated: row.updated,
+    skipped: row.skipped,
+    failed: row.failed,
+    errors: row.errors,
+    createdAt: toTimestamp(row.createdAt),
+    startedAt: toTimestampOrNull(row.startedAt),
+    completedAt: toTimestampOrNull(row.completedAt),
+  }
+}
+
+async function checkList(ctx: Ctx, listId: string) {
+  await readList(ctx, listId).catch((error: unknown) => {
+    throw error instanceof AppError && error.code === 'not_found' ? invalidField('listId', error.message) : error
+  })
+}
+
+/** Pieces of about 1 MiB, however the file comes. */
+async function* partsOf(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let pieces: Buffer[] = []
+  let size = 0
+  for await (const piece of file) {
+    pieces.push(piece)
+    size += piece.length
+    if (size < partBytes) continue
+    yield Buffer.concat(pieces)
+    ;[pieces, size] = [[], 0]
+  }
+  if (size > 0) yield Buffer.concat(pieces)
+}
+
+async function createImport(
+  ctx: Ctx,
+  options: ImportOptions & { format: 'csv' | 'ndjson'; id: string },
+  head: Buffer,
+): Promise<void> {
+  const { id, format, onConflict, listId = null, dryRun, events } = options
+  const header =
+    format === 'csv'
+      ? await readHeader(head, await readCustomFields(ctx))
+      : { layout: null, start: startOfNdjson(head) }
+  await ctx.db.insert(imports).values({
+    workspaceId: ctx.workspaceId,
+    id,
+    status: 'RECEIVING',
+    format,
+    layout: header.layout,
+    onConflict,
+    listId,
+    dryRun,
+    eachEvent: events === 'each',
+    ...header.start,
+  })
+}
+
+async function storePart(ctx: Ctx, id: string, part: { position: number; bytes: Buffer }): Promise<void> {
+  await ctx.db.insert(importParts).values({ workspaceId: ctx.workspaceId, importId: id, ...part })
+  await ctx.db
+    .update(imports)
+    .set({ size: part.position + part.bytes.length, receivedAt: sql`now()` })
+    .where(matches(ctx, id))
+}
+
+function matches(ctx: Ctx, id: string) {
+  return and(eq(imports.workspaceId, ctx.workspaceId), eq(imports.id, id))
+}

@@ -1,0 +1,43 @@
+import { isUtf8 } from 'node:buffer'
+import { skipLine } from './byte-window.ts'
+import { type FileRow, maxRowBytes, type RowReader } from './csv-rows.ts'
+
+/** Reads NDJSON: one JSON value a line. What is not JSON in UTF-8 is told as such. Empty lines are nothing. */
+export const readNdjsonRows: RowReader<unknown> = async (window, most) => {
+  for (;;) {
+    const rows: FileRow<unknown>[] = []
+    let [start, { line }] = [0, window.place]
+    while (rows.length < most && start < window.bytes.length) {
+      const lineFeed = window.bytes.indexOf('\n', start)
+      if (lineFeed < 0 && !window.isAtEnd) break
+      const end = lineFeed < 0 ? window.bytes.length : lineFeed
+      const row = parseLine(window.bytes.subarray(start, end), line)
+      if (row) rows.push(row)
+      start = Math.min(end + 1, window.bytes.length)
+      line += 1
+    }
+    window.advance(start)
+    if (rows.length > 0) return rows
+    if (window.bytes.length > maxRowBytes) {
+      const place = window.place
+      await skipLine(window)
+      return [{ line: place.line, error: tooLarge }]
+    }
+    if (window.isAtEnd) return []
+    await window.grow()
+  }
+}
+
+const tooLarge = 'Is larger than 1 MiB'
+
+function parseLine(bytes: Buffer, line: number): FileRow<unknown> | undefined {
+  if (bytes.length > maxRowBytes) return { line, error: tooLarge }
+  if (!isUtf8(bytes)) return { line, error: 'Is not valid UTF-8' }
+  const text = bytes.toString().trim()
+  if (text === '') return undefined
+  try {
+    return { line, content: JSON.parse(text) as unknown }
+  } catch {
+    return { line, error: 'Is not valid JSON' }
+  }
+}

@@ -1,0 +1,69 @@
+import { and, desc, eq, lte } from 'drizzle-orm'
+import { type CustomFields, readCustomFields } from '../contacts/custom-fields.ts'
+import type { Ctx } from '../context.ts'
+import { importParts } from '../schema.ts'
+import { type ByteWindow, openWindow, type Place } from './byte-window.ts'
+import { createCsvReader } from './csv-rows.ts'
+import { fromCells, fromJson, type ImportRow } from './import-rows.ts'
+import type { ImportRecord } from './imports.ts'
+import { readNdjsonRows } from './ndjson-rows.ts'
+
+/** Rows of a file, checked, and where they begin and end in it. */
+export interface Chunk {
+  rows: ImportRow[]
+  start: Place
+  end: Place
+}
+
+/** A chunk is one transaction: long enough to be worth one, short enough that nobody waits for it. */
+const chunkRows = 1_000
+const chunkBytes = 524_288
+
+/**
+ * Reads an import's file from where the import stands, with flat memory whatever its size. Rows are checked by the
+ * custom fields as they are when their chunk is read.
+ */
+export async function* readChunks(ctx: Ctx, record: ImportRecord): AsyncGenerator<Chunk> {
+  const window = openWindow((position) => readPart(ctx, record.id, position), record)
+  const readRows = createRowReader(record)
+  for (;;) {
+    const start = window.place
+    const fields = await readCustomFields(ctx)
+    const rows: ImportRow[] = []
+    while (rows.length < chunkRows && window.place.position - start.position < chunkBytes) {
+      const read = await readRows(window, { most: chunkRows - rows.length, fields })
+      if (read.length === 0) break
+      rows.push(...read)
+    }
+    if (rows.length === 0) return
+    yield { rows, start, end: window.place }
+  }
+}
+
+type ReadRows = (window: ByteWindow, options: { most: number; fields: CustomFields }) => Promise<ImportRow[]>
+
+function createRowReader({ layout }: ImportRecord): ReadRows {
+  if (!layout) {
+    return async (window, { most, fields }) => (await readNdjsonRows(window, most)).map((row) => fromJson(row, fields))
+  }
+  const read = createCsvReader(layout.delimiter)
+  return async (window, { most, fields }) => (await read(window, most)).map((row) => fromCells(row, layout, fields))
+}
+
+/** What the file has from `position` to the end of that part. */
+async function readPart(ctx: Ctx, importId: string, position: number): Promise<Buffer | undefined> {
+  const [part] = await ctx.db
+    .select({ position: importParts.position, bytes: importParts.bytes })
+    .from(importParts)
+    .where(
+      and(
+        eq(importParts.workspaceId, ctx.workspaceId),
+        eq(importParts.importId, importId),
+        lte(importParts.position, position),
+      ),
+    )
+    .orderBy(desc(importParts.position))
+    .limit(1)
+  const bytes = part?.bytes.subarray(position - part.position)
+  return bytes && bytes.length > 0 ? bytes : undefined
+}
