@@ -55,9 +55,9 @@ export async function startStack(backend: QueueBackend, extra: Record<string, st
   }
 
   async function close() {
-    const running = [apiProcess, ...workers].filter((process) => process.isRunning)
-    for (const process of running) process.kill('SIGTERM')
-    const ends = await Promise.all(running.map((process) => process.exited))
+    const running = [apiProcess, ...workers].filter((program) => program.isRunning)
+    for (const program of running) program.kill('SIGTERM')
+    const ends = await Promise.all(running.map((program) => program.exited))
     await inbox.close()
     await redis?.close()
     await database.close()

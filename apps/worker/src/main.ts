@@ -17,6 +17,7 @@ async function start() {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
   // Started by another program that has gone: do not outlive it.
   process.on('disconnect', () => void stop())
+  if (process.connected === false) void stop()
 }
 
 try {
