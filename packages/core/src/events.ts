@@ -47,7 +47,8 @@ interface EventData {
 
 /**
  * Records what happened, in the transaction of the change, with a delivery for each webhook that is enabled and wants
- * it at this instant. One statement; where nobody listens it writes the event and nothing else.
+ * it at this instant. One statement; where nobody listens it writes the event and nothing else. The lock, which the
+ * foreign key would take in any case, leaves out a webhook that is just being deleted, where the key would refuse it.
  */
 export async function emit<Type extends keyof EventData>(ctx: Ctx, type: Type, data: EventData[Type]): Promise<void> {
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
@@ -61,6 +62,7 @@ export async function emit<Type extends keyof EventData>(ctx: Ctx, type: Type, d
       select workspace_id, uuidv7(), id, ${eventId}, ${type}
       from webhooks
       where workspace_id = ${workspaceId} and enabled and event_types && array[${type}, '*']
+      for key share
       returning id),
     ${enqueueEach(ctx, 'webhooks', 'delivery')}
     select from woken`)

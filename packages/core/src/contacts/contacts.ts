@@ -1,4 +1,4 @@
-import { and, arrayContains, eq, exists, gt, inArray, lt, sql } from 'drizzle-orm'
+import { and, arrayContains, eq, exists, gt, inArray, lt, or, type SQLWrapper, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
@@ -100,23 +100,41 @@ export async function findOrCreateContact(
     await emit(ctx, 'contact.created', contact)
     return contact
   }
-  const known = await findByEmail(ctx, input.email)
-  const filled = { firstName: known.firstName || input.firstName, lastName: known.lastName || input.lastName }
-  if (filled.firstName === known.firstName && filled.lastName === known.lastName) return toContact(known)
+  const fill = (column: SQLWrapper, given: string) =>
+    sql<string>`case when ${column} = '' then ${given} else ${column} end`
+  const isEmpty = (column: SQLWrapper, given: string) => sql`${column} = '' and ${given} <> ''`
+  const { email, firstName, lastName } = input
   const [updated] = await ctx.db
     .update(contacts)
-    .set({ ...filled, updatedAt: sql`now()` })
-    .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, known.id)))
+    .set({
+      firstName: fill(contacts.firstName, firstName),
+      lastName: fill(contacts.lastName, lastName),
+      updatedAt: sql`now()`,
+    })
+    .where(and(hasEmail(ctx, email), or(isEmpty(contacts.firstName, firstName), isEmpty(contacts.lastName, lastName))))
     .returning()
-  if (!updated) throw notFound('Contact')
+  if (!updated) return toContact(await findByEmail(ctx, email))
   const contact = toContact(updated)
   await emit(ctx, 'contact.updated', contact)
   return contact
 }
 
 /**
+ * Whoever changes subscriptions of a contact takes the contact first, until the transaction ends: so its status is never
+ * derived from half of two changes, and two transactions never wait for each other.
+ */
+export async function lockContact(ctx: Ctx, id: string): Promise<void> {
+  await ctx.db
+    .select({ id: contacts.id })
+    .from(contacts)
+    .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, id)))
+    .for('no key update')
+}
+
+/**
  * Derives `emailSubscribedStatus` from the contacts' subscriptions, the strictest word first, and moves
- * `lastActivityAt`. The one place that writes either; call it in the transaction that changed a subscription.
+ * `lastActivityAt`. The one place that writes either; call it in the transaction that changed a subscription, after
+ * `lockContact`.
  */
 export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly string[]): Promise<void> {
   const status = sql`coalesce((
@@ -136,12 +154,13 @@ export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly stri
 }
 
 async function findByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
-  const [row] = await ctx.db
-    .select()
-    .from(contacts)
-    .where(and(eq(contacts.workspaceId, ctx.workspaceId), sql`lower(${contacts.email}) = lower(${email})`))
+  const [row] = await ctx.db.select().from(contacts).where(hasEmail(ctx, email))
   if (!row) throw new AppError('unavailable', 'The contact was just deleted: try again')
   return row
+}
+
+function hasEmail(ctx: Ctx, email: string) {
+  return and(eq(contacts.workspaceId, ctx.workspaceId), sql`lower(${contacts.email}) = lower(${email})`)
 }
 
 /** A value needs a definition of its field, and a workspace has none until it defines one. */

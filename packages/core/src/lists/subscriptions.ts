@@ -1,5 +1,5 @@
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
-import { findOrCreateContact, noteSubscriptionChange } from '../contacts/contacts.ts'
+import { findOrCreateContact, lockContact, noteSubscriptionChange } from '../contacts/contacts.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { emit } from '../events.ts'
@@ -19,6 +19,7 @@ export async function subscribe(base: BaseCtx, listId: string, input: SubscribeI
   const { ctx: stranger, doubleOptIn } = await enterAsStranger(base, listId)
   await inTransaction(stranger, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
+    await lockContact(ctx, contact.id)
     const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
     if (!doubleOptIn && (await confirmAtOnce(ctx, link))) return
     const requested = await requestConfirmation(ctx, link)
@@ -31,6 +32,7 @@ export async function subscribe(base: BaseCtx, listId: string, input: SubscribeI
 export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
   const { issuedAt, ...link } = openConfirmation(base, token)
   await inTransaction(strangerIn(base, link), async (ctx) => {
+    await lockContact(ctx, link.contactId)
     const [confirmed] = await ctx.db
       .update(subscriptions)
       .set({ status: 'CONFIRMED', confirmedAt: sql`now()`, unsubscribedAt: null })
@@ -52,6 +54,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
 export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
   const link = openUnsubscribe(base, token)
   await inTransaction(strangerIn(base, link), async (ctx) => {
+    await lockContact(ctx, link.contactId)
     const [left] = await ctx.db
       .update(subscriptions)
       .set({ status: 'UNSUBSCRIBED', unsubscribedAt: sql`now()` })

@@ -1,0 +1,137 @@
+/** What tests begin with. Made by the real verbs, but for long lists: those are written as rows, in bulk. */
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import { createWorkspace } from '../auth/workspaces.ts'
+import { createCampaign, readCampaign } from '../campaigns/campaigns.ts'
+import { type Campaign, CampaignInput } from '../campaigns/campaigns.schema.ts'
+import { createContact } from '../contacts/contacts.ts'
+import { type Contact, ContactInput } from '../contacts/contacts.schema.ts'
+import type { Ctx, Settings } from '../context.ts'
+import type { Db } from '../db.ts'
+import { idOf, newId, uuidOf } from '../ids.ts'
+import { createList } from '../lists/lists.ts'
+import type { WorkQueue } from '../queues.ts'
+import { type List, ListInput, type Subscription } from '../lists/lists.schema.ts'
+import { deriveKeys } from '../secrets.ts'
+import { createWebhook } from '../webhooks/webhooks.ts'
+import type { CreatedWebhook, WebhookInput } from '../webhooks/webhooks.schema.ts'
+import { beat } from '../workers.ts'
+
+/** An installation whose webhooks may reach the receivers of tests. */
+export const testSettings: Settings = {
+  publicUrl: 'https://crm.example.com',
+  mailFrom: 'letters@example.com',
+  allowedNetworks: ['127.0.0.0/8', '::1/128'],
+  keys: deriveKeys('a secret that is known to every test'),
+}
+
+/** The system at work in a new workspace. */
+export async function createTestCtx(db: Db, given: { settings?: Partial<Settings> } = {}): Promise<Ctx> {
+  const workspace = await createWorkspace(db, 'Analytical Engines')
+  return {
+    db,
+    settings: { ...testSettings, ...given.settings },
+    workspaceId: workspace.id,
+    actor: { kind: 'system' },
+    requestId: randomUUID(),
+  }
+}
+
+/** With an address of its own unless one is given. */
+export function createTestContact(ctx: Ctx, given: Partial<ContactInput> = {}): Promise<Contact> {
+  return createContact(ctx, ContactInput.parse({ email: `${randomUUID()}@example.com`, ...given }))
+}
+
+/** With `confirmed` subscribers called person-1@example.com and so on. One such list in a workspace. */
+export async function createTestList(ctx: Ctx, given: Partial<ListInput> & { confirmed?: number } = {}): Promise<List> {
+  const { confirmed = 0, ...input } = given
+  const list = await createList(ctx, ListInput.parse({ name: 'Monthly letter', ...input }))
+  if (confirmed > 0) await addSubscribers(ctx, list.id, { count: confirmed })
+  return list
+}
+
+/** New contacts `<name>-1@example.com` and so on, with a subscription each. Answers their ids, in order. */
+export async function addSubscribers(
+  ctx: Ctx,
+  listId: string,
+  given: { count: number; status?: Subscription['status']; name?: string },
+): Promise<string[]> {
+  const { count, status = 'CONFIRMED', name = 'person' } = given
+  const ids = Array.from({ length: count }, () => newId('con'))
+  const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
+  await ctx.db.execute(sql`
+    with person as (
+      insert into contacts (workspace_id, id, email, first_name, email_subscribed_status)
+      select ${workspaceId}, id, ${name}::text || '-' || n || '@example.com', initcap(${name}::text),
+        ${status === 'CONFIRMED' ? 'SUBSCRIBED' : status}
+      from unnest(${sql.param(ids.map(uuidOf))}::uuid[]) with ordinality as given (id, n)
+      returning id)
+    insert into subscriptions (workspace_id, list_id, contact_id, status, confirmed_at, unsubscribed_at)
+    select ${workspaceId}, ${uuidOf(listId)}::uuid, id, ${status}::text,
+      case when ${status}::text = 'CONFIRMED' then now() end, case when ${status}::text = 'UNSUBSCRIBED' then now() end
+    from person`)
+  return ids
+}
+
+/** A DRAFT to a new list with `confirmed` subscribers, unless `listId` names one. */
+export async function createTestCampaign(
+  ctx: Ctx,
+  given: Partial<CampaignInput> & { confirmed?: number } = {},
+): Promise<Campaign> {
+  const { confirmed = 0, ...input } = given
+  const listId = input.listId ?? (await createTestList(ctx, { confirmed })).id
+  const { id } = await createCampaign(
+    ctx,
+    CampaignInput.parse({ name: 'November', subject: 'News for {{ contact.firstName }}', ...input, listId }),
+  )
+  return readCampaign(ctx, id)
+}
+
+/** For `contact.created` unless told otherwise. */
+export function createTestWebhook(ctx: Ctx, given: Partial<WebhookInput> = {}): Promise<CreatedWebhook> {
+  return createWebhook(ctx, { url: 'https://example.com/hook', eventTypes: ['contact.created'], ...given })
+}
+
+/** A worker that has shown that it lives. Answers its id. */
+export async function createTestWorker(db: Db): Promise<string> {
+  const workerId = randomUUID()
+  await beat(db, workerId)
+  return workerId
+}
+
+/** As if nobody had heard of the worker for a long while. */
+export async function silenceWorker(db: Db, workerId: string): Promise<void> {
+  await db.execute(sql`update workers set seen_at = now() - interval '1 hour' where id = ${workerId}`)
+}
+
+/** What is still to be done for the workspace, on one queue or on all: UUIDs of the subjects, oldest first. */
+export async function waitingWork(ctx: Ctx, queue?: WorkQueue): Promise<string[]> {
+  const result = await ctx.db.execute<{ id: string }>(sql`
+    select id from outbox where workspace_id = ${uuidOf(ctx.workspaceId)}
+      and queue = coalesce(${queue ?? null}, queue) order by created_at, id`)
+  return result.rows.map((row) => row.id)
+}
+
+/** The types of the workspace's events, oldest first. */
+export async function eventsOf(ctx: Ctx): Promise<string[]> {
+  const result = await ctx.db.execute<{ type: string }>(sql`
+    select type from events where workspace_id = ${uuidOf(ctx.workspaceId)} order by created_at, id`)
+  return result.rows.map((row) => row.type)
+}
+
+/** How many of a campaign's recipients are in each status. Who has no row yet is in none. */
+export async function countRecipients(ctx: Ctx, campaignId: string): Promise<Record<string, number>> {
+  const result = await ctx.db.execute<{ status: string; count: number }>(sql`
+    select status, count(*)::int from campaign_recipients
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(campaignId)} group by status`)
+  return Object.fromEntries(result.rows.map((row) => [row.status, row.count]))
+}
+
+/** The only delivery of the workspace. */
+export async function readOnlyDelivery(ctx: Ctx) {
+  const result = await ctx.db.execute(sql`
+    select * from deliveries where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  const [row] = result.rows
+  if (!row || result.rows.length > 1) throw new Error(`There are ${result.rows.length} deliveries`)
+  return { ...row, uuid: String(row['id']), id: idOf('dlv', String(row['id'])), status: row['status'] as string }
+}
