@@ -4,7 +4,14 @@ import cors from '@fastify/cors'
 import type { ApiConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import type { Database } from '@rapport/core/db.ts'
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, type FastifyRequest, LogController } from 'fastify'
+import { notFound } from '@rapport/core/errors.ts'
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 import type { Redis } from 'ioredis'
 import { requireCredential } from './auth.ts'
@@ -54,7 +61,9 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
     trustProxy: config.TRUST_PROXY.length > 0 ? config.TRUST_PROXY : false,
     requestIdHeader: false,
     genReqId: requestIdOf,
-    routerOptions: { maxParamLength: 100 },
+    // An id that is too long is judged where every wrong id is; what limits it is the size of a request's head.
+    routerOptions: { maxParamLength: 65_536 },
+    rewriteUrl: decodableUrl,
     frameworkErrors: (error, request, reply) => void handleError(error, request as FastifyRequest, reply as never),
   })
   app.setValidatorCompiler(validatorCompiler)
@@ -71,12 +80,15 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
     request.baseCtx = { db: database.db, requestId: request.id, settings }
   })
   app.addHook('onResponse', async (request, reply) => {
-    request.log.debug({ req: request, res: reply, ms: Math.round(reply.elapsedTime) }, 'answered')
+    // Without the query: the token of a link stands in it.
+    const [path] = request.url.split('?', 1)
+    const { method, ip } = request
+    request.log.debug({ method, path, ip, status: reply.statusCode, ms: Math.round(reply.elapsedTime) }, 'answered')
   })
 
   await limitRequests(app, redis)
-  app.setNotFoundHandler({ preHandler: app.rateLimit() as never }, handleNotFound)
   await allowOrigins(app, config.CORS_ORIGINS)
+  refuseUnknownRoutes(app)
   await describeRoutes(app, config.PUBLIC_URL)
 
   await app.register(healthRoutes({ database, redis }))
@@ -85,9 +97,10 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   await app.register(subscriptionPages)
   await app.register(async (scope) => {
     requireCredential(scope)
+    // What concerns the credential itself is no other credential's to replay.
+    await scope.register(meRoutes)
     acceptIdempotencyKeys(scope)
     for (const routes of [
-      meRoutes,
       apiKeyRoutes,
       contactRoutes,
       customFieldRoutes,
@@ -110,6 +123,27 @@ function requestIdOf(request: IncomingMessage): string {
   return typeof given === 'string' && /^[\w.:=+/-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
+/** A path that cannot be decoded is none of ours: sent where nothing is, it is counted and answered like any other. */
+function decodableUrl({ url = '/' }: { url?: string | undefined }): string {
+  try {
+    decodeURI(url.split('?', 1)[0] ?? '')
+    return url
+  } catch {
+    return '/%25'
+  }
+}
+
+/** Before the body is read: whoever looks for routes is limited whatever they send. */
+function refuseUnknownRoutes(app: FastifyInstance) {
+  const limit = app.rateLimit() as (request: FastifyRequest, reply: FastifyReply) => Promise<void>
+  app.addHook('onRequest', async (request, reply) => {
+    if (!request.is404) return
+    await limit(request, reply)
+    throw notFound('Route')
+  })
+  app.setNotFoundHandler(handleNotFound)
+}
+
 /** Public routes are called from other people's sites; the rest only from origins that the operator lists. */
 async function allowOrigins(app: FastifyInstance, origins: string[]) {
   await app.register(cors, {
@@ -117,7 +151,7 @@ async function allowOrigins(app: FastifyInstance, origins: string[]) {
       const isPublic = request.url.startsWith('/public/')
       const allowed = isPublic ? '*' : origins.length > 0 ? origins : false
       const methods = isPublic ? ['GET', 'HEAD', 'POST'] : ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
-      done(null, { origin: allowed, methods, maxAge: 86_400 })
+      done(null, { origin: allowed, methods, maxAge: 86_400, strictPreflight: false })
     },
   })
 }

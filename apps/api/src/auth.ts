@@ -2,7 +2,7 @@ import { authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
 import type { BaseCtx, Ctx } from '@rapport/core/context.ts'
 import { AppError } from '@rapport/core/errors.ts'
 import type { Role } from '@rapport/core/schema.ts'
-import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,11 +17,16 @@ declare module 'fastify' {
   }
 }
 
-/**
- * From here on in this scope every route needs a credential, checked after the limiter and before the body is read.
- * The scope is guarded, not the handler: no route can forget it.
- */
+/** From here on in this scope every route needs a credential of a workspace. */
 export function requireCredential(scope: FastifyInstance): void {
+  guardRoutes(scope, credentialGuard)
+}
+
+/**
+ * Puts a guard before every later route of the scope: after the limiter, so that wrong guesses count, and before the
+ * body is read. The scope is guarded, not the handler: no route can forget it.
+ */
+export function guardRoutes(scope: FastifyInstance, guardFor: (route: RouteOptions) => onRequestHookHandler): void {
   scope.addHook('onRoute', (route) => {
     const given = route.onRequest ?? []
     route.onRequest = [...(Array.isArray(given) ? given : [given]), guardFor(route)]
@@ -33,11 +38,10 @@ export function bearerToken(request: FastifyRequest): string | undefined {
   return /^Bearer ([\w-]{1,200})$/i.exec(request.headers.authorization ?? '')?.[1]
 }
 
-function guardFor(route: RouteOptions) {
-  const role = route.config?.role ?? (route.method === 'GET' ? 'VIEWER' : 'MEMBER')
+function credentialGuard(route: RouteOptions) {
+  const isReading = route.method === 'GET' || route.method === 'HEAD'
+  const role = route.config?.role ?? (isReading ? 'VIEWER' : 'MEMBER')
   return async (request: FastifyRequest) => {
-    // The HEAD route that comes with a GET has the same hooks twice.
-    if (request.ctx) return
     const token = bearerToken(request)
     if (!token) throw new AppError('unauthenticated', 'Missing or invalid credential')
     request.ctx = await authenticate(request.baseCtx, token)

@@ -5,10 +5,12 @@ import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import type { ApiConfig } from '@rapport/core/config.ts'
+import { AppError } from '@rapport/core/errors.ts'
 import { queueNames, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
 import { createPostgresBackend, Queue, withBackend } from 'bullmq'
 import type { FastifyInstance } from 'fastify'
 import { Redis } from 'ioredis'
+import { guardRoutes } from './auth.ts'
 
 const ownContentOnly = "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'"
 
@@ -25,14 +27,19 @@ export async function showQueues(app: FastifyInstance, config: ApiConfig): Promi
     serverAdapter: adapter,
     options: { uiConfig: { boardTitle: 'Rapport queues', hideRedisDetails: true } },
   })
+  // Errors are answered as everywhere else: the board's own handler shows what should stay inside.
+  adapter.setErrorHandler((error) => {
+    throw error
+  })
   await app.register(async (scope) => {
     await scope.register(basicAuth, {
       authenticate: { realm: 'Rapport queues' },
       validate: async (user, given) => {
-        if (!isSame(user, config.DASHBOARD_USER) || !isSame(given, password)) throw new Error('Wrong user or password')
+        if (isSame(user, config.DASHBOARD_USER) && isSame(given, password)) return
+        throw new AppError('unauthenticated', 'Wrong user or password')
       },
     })
-    scope.addHook('onRequest', scope.basicAuth)
+    guardRoutes(scope, () => scope.basicAuth)
     // Its page asks another company for fonts: this page asks nobody for anything.
     scope.addHook('onSend', async (_request, reply) => {
       reply.header('content-security-policy', ownContentOnly)

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http'
-import { AppError, type ErrorCode, isDatabaseUnavailable, type Issue } from '@rapport/core/errors.ts'
+import { AppError, type ErrorCode, isDatabaseUnavailable, type Issue, withoutParameters } from '@rapport/core/errors.ts'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
@@ -33,7 +33,7 @@ export type ErrorBody = z.output<typeof ErrorBody>
 export function errorBody(error: unknown): ErrorBody | undefined {
   if (error instanceof AppError) {
     const { message, issues, details } = error
-    return body(statuses[error.code], message, { ...details, ...(issues && { issues: [...issues] }) })
+    return body(statuses[error.code], message, { ...details, ...(issues && { issues: readable(issues) }) })
   }
   if (hasZodFastifySchemaValidationErrors(error)) return validationBody(error)
   if (error instanceof RateLimited) return { statusCode: 429, message: error.message }
@@ -65,10 +65,10 @@ export class RequestRefused extends Error {
 /** Answers every error of every route as JSON, and logs what is not the caller's doing. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const known = errorBody(error)
-  if (!known) request.log.error({ err: error }, 'request failed')
-  else if (known.statusCode >= 500) request.log.warn({ err: error }, 'the database is unavailable')
+  if (!known) request.log.error({ err: withoutParameters(error) }, 'request failed')
+  else if (known.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'the database is unavailable')
   const answer = known ?? body(500, 'Internal Server Error', { requestId: request.id })
-  if (answer.statusCode === 401) reply.header('www-authenticate', 'Bearer')
+  if (answer.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
   if (answer.statusCode === 503) reply.header('retry-after', '1')
   return reply.code(answer.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(answer))
 }
@@ -79,7 +79,19 @@ export function handleNotFound(_request: FastifyRequest, reply: FastifyReply) {
 }
 
 function body(statusCode: number, message: string, more: Record<string, unknown> = {}): ErrorBody {
-  return { statusCode, message, error: STATUS_CODES[statusCode] ?? 'Error', ...more }
+  return { statusCode, message: shorten(message), error: STATUS_CODES[statusCode] ?? 'Error', ...more }
+}
+
+const maxIssues = 100
+const maxTextLength = 500
+
+/** Names come from the request: an answer about a million of them, or a very long one, says enough with its start. */
+function readable(issues: readonly Issue[]): Issue[] {
+  return issues.slice(0, maxIssues).map(({ path, message }) => ({ path: shorten(path), message: shorten(message) }))
+}
+
+function shorten(text: string) {
+  return text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text
 }
 
 function validationBody(error: Pick<FastifyError, 'validation' | 'validationContext'>): ErrorBody {
@@ -88,7 +100,7 @@ function validationBody(error: Pick<FastifyError, 'validation' | 'validationCont
   // An id in the path that has the wrong form is no more than an id that is not there.
   if (error.validationContext === 'params') return body(404, first?.message ?? 'Not found')
   const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : 'Invalid request'
-  return body(400, message, { issues })
+  return body(400, message, { issues: readable(issues) })
 }
 
 function toIssues(problem: NonNullable<FastifyError['validation']>[number]): Issue[] {
@@ -106,6 +118,7 @@ const frameworkMessages: Record<string, string> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The content type must be application/json',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as its content-length says',
   FST_ERR_BAD_URL: 'The path is not a valid URL',
+  FST_BASIC_AUTH_MISSING_OR_BAD_AUTHORIZATION_HEADER: 'Missing or invalid credential',
 }
 
 function frameworkMessage(code: string | undefined) {

@@ -4,6 +4,8 @@ import { parse } from 'secure-json-parse'
 import { RequestRefused } from './error-handler.ts'
 
 const maxDepth = 32
+/** So many that no record comes near, so few that walking them holds nobody up. */
+const maxValues = 10_000
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
 /**
@@ -41,11 +43,14 @@ function parseJson(raw: Buffer): unknown {
 /** Walks without recursion: a body may be nested deeper than the stack is. */
 function checkValue(root: unknown) {
   const waiting: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 0 }]
+  let values = 0
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const { value, path, depth } = next
     if (typeof value === 'string') checkText(value, path)
     if (typeof value !== 'object' || value === null) continue
     if (depth >= maxDepth) throw new AppError('invalid', `The body is nested deeper than ${maxDepth} levels`)
+    values += Array.isArray(value) ? value.length : Object.keys(value).length
+    if (values > maxValues) throw new AppError('invalid', `The body has more than ${maxValues} values`)
     for (const [key, item] of Object.entries(value)) {
       checkText(key, path)
       waiting.push({ value: item, path: path ? `${path}.${key}` : key, depth: depth + 1 })
@@ -54,6 +59,7 @@ function checkValue(root: unknown) {
 }
 
 function checkText(text: string, path: string) {
-  if (!text.isWellFormed()) throw invalidField(path, `${path}: must be valid Unicode`)
-  if (text.includes('\u0000')) throw invalidField(path, `${path}: must not contain control characters`)
+  const where = path || 'body'
+  if (!text.isWellFormed()) throw invalidField(path, `${where}: must be valid Unicode`)
+  if (text.includes('\u0000')) throw invalidField(path, `${where}: must not contain control characters`)
 }

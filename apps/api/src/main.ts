@@ -7,6 +7,9 @@ const { pino } = await import('pino')
 const { buildApp } = await import('./app.ts')
 const { openRedis } = await import('./redis.ts')
 
+/** As long as a statement may take: what is under way has been answered by then. */
+const patienceMs = 10_000
+
 async function start() {
   const config = readApiConfig()
   const log = pino({ level: config.LOG_LEVEL, redact: ['req.headers.authorization', 'req.headers.cookie'] })
@@ -24,14 +27,17 @@ async function start() {
     // The second signal is from someone who will not wait.
     if (stopping) process.exit(1)
     stopping = true
+    // A client that never finishes its request, or never reads its answer, would otherwise be waited for without end.
+    setTimeout(() => app.server.closeAllConnections(), patienceMs).unref()
     await app.close()
     redis?.disconnect()
     await database.close()
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
-  // Started by another program that has gone: do not outlive it.
+  // Started by another program that has gone: do not outlive it. Undefined where there never was one.
   process.on('disconnect', () => void stop())
+  if ((process as { connected?: boolean }).connected === false) void stop()
 }
 
 try {

@@ -3,6 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import type { SwaggerTransform } from '@fastify/swagger'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { NoBody } from './routes/shapes.ts'
 
 const idempotencyKey = {
   type: 'object',
@@ -21,6 +22,7 @@ export const describeRoute: SwaggerTransform = (input) => {
   const { schema, url } = jsonSchemaTransform(input)
   if (!schema || schema.hide) return { schema, url }
   const { body } = input.schema
+  if (body === NoBody) delete schema.body
   const examples = body instanceof z.ZodType ? body.meta()?.['examples'] : undefined
   const takesKey = input.route.method === 'POST' && schema.security
   return {

@@ -18,8 +18,9 @@ async function start() {
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
-  // Started by another program that has gone: do not outlive it.
+  // Started by another program that has gone: do not outlive it. Undefined where there never was one.
   process.on('disconnect', () => void stop())
+  if ((process as { connected?: boolean }).connected === false) void stop()
 }
 
 try {

@@ -70,22 +70,27 @@ export function openOutboundHttp(allowedNetworks: readonly string[]): OutboundHt
       signal: AbortSignal.timeout(totalTimeoutMs),
     })
     const status = response.statusCode
-    const body = await readSome(response).catch(() => '')
+    const body = await readSome(response)
     if (status >= 200 && status < 300) return { status, body }
     const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver answered ${status}`
     return { status, body, error }
   }
 }
 
-/** The first part of a body as text that a database takes. What comes after 64 KiB is not even read. */
+/**
+ * The first part of a body as text that a database takes, or what of it came before it broke off: the answer was given
+ * with its status. What comes after 64 KiB is not even read.
+ */
 async function readSome(response: Dispatcher.ResponseData): Promise<string> {
   const kept: Buffer[] = []
   let bytes = 0
-  for await (const chunk of response.body) {
-    kept.push(chunk as Buffer)
-    bytes += (chunk as Buffer).length
-    if (bytes >= maxReadBytes) break
-  }
+  try {
+    for await (const chunk of response.body) {
+      kept.push(chunk as Buffer)
+      bytes += (chunk as Buffer).length
+      if (bytes >= maxReadBytes) break
+    }
+  } catch {}
   return Buffer.concat(kept).subarray(0, maxKeptBytes).toString('utf8').replaceAll('\u0000', '\uFFFD')
 }
 

@@ -103,7 +103,10 @@ export function startRelay({ database, databaseUrl, backend, jobOptions, log, on
       await running
       await listener.close()
       // With the queues away their goodbye would never come.
-      await Promise.race([Promise.allSettled([...queues.values()].map((queue) => queue.close())), sleep(farewellMs)])
+      const farewell = new AbortController()
+      const closed = Promise.allSettled([...queues.values()].map((queue) => queue.close()))
+      await Promise.race([closed, sleep(farewellMs, undefined, { signal: farewell.signal }).catch(() => {})])
+      farewell.abort()
     },
   }
 }

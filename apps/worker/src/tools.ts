@@ -18,8 +18,8 @@ export interface Tools {
   log: Logger
   /** Aborted when the worker is to stop: long jobs put the rest of their work back. */
   stopping: AbortSignal
-  /** What this process has in hand, by id: a job that runs twice at once in one process acts once. */
-  inHand: Set<string>
+  /** What this process has in hand, by the id of its subject. */
+  inHand: Map<string, Promise<void>>
 }
 
 /** The context of a job: on behalf of nobody, in the workspace of its subject. */
@@ -33,12 +33,17 @@ export function ctxOf(tools: Tools, job: { workspaceId: string; id: string }): C
   }
 }
 
-/** Runs `work` unless this process has the same subject in hand already. */
-export async function whileInHand(tools: Tools, id: string, work: () => Promise<void>): Promise<void> {
-  if (tools.inHand.has(id)) return
-  tools.inHand.add(id)
+/**
+ * Runs `work` as soon as nothing else in this process has the same subject in hand: claims name the process, so that two
+ * jobs of one subject at once would take each other's for their own. The second is not dropped, as the first may just be
+ * handing the subject on.
+ */
+export async function whileInHand(tools: Pick<Tools, 'inHand'>, id: string, work: () => Promise<void>): Promise<void> {
+  for (let other = tools.inHand.get(id); other; other = tools.inHand.get(id)) await other.catch(() => {})
+  const working = work()
+  tools.inHand.set(id, working)
   try {
-    await work()
+    await working
   } finally {
     tools.inHand.delete(id)
   }

@@ -4,8 +4,9 @@ import type { WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/queues.ts'
-import { beat, buryDeadWorkers, heartbeatMs, leave } from '@rapport/core/workers.ts'
+import { beat, leave } from '@rapport/core/workers.ts'
 import type { Logger } from 'pino'
+import { startHeart } from './heart.ts'
 import { createJobs, jobOptions } from './jobs.ts'
 import { createMailPace } from './mail-pace.ts'
 import { openMailTransport } from './mail-transport.ts'
@@ -34,7 +35,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
     log,
     stopping: stopping.signal,
-    inHand: new Set(),
+    inHand: new Map(),
   }
   await beat(db, tools.workerId)
   const heart = startHeart(tools)
@@ -62,8 +63,10 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
       const closed = Promise.allSettled(workers.map((worker) => worker.close()))
       // With the queues away BullMQ waits for them for ever. What matters is recorded in PostgreSQL by then: a job that
       // the queue does not know to be done comes again and finds nothing to do.
-      await Promise.race([closed, inProgress.done().then(() => sleep(farewellMs))])
-      heart.stop()
+      const farewell = new AbortController()
+      await Promise.race([closed, inProgress.quiet(farewellMs, farewell.signal)])
+      farewell.abort()
+      await heart.stop()
       await leave(db, tools.workerId).catch((error: unknown) => log.warn({ err: error }, 'could not take leave'))
       tools.mail.close()
       await tools.http.close()
@@ -83,31 +86,16 @@ function trackProgress() {
       jobs.add(job)
       await job.finally(() => jobs.delete(job))
     },
-    async done(): Promise<void> {
-      while (jobs.size > 0) await Promise.allSettled(jobs)
+    /** Resolves when no job has been in hand for so long: one that was just being fetched may still begin. */
+    async quiet(ms: number, signal: AbortSignal): Promise<void> {
+      do {
+        while (jobs.size > 0) await Promise.allSettled(jobs)
+        await sleep(ms, undefined, { signal }).catch(() => {})
+      } while (jobs.size > 0)
     },
   }
 }
 
 async function scheduleMaintenance(queueOf: (name: QueueName) => WorkQueue) {
   await queueOf('maintenance').upsertJobScheduler('purge-expired', { every: 3_600_000 }, { name: 'purge-expired' })
-}
-
-/** Shows that this worker lives, and sets right what dead ones left. */
-function startHeart({ db, workerId, log }: Tools) {
-  let isBeating = false
-  async function beatOnce() {
-    if (isBeating) return
-    isBeating = true
-    try {
-      await beat(db, workerId)
-      await buryDeadWorkers(db)
-    } catch (error) {
-      log.warn({ err: error }, 'the heartbeat failed')
-    } finally {
-      isBeating = false
-    }
-  }
-  const timer = setInterval(() => void beatOnce(), heartbeatMs)
-  return { stop: () => clearInterval(timer) }
 }

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 
@@ -6,9 +7,11 @@ export class ConfigError extends Error {}
 
 const exampleSecrets = new Set(['change-me', 'changeme', 'secret'])
 
+/** In the full spelling only: "10/8" is 0.0.0.10/8 to some and "010.0.0.1" is 8.0.0.1, and neither says so. */
 const cidr = z.string().transform((text, check) => {
-  const withPrefix = text.includes('/') ? text : `${text}/${ipaddr.isValid(text) && text.includes(':') ? 128 : 32}`
-  if (ipaddr.isValidCIDR(withPrefix)) return withPrefix
+  const [address = ''] = text.split('/')
+  const withPrefix = text.includes('/') ? text : `${text}/${isIP(address) === 6 ? 128 : 32}`
+  if (isIP(address) && !address.includes('%') && ipaddr.isValidCIDR(withPrefix)) return withPrefix
   check.addIssue({ code: 'custom', message: `"${text}" is not a network such as 10.0.0.0/8` })
   return z.NEVER
 })
@@ -49,15 +52,22 @@ const serving = {
 }
 
 const trustedProxy = z
-  .union([z.enum(['loopback', 'linklocal', 'uniquelocal']), cidr])
+  .union([z.enum(['loopback', 'linklocal', 'uniquelocal']), cidr], {
+    error: 'must list networks such as 10.0.0.0/8, or loopback, linklocal, uniquelocal',
+  })
   .describe('A word or network; "true" and hop counts would let a client forge its address')
+
+const port = z.coerce
+  .number('must be a port number')
+  .refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'must be a port number')
 
 const ApiEnvironment = z.object({
   ...serving,
   HOST: z.string().default('127.0.0.1'),
-  PORT: z.coerce.number().int().min(0).max(65_535).default(3000),
+  PORT: port.default(3000),
   TRUST_PROXY: commaSeparated(trustedProxy),
-  CORS_ORIGINS: commaSeparated(httpUrl),
+  // As browsers send it: an address that was copied with a slash at its end is meant all the same.
+  CORS_ORIGINS: commaSeparated(httpUrl.transform((url) => new URL(url).origin)),
   DASHBOARD_USER: z.string().min(1).default('admin'),
   DASHBOARD_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
 })

@@ -13,7 +13,8 @@ export interface Database {
 }
 
 /**
- * Opens a pool. A call finds a connection within two seconds or fails; a statement has ten seconds, a lock three.
+ * Opens a pool. A call finds a connection within two seconds or fails; a statement has ten seconds, a lock three, and
+ * an answer that a server which hangs never gives is given up soon after.
  * `onError` hears of connections that broke while idle, which the pool replaces by itself.
  */
 export function openDatabase(
@@ -26,12 +27,49 @@ export function openDatabase(
     max: options.maxConnections ?? 20,
     connectionTimeoutMillis: 2_000,
     statement_timeout: 10_000,
+    query_timeout: 12_000,
     lock_timeout: 3_000,
     idle_in_transaction_session_timeout: 10_000,
     keepAlive: true,
   })
   pool.on('error', options.onError)
-  return { db: drizzle({ client: pool, casing: 'snake_case' }), pool, close: () => pool.end() }
+  // A connection that breaks in the middle of a transaction fails its next statement; unheard, it would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}))
+  const db = openOn(pool)
+  db.transaction = (work, settings) => runTransaction(pool, work, settings)
+  return { db, pool, close: () => pool.end() }
+}
+
+const openOn = (client: pg.Pool | pg.PoolClient): Db => drizzle({ client, casing: 'snake_case' })
+type Transact = Db['transaction']
+
+/**
+ * Drizzle's own keeps the connection for ever when BEGIN fails, and hides why `work` failed when ROLLBACK fails too.
+ * Here every connection goes back, a broken one to be thrown away.
+ */
+async function runTransaction<Result>(
+  pool: pg.Pool,
+  work: (db: Parameters<Parameters<Transact>[0]>[0]) => Promise<Result>,
+  settings: Parameters<Transact>[1],
+): Promise<Result> {
+  const client = await pool.connect()
+  let failure: { why: unknown } | undefined
+  let isBroken = false
+  try {
+    return await openOn(client).transaction(async (db) => {
+      try {
+        return await work(db)
+      } catch (why) {
+        failure = { why }
+        throw why
+      }
+    }, settings)
+  } catch (error) {
+    isBroken = failure?.why !== error
+    throw failure ? failure.why : error
+  } finally {
+    client.release(isBroken)
+  }
 }
 
 /**

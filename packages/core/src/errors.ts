@@ -60,9 +60,10 @@ const unavailableSystemCodes = new Set([
   'ETIMEDOUT',
   'EPIPE',
   'EHOSTUNREACH',
+  'ENETUNREACH',
 ])
 const driverMessages =
-  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|pool after calling end/
+  /timeout exceeded when trying to connect|Connection terminated|Query read timeout|is not queryable|pool after calling end/
 
 /** Whether the database was away, overloaded or shutting down, so that the same call may succeed a moment later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
@@ -72,6 +73,12 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   if (!(cause instanceof Error)) return false
   if (cause instanceof AggregateError) return cause.errors.some(isDatabaseUnavailable)
   return unavailableSystemCodes.has((cause as NodeJS.ErrnoException).code ?? '') || driverMessages.test(cause.message)
+}
+
+/** The error as a log may hold it: of a failed statement without its parameters, which are people's data and hashes. */
+export function withoutParameters(error: unknown): unknown {
+  if (!(error instanceof DrizzleQueryError)) return error
+  return new Error(`Failed query: ${error.query}`, { cause: error.cause })
 }
 
 function databaseError(error: unknown): pg.DatabaseError | undefined {

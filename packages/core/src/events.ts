@@ -57,7 +57,8 @@ function contactOf(type: string, data: { id?: string; contactId?: string }): str
 
 /**
  * Records what happened, in the transaction of the change, with a delivery for each webhook that is enabled and wants
- * it at this instant. One statement; where nobody listens it writes the event and nothing else.
+ * it at this instant. One statement; where nobody listens it writes the event and nothing else. The lock, which the
+ * foreign key would take in any case, leaves out a webhook that is just being deleted, where the key would refuse it.
  */
 export function emit<Type extends keyof EventData>(ctx: Ctx, type: Type, data: EventData[Type]): Promise<void> {
   return emitMany(ctx, type, [data])
@@ -85,6 +86,7 @@ export async function emitMany<Type extends keyof EventData>(
       select w.workspace_id, uuidv7(), w.id, told.id, ${type}
       from told cross join webhooks w
       where w.workspace_id = ${workspaceId} and w.enabled and w.event_types && array[${type}, '*']
+      for key share of w
       returning id),
     ${enqueueEach(ctx, 'webhooks', 'delivery')}
     select from woken`)

@@ -3,6 +3,8 @@ import { domainToASCII } from 'node:url'
 import { z } from 'zod'
 
 const controlsButLineBreaks = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
+/** Half of a surrogate pair, that the database would replace without a word. */
+const notUnicode = 'must be valid Unicode'
 const controls = /[\u0000-\u001f\u007f]/
 
 /** Text on one line: trimmed, in Unicode's composed form (NFC), at most `max` characters, no control characters. */
@@ -15,13 +17,27 @@ export function MultiLine(max: number, min = 0) {
   return text(max, min).refine((value) => !controlsButLineBreaks.test(value), 'must not contain control characters')
 }
 
+/** Text that is kept to the letter, such as a template: neither trimmed nor normalised, otherwise as `MultiLine`. */
+export function Verbatim(max: number) {
+  return z
+    .string('must be text')
+    .max(max, tooLong(max))
+    .refine((value) => value.isWellFormed(), notUnicode)
+    .refine((value) => !controlsButLineBreaks.test(value), 'must not contain control characters')
+}
+
 function text(max: number, min: number) {
   return z
     .string('must be text')
     .trim()
     .normalize('NFC')
+    .refine((value) => value.isWellFormed(), notUnicode)
     .min(min, min === 1 ? 'must not be empty' : `must have at least ${min} characters`)
-    .max(max, `must have at most ${max.toLocaleString('en')} characters`)
+    .max(max, tooLong(max))
+}
+
+function tooLong(max: number) {
+  return `must have at most ${max.toLocaleString('en')} characters`
 }
 
 const localPart = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i
@@ -31,11 +47,17 @@ const domainName = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a
 export function normalizeEmail(address: string): string | undefined {
   const at = address.lastIndexOf('@')
   const local = address.slice(0, at)
-  const domain = /[^\u0000-\u007f]/.test(address.slice(at + 1))
-    ? domainToASCII(address.slice(at + 1))
-    : address.slice(at + 1)
-  const isAddress = at > 0 && at <= 64 && address.length <= 254 && localPart.test(local) && domainName.test(domain)
-  return isAddress ? `${local}@${domain}` : undefined
+  const domain = toAscii(address.slice(at + 1))
+  const email = `${local}@${domain}`
+  const isAddress = at > 0 && at <= 64 && email.length <= 254 && localPart.test(local) && domainName.test(domain)
+  return isAddress ? email : undefined
+}
+
+/** Of an international domain only: the conversion would cut "ü.example/x" and drop line breaks, so those are left to be refused. */
+function toAscii(domain: string) {
+  return /[^\u0000-\u007f]/.test(domain) && /^[a-z0-9.\-\u0080-\u{10ffff}]+$/iu.test(domain)
+    ? domainToASCII(domain)
+    : domain
 }
 
 /** A mail address; kept as written but for an international domain, which is kept in ASCII. */
@@ -57,15 +79,9 @@ export const Timestamp = z.string().meta({ format: 'date-time', examples: ['2026
 export const toTimestamp = (date: Date) => date.toISOString()
 export const toTimestampOrNull = (date: Date | null) => date?.toISOString() ?? null
 
-/** A moment in a query: ISO 8601 with its offset. */
-export const MomentQuery = z
-  .string()
+/** A moment as it comes in: ISO 8601 with its offset, of a year that the answer can show in four digits. */
+export const MomentInput = z.iso
+  .datetime({ offset: true, error: 'must be a moment such as 2026-11-21T06:35:49Z' })
   .max(40)
-  .transform((value, check) => {
-    const isIso = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/.test(value)
-    const date = new Date(value)
-    const year = date.getUTCFullYear()
-    if (isIso && year >= 1 && year <= 9999) return date
-    check.addIssue({ code: 'custom', message: 'must be a moment such as 2026-11-21T06:35:49Z' })
-    return z.NEVER
-  })
+  .transform((text) => new Date(text))
+  .refine((date) => date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999, 'must lie in the years 1 to 9999')

@@ -46,10 +46,11 @@ export function Id(prefix: IdPrefix) {
       return false
     }
   }
+  const missing = { error: `${resourceNames[prefix]} not found`, abort: true }
   return z
     .string()
-    .max(40)
-    .refine(isId, { error: `${resourceNames[prefix]} not found`, abort: true })
+    .max(40, missing)
+    .refine(isId, missing)
     .meta({ examples: [`${prefix}_01kag7m3v9e8fs2t4w6x8y0z1b`] })
 }
 

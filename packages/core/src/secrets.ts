@@ -74,11 +74,12 @@ export function seal(keys: Keys, text: string, boundTo: string): string {
 
 /** Opens what `seal` made for the same row. Throws when it was sealed under another SECRET_KEY or tampered with. */
 export function unseal(keys: Keys, sealed: string, boundTo: string): string {
-  const [keyId, iv, tag, body] = sealed.split('.')
-  if (keyId !== keys.storageKeyId || !iv || !tag || body === undefined) {
+  const [keyId, iv, tag, body, ...rest] = sealed.split('.')
+  if (keyId !== keys.storageKeyId || !iv || !tag || body === undefined || rest.length > 0) {
     throw new Error('A stored secret was sealed under another SECRET_KEY')
   }
-  const decipher = createDecipheriv('aes-256-gcm', keys.storage, Buffer.from(iv, 'base64url'))
+  // The length is said, as a tag that was cut short would be accepted, and could be guessed.
+  const decipher = createDecipheriv('aes-256-gcm', keys.storage, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
     .setAAD(Buffer.from(boundTo))
     .setAuthTag(Buffer.from(tag, 'base64url'))
   return decipher.update(body, 'base64url', 'utf8') + decipher.final('utf8')

@@ -1,8 +1,9 @@
 /** Who is at work. A claim names its worker; what a dead worker had in hand is set right here, and nowhere else. */
 import { hostname } from 'node:os'
-import { and, eq, lt, type SQLWrapper, sql } from 'drizzle-orm'
+import { eq, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Db } from './db.ts'
 import { uuidOf } from './ids.ts'
+import { maxMailAttempts } from './mail/mails.ts'
 import { finishWork, requeueWork } from './outbox.ts'
 import { campaignBatches, campaignRecipients, deliveries, imports, mails, workers } from './schema.ts'
 
@@ -35,27 +36,57 @@ export async function buryDeadWorkers(db: Db): Promise<void> {
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${burialLock}) as taken`)
     if (!lock.rows[0]?.['taken']) return
     await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${longestSilence}`))
-    await interruptDeliveries(db)
-    await releaseCampaignBatches(db)
-    await releaseMails(db)
-    await releaseImports(db)
+    await releaseClaims(db, heldByTheDead, 'The worker died while it was out')
   })
 }
 
-/** Asked of the claims and not of the workers' own rows: a claim made by one already struck off counts as well. */
-function heldByTheDead(table: { status: SQLWrapper; workerId: SQLWrapper }, status = 'SENDING') {
-  return and(
-    // As text, not as a parameter: the indexes are on just these rows.
-    sql`${table.status} = ${sql.raw(`'${status}'`)}`,
-    sql`not exists (select from workers where workers.id = ${table.workerId})`,
-  )
+/**
+ * What the database says that this worker holds, by the UUIDs of its jobs' subjects. What of it the worker does not have
+ * in hand is for `dropClaim`.
+ */
+export async function findClaims(db: Db, workerId: string): Promise<string[]> {
+  const isHeld = sql`status = 'SENDING' and worker_id = ${workerId}`
+  const result = await db.execute<{ id: string }>(sql`
+    select id from deliveries where ${isHeld}
+    union select id from mails where ${isHeld}
+    union select id from imports where status = 'RUNNING' and worker_id = ${workerId}
+    union select id from campaign_batches where ${isHeld}
+    union select batch_id from campaign_recipients where ${isHeld}`)
+  return result.rows.map((row) => row.id)
 }
 
-async function interruptDeliveries(db: Db) {
+/**
+ * Sets right what this worker holds of a subject that it has in hand no more, as by a death: how it ended could not be
+ * recorded, or the claim came to be only after its caller had given it up.
+ */
+export function dropClaim(db: Db, workerId: string, uuid: string): Promise<void> {
+  const isDropped: Held = (claim, subject, status = inHand) =>
+    sql`${claim.status} = ${status} and ${claim.workerId} = ${workerId} and ${subject} = ${sql.param(uuid)}`
+  return db.transaction((db) => releaseClaims(db, isDropped, 'How it ended could not be recorded'))
+}
+
+/** Which claims of a table are meant; `subject` is its column that jobs name, `status` what it says of what is in hand. */
+type Held = (claim: { status: SQLWrapper; workerId: SQLWrapper }, subject: SQLWrapper, status?: SQL) => SQL
+
+/** As text, not as a parameter: the indexes are on just these rows. */
+const inHand = sql`'SENDING'`
+
+/** Asked of the claims and not of the workers' own rows: a claim made by one already struck off counts as well. */
+const heldByTheDead: Held = (claim, _subject, status = inHand) =>
+  sql`${claim.status} = ${status} and not exists (select from workers where workers.id = ${claim.workerId})`
+
+async function releaseClaims(db: Db, isHeld: Held, error: string) {
+  await interruptDeliveries(db, isHeld, error)
+  await releaseCampaignBatches(db, isHeld, error)
+  await releaseMails(db, isHeld, error)
+  await releaseImports(db, isHeld)
+}
+
+async function interruptDeliveries(db: Db, isHeld: Held, error: string) {
   const interrupted = await db
     .update(deliveries)
-    .set({ status: 'INTERRUPTED', error: 'The worker died while the request was out' })
-    .where(heldByTheDead(deliveries))
+    .set({ status: 'INTERRUPTED', error })
+    .where(isHeld(deliveries, deliveries.id))
     .returning({ id: deliveries.id })
   await finishWork(
     db,
@@ -63,15 +94,15 @@ async function interruptDeliveries(db: Db) {
   )
 }
 
-async function releaseCampaignBatches(db: Db) {
+async function releaseCampaignBatches(db: Db, isHeld: Held, error: string) {
   await db
     .update(campaignRecipients)
-    .set({ status: 'INTERRUPTED', error: 'The worker died while the mail was out', settledAt: sql`now()` })
-    .where(heldByTheDead(campaignRecipients))
+    .set({ status: 'INTERRUPTED', error, settledAt: sql`now()` })
+    .where(isHeld(campaignRecipients, campaignRecipients.batchId))
   const released = await db
     .update(campaignBatches)
     .set({ status: 'PENDING', workerId: null })
-    .where(heldByTheDead(campaignBatches))
+    .where(isHeld(campaignBatches, campaignBatches.id))
     .returning({ id: campaignBatches.id })
   await requeueWork(
     db,
@@ -79,14 +110,16 @@ async function releaseCampaignBatches(db: Db) {
   )
 }
 
-async function releaseMails(db: Db) {
+async function releaseMails(db: Db, isHeld: Held, error: string) {
+  const isOver = sql`(${mails.kind} = 'CAMPAIGN_TEST' or ${mails.attempts} >= ${maxMailAttempts})`
   const released = await db
     .update(mails)
     .set({
-      status: sql`case when ${mails.kind} = 'CAMPAIGN_TEST' then 'INTERRUPTED' else 'PENDING' end`,
-      error: 'The worker died while the mail was out',
+      status: sql`case when ${isOver} then 'INTERRUPTED' else 'PENDING' end`,
+      error,
+      settledAt: sql`case when ${isOver} then now() end`,
     })
-    .where(heldByTheDead(mails))
+    .where(isHeld(mails, mails.id))
     .returning({ id: mails.id, status: mails.status })
   const uuidsWhere = (isPending: boolean) =>
     released.filter((mail) => (mail.status === 'PENDING') === isPending).map((mail) => uuidOf(mail.id))
@@ -94,11 +127,11 @@ async function releaseMails(db: Db) {
   await finishWork(db, uuidsWhere(false))
 }
 
-async function releaseImports(db: Db) {
+async function releaseImports(db: Db, isHeld: Held) {
   const released = await db
     .update(imports)
     .set({ status: 'QUEUED', workerId: null })
-    .where(heldByTheDead(imports, 'RUNNING'))
+    .where(isHeld(imports, imports.id, sql`'RUNNING'`))
     .returning({ id: imports.id })
   await requeueWork(
     db,

@@ -1,9 +1,9 @@
-import { AppError } from '@rapport/core/errors.ts'
 import { openConfirmation, openUnsubscribe } from '@rapport/core/lists/links.ts'
 import { confirmSubscription, unsubscribe } from '@rapport/core/lists/subscriptions.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
+import { errorBody } from '../error-handler.ts'
 import { sendPage } from './page.ts'
 
 const TokenQuery = z.strictObject({ token: z.string().max(600) })
@@ -27,7 +27,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
     async () => undefined,
   )
   app.setErrorHandler((error, request, reply) => {
-    if (!(error instanceof AppError && error.code === 'invalid') || !wantsHtml(request)) throw error
+    if (errorBody(error)?.statusCode !== 400 || !wantsHtml(request)) throw error
     return sendPage(reply.code(400), {
       title: 'This link does not work',
       text: 'It may be incomplete or older than seven days. Please use the newest mail, or sign up once more.',

@@ -78,7 +78,8 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await logOut(request.ctx, bearerToken(request) ?? '')
-      return reply.code(204).send(null)
+      reply.code(204)
+      return null
     },
   )
 }

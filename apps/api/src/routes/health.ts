@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '@rapport/core/db.ts'
 import { hasPendingMigrations } from '@rapport/core/migrate.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
@@ -66,12 +67,17 @@ export function healthRoutes({ database, redis }: { database: Database; redis: R
   return routes
 }
 
+const patienceMs = 2_000
+
+/** A server that hangs is as good as away, and whoever asks may not wait for it. */
 async function stateOfDatabase({ db }: Database) {
-  try {
-    return (await hasPendingMigrations(db)) ? ('migrations pending' as const) : ('up' as const)
-  } catch {
-    return 'down' as const
-  }
+  const patience = new AbortController()
+  const late = sleep(patienceMs, 'down' as const, { signal: patience.signal, ref: false })
+  const answer = hasPendingMigrations(db).then(
+    (pending) => (pending ? ('migrations pending' as const) : ('up' as const)),
+    () => 'down' as const,
+  )
+  return Promise.race([answer, late]).finally(() => patience.abort())
 }
 
 async function stateOfRedis(redis: Redis | undefined) {

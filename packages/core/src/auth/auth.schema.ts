@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Email, SingleLine, Timestamp } from '../fields.ts'
+import { Email, MomentInput, SingleLine, Timestamp } from '../fields.ts'
 import { Id } from '../ids.ts'
 import { PageQuery, Sort } from '../paging.ts'
 import { roles } from '../schema.ts'
@@ -86,10 +86,7 @@ export const ApiKeyInput = z
   .strictObject({
     name: SingleLine(200, 1),
     role: z.enum(['VIEWER', 'MEMBER', 'ADMIN'], { error: 'must be VIEWER, MEMBER or ADMIN' }).default('MEMBER'),
-    expiresAt: z.iso
-      .datetime({ offset: true, error: 'must be a moment such as 2027-01-01T00:00:00Z' })
-      .transform((moment) => new Date(moment))
-      .refine((moment) => moment.getTime() > Date.now(), 'must lie in the future')
+    expiresAt: MomentInput.refine((moment) => moment.getTime() > Date.now(), 'must lie in the future')
       .nullable()
       .default(null),
   })

@@ -1,11 +1,11 @@
 import { hash, verify } from '@node-rs/argon2'
-import { dictionary } from '@zxcvbn-ts/language-common'
 import { invalidField } from '../errors.ts'
+import list from './common-passwords.json' with { type: 'json' }
 
 /** OWASP's minimum for argon2id, which is the library's default algorithm. Memory in KiB. */
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
-const commonPasswords = new Set(dictionary['passwords-common'])
+const commonPasswords = new Set(list)
 
 /** Stands in where there is no user, so that an unknown address takes as long as a wrong password. */
 const nobodysHash = hash('nobody has this password', parameters)

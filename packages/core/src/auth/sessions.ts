@@ -2,7 +2,7 @@ import { and, asc, eq, sql } from 'drizzle-orm'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
 import { AppError, conflict, onConstraint } from '../errors.ts'
-import { toTimestamp } from '../fields.ts'
+import { normalizeEmail, toTimestamp } from '../fields.ts'
 import { newId } from '../ids.ts'
 import { members, sessions, users, workspaces } from '../schema.ts'
 import { hashToken, newToken } from '../secrets.ts'
@@ -32,7 +32,8 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
 /** Opens a session for thirty days. One answer, and one duration, whether the address or the password is wrong. */
 export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
   const wrong = new AppError('unauthenticated', 'Invalid email or password')
-  const [user] = await ctx.db.select().from(users).where(sql`lower(${users.email}) = lower(${input.email})`)
+  const email = normalizeEmail(input.email) ?? input.email
+  const [user] = await ctx.db.select().from(users).where(sql`lower(${users.email}) = lower(${email})`)
   if (!(await isPassword(user?.passwordHash, input.password)) || !user) throw wrong
   const [membership] = await ctx.db
     .select({ workspace: workspaces })

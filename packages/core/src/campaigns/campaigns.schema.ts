@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Email, SingleLine, Timestamp } from '../fields.ts'
+import { Email, SingleLine, Timestamp, Verbatim } from '../fields.ts'
 import { Id } from '../ids.ts'
 import { PageQuery, Sort } from '../paging.ts'
 import { campaignStatuses } from '../schema.ts'
@@ -51,10 +51,7 @@ export const Campaign = z
   })
 export type Campaign = z.output<typeof Campaign>
 
-const template = z
-  .string()
-  .max(1_048_576, 'must have at most 1 MiB')
-  .refine((value) => !value.includes('\u0000'), 'must not contain control characters')
+const template = Verbatim(1_048_576)
 
 const fields = {
   name: SingleLine(200, 1),

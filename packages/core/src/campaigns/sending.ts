@@ -4,7 +4,7 @@
  * nobody gets two mails; and as every row is there before its mail is, a death leaves INTERRUPTED rows and no doubt.
  * Only who was surely refused waits for another try: their row changes hands from WAITING, again to one alone.
  */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
 import { emit } from '../events.ts'
 import { idOf, uuidOf } from '../ids.ts'
@@ -118,7 +118,10 @@ export function outcomeFor(recipient: ClaimedRecipient, outcome: MailOutcome): R
   return { contactId, status: mayRepeat ? 'WAITING' : 'FAILED', error: outcome.error }
 }
 
-/** Records a group's outcomes in one statement. A late truth corrects a premature INTERRUPTED, but only its own. */
+/**
+ * Records a group's outcomes in one statement. A late truth corrects a premature INTERRUPTED, but only its own, and not
+ * to wait for another try: the batch may be over by then.
+ */
 export async function settleRecipients(
   ctx: Ctx,
   batch: ClaimedBatch,
@@ -127,8 +130,9 @@ export async function settleRecipients(
   if (outcomes.length === 0) return
   await ctx.db.execute(sql`
     update campaign_recipients r
-    set status = outcome.status, error = outcome.error,
-      settled_at = case when outcome.status = 'WAITING' then null else now() end
+    set status = case when outcome.status = 'WAITING' and r.status = 'INTERRUPTED' then 'FAILED' else outcome.status end,
+      error = outcome.error,
+      settled_at = case when outcome.status = 'WAITING' and r.status = 'SENDING' then null else now() end
     from unnest(
       ${sql.param(outcomes.map((outcome) => uuidOf(outcome.contactId)))}::uuid[],
       ${sql.param(outcomes.map((outcome) => outcome.status))}::text[],
@@ -140,16 +144,18 @@ export async function settleRecipients(
 
 /**
  * Everyone in the batch has had their turn. The last batch to finish completes the campaign and tells `campaign.sent`.
- * `waiting`: somebody is to be tried again, so the batch is put back instead.
+ * `waiting`: somebody is to be tried again, or is still in the hands of a worker that had the batch before and was
+ * taken for dead, so the batch is put back instead.
  */
 export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'waiting'> {
   return inTransaction(ctx, async (ctx) => {
-    if (await isAnyoneWaiting(ctx, batch)) {
+    if (await isAnyoneOpen(ctx, batch)) {
       await putBackBatch(ctx, batch)
       return 'waiting'
     }
-    // Batches that finish at once take turns here, else each would see the other one open and none complete it.
-    await ctx.db.select({ id: campaigns.id }).from(campaigns).where(isCampaignOf(ctx, batch)).for('update')
+    // Batches that finish at once take turns here, else each would see the other one open and none complete it. Those
+    // that claim recipients pass: their foreign key asks for the campaign's key only.
+    await ctx.db.select({ id: campaigns.id }).from(campaigns).where(isCampaignOf(ctx, batch)).for('no key update')
     const done = await ctx.db
       .update(campaignBatches)
       .set({ status: 'DONE', workerId: null })
@@ -192,19 +198,19 @@ export function handOnBatch(ctx: Ctx, batch: BatchInHand): Promise<void> {
   })
 }
 
-async function isAnyoneWaiting(ctx: Ctx, batch: ClaimedBatch): Promise<boolean> {
-  const [waiting] = await ctx.db
+async function isAnyoneOpen(ctx: Ctx, batch: ClaimedBatch): Promise<boolean> {
+  const [open] = await ctx.db
     .select({ contactId: campaignRecipients.contactId })
     .from(campaignRecipients)
     .where(
       and(
         eq(campaignRecipients.workspaceId, ctx.workspaceId),
         eq(campaignRecipients.batchId, idOf('bat', batch.uuid)),
-        eq(campaignRecipients.status, 'WAITING'),
+        inArray(campaignRecipients.status, ['WAITING', 'SENDING']),
       ),
     )
     .limit(1)
-  return waiting !== undefined
+  return open !== undefined
 }
 
 function isMine(ctx: Ctx, batch: BatchInHand) {

@@ -8,22 +8,22 @@ const limits = {
   ownPropertyOnly: true,
   parseLimit: 4_000_000,
   renderLimit: 250,
-  memoryLimit: 20_000_000,
+  memoryLimit: 5_000_000,
 } as const
-const htmlEngine = new Liquid({ ...limits, outputEscape: 'escape' })
-const textEngine = new Liquid(limits)
+const htmlEngine = withoutFiles(new Liquid({ ...limits, outputEscape: 'escape' }))
+const textEngine = withoutFiles(new Liquid(limits))
 
-const htmlFooter = `
+const htmlFooter = htmlEngine.parse(`
 <div style="margin-top:32px;padding-top:16px;border-top:1px solid #d9d9e0;font:13px/1.5 system-ui,sans-serif;color:#60646c">
 You receive this because you subscribed to {{ list.name }}. <a href="{{ unsubscribeUrl }}" style="color:inherit">Unsubscribe</a>
 {%- if workspace.postalAddress %}<br>{{ workspace.postalAddress }}{% endif %}
-</div>`
-const textFooter = `
+</div>`)
+const textFooter = textEngine.parse(`
 
 --
 You receive this because you subscribed to {{ list.name }}.
 Unsubscribe: {{ unsubscribeUrl }}{% if workspace.postalAddress %}
-{{ workspace.postalAddress }}{% endif %}`
+{{ workspace.postalAddress }}{% endif %}`)
 
 /** What a campaign starts from that was given neither HTML nor text. */
 export const plainTemplate = `<h1>{{ campaign.subject }}</h1>
@@ -59,17 +59,21 @@ export function checkTemplates(sources: { [Part in keyof TemplateSources]?: stri
  */
 export function compileTemplates(sources: TemplateSources) {
   const subject = textEngine.parse(sources.subject)
-  const html = sources.html === null ? undefined : htmlEngine.parse(withHtmlFooter(sources.html))
-  const text = sources.text === null ? undefined : textEngine.parse(withTextFooter(sources.text))
+  const html = sources.html === null ? undefined : htmlEngine.parse(sources.html)
+  const text = sources.text === null ? undefined : textEngine.parse(sources.text)
+  const htmlFooterFor = footer(htmlEngine, sources.html, htmlFooter)
+  const textFooterFor = footer(textEngine, sources.text, textFooter)
   return (given: TemplateValues): { subject: string; html?: string; text: string } => {
     const renderedSubject = render(textEngine, subject, given)
     // The body's `campaign.subject` is what the recipient reads in the header.
     const values = { ...given, campaign: { ...given.campaign, subject: renderedSubject } }
-    const renderedHtml = html && render(htmlEngine, html, values)
+    // Added to what was rendered, not to the template: there it could fall into a comment, or break a tag.
+    const htmlPart = html && withHtmlFooter(render(htmlEngine, html, values), htmlFooterFor(values))
+    const textPart = text && render(textEngine, text, values) + textFooterFor(values)
     return {
       subject: renderedSubject,
-      ...(renderedHtml !== undefined && { html: renderedHtml }),
-      text: text ? render(textEngine, text, values) : toText(renderedHtml ?? ''),
+      ...(htmlPart !== undefined && { html: htmlPart }),
+      text: textPart ?? toText(htmlPart ?? ''),
     }
   }
 }
@@ -78,20 +82,26 @@ function render(engine: Liquid, template: Template[], values: TemplateValues): s
   return String(engine.renderSync(template, values))
 }
 
+function footer(engine: Liquid, source: string | null, template: Template[]) {
+  const isNeeded = !source?.includes('unsubscribeUrl')
+  return (values: TemplateValues) => (isNeeded ? render(engine, template, values) : '')
+}
+
 function toText(html: string) {
   const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } }))
   const links = { selector: 'a', options: { hideLinkHrefIfSameAsText: true } }
   return convert(html, { wordwrap: false, selectors: [...headings, links] })
 }
 
-function withHtmlFooter(html: string) {
-  if (html.includes('unsubscribeUrl')) return html
-  const end = html.toLowerCase().lastIndexOf('</body>')
-  return end < 0 ? html + htmlFooter : html.slice(0, end) + htmlFooter + html.slice(end)
+function withHtmlFooter(html: string, footer: string) {
+  const end = [...html.matchAll(/<\/body/gi)].at(-1)?.index ?? html.length
+  return html.slice(0, end) + footer + html.slice(end)
 }
 
-function withTextFooter(text: string) {
-  return text.includes('unsubscribeUrl') ? text : text + textFooter
+/** Without the tags that ask for other templates: there are none, so they are refused as a template is saved. */
+function withoutFiles(engine: Liquid): Liquid {
+  for (const tag of ['include', 'render', 'layout', 'block']) delete engine.tags[tag]
+  return engine
 }
 
 function parseField(engine: Liquid, path: string, source: string | null | undefined) {

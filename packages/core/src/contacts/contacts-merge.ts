@@ -1,6 +1,6 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
-import { AppError, invalidField } from '../errors.ts'
+import { invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
 import { moveSubscriptions } from '../lists/subscriptions-move.ts'
 import { contactAliases } from '../schema.ts'
@@ -34,15 +34,12 @@ export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeIn
 
 /** In the order of their ids, so that two merges the opposite way round do not wait for each other. */
 async function lockBoth(ctx: Ctx, id: string, contactId: string) {
-  const locked = new Map<string, ContactRow>()
-  for (const one of [id, contactId].toSorted()) {
-    const row = await lockContact(ctx, one).catch((error: unknown) => {
-      const isDuplicate = one === contactId && error instanceof AppError && error.code === 'not_found'
-      throw isDuplicate ? invalidField('contactId', 'Contact not found') : error
-    })
-    locked.set(one, row)
-  }
-  return { survivor: locked.get(id) as ContactRow, duplicate: locked.get(contactId) as ContactRow }
+  const locked = new Map<string, ContactRow | undefined>()
+  for (const one of [id, contactId].toSorted()) locked.set(one, await lockContact(ctx, one))
+  const [survivor, duplicate] = [locked.get(id), locked.get(contactId)]
+  if (!survivor) throw notFound('Contact')
+  if (!duplicate) throw invalidField('contactId', 'Contact not found')
+  return { survivor, duplicate }
 }
 
 function united(survivor: ContactRow, duplicate: ContactRow): ContactRow {

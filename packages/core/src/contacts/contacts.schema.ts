@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Email, MomentQuery, SingleLine, Timestamp } from '../fields.ts'
+import { Email, MomentInput, SingleLine, Timestamp } from '../fields.ts'
 import { Id } from '../ids.ts'
 import { PageQuery, Sort, SortBy } from '../paging.ts'
 import { emailSubscribedStatuses } from '../schema.ts'
@@ -110,10 +110,10 @@ const filters = {
   listId: Id('lst').optional().describe('Who has a subscription to this list, in any status'),
   emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional(),
   source: SingleLine(200).optional(),
-  createdAfter: MomentQuery.optional(),
-  createdBefore: MomentQuery.optional(),
-  updatedAfter: MomentQuery.optional(),
-  updatedBefore: MomentQuery.optional(),
+  createdAfter: MomentInput.optional(),
+  createdBefore: MomentInput.optional(),
+  updatedAfter: MomentInput.optional(),
+  updatedBefore: MomentInput.optional(),
 }
 
 const sorts = ['createdAt', 'updatedAt', 'lastActivityAt', 'email'] as const

@@ -72,6 +72,7 @@ export function removeTag(ctx: Ctx, id: string, tag: string): Promise<Contact> {
 export function deleteContact(ctx: Ctx, id: string): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const row = await lockContact(ctx, id)
+    if (!row) throw notFound('Contact')
     await removeContact(ctx, row)
     await emit(ctx, 'contact.deleted', toContact(row))
   })
@@ -96,8 +97,28 @@ export async function findOrCreateContact(
 }
 
 /**
+ * Locks a contact until the transaction ends; undefined when there is none. Whoever changes a contact, or subscriptions
+ * of one, takes it first: so a status is never derived from half of two changes, and nobody waits for each other.
+ */
+export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow | undefined> {
+  const [row] = await ctx.db.select().from(contacts).where(matches(ctx, id)).for('no key update')
+  return row
+}
+
+/** Locks who this contact is by now, as it may have been merged into another, and answers whose id that is. */
+export async function lockCurrentContact(ctx: Ctx, id: string): Promise<string> {
+  if (await lockContact(ctx, id)) return id
+  const [alias] = await ctx.db
+    .select({ contactId: contactAliases.contactId })
+    .from(contactAliases)
+    .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.id, id)))
+  return alias ? lockCurrentContact(ctx, alias.contactId) : id
+}
+
+/**
  * Derives `emailSubscribedStatus` from the contacts' subscriptions, the strictest word first, and moves
- * `lastActivityAt`. The one place that writes either; call it in the transaction that changed a subscription.
+ * `lastActivityAt`. The one place that writes either; call it in the transaction that changed a subscription, after
+ * `lockContact`.
  */
 export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly string[]): Promise<void> {
   const status = sql`coalesce((
@@ -114,22 +135,6 @@ export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly stri
     .update(contacts)
     .set({ emailSubscribedStatus: status, lastActivityAt: sql`now()`, updatedAt: sql`now()` })
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...contactIds])))
-}
-
-/** Who a contact is now: another one's id when it was merged into that one. */
-export async function resolveContactId(ctx: Ctx, id: string): Promise<string> {
-  const [alias] = await ctx.db
-    .select({ contactId: contactAliases.contactId })
-    .from(contactAliases)
-    .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.id, id)))
-  return alias?.contactId ?? id
-}
-
-/** Locks a contact for the rest of the transaction. */
-export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow> {
-  const [row] = await ctx.db.select().from(contacts).where(matches(ctx, id)).for('update')
-  if (!row) throw notFound('Contact')
-  return row
 }
 
 /** Removes a locked contact and what hangs on it, but for the memory of its opt-outs. */
@@ -167,6 +172,7 @@ type Edit = (ctx: Ctx, current: ContactRow) => Promise<ContactRow>
 function editContact(ctx: Ctx, id: string, edit: Edit): Promise<Contact> {
   return inTransaction(ctx, async (ctx) => {
     const current = await lockContact(ctx, id)
+    if (!current) throw notFound('Contact')
     const row = await writeContact(ctx, current, await edit(ctx, current))
     const contact = toContact(row)
     if (row !== current) await emit(ctx, 'contact.updated', contact)
@@ -194,15 +200,16 @@ async function insertContact(ctx: Ctx, input: ContactInput): Promise<Contact | u
 }
 
 async function findByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
-  const [row] = await ctx.db
-    .select()
-    .from(contacts)
-    .where(and(eq(contacts.workspaceId, ctx.workspaceId), sql`lower(${contacts.email}) = lower(${email})`))
+  const [row] = await ctx.db.select().from(contacts).where(hasEmail(ctx, email))
   if (!row) throw new AppError('unavailable', 'The contact was just deleted: try again')
   return row
 }
 
 const alreadyExists = (row: ContactRow) => conflict('Contact already exists', { contactId: row.id })
+
+function hasEmail(ctx: Ctx, email: string) {
+  return and(eq(contacts.workspaceId, ctx.workspaceId), sql`lower(${contacts.email}) = lower(${email})`)
+}
 
 function matches(ctx: Ctx, id: string) {
   return and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, id))

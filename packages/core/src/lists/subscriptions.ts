@@ -1,5 +1,11 @@
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
-import { findOrCreateContact, noteSubscriptionChange, readContact, resolveContactId } from '../contacts/contacts.ts'
+import {
+  findOrCreateContact,
+  lockContact,
+  lockCurrentContact,
+  noteSubscriptionChange,
+  readContact,
+} from '../contacts/contacts.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { emit } from '../events.ts'
@@ -20,6 +26,7 @@ export async function subscribe(base: BaseCtx, listId: string, input: SubscribeI
   const { ctx: stranger, doubleOptIn } = await enterAsStranger(base, listId)
   await inTransaction(stranger, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
+    await lockContact(ctx, contact.id)
     const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
     const optOuts = await findOptOuts(ctx, listId, [hashEmail(ctx, contact.email)])
     if (!doubleOptIn && optOuts.size === 0 && (await confirmAtOnce(ctx, link))) return
@@ -33,7 +40,7 @@ export async function subscribe(base: BaseCtx, listId: string, input: SubscribeI
 export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
   const { issuedAt, ...named } = openConfirmation(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
-    const link = { ...named, contactId: await resolveContactId(ctx, named.contactId) }
+    const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const [confirmed] = await ctx.db
       .update(subscriptions)
       .set({ status: 'CONFIRMED', confirmedAt: sql`now()`, unsubscribedAt: null })
@@ -59,7 +66,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
 export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
   const named = openUnsubscribe(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
-    const link = { ...named, contactId: await resolveContactId(ctx, named.contactId) }
+    const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const [left] = await ctx.db
       .update(subscriptions)
       .set({ status: 'UNSUBSCRIBED', unsubscribedAt: sql`now()` })

@@ -8,7 +8,8 @@ import { type mailKinds, mails } from '../schema.ts'
 export type MailKind = (typeof mailKinds)[number]
 export type Mail = typeof mails.$inferSelect
 
-const maxAttempts = 3
+/** How often a mail is tried, whatever ended the tries before. */
+export const maxMailAttempts = 3
 
 /** Asks for a single mail, in the caller's transaction. `data` names what the kind's template needs, by ids. */
 export async function enqueueMail(
@@ -58,32 +59,40 @@ export type MailOutcome =
 /**
  * Records the outcome. `retry`: it waits again, as it is sure or harmless to send once more; three attempts at most.
  * A test copy goes out at most once, so one whose fate is unknown is INTERRUPTED; anything else is better had twice.
+ * A late truth, of a worker that was taken for dead, still counts unless another worker has the mail by now; only to
+ * wait again is no longer open to it once the work was ended as INTERRUPTED.
  */
 export async function settleMail(ctx: Ctx, mail: Mail, outcome: MailOutcome): Promise<'done' | 'retry'> {
-  const mayRepeat = outcome.kind === 'refused' ? outcome.temporary : mail.kind !== 'CAMPAIGN_TEST'
-  const status =
-    outcome.kind === 'sent'
-      ? 'SENT'
-      : mayRepeat && mail.attempts < maxAttempts
-        ? 'PENDING'
-        : outcome.kind === 'ambiguous'
-          ? 'INTERRUPTED'
-          : 'FAILED'
+  const status = statusAfter(mail, outcome)
   const error = outcome.kind === 'sent' ? null : outcome.error
-  await inTransaction(ctx, async ({ db }) => {
-    await db
+  return inTransaction(ctx, async ({ db }) => {
+    const [settled] = await db
       .update(mails)
-      .set({ status, error, settledAt: status === 'PENDING' ? null : sql`now()` })
+      .set({
+        status:
+          status === 'PENDING' ? sql`case ${mails.status} when 'INTERRUPTED' then 'FAILED' else 'PENDING' end` : status,
+        error,
+        settledAt: status === 'PENDING' ? sql`case ${mails.status} when 'INTERRUPTED' then now() end` : sql`now()`,
+      })
       .where(
         and(
           matches(ctx, uuidOf(mail.id)),
-          inArray(mails.status, ['SENDING', 'INTERRUPTED']),
+          inArray(mails.status, ['SENDING', 'INTERRUPTED', 'PENDING']),
           eq(mails.workerId, mail.workerId ?? ''),
         ),
       )
-    if (status !== 'PENDING') await finishWork(db, [uuidOf(mail.id)])
+      .returning({ status: mails.status })
+    if (settled?.status === 'PENDING') return 'retry'
+    if (settled) await finishWork(db, [uuidOf(mail.id)])
+    return 'done'
   })
-  return status === 'PENDING' ? 'retry' : 'done'
+}
+
+function statusAfter(mail: Mail, outcome: MailOutcome): Mail['status'] {
+  if (outcome.kind === 'sent') return 'SENT'
+  const mayRepeat = outcome.kind === 'refused' ? outcome.temporary : mail.kind !== 'CAMPAIGN_TEST'
+  if (mayRepeat && mail.attempts < maxMailAttempts) return 'PENDING'
+  return outcome.kind === 'ambiguous' ? 'INTERRUPTED' : 'FAILED'
 }
 
 function matches(ctx: Ctx, uuid: string) {

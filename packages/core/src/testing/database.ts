@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, type Db } from '../db.ts'
@@ -57,6 +58,31 @@ async function dropDatabase(client: pg.Client, name: string): Promise<void> {
   if (leaked.length === 0) return
   const list = leaked.map((row) => `  ${row.application_name || 'unnamed'} (${row.state}): ${row.query.slice(0, 200)}`)
   throw new Error(`${leaked.length} connections to the test's database were left open:\n${list.join('\n')}`)
+}
+
+/** Does `work` in a transaction and leaves it open until `commit`: what others see of it, and wait for, meanwhile. */
+export async function openTransaction(
+  db: Db,
+  work: (db: Db) => Promise<unknown>,
+): Promise<{ commit(): Promise<void> }> {
+  const [done, committing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const transaction = db.transaction(async (db) => {
+    await work(db)
+    done.resolve()
+    await committing.promise
+  })
+  await Promise.race([done.promise, transaction])
+  return { commit: () => (committing.resolve(), transaction) }
+}
+
+/** Waits until so many statements in this database wait for a lock that another transaction holds. */
+export async function waitUntilBlocked(db: Db, count = 1): Promise<void> {
+  const isBlocked = async () => {
+    const result = await db.execute(sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+    return result.rowCount === count
+  }
+  await waitUntil(isBlocked, { describe: `${count} statements wait for a lock` })
 }
 
 /** The same server and account, another database. */

@@ -6,6 +6,7 @@ import { buffer } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import PostalMime from 'postal-mime'
 import { SMTPServer, type SMTPServerSession } from 'smtp-server'
+import { Webhook } from 'standardwebhooks'
 import { waitUntil } from './wait.ts'
 
 /** Waits for this many, or for one that matches; fails after `timeoutMs` (5 seconds) with what did come. */
@@ -98,6 +99,12 @@ async function sendAnswer(response: ServerResponse, answer: HttpAnswer, signal: 
     Readable.from(body, { signal })
       .on('error', () => response.destroy())
       .pipe(response)
+}
+
+/** Throws unless the request is signed with the webhook's secret as Standard Webhooks has it. Answers the body. */
+export function verifySignature(request: ReceivedRequest | undefined, secret: string): unknown {
+  if (!request) throw new Error('No request has come')
+  return new Webhook(secret).verify(request.body.toString(), request.headers as Record<string, string>)
 }
 
 // ── SMTP ────────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -70,7 +70,10 @@ export interface DeliveryOutcome {
   error: string | null
 }
 
-/** Records how the attempt ended. A late truth corrects a premature INTERRUPTED, but only that of the same worker. */
+/**
+ * Records how the attempt ended. A late truth corrects a premature INTERRUPTED, but only that of the same worker. The
+ * delivery's row is locked first, in the order of whoever buries dead workers at that moment.
+ */
 export async function settleDelivery(
   ctx: Ctx,
   { uuid, workerId }: { uuid: string; workerId: string },
@@ -82,8 +85,9 @@ export async function settleDelivery(
       set status = ${outcome.status}, duration_ms = ${outcome.durationMs}, response_status = ${outcome.responseStatus},
         response_body = ${outcome.responseBody}, error = ${outcome.error}
       where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuid} and worker_id = ${workerId}
-        and status in ('SENDING', 'INTERRUPTED'))
-    delete from outbox where id = ${uuid}`)
+        and status in ('SENDING', 'INTERRUPTED')
+      returning id)
+    delete from outbox where id = ${uuid} and exists (select from settled)`)
 }
 
 /** Takes a claim back that was surely not acted upon, as its answer never came. */

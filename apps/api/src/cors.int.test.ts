@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Answer, operationsOf, startTestApi, type TestApi } from './testing.ts'
+
+let closed: TestApi
+let open: TestApi
+beforeAll(async () => {
+  closed = await startTestApi()
+  // As operators write it: with a slash at the end, too.
+  open = await startTestApi({ environment: { CORS_ORIGINS: 'https://app.example.com/, http://localhost:5173' } })
+})
+afterAll(() => Promise.all([closed.close(), open.close()]))
+
+const foreign = 'https://evil.example'
+const corsOf = ({ headers }: Answer) => Object.entries(headers).filter(([name]) => name.startsWith('access-control'))
+const preflightHeaders = (origin: string) => ({
+  origin,
+  'access-control-request-method': 'POST',
+  'access-control-request-headers': 'content-type',
+})
+
+test('a public route may be called from any site, without credentials, and its errors be read there', async () => {
+  const paths = ['/public/lists/nope/subscribe', '/public/unsubscribe?token=x', '/public/subscriptions/confirm?token=x']
+  for (const api of [closed, open]) {
+    for (const path of paths) {
+      const from = '10.200.0.1'
+      for (let count = 0; count < 21; count++) {
+        const answer = await api.call('POST', path, { from, headers: { origin: foreign }, body: {} })
+        expect(corsOf(answer)).toEqual([['access-control-allow-origin', '*']])
+      }
+    }
+  }
+})
+
+test('a preflight to a public route allows what a form needs', async () => {
+  const answer = await closed.call('OPTIONS', '/public/lists/nope/subscribe', { headers: preflightHeaders(foreign) })
+  expect([answer.status, answer.text]).toEqual([204, ''])
+  expect(Object.fromEntries(corsOf(answer))).toEqual({
+    'access-control-allow-origin': '*',
+    'access-control-allow-methods': 'GET, HEAD, POST',
+    'access-control-allow-headers': 'content-type',
+    'access-control-max-age': '86400',
+  })
+})
+
+test('an OPTIONS that is no preflight is no error that is not JSON', async () => {
+  const answer = await closed.call('OPTIONS', '/public/lists/nope/subscribe')
+  expect(answer.status).toBe(204)
+  expect(answer.text).toBe('')
+})
+
+test('no other route may be called from another site, unless the operator lists it', async () => {
+  const paths = (await operationsOf(closed)).filter(({ template }) => !template.startsWith('/public/'))
+  expect(paths.length).toBeGreaterThan(20)
+  const more = ['/nope', '/publicity', '/openapi.json', '/docs/', '/PUBLIC/unsubscribe', '//public/unsubscribe', '/%ff']
+  for (const path of [...paths.map((operation) => operation.path), ...more]) {
+    for (const method of ['GET', 'POST', 'OPTIONS']) {
+      const refused = [
+        await closed.call(method, path, { headers: preflightHeaders(foreign) }),
+        await closed.call(method, path, { headers: preflightHeaders('null') }),
+      ]
+      for (const answer of refused) expect([method, path, corsOf(answer)]).toEqual([method, path, []])
+      const listed = await open.call(method, path, { headers: preflightHeaders(foreign) })
+      const names = corsOf(listed).map(([name]) => name)
+      expect(names).not.toContain('access-control-allow-origin')
+    }
+  }
+  const preflight = await closed.call('OPTIONS', '/contacts', { headers: preflightHeaders(foreign) })
+  expect(preflight.status).toBe(404)
+})
+
+test('an origin that the operator lists may call everything, without cookies', async () => {
+  for (const origin of ['https://app.example.com', 'http://localhost:5173']) {
+    const answer = await open.call('GET', '/contacts', { headers: { origin } })
+    expect(answer.status).toBe(401)
+    expect(corsOf(answer)).toEqual([['access-control-allow-origin', origin]])
+    expect(answer.headers['vary']).toContain('Origin')
+    const preflight = await open.call('OPTIONS', '/contacts', { headers: preflightHeaders(origin) })
+    expect(preflight.status).toBe(204)
+    expect(Object.fromEntries(corsOf(preflight))).toMatchObject({
+      'access-control-allow-origin': origin,
+      'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+    })
+  }
+  for (const origin of [
+    'https://app.example.com.evil.example',
+    'http://app.example.com',
+    'https://APP.example.com',
+    'http://localhost',
+  ]) {
+    const answer = await open.call('GET', '/contacts', { headers: { origin } })
+    expect([origin, corsOf(answer)]).toEqual([origin, []])
+  }
+})

@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectError, freshAddress, startTestApi, type TestApi } from './testing.ts'
+
+const password = 'only operators know'
+let api: TestApi
+beforeAll(async () => {
+  api = await startTestApi({ environment: { DASHBOARD_PASSWORD: password } })
+})
+afterAll(() => api.close())
+
+const basic = (user: string, given: string) => ({ authorization: `Basic ${btoa(`${user}:${given}`)}` })
+const paths = ['/queues', '/queues/', '/queues/api/queues', '/queues/queue/mail', '/queues/static/css/index.css']
+
+test('nobody sees the queues without the password, in any part of the dashboard', async () => {
+  const { key, token } = await api.signUp()
+  const attempts = [
+    {},
+    basic('admin', 'wrong'),
+    basic('admin', ''),
+    basic('', password),
+    basic('Admin', password),
+    { authorization: 'Basic' },
+    { authorization: 'Basic %%%' },
+    { authorization: `Bearer ${key}` },
+    { authorization: `Bearer ${token}` },
+  ]
+  for (const path of paths) {
+    for (const headers of attempts) {
+      const answer = await api.call('GET', path, { headers })
+      expectError(answer, 401)
+      expect(answer.headers['www-authenticate']).toBe('Basic realm="Rapport queues", charset="UTF-8"')
+      expect(answer.text).not.toMatch(/webhooks|campaigns/)
+    }
+  }
+  for (const path of ['/queues/api/queues/pause', '/queues/api/queues/mail/obliterate']) {
+    expectError(await api.call('PUT', path), 401)
+  }
+})
+
+test('wrong guesses are limited as every other request', async () => {
+  const from = freshAddress()
+  for (let count = 0; count < 100; count++) {
+    expect((await api.call('GET', '/queues', { from, headers: basic('admin', `guess ${count}`) })).status).toBe(401)
+  }
+  const answer = await api.call('GET', '/queues', { from, headers: basic('admin', password) })
+  expect([answer.status, answer.text]).toEqual([
+    429,
+    '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}',
+  ])
+})
+
+test('who has the password sees every queue, and loads nothing from elsewhere', async () => {
+  const headers = basic('admin', password)
+  const page = await api.call('GET', '/queues', { headers })
+  expect(page).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
+  expect(page.text).toContain('Rapport queues')
+  expect(page.headers['content-security-policy']).toMatch(/^default-src 'self' 'unsafe-inline' data:;/)
+  const queues = await api.call<{ queues: { name: string }[] }>('GET', '/queues/api/queues', { headers })
+  expect(queues.body.queues.map(({ name }) => name)).toEqual(['webhooks', 'campaigns', 'mail', 'maintenance'])
+})
+
+test('without a password there is no dashboard', async () => {
+  const without = await startTestApi()
+  for (const path of paths) expectError(await without.call('GET', path), 404, 'Route not found')
+  await without.close()
+})

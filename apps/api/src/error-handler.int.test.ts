@@ -1,0 +1,187 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectError, freshEmail, operationsOf, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+})
+afterAll(() => api.close())
+
+const unknownRoutes = [
+  'GET /',
+  'GET /nope',
+  'GET //contacts',
+  'GET /Contacts',
+  'GET /contacts/a/b/c',
+  'PUT /contacts',
+  'DELETE /contacts',
+  'POST /ready',
+  'TRACE /contacts',
+  'PROPFIND /contacts',
+  'OPTIONS /contacts',
+  'GET /%ff',
+  'GET /contacts/%ff',
+  'GET /contacts/%c0%ae%c0%ae',
+  'GET /%',
+  'GET /..%2f..%2fetc/passwd',
+  `GET /${'a'.repeat(15_000)}`,
+  'GET /nope?%ff=%ff',
+  'GET /<script>alert(1)</script>',
+]
+
+test('an unknown route answers 404 as JSON and does not repeat the path', async () => {
+  for (const route of unknownRoutes) {
+    const [method = '', path = ''] = route.split(' ')
+    const answer = await api.call(method, path, { key: workspace.key })
+    expectError(answer, 404)
+    expect(`${route} ${answer.text}`).toBe(
+      `${route} {"statusCode":404,"message":"Route not found","error":"Not Found"}`,
+    )
+  }
+})
+
+test('an unknown route answers 404 whatever body is sent to it, and whoever sends it', async () => {
+  const bodies = [
+    { raw: '{bad' },
+    { raw: 'x', headers: { 'content-type': 'text/plain' } },
+    { raw: Buffer.alloc(2_000_000) },
+    { body: {}, key: 'rpk_nobody' },
+  ]
+  for (const body of bodies) expectError(await api.call('POST', '/nope', body), 404, 'Route not found')
+})
+
+test('an id of the wrong form, prefix or length in a path is answered like one that is not there, to the byte', async () => {
+  const wrongIds = [
+    '',
+    'null',
+    'undefined',
+    '[object%20Object]',
+    '0',
+    '-1',
+    '%00',
+    '%20',
+    '..%2f',
+    "'%20or%201=1--",
+    '0190e1a0-7b6c-7c43-9d13-9f6cbd2f4f5a',
+    '%7B0190e1a0-7b6c-7c43-9d13-9f6cbd2f4f5a%7D',
+    'xyz_01kag7m3v9e8fs2t4w6x8y0z1b',
+    'CON_01KAG7M3V9E8FS2T4W6X8Y0Z1B',
+    'con_91kag7m3v9e8fs2t4w6x8y0z1b',
+    'con_',
+    'a'.repeat(41),
+    'a'.repeat(101),
+    'a'.repeat(5_000),
+  ]
+  const operations = (await operationsOf(api)).filter(({ template, isSecured }) => template.includes('{') && isSecured)
+  expect(operations.length).toBeGreaterThan(5)
+  for (const { method, template, path, hasBody } of operations) {
+    const body = hasBody ? { body: template.endsWith('send-test') ? { email: freshEmail() } : {} } : {}
+    const missing = await api.call(method, path, { key: workspace.key, ...body })
+    expectError(missing, 404)
+    for (const id of wrongIds) {
+      const answer = await api.call(method, template.replace(/\{\w+\}/, id), { key: workspace.key, ...body })
+      expect(`${method} ${template} ${id}: ${answer.text}`).toBe(`${method} ${template} ${id}: ${missing.text}`)
+    }
+  }
+})
+
+test('every answer carries a request id: the one that was sent when it is a sane one', async () => {
+  const sane = ['abc', '0190e1a0-7b6c-7c43-9d13-9f6cbd2f4f5a', 'a/b+c=d:e.f_g', 'x'.repeat(128)]
+  const insane = ['', ' ', 'a b', 'x'.repeat(129), '<script>', 'ünï', 'a,b', '{"a":1}']
+  for (const path of ['/health', '/contacts', '/nope', '/%ff', '/public/unsubscribe?token=x']) {
+    for (const id of sane) {
+      const answer = await api.call('GET', path, { headers: { 'x-request-id': id } })
+      expect(answer.headers['x-request-id']).toBe(id)
+    }
+    for (const id of insane) {
+      const answer = await api.call('GET', path, { headers: { 'x-request-id': id } })
+      expect(answer.headers['x-request-id']).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
+    }
+  }
+})
+
+test('no answer may be sniffed for another type', async () => {
+  for (const path of ['/health', '/contacts', '/nope', '/%ff', '/docs', '/public/unsubscribe?token=x']) {
+    const answer = await api.call('GET', path)
+    expect(answer.headers['x-content-type-options']).toBe('nosniff')
+  }
+})
+
+test('HEAD answers as GET does, without the body', async () => {
+  const viewer = await api.issueKey(workspace.token, 'VIEWER')
+  for (const { method, path } of await operationsOf(api)) {
+    if (method !== 'GET') continue
+    const key = path.startsWith('/api-keys') ? workspace.key : viewer
+    const [get, head] = [await api.call('GET', path, { key }), await api.call('HEAD', path, { key })]
+    const told = ({ status, headers }: typeof get) => [path, status, headers['content-type'], headers['content-length']]
+    expect(told(head)).toEqual(told(get))
+    expect(head.text).toBe('')
+  }
+})
+
+test('a failure inside says so and gives the request id, nothing else; the log has it without the data', async () => {
+  const email = freshEmail()
+  await api.query('alter table events rename to events_elsewhere')
+  const answer = await api.call('POST', '/contacts', {
+    key: workspace.key,
+    body: { email },
+    headers: { 'x-request-id': 'find-me' },
+  })
+  await api.query('alter table events_elsewhere rename to events')
+  expectError(answer, 500)
+  expect(answer.body).toEqual({
+    statusCode: 500,
+    message: 'Internal Server Error',
+    error: 'Internal Server Error',
+    requestId: 'find-me',
+  })
+  const failures = api.takeLog()
+  expect(failures).toHaveLength(1)
+  expect(failures[0]).toContain('find-me')
+  expect(failures[0]).toContain('relation \\"events\\" does not exist')
+  expect(failures[0]).not.toContain(email)
+  const { body } = await api.call('GET', `/contacts?email=${email}`, { key: workspace.key })
+  expect(body).toEqual({ data: [], nextCursor: null })
+})
+
+const noRequests: Record<string, string> = {
+  'a head of 20 KB': `GET /health HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`,
+  'a path of 20 KB': `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
+  'two lengths': 'POST /auth/login HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}',
+  'a length and chunks':
+    'POST /auth/login HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n',
+  'bare line feeds': 'GET /health HTTP/1.1\nhost: x\n\n',
+  'a NUL in a header': 'GET /health HTTP/1.1\r\nhost: x\r\nauthorization: Bearer \u0000\r\n\r\n',
+  'no host': 'GET /health HTTP/1.1\r\n\r\n',
+  'another protocol': '\u0016\u0003\u0001\u0002\u0000\u0001\u0000',
+}
+test.each(Object.entries(noRequests))('%s is refused on the line itself, and the line closed', async (_name, bytes) => {
+  const { port } = await (listening ??= api.listen())
+  const socket = connect(port, '127.0.0.1')
+  socket.write(bytes)
+  const answer = await text(socket)
+  expect(answer).toMatch(/^HTTP\/1\.1 4(00|31) /)
+  expect(answer).not.toMatch(/HPE_|\bat \S+ \(/)
+})
+let listening: ReturnType<TestApi['listen']> | undefined
+
+test('no line of the log, at any level, holds a credential, a password, a token or an address', async () => {
+  const chatty = await startTestApi({ environment: { LOG_LEVEL: 'trace' } })
+  const { key, token, email, password } = await chatty.signUp()
+  const list = await chatty.create('/lists', key, { name: 'Letter' })
+  await chatty.call('POST', `/public/lists/${String(list['id'])}/subscribe`, { body: { email } })
+  await chatty.call('GET', '/public/unsubscribe?token=a-secret-token')
+  await chatty.call('POST', '/contacts', { key, raw: `{"email": "${email}", "password": "${password}"` })
+  await chatty.call('POST', '/contacts', { key, body: { email, nonsense: key } })
+  await chatty.call('POST', '/auth/login', { body: { email, password: `${password}!` } })
+  await chatty.call('GET', '/contacts', { key, headers: { cookie: token } })
+  const log = chatty.takeLog().join('')
+  expect(log.split('\n').length).toBeGreaterThan(8)
+  expect(log).toContain('"path":"/public/unsubscribe"')
+  for (const secret of [key, token, email, password, 'a-secret-token']) expect(log).not.toContain(secret)
+  await chatty.close()
+})

@@ -1,0 +1,293 @@
+import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
+import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/core/testing/database.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  type Answer,
+  countStatuses,
+  expectError,
+  freshEmail,
+  operationsOf,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from './testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+})
+afterAll(() => api.close())
+
+let keys = 0
+const freshKey = () => `key ${(keys += 1)}`
+
+interface Post {
+  path?: string
+  body?: unknown
+  credential?: string
+}
+/** POSTs with this Idempotency-Key; a contact unless told otherwise. */
+function post<Body>(idempotencyKey: string, { path = '/contacts', body, credential = workspace.key }: Post = {}) {
+  const headers = { 'idempotency-key': idempotencyKey }
+  return api.call<Body>('POST', path, { key: credential, headers, ...(body !== undefined && { body }) })
+}
+
+const told = ({ status, text, headers }: Answer<unknown>) => ({
+  status,
+  text,
+  location: headers['location'],
+  type: headers['content-type'],
+})
+const countContacts = async (email: string) =>
+  (await api.query('select id from contacts where lower(email) = lower($1)', [email])).length
+
+test('a repetition gets the first answer again, status, body and location, and changes nothing', async () => {
+  const [key, email] = [freshKey(), freshEmail()]
+  const first = await post(key, { body: { email } })
+  expect(first.status).toBe(201)
+  expect(first.headers['idempotent-replayed']).toBeUndefined()
+  for (let repetition = 0; repetition < 3; repetition++) {
+    const again = await post(key, { body: { email } })
+    expect(told(again)).toEqual(told(first))
+    expect(again.headers['idempotent-replayed']).toBe('true')
+    expect(again.headers['x-request-id']).not.toBe(first.headers['x-request-id'])
+  }
+  expect(await countContacts(email)).toBe(1)
+})
+
+test('the answer is the first one even where the record has changed since', async () => {
+  const [key, email] = [freshKey(), freshEmail()]
+  const first = await post(key, { body: { email } })
+  await api.query('delete from contacts where email = $1', [email])
+  expect(told(await post(key, { body: { email } }))).toEqual(told(first))
+  expect(await countContacts(email)).toBe(0)
+})
+
+test('a refusal is an answer too, and is given again', async () => {
+  const email = freshEmail()
+  const contact = await api.create('/contacts', workspace.key, { email })
+  const conflicting = freshKey()
+  const conflict = await post(conflicting, { body: { email } })
+  expectError(conflict, 409, 'Contact already exists')
+  await api.query('delete from contacts where email = $1', [email])
+  const again = await post(conflicting, { body: { email } })
+  expect(told(again)).toEqual(told(conflict))
+  expect(again.headers['idempotent-replayed']).toBe('true')
+  expect(again.text).toContain(String(contact['id']))
+  expect(await post(freshKey(), { body: { email } })).toMatchObject({ status: 201 })
+
+  const list = await api.create('/lists', workspace.key, { name: 'Letter', doubleOptIn: false })
+  const campaign = await api.create('/campaigns', workspace.key, { name: 'a', subject: 'b', listId: list['id'] })
+  const sending = { path: `/campaigns/${String(campaign['id'])}/send` }
+  const key = freshKey()
+  const refused = await post(key, sending)
+  expectError(refused, 400, 'List has no subscribed recipients')
+  await api.call('POST', `/public/lists/${String(list['id'])}/subscribe`, { body: { email: freshEmail() } })
+  expect(told(await post(key, sending))).toEqual(told(refused))
+  const another = freshKey()
+  expect(await post(another, sending)).toMatchObject({ status: 202, body: { queued: 1 } })
+  expect(await post(another, sending)).toMatchObject({ status: 202, body: { queued: 1 } })
+  expectError(await post(freshKey(), sending), 409)
+})
+
+test('a refusal by the database itself is remembered like any other', async () => {
+  const [key, listId] = [freshKey(), 'lst_01kag7m3v9e8fs2t4w6x8y0z1b']
+  const refused = () => post(key, { path: '/campaigns', body: { name: 'a', subject: 'b', listId } })
+  const first = await refused()
+  expectError(first, 400, 'List not found')
+  const again = await refused()
+  expect(told(again)).toEqual(told(first))
+  expect(again.headers['idempotent-replayed']).toBe('true')
+})
+
+test('a refusal undoes what it began, though its record is kept', async () => {
+  const before = await api.query('select count(*) from events')
+  const email = freshEmail()
+  await api.create('/contacts', workspace.key, { email })
+  expectError(await post(freshKey(), { body: { email } }), 409)
+  expect(Number((await api.query('select count(*) from events'))[0]?.['count'])).toBe(Number(before[0]?.['count']) + 1)
+})
+
+test('the same key for another request is a 422, and the first answer stays', async () => {
+  const [key, email] = [freshKey(), freshEmail()]
+  const first = await post(key, { body: { email, firstName: 'Ada' } })
+  const others: Post[] = [
+    { body: { email } },
+    { body: { email, firstName: 'Eve' } },
+    { body: { email: freshEmail() } },
+    { path: '/lists', body: { name: 'Ada' } },
+    { path: '/campaigns/cmp_01kag7m3v9e8fs2t4w6x8y0z1b/send' },
+  ]
+  for (const other of others) {
+    const answer = await post(key, other)
+    expectError(answer, 422, 'This Idempotency-Key was used for another request')
+    expect(answer.headers['idempotent-replayed']).toBeUndefined()
+  }
+  expect(told(await post(key, { body: { email, firstName: 'Ada' } }))).toEqual(told(first))
+})
+
+test('it is the same request however its JSON is written', async () => {
+  const [key, email] = [freshKey(), freshEmail()]
+  const first = await post(key, { body: { email, firstName: 'Ada' } })
+  const raw = `{ "firstName":\t"Ada",\n "email": "${email}", "tags": [] }`
+  const again = await api.call('POST', '/contacts', {
+    key: workspace.key,
+    raw,
+    headers: { 'idempotency-key': key, 'user-agent': 'another' },
+  })
+  expect(told(again)).toEqual(told(first))
+})
+
+test('a key belongs to its workspace, whichever of its credentials comes with it', async () => {
+  const [key, body, elsewhere] = [freshKey(), { email: freshEmail() }, await api.signUp()]
+  const first = await post(key, { body })
+  expect(told(await post(key, { body, credential: workspace.token }))).toEqual(told(first))
+  const other = await post(key, { body, credential: elsewhere.key })
+  expect(other.status).toBe(201)
+  expect(other.text).not.toBe(first.text)
+  expect(other.headers['idempotent-replayed']).toBeUndefined()
+})
+
+test('an answer is replayed to nobody whose role would not have got it', async () => {
+  const key = freshKey()
+  const issuing = { path: '/api-keys', body: { name: 'secret' } }
+  expect(await post(key, issuing)).toMatchObject({ status: 201 })
+  const credential = await api.issueKey(workspace.token, 'MEMBER')
+  expectError(await post(key, { ...issuing, credential }), 403)
+  expectError(await post(key, { ...issuing, credential: 'rpk_nobody' }), 401)
+})
+
+test.each([2, 50])('of %i at once exactly one acts; the rest is told to wait, or gets its answer', async (count) => {
+  const [key, body] = [freshKey(), { url: 'https://example.com/once', eventTypes: ['*'] }]
+  const before = Number((await api.query('select count(*) from webhooks'))[0]?.['count'])
+  const answers = await Promise.all(
+    Array.from({ length: count }, () => post<CreatedWebhook>(key, { path: '/webhooks', body })),
+  )
+  const { 201: made = 0, 409: waiting = 0 } = countStatuses(answers)
+  expect(made + waiting).toBe(count)
+  expect(new Set(answers.filter(({ status }) => status === 201).map(({ text }) => text)).size).toBe(1)
+  expect(answers.filter(({ status, headers }) => status === 201 && !headers['idempotent-replayed'])).toHaveLength(1)
+  for (const answer of answers.filter(({ status }) => status === 409)) {
+    expectError(answer, 409, 'A request with this Idempotency-Key is still running')
+  }
+  expect(Number((await api.query('select count(*) from webhooks'))[0]?.['count'])).toBe(before + 1)
+})
+
+test('while the first is running every other is a 409 at once, and another key waits for nothing', async () => {
+  const [key, email] = [freshKey(), freshEmail()]
+  const { db } = api.database
+  const holding = await openTransaction(db, async (transaction) => {
+    await transaction.execute(`lock table events in exclusive mode`)
+  })
+  const first = post(key, { body: { email } })
+  await waitUntilBlocked(db)
+  const startedAt = performance.now()
+  expectError(await post(key, { body: { email } }), 409, 'A request with this Idempotency-Key is still running')
+  expectError(await post(key, { body: { email: freshEmail() } }), 409)
+  expect(await post(freshKey(), { path: '/lists', body: { name: 'Letter' } })).toMatchObject({ status: 201 })
+  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  await holding.commit()
+  expect(await first).toMatchObject({ status: 201 })
+  expect(told(await post(key, { body: { email } }))).toEqual(told(await first))
+})
+
+test('what failed inside leaves no record: the same request may be tried again', async () => {
+  const [key, email] = [freshKey(), freshEmail()]
+  await api.query('alter table events rename to events_elsewhere')
+  expectError(await post(key, { body: { email } }), 500)
+  expectError(await post(key, { body: { email } }), 500)
+  await api.query('alter table events_elsewhere rename to events')
+  expect(api.takeLog()).toHaveLength(2)
+  expect(await countContacts(email)).toBe(0)
+  const answer = await post(key, { body: { email } })
+  expect(answer).toMatchObject({ status: 201 })
+  expect(answer.headers['idempotent-replayed']).toBeUndefined()
+})
+
+test('what could not wait for a lock leaves no record either', async () => {
+  const [key, email] = [freshKey(), freshEmail()]
+  const holding = await openTransaction(api.database.db, async (transaction) => {
+    await transaction.execute(`lock table events in exclusive mode`)
+  })
+  const refused = await post(key, { body: { email } })
+  expectError(refused, 503, 'Temporarily unavailable, try again')
+  expect(refused.headers['retry-after']).toBe('1')
+  await holding.commit()
+  expect(await post(key, { body: { email } })).toMatchObject({ status: 201 })
+})
+
+test('after twenty-four hours a key is forgotten, and not before', async () => {
+  const [key, email] = [freshKey(), freshEmail()]
+  const first = await post(key, { body: { email } })
+  const age = (by: string) =>
+    api.query(`update idempotency_records set created_at = now() - $2::interval where key = $1`, [key, by])
+  await age('23 hours 59 minutes')
+  expect(told(await post(key, { body: { email } }))).toEqual(told(first))
+  await age('24 hours')
+  const again = await post(key, { body: { email } })
+  expectError(again, 409, 'Contact already exists')
+  expect(again.headers['idempotent-replayed']).toBeUndefined()
+  expect(told(await post(key, { body: { email } }))).toEqual(told(again))
+})
+
+test('a secret that is shown once is shown again to its own repetition, and stored in no clear text', async () => {
+  const [issuing, hooking] = [freshKey(), freshKey()]
+  const issue = () => post<CreatedApiKey>(issuing, { path: '/api-keys', body: { name: 'secret' } })
+  const hook = () =>
+    post<CreatedWebhook>(hooking, { path: '/webhooks', body: { url: 'https://example.com', eventTypes: ['*'] } })
+  const [{ body: issued }, { body: hooked }] = [await issue(), await hook()]
+  expect((await issue()).body).toEqual(issued)
+  expect((await hook()).body).toEqual(hooked)
+  expect(await api.call('GET', '/contacts', { key: issued.key })).toMatchObject({ status: 200 })
+  const stored = JSON.stringify(
+    await api.query('select * from idempotency_records where key = any ($1)', [[issuing, hooking]]),
+  )
+  for (const secret of [issued.key, hooked.secret]) expect(stored).not.toContain(secret)
+})
+
+test('a record moved to another workspace tells nothing there', async () => {
+  const [key, body, elsewhere] = [freshKey(), { email: freshEmail() }, await api.signUp()]
+  await post(key, { body })
+  await api.query(
+    `update idempotency_records set workspace_id = (select workspace_id from api_keys where prefix = $2) where key = $1`,
+    [key, elsewhere.key.slice(0, 10)],
+  )
+  expectError(await post(key, { body, credential: elsewhere.key }), 500)
+  expect(api.takeLog()).toHaveLength(1)
+})
+
+const badKeys = ['', 'x'.repeat(256), 'x'.repeat(10_000), 'ünï', 'a\tb', 'a\u007fb', '🔑']
+test('a key that is none is refused on every authenticated POST, and nothing is done', async () => {
+  const posts = (await operationsOf(api)).filter(
+    ({ method, isSecured, template }) => method === 'POST' && isSecured && template !== '/auth/logout',
+  )
+  expect(posts.length).toBeGreaterThan(5)
+  for (const { path, example } of posts) {
+    for (const key of badKeys) {
+      const { issues } = expectError(await post(key, { path, body: example }), 400)
+      expect(issues).toEqual([{ path: 'Idempotency-Key', message: expect.stringMatching(/1 to 255 printable/) }])
+    }
+  }
+  for (const key of ['x', ' ', '~'.repeat(255), `"quoted" {json} 'and' --`]) {
+    expect(await post(key, { body: { email: freshEmail() } })).toMatchObject({ status: 201 })
+  }
+})
+
+test('what is no authenticated POST takes no notice of a key', async () => {
+  const { body: campaign } = await api.call('GET', '/auth/me', {
+    key: workspace.key,
+    headers: { 'idempotency-key': '' },
+  })
+  expect(campaign).toMatchObject({ kind: 'apiKey' })
+  const email = freshEmail()
+  const signUp = () =>
+    api.call('POST', '/auth/signup', {
+      body: { email, password: workspace.password },
+      headers: { 'idempotency-key': 'x' },
+    })
+  expect(await signUp()).toMatchObject({ status: 201 })
+  expect(await signUp()).toMatchObject({ status: 409 })
+})

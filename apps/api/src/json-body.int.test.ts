@@ -1,0 +1,280 @@
+import { request } from 'node:http'
+import { buffer } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  expectError,
+  freshEmail,
+  type Operation,
+  operationsOf,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from './testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+let routes: Operation[]
+let server: { url: string; port: number }
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+  // Those that are called with a body or without: all but the pages, which take forms.
+  routes = (await operationsOf(api)).filter(
+    ({ method, template }) => /POST|PATCH|PUT/.test(method) && !isPage(template),
+  )
+  server = await api.listen()
+})
+afterAll(() => api.close())
+
+const isPage = (template: string) => /^\/public\/(unsubscribe|subscriptions)/.test(template)
+
+/** Sends the same to every route that takes a body, and returns each answer with the name of its route. */
+async function sendEverywhere(raw: string | Buffer, headers: Record<string, string> = {}) {
+  const answers = routes.map(async ({ method, template, path, isSecured, hasBody }) => {
+    const answer = await api.call(method, path, { raw, headers, ...(isSecured && { key: workspace.key }) })
+    return { route: `${method} ${template}`, isBodyless: !hasBody, answer }
+  })
+  return Promise.all(answers)
+}
+
+async function expectEverywhere(
+  refusal: [status: number, message: RegExp],
+  ...sent: Parameters<typeof sendEverywhere>
+) {
+  const [status, message] = refusal
+  const answers = await sendEverywhere(...sent)
+  expect(answers.length).toBeGreaterThan(8)
+  for (const { route, answer } of answers) {
+    const body = expectError(answer, status)
+    expect(`${route}: ${body.message}`).toMatch(message)
+  }
+}
+
+const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
+
+const notJson: Record<string, string | Buffer> = {
+  'a half object': '{bad',
+  'a trailing comma': '{"email":"a@example.com",}',
+  NaN: '{"a":NaN}',
+  'single quotes': "{'a':1}",
+  'a comment': '{"a":1} // so',
+  'two values': '{}{}',
+  'a bare word': 'email=ada',
+  'white space': ' \n',
+  'invalid UTF-8': Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]),
+  'UTF-16': Buffer.from('\uFEFF{"a":1}', 'utf16le'),
+  'a prototype': '{"__proto__":{"role":"OWNER"}}',
+  'an escaped prototype': '{"\\u005f_proto__":{"role":"OWNER"}}',
+  'a nested prototype': '{"a":[{"__proto__":1}]}',
+  'a constructor': '{"constructor":{"prototype":{"role":"OWNER"}}}',
+}
+test.each(Object.entries(notJson))('every route refuses %s as no JSON', async (_name, raw) => {
+  await expectEverywhere([400, /: The body is not valid JSON$/], raw)
+})
+
+test('every route refuses text that the database could not keep as it is, and names the field', async () => {
+  for (const [text, problem] of [
+    ['\\u0000', 'must not contain control characters'],
+    ['\\ud800', 'must be valid Unicode'],
+    ['\\udc00\\ud800', 'must be valid Unicode'],
+  ]) {
+    await expectEverywhere([400, new RegExp(`: email: ${problem}$`)], `{"email":"a${text}"}`)
+    await expectEverywhere([400, new RegExp(`: a.0.b: ${problem}$`)], `{"a":[{"b":"${text}"}]}`)
+    await expectEverywhere([400, new RegExp(`: body: ${problem}$`)], `{"${text}":1}`)
+    await expectEverywhere([400, new RegExp(`: body: ${problem}$`)], `"${text}"`)
+  }
+})
+
+test('every route refuses nesting, however deep, by its depth', async () => {
+  await expectEverywhere([400, /: The body is nested deeper than 32 levels$/], deep(33))
+  await expectEverywhere([400, /: The body is nested deeper than 32 levels$/], deep(30_000))
+  const objects = `{"a":${'{"a":'.repeat(40)}1${'}'.repeat(41)}`
+  await expectEverywhere([400, /: The body is nested deeper than 32 levels$/], objects)
+  await expectEverywhere([400, /: The body is not valid JSON$/], '['.repeat(60_000))
+})
+
+test('every route refuses a body of very many values before it looks at them', async () => {
+  await expectEverywhere([400, /: The body has more than 10000 values$/], `[${'0,'.repeat(10_000)}0]`)
+})
+
+test('depth and number are refused as fast as they come, up to the size of a body', async () => {
+  const keys = Array.from({ length: 60_000 }, (_, index) => `"k${index}":1`)
+  for (const path of ['/contacts', '/campaigns', '/auth/login']) {
+    const answers = [
+      await api.call('POST', path, { key: workspace.key, raw: deep(100_000) }),
+      await api.call('POST', path, { key: workspace.key, raw: deep(500_000) }),
+      await api.call('POST', path, { key: workspace.key, raw: `{${keys.join()}}` }),
+    ]
+    for (const answer of answers) expectError(answer, 400)
+  }
+})
+
+test('what is no object is refused where one is needed', async () => {
+  for (const raw of ['null', '[]', '', '"text"', '42', 'true', '[1]', '[{}]']) {
+    for (const { isBodyless, answer } of await sendEverywhere(raw)) {
+      if (!isBodyless) expectError(answer, 400, 'The body must be a JSON object')
+    }
+  }
+})
+
+test('a route without a body takes "nothing" in every spelling, and nothing else', async () => {
+  const bodyless = async (raw: string) => (await sendEverywhere(raw)).filter(({ isBodyless }) => isBodyless)
+  for (const raw of ['null', '[]', '{}', '']) {
+    for (const { answer } of await bodyless(raw)) expect([204, 404]).toContain(answer.status)
+  }
+  for (const raw of ['"text"', '42', 'true', '[1]', '[{}]']) {
+    const answers = await bodyless(raw)
+    expect(answers).toHaveLength(2)
+    for (const { answer } of answers) expectError(answer, 400, 'The body must be a JSON object')
+  }
+})
+
+test('every route names each unknown field of a body, also beside good ones', async () => {
+  for (const { route, answer } of await sendEverywhere('{"id":"x","workspaceId":"y","emial":"ada@example.com"}')) {
+    const { issues = [] } = expectError(answer, 400)
+    const unknown = issues.filter(({ message }) => message === 'is not known here').map(({ path }) => path)
+    expect(`${route}: ${unknown.join()}`).toMatch(/: (id,)?(workspaceId,)?emial$/)
+  }
+})
+
+test('every route names each unknown query parameter', async () => {
+  for (const { method, path, template, isSecured, example } of await operationsOf(api)) {
+    const token = isPage(template) ? '&token=x' : ''
+    const answer = await api.call(method, `${path}?cursr=abc&x[]=1${token}`, {
+      body: example,
+      ...(isSecured && { key: workspace.key }),
+    })
+    const { issues } = expectError(answer, 400)
+    const unknown = ['cursr', 'x[]'].map((name) => ({ path: name, message: 'is not known here' }))
+    expect({ method, template, issues }).toEqual({ method, template, issues: unknown })
+  }
+})
+
+test('a good body with an unknown query parameter changes nothing', async () => {
+  const email = freshEmail()
+  const { issues } = expectError(
+    await api.call('POST', '/contacts?dryRun=true', { key: workspace.key, body: { email } }),
+    400,
+    'dryRun: is not known here',
+  )
+  expect(issues).toEqual([{ path: 'dryRun', message: 'is not known here' }])
+  const { body } = await api.call('GET', `/contacts?email=${email}`, { key: workspace.key })
+  expect(body).toEqual({ data: [], nextCursor: null })
+})
+
+const wrongTypes: Record<string, Record<string, string>> = {
+  'no content type': { 'content-type': '' },
+  text: { 'content-type': 'text/plain' },
+  XML: { 'content-type': 'application/xml' },
+  'a form': { 'content-type': 'application/x-www-form-urlencoded' },
+  'a file': { 'content-type': 'multipart/form-data; boundary=x' },
+  'another JSON': { 'content-type': 'application/vnd.api+json' },
+  'garbage after the type': { 'content-type': 'application/json garbage' },
+  'a tab in the type': { 'content-type': 'application/json\ttext/plain' },
+  'two types': { 'content-type': 'application/json, text/plain' },
+  'UTF-16': { 'content-type': 'application/json; charset=utf-16' },
+  'Latin-1 in quotes': { 'content-type': 'application/json; charset="iso-8859-1"' },
+  gzip: { 'content-encoding': 'gzip' },
+  'deflate with identity': { 'content-encoding': 'identity, deflate' },
+}
+test.each(Object.entries(wrongTypes))('every JSON route answers 415 to %s', async (_name, headers) => {
+  await expectEverywhere([415, /: The content type must be application\/json$/], '{"email":"ada@example.com"}', headers)
+})
+
+test.each([
+  'application/json',
+  'application/json; charset=utf-8',
+  'application/json;charset="UTF-8"',
+  'Application/JSON ; charset=utf-8',
+])('%s is JSON', async (type) => {
+  const answer = await api.call('POST', '/contacts', {
+    key: workspace.key,
+    body: { email: freshEmail() },
+    headers: { 'content-type': type },
+  })
+  expect(answer.status).toBe(201)
+})
+
+test('a byte order mark is no part of a body, and of keys that repeat the last wins', async () => {
+  const email = freshEmail()
+  const answer = await api.call('POST', '/contacts', {
+    key: workspace.key,
+    raw: `\uFEFF{"email":"not an address","email":"${email}"}`,
+  })
+  expect(answer).toMatchObject({ status: 201, body: { email } })
+})
+
+test('a route without a body does not mind a content type without a body', async () => {
+  const headers = { 'content-type': 'application/json' }
+  const issued = await api.create('/api-keys', workspace.key, { name: 'to be revoked' })
+  const revoked = await api.call('DELETE', `/api-keys/${String(issued['id'])}`, { key: workspace.key, headers })
+  expect(revoked.status).toBe(204)
+  const list = await api.create('/lists', workspace.key, { name: 'List' })
+  const campaign = await api.create('/campaigns', workspace.key, {
+    name: 'Campaign',
+    subject: 'Hello',
+    listId: list['id'],
+  })
+  const sent = await api.call('POST', `/campaigns/${String(campaign['id'])}/send`, { key: workspace.key, headers })
+  expectError(sent, 400, 'List has no subscribed recipients')
+})
+
+const limits = { '/contacts': 1_048_576, '/campaigns': 4 * 1_048_576, '/auth/login': 1_048_576 }
+test.each(Object.entries(limits))('POST %s takes %i bytes, and one more is 413', async (path, limit) => {
+  const ofSize = (size: number) => `{"email":"${'a'.repeat(size - 12)}"}`
+  expectError(await api.call('POST', path, { key: workspace.key, raw: ofSize(limit) }), 400)
+  expectError(
+    await api.call('POST', path, { key: workspace.key, raw: ofSize(limit + 1) }),
+    413,
+    'The body is too large',
+  )
+})
+
+test('a public sign-up takes 64 KiB at most', async () => {
+  const path = routes.find(({ template }) => template === '/public/lists/{id}/subscribe')?.path ?? ''
+  expectError(await api.call('POST', path, { raw: `"${'a'.repeat(65_535)}"` }), 413)
+})
+
+/** Over a real socket, as what a server does to it is part of the promise. */
+function post(path: string, headers: Record<string, string>, chunks: Iterable<Buffer>) {
+  return new Promise<{ status: number; text: string; connection: string | undefined }>((resolve, reject) => {
+    const outgoing = request(`${server.url}${path}`, { method: 'POST', headers }, (response) => {
+      buffer(response).then(
+        (body) =>
+          resolve({
+            status: response.statusCode ?? 0,
+            text: body.toString(),
+            connection: response.headers.connection,
+          }),
+        reject,
+      )
+    })
+    // The server hangs up on who goes on sending.
+    outgoing.on('error', (error) => outgoing.destroyed || reject(error))
+    for (const chunk of chunks) outgoing.write(chunk)
+    outgoing.end()
+  })
+}
+
+test('a stream that says no length is cut off where the limit is, and the connection with it', async () => {
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${workspace.key}` }
+  const chunks = Array.from({ length: 20 }, () => Buffer.alloc(65_536, '1'))
+  expect(await post('/contacts', headers, chunks)).toEqual({
+    status: 413,
+    text: '{"statusCode":413,"message":"The body is too large","error":"Payload Too Large"}',
+    connection: 'close',
+  })
+})
+
+test('an error answer stays small, whatever names it has to repeat', async () => {
+  const bodies = [
+    `{"${'k'.repeat(900_000)}":"\\u0000"}`,
+    `{"${'k'.repeat(900_000)}":1}`,
+    `{${Array.from({ length: 9_000 }, (_, index) => `"${'k'.repeat(80)}${index}":1`).join()}}`,
+  ]
+  for (const raw of bodies) {
+    const answer = await api.call('POST', '/contacts', { key: workspace.key, raw })
+    expectError(answer, 400)
+    expect(answer.text.length).toBeLessThan(64_000)
+  }
+})

@@ -1,0 +1,225 @@
+/** The API as a process: how it starts, refuses to start, and ends. */
+import { Agent, request } from 'node:http'
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { readApiConfig } from '@rapport/core/config.ts'
+import {
+  createTestDatabase,
+  openTransaction,
+  type TestDatabase,
+  waitUntilBlocked,
+} from '@rapport/core/testing/database.ts'
+import { freePort, startProcess, type StartedProcess } from '@rapport/core/testing/processes.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { freshEmail, startTestApi, testEnvironment, type TestApi, type TestWorkspace } from './testing.ts'
+
+let database: TestDatabase
+let api: TestApi
+let workspace: TestWorkspace
+/** Under way from the start, as it takes a while; the last test looks at it. */
+let stalled: ReturnType<typeof stopWithStalledClients>
+beforeAll(async () => {
+  database = await createTestDatabase()
+  api = await startTestApi({ database })
+  workspace = await api.signUp()
+  stalled = stopWithStalledClients()
+})
+afterAll(() => api.close())
+
+const script = 'apps/api/src/main.ts'
+const run = (env: Record<string, string>) => startProcess({ script, env })
+
+/** A process that listens. */
+async function start(environment: Record<string, string> = {}) {
+  const env = { ...testEnvironment(database.url), ...environment }
+  const main = await startProcess({ script, env, readyPattern: /Server listening at (http:\/\/[\d.:]+)/ })
+  return { main, url: main.ready?.[1] ?? '' }
+}
+
+interface Reply {
+  status: number
+  body: string
+  connection: string | undefined
+}
+/** Over a connection of its own, kept open unless the server closes it. */
+function call(url: string, options: { method?: string; body?: unknown; agent?: Agent } = {}): Promise<Reply> {
+  const { method = 'GET', body, agent = new Agent({ keepAlive: false }) } = options
+  const headers = {
+    authorization: `Bearer ${workspace.key}`,
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  }
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method, headers, agent }, (response) => {
+      const { statusCode: status = 0, headers: answered } = response
+      text(response).then((answer) => resolve({ status, body: answer, connection: answered.connection }), reject)
+    })
+    outgoing.once('error', reject)
+    outgoing.end(body === undefined ? undefined : JSON.stringify(body))
+  })
+}
+
+/** A creation that waits for a lock, so that it is under way until the lock is given back. */
+async function createSlowly(url: string) {
+  const holding = await openTransaction(database.db, (transaction) =>
+    transaction.execute('lock table events in exclusive mode'),
+  )
+  onTestFinished(() => holding.commit())
+  const email = freshEmail()
+  const answer = call(`${url}/contacts`, { method: 'POST', body: { email } })
+  // Whether it is answered is for the test to see.
+  answer.catch(() => {})
+  await waitUntilBlocked(database.db)
+  return { answer, email, release: () => holding.commit() }
+}
+
+async function endOf(main: StartedProcess) {
+  const startedAt = performance.now()
+  return { ...(await main.exited), tookMs: performance.now() - startedAt }
+}
+
+const isRefused = (url: string) =>
+  call(`${url}/health`).then(
+    () => false,
+    (error: unknown) => (error as NodeJS.ErrnoException).code === 'ECONNREFUSED',
+  )
+
+test('a configuration that cannot be used ends it with 78, naming every wrong variable and repeating no value', async () => {
+  const wrong = {
+    DATABASE_URL: 'mysql://hidden@localhost/db',
+    REDIS_URL: 'http://hidden',
+    LOG_LEVEL: 'hidden',
+    PORT: '70000',
+    PUBLIC_URL: 'ftp://hidden',
+    SECRET_KEY: 'hidden',
+    MAIL_FROM: 'hidden',
+    TRUST_PROXY: 'true',
+    CORS_ORIGINS: 'hidden',
+    WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8,300.0.0.0/8',
+    DASHBOARD_PASSWORD: 'hidden',
+  }
+  const main = await run(wrong)
+  expect(await main.exited).toEqual({ code: 78, signal: null })
+  const lines = main.stderr().trim().split('\n')
+  expect(lines[0]).toBe('The environment is not usable:')
+  const named = lines.slice(1).map((line) => /^ {2}(\w+): \S/.exec(line)?.[1] ?? line)
+  expect(named.toSorted()).toEqual(Object.keys(wrong).toSorted())
+  expect(main.stderr()).not.toMatch(/hidden|\bat \S+ \(|node_modules/)
+  expect(main.stdout()).toBe('')
+})
+
+test('what is missing is named, what is set to nothing is missing, and an example is no secret key', () => {
+  const namedIn = (environment: Record<string, string>) => {
+    try {
+      readApiConfig(environment)
+      return []
+    } catch (error) {
+      return [...String(error).matchAll(/^ {2}(\w+):/gm)].map(([, name = '']) => name)
+    }
+  }
+  const good = testEnvironment(database.url)
+  expect(namedIn(good)).toEqual([])
+  const required = ['DATABASE_URL', 'PUBLIC_URL', 'SECRET_KEY', 'MAIL_FROM']
+  expect(namedIn({ SECRET_KEY: '', PORT: '', REDIS_URL: '' })).toEqual(required)
+  for (const example of ['change-me-to-32-random-characters-or-more', 'SECRET'.repeat(9), 'x'.repeat(31)]) {
+    expect(namedIn({ ...good, SECRET_KEY: example })).toEqual(['SECRET_KEY'])
+  }
+  for (const trust of ['true', '1', '*', '10.0.0.0/8,all', '10.0.0.0/33']) {
+    expect(namedIn({ ...good, TRUST_PROXY: trust })).toEqual(['TRUST_PROXY'])
+  }
+})
+
+test('it starts without Postgres and Redis, says that it cannot work, and ends cleanly', async () => {
+  const port = await freePort()
+  const { main, url } = await start({
+    DATABASE_URL: `postgres://postgres@127.0.0.1:${port}/nowhere`,
+    REDIS_URL: `redis://127.0.0.1:${port}`,
+  })
+  expect(await call(`${url}/health`)).toMatchObject({ status: 200 })
+  expect(await call(`${url}/ready`)).toMatchObject({
+    status: 503,
+    body: '{"status":"unavailable","parts":{"database":"down","redis":"down","server":"up"}}',
+  })
+  main.kill('SIGINT')
+  expect(await endOf(main)).toMatchObject({ code: 0, signal: null })
+})
+
+test('a port that is taken ends it at once', async () => {
+  const { port } = await api.listen()
+  const main = await run({ ...testEnvironment(database.url), PORT: String(port) })
+  expect(await main.exited).toEqual({ code: 1, signal: null })
+  expect(main.stderr()).toContain('EADDRINUSE')
+})
+
+test('SIGTERM lets what is under way finish, takes nothing new, and ends with 0', async () => {
+  const { main, url } = await start()
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  await call(`${url}/health`, { agent })
+  const halfSent = await sendHalf(url)
+  const { answer, email, release } = await createSlowly(url)
+
+  main.kill('SIGTERM')
+  await waitUntil(() => isRefused(url), { describe: 'nothing new is taken' })
+  expect(main.isRunning).toBe(true)
+  expect(await halfSent.finish()).toMatch(
+    /^HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"status":"unavailable".*"server":"shutting down"/s,
+  )
+  await release()
+  expect(await answer).toMatchObject({ status: 201, connection: 'close' })
+  const end = await endOf(main)
+  expect(end).toMatchObject({ code: 0, signal: null })
+  // A connection that is kept open and silent keeps nobody.
+  expect(end.tookMs).toBeLessThan(2_000)
+  agent.destroy()
+  expect(await api.query('select email from contacts where email = $1', [email])).toEqual([{ email }])
+  expect(main.stderr()).toBe('')
+})
+
+test('a second signal ends it at once, whatever is under way', async () => {
+  const { main, url } = await start()
+  const { answer, release } = await createSlowly(url)
+  main.kill('SIGTERM')
+  await waitUntil(() => isRefused(url), { describe: 'the first signal was heard' })
+  main.kill('SIGTERM')
+  const end = await endOf(main)
+  expect(end).toMatchObject({ code: 1, signal: null })
+  expect(end.tookMs).toBeLessThan(1_000)
+  await expect(answer).rejects.toThrow()
+  await release()
+})
+
+test('clients that never finish their request keep it no longer than a request may take', async () => {
+  const { tookMs, ...end } = await stalled
+  expect(end).toEqual({ code: 0, signal: null })
+  expect(tookMs).toBeGreaterThan(8_000)
+  expect(tookMs).toBeLessThan(13_000)
+})
+
+async function stopWithStalledClients() {
+  const { main, url } = await start()
+  const login =
+    'POST /auth/login HTTP/1.1\r\nhost: rapport\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{'
+  const clients = [await sendHalf(url), await sendHalf(url, login), await sendHalf(url, '')]
+  // Sent is not yet received: this answer comes after all that was sent before it.
+  await call(`${url}/health`)
+  main.kill('SIGTERM')
+  const end = await endOf(main)
+  for (const client of clients) client.socket.destroy()
+  return end
+}
+
+/** A request whose head is not complete, unless told otherwise: its connection is in use, and the answer still to come. */
+async function sendHalf(url: string, bytes = 'GET /ready HTTP/1.1\r\nhost: rapport\r\n') {
+  const { hostname, port } = new URL(url)
+  const socket = connect(Number(port), hostname)
+  await new Promise((resolve) => socket.once('connect', resolve))
+  socket.on('error', () => {})
+  socket.write(bytes)
+  return {
+    socket,
+    finish() {
+      socket.write('\r\n')
+      return text(socket)
+    },
+  }
+}

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { operationsOf, startTestApi, type Answer, type TestApi } from './testing.ts'
+
+interface Parameter {
+  name: string
+  in: string
+  required: boolean
+  example?: string
+  schema: object
+}
+interface DocumentedOperation {
+  summary?: string
+  tags?: string[]
+  security?: object[]
+  parameters?: Parameter[]
+  requestBody?: { required: boolean; content: Record<string, { schema: object; example?: unknown }> }
+  responses: Record<string, { description: string; content?: Record<string, { schema: { $ref?: string } }> }>
+}
+interface Document {
+  openapi: string
+  info: { title: string; version: string; description: string }
+  servers: { url: string }[]
+  tags: { name: string }[]
+  paths: Record<string, Record<string, DocumentedOperation>>
+  components: { schemas: Record<string, object>; securitySchemes: Record<string, object> }
+}
+
+let api: TestApi
+let answer: Answer<Document>
+let operations: (DocumentedOperation & { name: string; template: string })[]
+beforeAll(async () => {
+  api = await startTestApi()
+  answer = await api.call<Document>('GET', '/openapi.json')
+  operations = Object.entries(answer.body.paths).flatMap(([template, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      ...operation,
+      name: `${method.toUpperCase()} ${template}`,
+      template,
+    })),
+  )
+})
+afterAll(() => api.close())
+
+test('the description is OpenAPI 3.1 and says whose it is and where', () => {
+  expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
+  expect(answer.body).toMatchObject({
+    openapi: '3.1.0',
+    info: { title: 'Rapport', version: expect.stringMatching(/^\d+\.\d+\.\d+$/), description: expect.any(String) },
+    servers: [{ url: 'https://crm.example.com' }],
+    components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+  })
+  expect(Object.keys(answer.body).every((key) => /^(openapi|info|servers|tags|paths|components)$/.test(key))).toBe(true)
+})
+
+/** What Fastify prints is a tree: each line says by its indentation whose path it goes on from. */
+function registeredRoutes() {
+  const parents: string[] = []
+  return api.app
+    .printRoutes({ commonPrefix: false })
+    .split('\n')
+    .flatMap((line) => {
+      const [, indentation = '', part = '', methods = ''] =
+        /^((?:│? +)*[├└]── )(\S+)(?: \(([\w, ]+)\))?$/.exec(line) ?? []
+      const depth = indentation.length / 4
+      parents[depth] = `${depth > 1 ? parents[depth - 1] : ''}${part}`
+      const path = parents[depth]?.replace(/:(\w+)/g, '{$1}')
+      return methods ? methods.split(', ').map((method) => `${method} ${path}`) : []
+    })
+}
+
+test('every route is described, and every description is of a route', () => {
+  const hidden = /^(GET \/docs(\/.*)?|GET \/openapi\.json|HEAD .*|OPTIONS \*)$/
+  const registered = registeredRoutes().filter((route) => !hidden.test(route))
+  expect(registered.length).toBeGreaterThan(25)
+  expect(operations.map(({ name }) => name).toSorted()).toEqual(registered.toSorted())
+})
+
+test('every operation says what it does, under which heading, and how it can answer', () => {
+  const headings = answer.body.tags.map(({ name }) => name)
+  for (const { name, summary, tags, responses } of operations) {
+    expect(`${name}: ${summary}`).toMatch(/: \S.{5,}/)
+    expect([name, tags?.length, headings]).toEqual([name, 1, expect.arrayContaining(tags ?? [])])
+    const statuses = Object.keys(responses)
+    expect(`${name}: ${statuses.join()}`).toMatch(/: 20[0124],(503,)?4XX$/)
+    for (const [status, { description }] of Object.entries(responses)) {
+      expect(`${name} ${status}: ${description}`).not.toMatch(/: (Default Response)?$/)
+    }
+  }
+  expect(new Set(operations.map(({ summary }) => summary)).size).toBe(operations.length)
+})
+
+test('what needs no credential is a short list; all else says that it does', () => {
+  const open = operations.filter(({ security }) => security === undefined).map(({ name }) => name)
+  expect(open.toSorted()).toEqual([
+    'GET /health',
+    'GET /public/subscriptions/confirm',
+    'GET /public/unsubscribe',
+    'GET /ready',
+    'POST /auth/login',
+    'POST /auth/signup',
+    'POST /public/lists/{id}/subscribe',
+    'POST /public/subscriptions/confirm',
+    'POST /public/unsubscribe',
+  ])
+  for (const { security } of operations) expect(security ?? [{ bearer: [] }]).toEqual([{ bearer: [] }])
+})
+
+test('every error is described by the one shape of errors', () => {
+  for (const { name, responses } of operations) {
+    const schema = responses['4XX']?.content?.['application/json']?.schema
+    expect([name, schema]).toEqual([name, { $ref: '#/components/schemas/Error' }])
+  }
+})
+
+test('every part of a path is declared, with an example that has the right form', () => {
+  for (const { name, template, parameters = [] } of operations) {
+    const declared = parameters.filter((parameter) => parameter.in === 'path')
+    expect([name, declared.map((parameter) => `{${parameter.name}}`)]).toEqual([name, template.match(/\{\w+\}/g) ?? []])
+    for (const { required, example } of declared) {
+      expect([name, required, example]).toEqual([
+        name,
+        true,
+        expect.stringMatching(/^[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}$/),
+      ])
+    }
+  }
+})
+
+test('every listing can be paged and sorted, and every POST with a credential repeated safely', () => {
+  for (const { name, parameters = [], responses, security } of operations) {
+    const names = parameters.map((parameter) => parameter.name)
+    const isListing = JSON.stringify(responses).includes('nextCursor')
+    const paging = ['limit', 'cursor', 'sort'].filter((parameter) => names.includes(parameter))
+    expect([name, paging.length]).toEqual([name, isListing ? 3 : 0])
+    const isRepeatable = name.startsWith('POST') && security !== undefined
+    expect([name, names.includes('Idempotency-Key')]).toEqual([name, isRepeatable])
+  }
+})
+
+test('every body has an example that the route takes, as far as the records exist that it names', async () => {
+  const workspace = await api.signUp()
+  const withBody = (await operationsOf(api)).filter(({ hasBody }) => hasBody)
+  expect(withBody.length).toBeGreaterThan(6)
+  for (const { method, path, template, example } of withBody) {
+    const { status, body } = await api.call(method, path, { key: workspace.key, body: example })
+    const issues = (body?.['issues'] ?? []) as { message: string }[]
+    expect(`${method} ${template}: ${status}`).toMatch(/: (200|201|202|400|401|404)$/)
+    expect([template, issues.filter(({ message }) => !message.endsWith('not found'))]).toEqual([template, []])
+  }
+})
+
+test('no body is asked for where none is taken', () => {
+  const bodyless = operations.filter(({ name }) => /^(GET|DELETE) |\/(send|logout)$/.test(name))
+  for (const { name, requestBody } of bodyless) expect([name, requestBody]).toEqual([name, undefined])
+})
+
+test('every named schema is used, defined once, and of what goes out', () => {
+  const { schemas } = answer.body.components
+  const references = [...answer.text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference = '']) => reference)
+  const defined = Object.keys(schemas).map((name) => `#/components/schemas/${name}`)
+  expect([...new Set(references)].toSorted()).toEqual(defined.toSorted())
+  expect(Object.keys(schemas).filter((name) => /Input|Query|Change|\d$/.test(name))).toEqual([])
+  const shapes = Object.values(schemas).map((schema) => JSON.stringify(schema))
+  expect(new Set(shapes).size).toBe(shapes.length)
+})
+
+test('the reference is a page that loads nothing from elsewhere', async () => {
+  expect(await api.call('GET', '/docs')).toMatchObject({ status: 301, headers: { location: '/docs/' } })
+  const page = await api.call('GET', '/docs/')
+  expect(page).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
+  expect(page.text).toContain('<title>Rapport API reference</title>')
+  expect(page.text).toContain('"/openapi.json"')
+  const sources = [...page.text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, source]) => source ?? '')
+  expect(sources).toEqual(['js/scalar.js'])
+  const script = await api.call('GET', '/docs/js/scalar.js')
+  expect(script).toMatchObject({ status: 200, headers: { 'content-type': expect.stringContaining('javascript') } })
+})

@@ -1,0 +1,221 @@
+import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
+import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/links.ts'
+import type { List } from '@rapport/core/lists/lists.schema.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expectError, freshEmail, startTestApi, type Call, type TestApi, type TestWorkspace } from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+let list: List
+let contact: Contact
+let confirmPath: string
+let leavePath: string
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+})
+beforeEach(async () => {
+  list = await api.create<List>('/lists', workspace.key, { name: 'Letter' })
+  contact = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
+  await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: contact.email } })
+  confirmPath = confirmPathOf(new Date())
+  const link = { listId: list.id, contactId: contact.id }
+  leavePath = withoutOrigin(unsubscribeUrl(api.ctx(workspace.id), link))
+})
+afterAll(() => api.close())
+
+const withoutOrigin = (url: string) => url.replace('https://crm.example.com', '')
+function confirmPathOf(issuedAt: Date) {
+  const link = { listId: list.id, contactId: contact.id, issuedAt }
+  return withoutOrigin(confirmationUrl(api.ctx(workspace.id), link))
+}
+
+const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+const get = (path: string) => api.call('GET', path, { headers: browser })
+const post = (path: string, call: Call = {}) => api.call('POST', path, { headers: browser, ...call })
+const readStatus = async () =>
+  (await api.call<Contact>('GET', `/contacts/${contact.id}`, { key: workspace.key })).body.emailSubscribedStatus
+/** Everything that a request could have changed. */
+const readAll = () =>
+  api.query(`select c.*, s.*, (select count(*) from events) as events, (select count(*) from mails) as mails
+    from contacts c join subscriptions s on s.contact_id = c.id order by c.id`)
+
+test('a mail scanner that follows the links with GET and HEAD changes nothing', async () => {
+  const before = await readAll()
+  for (const path of [confirmPath, leavePath]) {
+    for (const method of ['GET', 'HEAD', 'GET']) {
+      expect(await api.call(method, path, { headers: browser })).toMatchObject({ status: 200 })
+    }
+  }
+  expect(await readAll()).toEqual(before)
+})
+
+test('a page is an HTML page in itself: no script, nothing from elsewhere, in no frame, in no cache', async () => {
+  for (const path of [confirmPath, leavePath, '/public/unsubscribe?token=forged']) {
+    const { headers, text } = await get(path)
+    expect(headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+    })
+    expect(headers['content-security-policy']).toMatch(
+      /^default-src 'none'; style-src 'sha256-[\w+/=]{44}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+    )
+    expect(headers['set-cookie']).toBeUndefined()
+    expect(text).toMatch(/^<!doctype html>\n<html lang="en">/)
+    expect(text).not.toMatch(/<script|src=|href=|https?:|\son\w+=/)
+  }
+})
+
+test('the button confirms: the page posts to its own address', async () => {
+  expect((await get(confirmPath)).text).toContain('<form method="post"><button>Confirm subscription</button></form>')
+  expect(await readStatus()).toBe('PENDING')
+  const confirmed = await post(confirmPath, {
+    raw: '',
+    headers: { ...browser, 'content-type': 'application/x-www-form-urlencoded' },
+  })
+  expect(confirmed).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
+  expect(confirmed.text).toContain('You are subscribed')
+  expect(await readStatus()).toBe('SUBSCRIBED')
+  const again = await post(confirmPath)
+  expect([again.status, again.text]).toEqual([200, confirmed.text])
+  const events = await api.query(
+    `select type from events where type like 'subscription.%' and data ->> 'contactId' = $1
+    order by id`,
+    [contact.id],
+  )
+  expect(events).toEqual([{ type: 'subscription.created' }, { type: 'subscription.confirmed' }])
+})
+
+const oneClicks: Record<string, Call> = {
+  urlencoded: {
+    raw: 'List-Unsubscribe=One-Click',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  },
+  multipart: {
+    raw: '--x\r\nContent-Disposition: form-data; name="List-Unsubscribe"\r\n\r\nOne-Click\r\n--x--\r\n',
+    headers: { 'content-type': 'multipart/form-data; boundary=x' },
+  },
+  'without a body': {},
+}
+test.each(Object.entries(oneClicks))(
+  'one click unsubscribes, %s, without cookies or a redirect',
+  async (_name, call) => {
+    await post(confirmPath)
+    for (let click = 1; click <= 2; click++) {
+      const answer = await api.call('POST', leavePath, call)
+      expect(answer.status).toBe(200)
+      expect(answer.headers['location']).toBeUndefined()
+      expect(await readStatus()).toBe('UNSUBSCRIBED')
+    }
+    const events = await api.query(
+      `select type from events where type = 'subscription.unsubscribed' and data ->> 'contactId' = $1`,
+      [contact.id],
+    )
+    expect(events).toHaveLength(1)
+  },
+)
+
+test('whoever never confirmed can leave as well', async () => {
+  expect(await post(leavePath)).toMatchObject({ status: 200 })
+  expect(await readStatus()).toBe('UNSUBSCRIBED')
+})
+
+test('a confirmation from before an opt-out does not undo it; one from after it does', async () => {
+  await post(confirmPath)
+  await post(leavePath)
+  expect(await post(confirmPath)).toMatchObject({ status: 400 })
+  expect(await readStatus()).toBe('UNSUBSCRIBED')
+  expect(await post(confirmPathOf(new Date(Date.now() + 1_000)))).toMatchObject({ status: 200 })
+  expect(await readStatus()).toBe('SUBSCRIBED')
+})
+
+test('a confirmation is good for seven days, an unsubscription for ever', async () => {
+  const day = 86_400_000
+  const [fresh, old] = [
+    confirmPathOf(new Date(Date.now() - 7 * day + 60_000)),
+    confirmPathOf(new Date(Date.now() - 7 * day - 1)),
+  ]
+  for (const method of ['GET', 'POST']) {
+    expect(await api.call(method, old, { headers: browser })).toMatchObject({ status: 400 })
+  }
+  expect(await readStatus()).toBe('PENDING')
+  expect(await post(fresh)).toMatchObject({ status: 200 })
+  await api.query(`update subscriptions set created_at = now() - interval '10 years'`)
+  expect(await post(leavePath)).toMatchObject({ status: 200 })
+})
+
+test('a token that is forged, cut, changed or of another purpose does nothing, and says so to people and programs', async () => {
+  const tokenOf = (path: string) => new URL(path, 'http://x').searchParams.get('token') ?? ''
+  const [confirm, leave] = [tokenOf(confirmPath), tokenOf(leavePath)]
+  const before = await readAll()
+  const forged = (good: string, other: string) => [
+    '',
+    'x',
+    'x.y',
+    '.',
+    good.slice(0, -1),
+    `${good}x`,
+    `${good}.${good}`,
+    good.replace('.', ''),
+    `${good.startsWith('W') ? 'X' : 'W'}${good.slice(1)}`,
+    good.split('.').toReversed().join('.'),
+    `${good.split('.')[0]}.`,
+    `${good.split('.')[0]}.${other.split('.')[1]}`,
+    other,
+    `${btoa('["__proto__"]')}.x`,
+    '%00',
+    'é',
+    'a'.repeat(600),
+    'a'.repeat(601),
+    'a'.repeat(5_000),
+  ]
+  const cases = [
+    ...forged(confirm, leave).map((token) => `/public/subscriptions/confirm?token=${token}`),
+    ...forged(leave, confirm).map((token) => `/public/unsubscribe?token=${token}`),
+    '/public/subscriptions/confirm',
+    '/public/unsubscribe',
+    `/public/unsubscribe?token=${leave}&token=${leave}`,
+    `/public/unsubscribe?token[]=${leave}`,
+    `/public/unsubscribe?tokn=${leave}`,
+  ]
+  for (const path of cases) {
+    for (const method of ['GET', 'POST']) {
+      const [page, json] = [await api.call(method, path, { headers: browser }), await api.call(method, path)]
+      expect([path, page.status, page.headers['content-type']]).toEqual([path, 400, 'text/html; charset=utf-8'])
+      expect(page.text).toContain('This link does not work')
+      expectError(json, 400)
+    }
+  }
+  expect(await readAll()).toEqual(before)
+})
+
+test('a link whose contact is gone is no failure: nothing is left to unsubscribe', async () => {
+  await api.query(
+    'delete from contacts where id = (select contact_id from subscriptions order by created_at desc limit 1)',
+  )
+  expect(await post(leavePath)).toMatchObject({ status: 200 })
+  expect(await post(confirmPath)).toMatchObject({ status: 400 })
+})
+
+test('only a link that does not work is told as a page: the rest is refused as on every route', async () => {
+  const [from, headers] = ['203.0.113.77', browser]
+  for (let count = 0; count < 100; count++) await api.call('GET', leavePath, { from, headers })
+  const answer = await api.call('GET', leavePath, { from, headers })
+  expect([answer.status, answer.text]).toEqual([
+    429,
+    '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}',
+  ])
+  expectError(
+    await api.call('POST', leavePath, { raw: 'x', headers: { ...headers, 'content-type': 'text/plain' } }),
+    415,
+  )
+})
+
+test('a page takes no more than a form can be, and no other content', async () => {
+  const form = { 'content-type': 'application/x-www-form-urlencoded' }
+  expectError(await api.call('POST', leavePath, { raw: 'x'.repeat(65_537), headers: form }), 413)
+  expectError(await api.call('POST', leavePath, { raw: 'x', headers: { 'content-type': 'text/plain' } }), 415)
+  expect(await readStatus()).toBe('PENDING')
+})

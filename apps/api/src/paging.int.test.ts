@@ -1,0 +1,224 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectError, freshEmail, operationsOf, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
+
+interface Item {
+  id: string
+  email: string
+  createdAt: string
+  updatedAt: string
+}
+interface Page {
+  data: Item[]
+  nextCursor: string | null
+}
+
+let api: TestApi
+let workspace: TestWorkspace
+/** Every route that answers a page, with what its records are made of. */
+const makers: Record<string, () => Promise<unknown>> = {
+  '/contacts': () => api.create('/contacts', workspace.key, { email: freshEmail() }),
+  '/lists': () => api.create('/lists', workspace.key, { name: 'Letter' }),
+  '/webhooks': () => api.create('/webhooks', workspace.key, { url: 'https://example.com', eventTypes: ['*'] }),
+  '/api-keys': () => api.create('/api-keys', workspace.key, { name: 'Key' }),
+  '/campaigns': async () => {
+    const list = await api.create('/lists', workspace.key, { name: 'Letter' })
+    return api.create('/campaigns', workspace.key, { name: 'November', subject: 'News', listId: list['id'] })
+  },
+  '/pipelines': () =>
+    api.query(
+      `insert into pipelines (workspace_id, id, name) select workspace_id, uuidv7(), 'More' from pipelines
+       where workspace_id = (select workspace_id from api_keys where prefix = $1) limit 1`,
+      [workspace.key.slice(0, 10)],
+    ),
+}
+const listings = Object.keys(makers)
+const recordsEach = 7
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+  for (const make of Object.values(makers)) for (let count = 0; count < recordsEach; count++) await make()
+})
+afterAll(() => api.close())
+
+const getPage = (path: string, query = '', key = workspace.key) => api.call<Page>('GET', `${path}?${query}`, { key })
+
+/** Reads page after page, and does `between` after each. */
+async function readAll(path: string, query: string, between: () => Promise<unknown> = () => Promise.resolve()) {
+  const pages: Item[][] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { status, body }: { status: number; body: Page } = await getPage(
+      path,
+      `${query}${cursor && `&cursor=${cursor}`}`,
+    )
+    expect(status).toBe(200)
+    pages.push(body.data)
+    cursor = body.nextCursor
+    await between()
+  }
+  return pages
+}
+
+test('every listing of the API is known to this file', async () => {
+  const operations = await operationsOf(api)
+  const answers = operations
+    .filter(({ method, template }) => method === 'GET' && !template.includes('{'))
+    .map(async ({ template }) => [template, (await getPage(template)).body] as const)
+  const paged = (await Promise.all(answers)).filter(([, body]) => body && 'nextCursor' in body)
+  expect(paged.map(([template]) => template).toSorted()).toEqual(listings.toSorted())
+})
+
+test.each(listings)('%s is read page by page, each record once, the newest first', async (path) => {
+  const whole = (await getPage(path, 'limit=100')).body
+  expect(whole.nextCursor).toBeNull()
+  expect(whole.data.length).toBeGreaterThanOrEqual(recordsEach)
+  const sorted = whole.data.toSorted((a, b) =>
+    a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.id < b.id) ? 1 : -1,
+  )
+  expect(whole.data).toEqual(sorted)
+  for (const limit of [1, 2, 3, whole.data.length - 1, whole.data.length]) {
+    const pages = await readAll(path, `limit=${limit}`)
+    expect(pages.flat()).toEqual(whole.data)
+    expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true)
+  }
+  const ascending = await readAll(path, 'sort=createdAt&limit=2')
+  expect(ascending.flat()).toEqual(whole.data.toReversed())
+  expect((await getPage(path, 'sort=-createdAt')).body).toEqual(whole)
+})
+
+test.each(listings)('%s takes a limit from 1 to 100, and no other', async (path) => {
+  for (const limit of ['1', '100', '007']) expect(await getPage(path, `limit=${limit}`)).toMatchObject({ status: 200 })
+  for (const limit of [
+    '0',
+    '-1',
+    '101',
+    '1000',
+    '1e1',
+    '1.5',
+    '+5',
+    '0x10',
+    'abc',
+    '',
+    '%20',
+    '5%20',
+    '٣',
+    'NaN',
+    '1&limit=2',
+  ]) {
+    const { issues } = expectError(await getPage(path, `limit=${limit}`), 400)
+    expect([limit, issues?.[0]?.path]).toEqual([limit, 'limit'])
+  }
+  expectError(await getPage(path, 'limit[]=5'), 400)
+})
+
+test('a page holds fifty records unless told otherwise', async () => {
+  const { key } = await api.signUp()
+  await api.query(
+    `insert into contacts (workspace_id, id, email)
+     select workspace_id, uuidv7(), 'bulk' || n || '@example.com' from api_keys, generate_series(1, 120) n where prefix = $1`,
+    [key.slice(0, 10)],
+  )
+  const { body } = await getPage('/contacts', '', key)
+  expect([body.data.length, typeof body.nextCursor]).toEqual([50, 'string'])
+  expect((await getPage('/contacts', 'limit=100', key)).body.data).toHaveLength(100)
+})
+
+test('a cursor is good for its own listing, sort and workspace, as it was given, and for nothing else', async () => {
+  const other = await api.signUp()
+  for (let count = 0; count < 2; count++) await api.create('/contacts', other.key, { email: freshEmail() })
+  const cursors = new Map<string, string>()
+  for (const path of listings) cursors.set(path, (await getPage(path, 'limit=1')).body.nextCursor ?? '')
+  const refuse = async (answer: ReturnType<typeof getPage>) => {
+    expect(expectError(await answer, 400, 'Invalid cursor').issues).toEqual([
+      { path: 'cursor', message: 'Invalid cursor' },
+    ])
+  }
+  for (const [path, cursor] of cursors) {
+    expect(await getPage(path, `cursor=${cursor}`)).toMatchObject({ status: 200 })
+    expect(await getPage(path, `cursor=${cursor}&limit=3&sort=-createdAt`)).toMatchObject({ status: 200 })
+    for (const foreign of listings) if (foreign !== path) await refuse(getPage(foreign, `cursor=${cursor}`))
+    await refuse(getPage(path, `cursor=${cursor}&sort=createdAt`))
+    await refuse(getPage(path, `cursor=${cursor}`, other.key))
+  }
+  const cursor = cursors.get('/contacts') ?? ''
+  const [body = '', mac = ''] = cursor.split('.')
+  const wrong = [
+    'x',
+    '0',
+    '.',
+    '%00',
+    "' or 1=1--",
+    cursor.slice(0, -1),
+    `${cursor}x`,
+    `${cursor}.${cursor}`,
+    body,
+    `${body}.`,
+    `.${mac}`,
+    `${mac}.${body}`,
+    `${Buffer.from('["2020-01-01T00:00:00.000Z","x"]').toString('base64url')}.${mac}`,
+    Buffer.from(JSON.stringify('x'.repeat(300))).toString('base64url'),
+    '[object Object]',
+  ]
+  for (const [index, character] of Array.from(cursor).entries()) {
+    if (index % 7 === 0) wrong.push(cursor.slice(0, index) + (character === 'A' ? 'B' : 'A') + cursor.slice(index + 1))
+  }
+  for (const text of wrong) await refuse(getPage('/contacts', `cursor=${encodeURIComponent(text)}`))
+  expectError(await getPage('/contacts', `cursor=${'x'.repeat(5_000)}`), 400)
+  expectError(await getPage('/contacts', `cursor=${cursor}&cursor=${cursor}`), 400)
+  // An empty one is one that was lost on the way, not the first page.
+  await refuse(getPage('/contacts', 'cursor='))
+})
+
+const sorts = ['createdAt', 'updatedAt', 'email'] as const
+test.each(sorts)('contacts sort by %s, both ways, also where many have the same', async (sort) => {
+  const { key } = await api.signUp()
+  const count = 23
+  // Three moments for all, and addresses whose capitals differ.
+  await api.query(
+    `insert into contacts (workspace_id, id, email, created_at, updated_at)
+     select workspace_id, gen_random_uuid(), case when n % 2 = 0 then 'p' else 'P' end || n || '@example.com',
+       now() - (n % 3) * interval '1 hour', now() - (n % 4) * interval '1 hour'
+     from api_keys, generate_series(1, $2) n where prefix = $1`,
+    [key.slice(0, 10), count],
+  )
+  const keyOf = (item: Item) => (sort === 'email' ? item.email.toLowerCase() : item[sort])
+  for (const direction of ['', '-']) {
+    const pages: Item[] = []
+    let cursor: string | null = ''
+    do {
+      const query = `sort=${direction}${sort}&limit=4${cursor && `&cursor=${cursor}`}`
+      const { body }: { body: Page } = await getPage('/contacts', query, key)
+      pages.push(...body.data)
+      cursor = body.nextCursor
+    } while (cursor)
+    expect(new Set(pages.map(({ id }) => id)).size).toBe(count)
+    const keys = pages.map(keyOf)
+    const inOrder = keys.toSorted((a, b) => (a < b ? -1 : 1))
+    expect(keys).toEqual(direction ? inOrder.toReversed() : inOrder)
+  }
+})
+
+test('while others insert, what was there at the start is read once and whole', async () => {
+  for (const sort of ['createdAt', '-createdAt', 'email', '-email']) {
+    const before = (await getPage('/contacts', `sort=${sort}&limit=100`)).body.data.map(({ id }) => id)
+    // A few only: who reads upwards would chase the newest for ever.
+    let left = 6
+    const insert = async () =>
+      void (left-- > 0 && (await api.create('/contacts', workspace.key, { email: freshEmail() })))
+    const seen = (await readAll('/contacts', `sort=${sort}&limit=2`, insert)).flat().map(({ id }) => id)
+    expect(new Set(seen).size).toBe(seen.length)
+    expect(seen.filter((id) => before.includes(id))).toEqual(before)
+  }
+})
+
+test('a record that a cursor stands on may go, and the next page is the next page', async () => {
+  const { key } = await api.signUp()
+  const made: string[] = []
+  for (let count = 0; count < 6; count++) {
+    made.unshift(String((await api.create('/contacts', key, { email: freshEmail() }))['id']))
+  }
+  const first = await getPage('/contacts', 'limit=2', key)
+  await api.query('delete from contacts where email = $1', [first.body.data[1]?.email])
+  const second = await getPage('/contacts', `limit=10&cursor=${first.body.nextCursor}`, key)
+  expect(second.body).toEqual({ data: second.body.data, nextCursor: null })
+  expect(second.body.data.map(({ id }) => id)).toEqual(made.slice(2))
+})

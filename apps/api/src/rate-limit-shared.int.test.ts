@@ -1,0 +1,133 @@
+/** One count over several API processes, and what becomes of it when Redis hangs, dies and comes back. */
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { startProcess, type StartedProcess } from '@rapport/core/testing/processes.ts'
+import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { countStatuses, freshAddress, testEnvironment } from './testing.ts'
+
+let database: TestDatabase
+let redis: TestRedis
+let processes: StartedProcess[]
+let [first, second] = ['', '']
+beforeAll(async () => {
+  ;[database, redis] = await Promise.all([createTestDatabase(), createTestRedis()])
+  const env = { ...testEnvironment(database.url), REDIS_URL: redis.url }
+  const readyPattern = /Server listening at (http:\/\/[\d.:]+)/
+  const start = () => startProcess({ script: 'apps/api/src/main.ts', env, readyPattern })
+  processes = await Promise.all([start(), start()])
+  ;[first = '', second = ''] = processes.map(({ ready }) => ready?.[1] ?? '')
+})
+afterAll(async () => {
+  for (const process of processes) process.kill()
+  await Promise.all(processes.map(({ exited }) => exited))
+  await redis.close()
+  await database.close()
+})
+
+/** Without a credential, so that nothing but the limit is asked; how long the answer took, too. */
+async function call(base: string, from: string, path = '/contacts') {
+  const startedAt = performance.now()
+  const method = path.startsWith('/auth') ? 'POST' : 'GET'
+  const response = await fetch(base + path, { method, headers: { 'x-forwarded-for': from } })
+  const text = await response.text()
+  const tookMs = performance.now() - startedAt
+  return { status: response.status, text, remaining: response.headers.get('x-ratelimit-remaining'), tookMs }
+}
+
+const repeat = (times: number, base: string, from: string) =>
+  Promise.all(Array.from({ length: times }, () => call(base, from)))
+const isReady = async (base: string, status: string) =>
+  (await call(base, freshAddress(), '/ready')).text.includes(`"${status}"`)
+
+/** Whether what the one counts, the other knows. */
+async function isShared() {
+  const from = freshAddress()
+  await call(first, from)
+  return (await call(second, from)).remaining === '98'
+}
+
+test('from the first request on, two processes count together, exactly', async () => {
+  const from = freshAddress()
+  const remaining = []
+  for (let count = 0; count < 10; count++) {
+    remaining.push((await call(count % 2 ? first : second, from, '/auth/login')).remaining)
+  }
+  expect(remaining).toEqual(['9', '8', '7', '6', '5', '4', '3', '2', '1', '0'])
+  for (const base of [first, second]) {
+    expect(await call(base, from, '/auth/login')).toMatchObject({
+      status: 429,
+      text: '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}',
+      remaining: '0',
+    })
+  }
+})
+
+test('of two hundred requests at once, over both, exactly the limit passes', async () => {
+  const from = freshAddress()
+  const answers = (await Promise.all([repeat(100, first, from), repeat(100, second, from)])).flat()
+  expect(countStatuses(answers)).toEqual({ 401: 100, 429: 100 })
+  const left = answers.filter(({ status }) => status === 401).map(({ remaining }) => Number(remaining))
+  expect(left.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index))
+})
+
+const outages = {
+  hangs: { begin: () => redis.pause(), end: () => redis.resume() },
+  dies: { begin: () => redis.stop(), end: () => redis.start() },
+}
+test.each(Object.entries(outages))(
+  'when Redis %s each process counts on by itself, as quick as ever, and then together again',
+  async (_what, outage) => {
+    const [known, unknown] = [freshAddress(), freshAddress()]
+    await Promise.all([repeat(30, first, known), repeat(30, second, known)])
+    const lastKnown = await call(first, known)
+    expect(lastKnown.remaining).toBe('39')
+
+    await outage.begin()
+    // In one go, as a busy process meets it.
+    const during = (await Promise.all([repeat(60, first, known), repeat(120, second, unknown)])).flat()
+    expect(countStatuses(during.slice(0, 60))).toEqual({ 401: 39, 429: 21 })
+    expect(countStatuses(during.slice(60))).toEqual({ 401: 100, 429: 20 })
+    const after = [
+      await call(first, known),
+      await call(second, unknown),
+      await call(first, unknown),
+      await call(second, freshAddress()),
+    ]
+    expect(after.map(({ status }) => status)).toEqual([429, 429, 401, 401])
+    // The first to notice wait a quarter of a second; from then on nobody does.
+    expect(Math.max(...during.map(({ tookMs }) => tookMs))).toBeLessThan(2_000)
+    const times = []
+    for (let count = 0; count < 9; count++) times.push((await call(second, freshAddress())).tookMs)
+    expect(times.toSorted((a, b) => a - b)[4]).toBeLessThan(150)
+    expect(await isReady(first, 'degraded')).toBe(true)
+
+    await outage.end()
+    await waitUntil(isShared, { describe: 'both processes count together again' })
+    const from = freshAddress()
+    const together = (await Promise.all([repeat(75, first, from), repeat(75, second, from)])).flat()
+    expect(countStatuses(together)).toEqual({ 401: 100, 429: 50 })
+    // Who was refused meanwhile is refused still: an outage is no way to a fresh start.
+    expect([await call(first, known), await call(second, unknown)]).toMatchObject([{ status: 429 }, { status: 429 }])
+    await waitUntil(() => isReady(first, 'ready'), { describe: 'it is ready again' })
+  },
+)
+
+test('a process that starts without Redis counts all the same, and joins when it comes', async () => {
+  await redis.stop()
+  const env = { ...testEnvironment(database.url), REDIS_URL: redis.url }
+  const readyPattern = /Server listening at (http:\/\/[\d.:]+)/
+  const late = await startProcess({ script: 'apps/api/src/main.ts', env, readyPattern })
+  const base = late.ready?.[1] ?? ''
+  const from = freshAddress()
+  expect(countStatuses(await repeat(110, base, from))).toEqual({ 401: 100, 429: 10 })
+  await redis.start()
+  const joins = async () => {
+    const from = freshAddress()
+    await call(first, from)
+    return (await call(base, from)).remaining === '98'
+  }
+  await waitUntil(joins, { describe: 'it counts with the others' })
+  late.kill()
+  expect(await late.exited).toEqual({ code: 0, signal: null })
+})

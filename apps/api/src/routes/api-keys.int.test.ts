@@ -1,0 +1,105 @@
+import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aTimestamp, anId, expectError, startTestApi, type TestApi, type TestWorkspace } from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+})
+afterAll(() => api.close())
+
+const issue = (body: Record<string, unknown>, key = workspace.token) =>
+  api.call<CreatedApiKey>('POST', '/api-keys', { key, body })
+
+test('a key is shown when it is issued, and nowhere else', async () => {
+  const answer = await issue({ name: ' Website ', role: 'VIEWER', expiresAt: '2099-12-31T23:59:59.9999+02:00' })
+  expect(answer.status).toBe(201)
+  expect(answer.headers['location']).toBe(`/api-keys/${answer.body.id}`)
+  const { key, ...shown } = answer.body
+  expect(answer.body).toEqual({
+    id: anId('key'),
+    name: 'Website',
+    role: 'VIEWER',
+    prefix: key.slice(0, 10),
+    expiresAt: '2099-12-31T21:59:59.999Z',
+    lastUsedAt: null,
+    createdAt: aTimestamp,
+    key: expect.stringMatching(/^rpk_[\w-]{43}$/),
+  })
+  const listing = await api.call<{ data: unknown[] }>('GET', '/api-keys', { key: workspace.token })
+  expect(listing.body.data[0]).toEqual(shown)
+  expect(listing.text).not.toContain(key)
+})
+
+test('a key has the role MEMBER and lasts for ever unless told otherwise', async () => {
+  expect((await issue({ name: 'plain' })).body).toMatchObject({ role: 'MEMBER', expiresAt: null })
+  expect((await issue({ name: 'plain', expiresAt: null })).body).toMatchObject({ expiresAt: null })
+})
+
+test('a revoked key is dead on the very next request, also that which revokes itself', async () => {
+  const { body: other } = await issue({ name: 'other', role: 'ADMIN' })
+  const { body: own } = await issue({ name: 'own', role: 'ADMIN' })
+  for (const revoked of [other, own]) {
+    expect(await api.call('GET', '/contacts', { key: revoked.key })).toMatchObject({ status: 200 })
+    const answer = await api.call('DELETE', `/api-keys/${revoked.id}`, { key: own.key })
+    expect(answer).toMatchObject({ status: 204, text: '' })
+    expectError(await api.call('GET', '/contacts', { key: revoked.key }), 401)
+  }
+  expectError(await api.call('DELETE', `/api-keys/${own.id}`, { key: workspace.key }), 404, 'API key not found')
+})
+
+test('nobody issues a key above their own role', async () => {
+  // No role below ADMIN issues keys, and no key is an OWNER.
+  const { body: admin } = await issue({ name: 'admin', role: 'ADMIN' })
+  expect(await issue({ name: 'equal', role: 'ADMIN' }, admin.key)).toMatchObject({ status: 201 })
+  for (const role of ['OWNER', 'admin', 'ROOT', null, 1]) {
+    const { issues } = expectError(await issue({ name: 'above', role }, admin.key), 400)
+    expect(issues).toEqual([{ path: 'role', message: 'must be VIEWER, MEMBER or ADMIN' }])
+  }
+})
+
+test('the last use is shown, and written once a minute at most', async () => {
+  const { body: used } = await issue({ name: 'used' })
+  const lastUsed = async () => {
+    const { body } = await api.call<{ data: CreatedApiKey[] }>('GET', '/api-keys', { key: workspace.token })
+    return body.data.find(({ id }) => id === used.id)?.lastUsedAt
+  }
+  expect(await lastUsed()).toBeNull()
+  await api.call('GET', '/contacts', { key: used.key })
+  const first = await lastUsed()
+  expect(first).toEqual(aTimestamp)
+  await api.call('GET', '/contacts', { key: used.key })
+  expect(await lastUsed()).toBe(first)
+  await api.query(`update api_keys set last_used_at = last_used_at - interval '61 seconds' where name = 'used'`)
+  await api.call('GET', '/contacts', { key: used.key })
+  expect(Date.parse(String(await lastUsed()))).toBeGreaterThanOrEqual(Date.parse(String(first)))
+})
+
+const moments = [
+  '2020-01-01T00:00:00Z',
+  '2099-12-31',
+  '2099-12-31T23:59:59',
+  '2099-02-30T00:00:00Z',
+  '2099-12-31T23:59:59+99:99',
+  // In UTC the year 10000, which the database would not take.
+  '9999-12-31T23:59:59-23:59',
+  '275760-09-13T00:00:00Z',
+  '0000-01-01T00:00:00Z',
+  'tomorrow',
+  '',
+  4_102_444_800_000,
+]
+test.each(moments)('a key cannot expire at %j', async (expiresAt) => {
+  const { issues } = expectError(await issue({ name: 'never', expiresAt }), 400)
+  expect(issues?.[0]?.path).toBe('expiresAt')
+})
+
+test.each(['', '   ', 'x'.repeat(201), 'a\nb', 'a\tb', 'a\u0007b', 5, null, undefined, ['a']])(
+  'a key cannot be called %j',
+  async (name) => {
+    const { issues } = expectError(await issue({ name }), 400)
+    expect(issues?.[0]?.path).toBe('name')
+  },
+)

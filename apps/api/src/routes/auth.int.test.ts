@@ -1,0 +1,297 @@
+import type { Session } from '@rapport/core/auth/auth.schema.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  aTimestamp,
+  anId,
+  expectError,
+  freshEmail,
+  password,
+  startTestApi,
+  type TestApi,
+  countStatuses,
+} from '../testing.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await startTestApi()
+})
+afterAll(() => api.close())
+
+const signUp = (body: Record<string, unknown>) => api.call<Session>('POST', '/auth/signup', { body })
+const logIn = (body: Record<string, unknown>) => api.call<Session>('POST', '/auth/login', { body })
+const readMe = (key: string) => api.call('GET', '/auth/me', { key })
+
+const aToken: unknown = expect.stringMatching(/^rps_[\w-]{43}$/)
+
+test('a signup makes a user, their workspace and a session for thirty days, and tells no secret', async () => {
+  const email = freshEmail()
+  const answer = await signUp({ email: ` ${email} `, password, name: ' Ada ', workspaceName: 'Engines' })
+  expect(answer.status).toBe(201)
+  expect(answer.headers['location']).toBe('/auth/me')
+  expect(answer.body).toEqual({
+    token: aToken,
+    expiresAt: aTimestamp,
+    user: { id: anId('usr'), email, name: 'Ada', createdAt: aTimestamp },
+    workspace: {
+      id: anId('wsp'),
+      name: 'Engines',
+      currency: 'EUR',
+      fromName: null,
+      fromEmail: null,
+      postalAddress: null,
+      createdAt: aTimestamp,
+      updatedAt: aTimestamp,
+    },
+  })
+  const days = (Date.parse(answer.body.expiresAt) - Date.now()) / 86_400_000
+  expect(days).toBeCloseTo(30, 2)
+  const me = await readMe(answer.body.token)
+  expect(me.body).toEqual({
+    kind: 'user',
+    role: 'OWNER',
+    user: answer.body.user,
+    apiKey: null,
+    workspace: answer.body.workspace,
+  })
+})
+
+test('a signup makes the pipeline "Sales", its stages in order', async () => {
+  const { token } = (await signUp({ email: freshEmail(), password })).body
+  const { status, body } = await api.call('GET', '/pipelines', { key: token })
+  const names = ['Lead', 'Qualified', 'Proposal', 'Negotiation']
+  expect({ status, body }).toEqual({
+    status: 200,
+    body: {
+      data: [
+        {
+          id: anId('pip'),
+          name: 'Sales',
+          stages: names.map((name, position) => ({
+            id: anId('stg'),
+            name,
+            position,
+            winProbability: expect.any(Number),
+          })),
+          createdAt: aTimestamp,
+          updatedAt: aTimestamp,
+        },
+      ],
+      nextCursor: null,
+    },
+  })
+})
+
+test('a workspace without a name is called after whoever signed up', async () => {
+  const email = freshEmail()
+  const [named, nameless] = [
+    await signUp({ email: freshEmail(), password, name: 'Ada' }),
+    await signUp({ email, password }),
+  ]
+  expect(named.body.workspace.name).toBe("Ada's workspace")
+  expect(nameless.body.workspace.name).toBe(`${email}'s workspace`)
+})
+
+test('a taken address is a 409, however it is written, and leaves nothing behind', async () => {
+  const email = freshEmail()
+  await signUp({ email, password })
+  const count = () => api.query('select count(*) from workspaces')
+  const before = await count()
+  for (const again of [email, email.toUpperCase(), ` ${email}`]) {
+    expectError(await signUp({ email: again, password }), 409, 'Email already registered')
+  }
+  expect(await count()).toEqual(before)
+})
+
+test('of twenty signups at once with one address, exactly one succeeds', async () => {
+  const email = freshEmail()
+  const answers = await Promise.all(Array.from({ length: 20 }, () => signUp({ email, password })))
+  expect(countStatuses(answers)).toEqual({ 201: 1, 409: 19 })
+})
+
+test('an address of an international domain is kept in ASCII, and logs in as it was typed', async () => {
+  const typed = `ada${freshEmail().split('@')[0]}@bücher.example`
+  const session = await signUp({ email: typed, password })
+  expect(session.body.user.email).toMatch(/@xn--bcher-kva\.example$/)
+  expect(await logIn({ email: typed, password })).toMatchObject({ status: 200 })
+  expect(await logIn({ email: session.body.user.email, password })).toMatchObject({ status: 200 })
+})
+
+test('a password is compared exactly as it was typed', async () => {
+  for (const typed of [
+    '  spaces at both ends  ',
+    'ünïcödé 🔑 pässwörd',
+    'nul is no part, tab\tis',
+    'x'.repeat(100) + 'Y'.repeat(28),
+  ]) {
+    const email = freshEmail()
+    expect(await signUp({ email, password: typed })).toMatchObject({ status: 201 })
+    expect(await logIn({ email, password: typed })).toMatchObject({ status: 200 })
+    for (const wrong of [typed.trim() + '.', typed.toUpperCase() + '.', typed.slice(0, -1), `${typed} `]) {
+      expectError(await logIn({ email, password: wrong }), 401, 'Invalid email or password')
+    }
+  }
+})
+
+const weak = {
+  'one that everybody uses': '1q2w3e4r5t6y',
+  'the same in capitals': '1Q2W3E4R5T6Y',
+  'one character all along': 'aaaaaaaaaaaaaaaa',
+  'the address itself': 'ada.lovelace@example.com',
+  'the address in capitals': 'ADA.LOVELACE@EXAMPLE.COM',
+  'eleven characters': 'eleven char',
+  'a character too many': 'x1'.repeat(64) + 'x',
+}
+test.each(Object.entries(weak))('a password is refused that is %s', async (_name, password) => {
+  const { issues } = expectError(await signUp({ email: 'ada.lovelace@example.com', password }), 400)
+  expect(issues).toEqual([{ path: 'password', message: expect.any(String) }])
+})
+
+const noText: unknown[] = [undefined, null, 5, ['ada@example.com'], { $ne: 1 }]
+const badValues: [string, unknown[]][] = [
+  ['email', [...noText, '', 'ada', 'a@b', 'ada@example.com\r\nBcc: eve@example.com', 'x'.repeat(1_000_000)]],
+  ['password', [...noText, '', 'short', 'x'.repeat(129), 'x'.repeat(1_000_000)]],
+  ['name', [null, 5, ['a'], 'x'.repeat(201), 'a\nb']],
+  ['workspaceName', [null, 5, '', '  ', 'x'.repeat(201), 'a\u0001b']],
+  ['role', ['OWNER']],
+]
+test.each(badValues)('a signup refuses what is no %s, and makes nobody', async (field, values) => {
+  const count = () => api.query('select count(*) from users')
+  const before = await count()
+  for (const value of values) {
+    const answer = await signUp({ email: freshEmail(), password, [field]: value })
+    const { issues } = expectError(answer, 400)
+    expect(new Set(issues?.map(({ path }) => path))).toEqual(new Set([field]))
+    expect(answer.text.length).toBeLessThan(400)
+  }
+  expect(await count()).toEqual(before)
+})
+
+test('a login refuses what is no text, too long or a workspace of the wrong form', async () => {
+  const wrong: [string, unknown[]][] = [
+    ['email', [...noText, 'x'.repeat(255), 'a\nb']],
+    ['password', [...noText, 'x'.repeat(1_001)]],
+    ['workspaceId', [null, 5, '', 'nope', 'usr_01kag7m3v9e8fs2t4w6x8y0z1b', 'x'.repeat(99)]],
+    ['otp', ['123456']],
+  ]
+  for (const [field, values] of wrong) {
+    for (const value of values) {
+      const { issues } = expectError(await logIn({ email: 'ada@example.com', password, [field]: value }), 400)
+      expect(issues?.map(({ path }) => path)).toEqual([field])
+    }
+  }
+})
+
+test('a login opens a new session each time, and one of the chosen workspace', async () => {
+  const email = freshEmail()
+  const { body: first } = await signUp({ email, password })
+  const { body: second } = await signUp({ email: freshEmail(), password })
+  // As an accepted invitation will: a member of the second workspace as well.
+  await api.query(
+    `insert into members (workspace_id, user_id, role)
+     select w.id, u.id, 'VIEWER' from workspaces w, users u where w.name = $1 and u.email = $2`,
+    [second.workspace.name, email],
+  )
+  const byDefault = await logIn({ email: email.toUpperCase(), password })
+  expect(byDefault).toMatchObject({
+    status: 200,
+    body: { user: first.user, workspace: first.workspace, token: aToken },
+  })
+  expect(Object.keys(byDefault.body)).toEqual(['token', 'expiresAt', 'user', 'workspace'])
+  expect(byDefault.body.token).not.toBe(first.token)
+  const chosen = await logIn({ email, password, workspaceId: second.workspace.id })
+  expect(chosen).toMatchObject({ status: 200, body: { user: first.user, workspace: second.workspace } })
+  expect((await readMe(chosen.body.token)).body).toMatchObject({
+    role: 'VIEWER',
+    workspace: { id: second.workspace.id },
+  })
+})
+
+test('a login fails alike for an unknown address, a wrong password and a workspace of others', async () => {
+  const email = freshEmail()
+  await signUp({ email, password })
+  const { body: other } = await signUp({ email: freshEmail(), password })
+  const failures = [
+    { email: 'nobody@example.com', password },
+    { email: 'no address at all', password },
+    { email: '', password: '' },
+    { email, password: 'a long sentence that is wrong' },
+    { email, password: '' },
+    { email, password: 'x'.repeat(1000) },
+    { email, password, workspaceId: other.workspace.id },
+    { email, password, workspaceId: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b' },
+    { email: `${email}' or '1'='1`, password },
+  ]
+  for (const body of failures) {
+    const answer = await logIn(body)
+    expectError(answer, 401, 'Invalid email or password')
+    expect(answer.text).toBe('{"statusCode":401,"message":"Invalid email or password","error":"Unauthorized"}')
+  }
+})
+
+test('a login takes as long for an unknown address as for a wrong password', async () => {
+  const email = freshEmail()
+  await signUp({ email, password })
+  const timeOf = async (address: string) => {
+    const startedAt = performance.now()
+    await logIn({ email: address, password: 'a long sentence that is wrong' })
+    return performance.now() - startedAt
+  }
+  const [known, unknown]: number[][] = [[], []]
+  // In turns, so that what else the machine does meets both alike.
+  for (let round = 0; round < 15; round++) {
+    known?.push(await timeOf(email))
+    unknown?.push(await timeOf('nobody@example.com'))
+  }
+  const median = (times: number[] = []) => times.toSorted((a, b) => a - b)[7] ?? 0
+  // Without the work for nobody's password it is a tenth.
+  expect(median(unknown) / median(known)).toBeGreaterThan(0.6)
+  expect(median(unknown) / median(known)).toBeLessThan(1.7)
+})
+
+test('after a logout the token is dead on the very next request, and no other is', async () => {
+  const email = freshEmail()
+  const [{ body: first }, { body: second }] = [await signUp({ email, password }), await logIn({ email, password })]
+  const answer = await api.call('POST', '/auth/logout', { key: first.token })
+  expect(answer).toMatchObject({ status: 204, text: '' })
+  expectError(await readMe(first.token), 401)
+  expectError(await api.call('POST', '/auth/logout', { key: first.token }), 401)
+  expect(await readMe(second.token)).toMatchObject({ status: 200 })
+})
+
+test('a logout ends the session that asks, whatever key of idempotency another one used', async () => {
+  const email = freshEmail()
+  const [{ body: first }, { body: second }] = [await signUp({ email, password }), await logIn({ email, password })]
+  for (const { token } of [first, second]) {
+    const headers = { 'idempotency-key': 'leave' }
+    expect(await api.call('POST', '/auth/logout', { key: token, headers })).toMatchObject({ status: 204 })
+    expectError(await readMe(token), 401)
+  }
+})
+
+test('an API key has no session to end', async () => {
+  const { key } = await api.signUp()
+  expect(await api.call('POST', '/auth/logout', { key })).toMatchObject({ status: 204 })
+  expect(await readMe(key)).toMatchObject({ status: 200 })
+})
+
+test('an API key is told its own name and role, and never a key', async () => {
+  const { key, id, token } = await api.signUp()
+  const viewer = await api.issueKey(token, 'VIEWER')
+  const { body } = await readMe(viewer)
+  expect(body).toEqual({
+    kind: 'apiKey',
+    role: 'VIEWER',
+    user: null,
+    apiKey: {
+      id: anId('key'),
+      name: 'VIEWER',
+      role: 'VIEWER',
+      prefix: viewer.slice(0, 10),
+      expiresAt: null,
+      lastUsedAt: aTimestamp,
+      createdAt: aTimestamp,
+    },
+    workspace: expect.objectContaining({ id }),
+  })
+  expect((await readMe(key)).text).not.toContain(key)
+})

@@ -1,0 +1,274 @@
+import type { Campaign, CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
+import type { List } from '@rapport/core/lists/lists.schema.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  aTimestamp,
+  anId,
+  type Call,
+  countStatuses,
+  expectError,
+  freshEmail,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+let list: List
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+  list = await newList()
+})
+afterAll(() => api.close())
+
+const newList = () => api.create<List>('/lists', workspace.key, { name: 'Letter', doubleOptIn: false })
+const create = (given: Record<string, unknown> = {}) => api.create<Campaign>('/campaigns', workspace.key, input(given))
+const input = (given: Record<string, unknown> = {}) => ({
+  name: 'November',
+  subject: 'News for {{ contact.firstName }}',
+  listId: list.id,
+  ...given,
+})
+const read = async (id: string) => (await api.call<Campaign>('GET', `/campaigns/${id}`, { key: workspace.key })).body
+const change = (id: string, body: unknown) => api.call('PATCH', `/campaigns/${id}`, { key: workspace.key, body })
+const send = (id: string, call: Call = {}) =>
+  api.call<{ queued: number }>('POST', `/campaigns/${id}/send`, { key: workspace.key, ...call })
+const sendTest = (id: string, body: unknown) =>
+  api.call('POST', `/campaigns/${id}/send-test`, { key: workspace.key, body })
+
+async function subscribeSome(count: number, listId: string) {
+  const people = Array.from({ length: count }, () => freshEmail())
+  for (const email of people) await api.call('POST', `/public/lists/${listId}/subscribe`, { body: { email } })
+  return people
+}
+
+test('a campaign of name, subject and list is a draft with every field, ready to be sent', async () => {
+  const answer = await api.call<Campaign>('POST', '/campaigns', { key: workspace.key, body: input() })
+  expect(answer).toMatchObject({ status: 201, headers: { location: `/campaigns/${answer.body.id}` } })
+  expect(answer.body).toEqual({
+    id: anId('cmp'),
+    name: 'November',
+    subject: 'News for {{ contact.firstName }}',
+    listId: list.id,
+    status: 'DRAFT',
+    html: expect.stringContaining('{{ campaign.subject }}'),
+    text: null,
+    fromName: null,
+    fromEmail: null,
+    replyTo: null,
+    trackOpens: false,
+    trackClicks: false,
+    queued: 0,
+    createdAt: aTimestamp,
+    updatedAt: aTimestamp,
+    sentAt: null,
+    completedAt: null,
+  })
+  expect(await read(answer.body.id)).toEqual(answer.body)
+})
+
+const full: Partial<CampaignInput> = {
+  html: '<p>\n\tHello  </p>\n',
+  text: '  Hello\r\n',
+  fromName: 'Ada',
+  fromEmail: 'ada@example.com',
+  replyTo: 'reply@example.com',
+  trackOpens: true,
+  trackClicks: true,
+}
+
+test('content is kept to the letter, and what has text only gets no HTML', async () => {
+  expect(await create(full)).toMatchObject(full)
+  expect(await create({ text: 'Hello' })).toMatchObject({ html: null, text: 'Hello' })
+})
+
+test('a change answers nothing, changes what it names and moves the time of the last change', async () => {
+  const before = await create()
+  const other = await newList()
+  for (const part of [...Object.entries(full), ['listId', other.id], ['name', 'December'], ['subject', 'Snow']]) {
+    const answer = await change(before.id, Object.fromEntries([part]))
+    expect([part[0], answer.status, answer.text]).toEqual([part[0], 204, ''])
+  }
+  const after = await read(before.id)
+  expect(after).toEqual({
+    ...before,
+    ...full,
+    listId: other.id,
+    name: 'December',
+    subject: 'Snow',
+    updatedAt: aTimestamp,
+  })
+  expect(after.updatedAt > before.updatedAt).toBe(true)
+  expect(await change(before.id, { fromName: null, replyTo: null })).toMatchObject({ status: 204 })
+  expect(await read(before.id)).toMatchObject({ fromName: null, replyTo: null, fromEmail: 'ada@example.com' })
+  expect(await change(before.id, {})).toMatchObject({ status: 204 })
+})
+
+const badValues: [string, unknown][] = [
+  ['name', ''],
+  ['name', null],
+  ['name', 'x'.repeat(201)],
+  ['subject', ''],
+  ['subject', '   '],
+  ['subject', null],
+  ['subject', 'x'.repeat(301)],
+  ['subject', 'x'.repeat(10_000)],
+  ['subject', 'Hello\r\nBcc: eve@example.com'],
+  ['subject', 'a\u0000b'],
+  ['subject', 'Hello {{ contact.firstName'],
+  ['listId', 'nope'],
+  ['listId', ''],
+  ['listId', 5],
+  ['listId', null],
+  ['listId', 'x'.repeat(500)],
+  ['listId', 'lst_01kag7m3v9e8fs2t4w6x8y0z1b'],
+  ['html', 'a\u0001b'],
+  ['html', 5],
+  ['html', 'x'.repeat(1_048_577)],
+  ['html', '{% if x %}'.repeat(50_000)],
+  ['html', '{% nonsense %}'],
+  ['text', 'a\u001bb'],
+  ['text', ['a']],
+  ['text', '{{ a | nonsense: }} {{'],
+  ['fromName', 'Ada\r\nBcc: eve@example.com'],
+  ['fromName', 'x'.repeat(201)],
+  ['fromEmail', 'Ada <ada@example.com>'],
+  ['fromEmail', ''],
+  ['replyTo', 'ada@example.com, eve@example.com'],
+  ['trackOpens', 'yes'],
+  ['trackClicks', null],
+  ['status', 'SENT'],
+  ['queued', 1_000],
+  ['sentAt', null],
+  ['id', 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b'],
+]
+test('a value that cannot be is refused when a campaign is made and when it is changed, and changes nothing', async () => {
+  const draft = await create()
+  for (const [field, value] of badValues) {
+    const creation = await api.call('POST', '/campaigns', { key: workspace.key, body: input({ [field]: value }) })
+    for (const answer of [creation, await change(draft.id, { [field]: value })]) {
+      const { issues } = expectError(answer, 400)
+      expect([field, issues?.map(({ path }) => path)]).toEqual([field, [field]])
+    }
+  }
+  expect(await read(draft.id)).toEqual(draft)
+})
+
+test('what a campaign cannot do without is asked for', async () => {
+  const { issues } = expectError(await api.call('POST', '/campaigns', { key: workspace.key, body: {} }), 400)
+  expect(issues?.map(({ path }) => path)).toEqual(['name', 'subject', 'listId'])
+})
+
+test('a broken template is refused with line and column', async () => {
+  const html = 'Hello\n  {% if contact.firstName %}'
+  const { issues } = expectError(
+    await api.call('POST', '/campaigns', { key: workspace.key, body: input({ html }) }),
+    400,
+  )
+  expect(issues).toEqual([{ path: 'html', message: expect.stringMatching(/line 2, column 3/) }])
+})
+
+test('a list that is named and is not there is a 400 that says so', async () => {
+  for (const listId of ['lst_01kag7m3v9e8fs2t4w6x8y0z1b', 'nope', 'con_01kag7m3v9e8fs2t4w6x8y0z1b', 'x'.repeat(99)]) {
+    const answer = await api.call('POST', '/campaigns', { key: workspace.key, body: input({ listId }) })
+    expectError(answer, 400)
+    expect(answer.body['issues']).toEqual([{ path: 'listId', message: expect.stringMatching(/List not found$/) }])
+  }
+})
+
+test('a list without confirmed subscribers is the 400 of the specification, and the campaign stays a draft', async () => {
+  const empty = await api.create<List>('/lists', workspace.key, { name: 'Empty' })
+  await subscribeSome(2, empty.id)
+  const draft = await create({ listId: empty.id })
+  const answer = await send(draft.id)
+  expect(answer.status).toBe(400)
+  expect(answer.text).toBe('{"statusCode":400,"message":"List has no subscribed recipients","error":"Bad Request"}')
+  expect(await read(draft.id)).toEqual(draft)
+  await api.query(`update subscriptions set status = 'CONFIRMED'`)
+  expect(await send(draft.id)).toMatchObject({ status: 202, body: { queued: 2 } })
+})
+
+test('a send takes exactly those confirmed at that instant, and is told once', async () => {
+  const audience = await newList()
+  await subscribeSome(7, audience.id)
+  await api.query(
+    `update subscriptions set status = (array['PENDING', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'])[n]
+     from (select contact_id as id, row_number() over () as n from subscriptions s join lists l on l.id = s.list_id
+       where l.created_at = (select max(created_at) from lists)) as numbered
+     where contact_id = numbered.id and n <= 4`,
+  )
+  const draft = await create({ listId: audience.id })
+  const answer = await send(draft.id)
+  expect(answer).toMatchObject({ status: 202, text: '{"queued":3}' })
+  const sending = await read(draft.id)
+  expect(sending).toEqual({ ...draft, status: 'SENDING', queued: 3, sentAt: aTimestamp, updatedAt: aTimestamp })
+  await subscribeSome(1, audience.id)
+  expect(await read(draft.id)).toEqual(sending)
+  const events = await api.query(`select data from events where type = 'campaign.sending' and data ->> 'id' = $1`, [
+    draft.id,
+  ])
+  expect(events).toEqual([{ data: sending }])
+})
+
+test('of fifty sends at once one succeeds, and nobody is queued twice', async () => {
+  const audience = await newList()
+  await subscribeSome(5, audience.id)
+  const draft = await create({ listId: audience.id })
+  const answers = await Promise.all(Array.from({ length: 50 }, () => send(draft.id)))
+  expect(countStatuses(answers)).toEqual({ 202: 1, 409: 49 })
+  const batches = await api.query('select sum(cardinality(contact_ids))::int as people from campaign_batches')
+  const campaigns = await api.query('select sum(queued)::int as people from campaigns')
+  expect(batches).toEqual(campaigns)
+})
+
+test('what is no draft any more can be neither changed nor sent, but tested', async () => {
+  const audience = await newList()
+  await subscribeSome(1, audience.id)
+  const draft = await create({ listId: audience.id })
+  await send(draft.id, { body: {} })
+  for (const status of ['SENDING', 'PAUSED', 'SENT', 'CANCELED']) {
+    await api.query(`update campaigns set status = $1 where created_at = (select max(created_at) from campaigns)`, [
+      status,
+    ])
+    const before = await read(draft.id)
+    expectError(await send(draft.id), 409, `Only a DRAFT can be sent: this campaign is ${status}`)
+    for (const body of [{ subject: 'Too late' }, {}]) {
+      expectError(await change(draft.id, body), 409, `Only a DRAFT can be changed: this campaign is ${status}`)
+    }
+    expect(await read(draft.id)).toEqual(before)
+    expect(await sendTest(draft.id, { email: 'me@example.com' })).toMatchObject({ status: 202, text: '{"queued":1}' })
+  }
+})
+
+test('a test copy goes to the one address, with the values of the contact that was named', async () => {
+  const draft = await create()
+  const contact = await api.create('/contacts', workspace.key, { email: freshEmail() })
+  const answer = await sendTest(draft.id, { email: 'me@example.org', contactId: contact['id'] })
+  expect(answer).toMatchObject({ status: 202, body: { queued: 1 } })
+  const mails = await api.query(`select kind, data from mails where to_address = 'me@example.org'`)
+  expect(mails).toEqual([{ kind: 'CAMPAIGN_TEST', data: { campaignId: draft.id, contactId: contact['id'] } }])
+  expect(await read(draft.id)).toEqual(draft)
+})
+
+const badTests: [string, unknown][] = [
+  ['email', undefined],
+  ['email', 'me'],
+  ['email', 'a@example.com,'.repeat(1_000)],
+  ['email', ['me@example.com']],
+  ['email', 'me@example.com\r\nBcc: eve@example.com'],
+  ['contactId', 'nope'],
+  ['contactId', 'con_01kag7m3v9e8fs2t4w6x8y0z1b'],
+  ['contactId', null],
+  ['to', 'me@example.com'],
+]
+test('a test copy to what is no address, or as nobody, is refused and mails nobody', async () => {
+  const draft = await create()
+  const before = await api.query('select count(*) from mails')
+  for (const [field, value] of badTests) {
+    const { issues } = expectError(await sendTest(draft.id, { email: 'me@example.com', [field]: value }), 400)
+    expect([field, issues?.map(({ path }) => path)]).toEqual([field, [field]])
+  }
+  expect(await api.query('select count(*) from mails')).toEqual(before)
+})

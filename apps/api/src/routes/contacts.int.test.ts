@@ -1,0 +1,284 @@
+import type { Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  aTimestamp,
+  anId,
+  countStatuses,
+  expectError,
+  freshEmail,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+})
+afterAll(() => api.close())
+
+const create = (body: Record<string, unknown>, key = workspace.key) =>
+  api.call<Contact>('POST', '/contacts', { key, body })
+const list = async (query: string, key = workspace.key) =>
+  (await api.call<{ data: Contact[] }>('GET', `/contacts?${query}`, { key })).body.data
+
+test('a contact of an address alone has every field, in the order of the specification', async () => {
+  const email = freshEmail()
+  const answer = await create({ email })
+  expect(answer.status).toBe(201)
+  expect(answer.headers['location']).toBe(`/contacts/${answer.body.id}`)
+  expect(answer.body).toEqual({
+    id: anId('con'),
+    email,
+    firstName: '',
+    lastName: '',
+    phone: null,
+    company: null,
+    customFieldValues: {},
+    tags: [],
+    emailSubscribedStatus: 'NONE',
+    lastActivityAt: null,
+    source: null,
+    createdAt: aTimestamp,
+    updatedAt: aTimestamp,
+  })
+  expect(Object.keys(answer.body).join(' ')).toBe(
+    'id email firstName lastName phone company customFieldValues tags emailSubscribedStatus lastActivityAt source createdAt updatedAt',
+  )
+  const read = await api.call('GET', `/contacts/${answer.body.id}`, { key: workspace.key })
+  expect(read).toMatchObject({ status: 200, text: answer.text })
+})
+
+test('everything that was given is kept as it was given, trimmed', async () => {
+  const given = {
+    email: freshEmail(),
+    firstName: '<script>alert(1)</script>',
+    lastName: '=HYPERLINK("http://x") ${x} {{7*7}} O\'Neil \u202e👩‍🚀',
+    phone: '+49 (0)30 1234-567 x89',
+    company: "Robert'); DROP TABLE contacts;--",
+    tags: ['vip', 'ünïcödé'],
+    source: 'fair 2026',
+  }
+  const answer = await create({
+    ...given,
+    firstName: `  ${given.firstName}\t`,
+    tags: ['vip', ' vip ', 'ünïcödé', 'vip'],
+  })
+  expect(answer.body).toMatchObject(given)
+  expect(answer.body.tags).toEqual(given.tags)
+})
+
+test('text is composed, so that the same name is the same text', async () => {
+  const { body } = await create({ email: freshEmail(), firstName: 'Zoe\u0308', tags: ['caf\u00e9', 'cafe\u0301'] })
+  expect(body).toMatchObject({ firstName: 'Zo\u00eb', tags: ['caf\u00e9'] })
+})
+
+test('an empty text where none need be is none', async () => {
+  const { body } = await create({ email: freshEmail(), phone: '', company: '  ', source: null })
+  expect(body).toMatchObject({ phone: null, company: null, source: null })
+})
+
+test('an address that is taken is a 409 with whose it is, without regard to case, and changes nothing', async () => {
+  const email = freshEmail()
+  const { body: first } = await create({ email, firstName: 'First' })
+  for (const again of [email, email.toUpperCase(), `  ${email} `]) {
+    const answer = await create({ email: again, firstName: 'Second' })
+    expectError(answer, 409, 'Contact already exists')
+    expect(answer.body).toEqual({
+      statusCode: 409,
+      message: 'Contact already exists',
+      error: 'Conflict',
+      contactId: first.id,
+    })
+  }
+  expect(await list(`email=${email}`)).toEqual([first])
+  expect(await create({ email: email.replace('@', '+tag@') })).toMatchObject({ status: 201 })
+  const elsewhere = await api.signUp()
+  expect(await create({ email }, elsewhere.key)).toMatchObject({ status: 201 })
+})
+
+test('of fifty creations at once with one address exactly one succeeds, and one event is told', async () => {
+  const email = freshEmail()
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, index) => create({ email: index % 2 ? email : email.toUpperCase() })),
+  )
+  expect(countStatuses(answers)).toEqual({ 201: 1, 409: 49 })
+  const events = await api.query(`select type from events where lower(data ->> 'email') = $1`, [email])
+  expect(events).toEqual([{ type: 'contact.created' }])
+})
+
+const addresses: Record<string, string> = {
+  'ada@münchen.example': 'ada@xn--mnchen-3ya.example',
+  'ada+tag@example.com': 'ada+tag@example.com',
+  "o'neil@example.co.uk": "o'neil@example.co.uk",
+  'Ada.Lovelace@Example.COM': 'Ada.Lovelace@Example.COM',
+  ['a'.repeat(64) + '@example.com']: 'a'.repeat(64) + '@example.com',
+}
+test.each(Object.entries(addresses))('%s is an address', async (typed, kept) => {
+  expect(await create({ email: typed })).toMatchObject({ status: 201, body: { email: kept } })
+})
+
+const noAddresses = [
+  '',
+  ' ',
+  'ada',
+  'ada@',
+  '@example.com',
+  'ada@example',
+  'ada@example.com.',
+  'ada@.example.com',
+  'ada@exa mple.com',
+  'ada lovelace@example.com',
+  'ada@@example.com',
+  'ada@b@example.com',
+  '.ada@example.com',
+  'ada.@example.com',
+  'a..da@example.com',
+  'ada@[127.0.0.1]',
+  'ada@127.0.0.1',
+  'ada@-example.com',
+  `${'a'.repeat(65)}@example.com`,
+  `a@${'b'.repeat(63)}.${'c'.repeat(63)}.${'d'.repeat(63)}.${'e'.repeat(63)}.com`,
+  'ünï@example.com',
+  'ada@example.com\r\nBcc: eve@example.com',
+  'ada@example.com%0d%0aBcc: eve@example.com',
+  'ada\t@example.com',
+  'ada@example.com,eve@example.com',
+  'ada@example.com;eve@example.com',
+  '<ada@example.com>',
+  'Ada <ada@example.com>',
+  '"eve@example.com x"@example.com',
+  'ada(comment)@example.com',
+  'friends: ada@example.com;',
+  'x'.repeat(500_000),
+  5,
+  null,
+  undefined,
+  ['ada@example.com'],
+  { $ne: 1 },
+]
+test('what is no plain address is refused, naming the field and not repeating it', async () => {
+  for (const email of noAddresses) {
+    const answer = await create({ email })
+    const { issues } = expectError(answer, 400)
+    expect(issues?.map(({ path }) => path)).toContain('email')
+    expect(answer.text.length).toBeLessThan(300)
+  }
+})
+
+const tooDeep = { a: { b: { c: { d: { e: 1 } } } } }
+const badValues: [string, unknown, path?: string][] = [
+  ['firstName', 'x'.repeat(201)],
+  ['firstName', 'a\nb'],
+  ['firstName', 'a\u0007b'],
+  ['firstName', 'a\u007fb'],
+  ['firstName', null],
+  ['firstName', 5],
+  ['lastName', ['a']],
+  ['lastName', 'x'.repeat(1_000_000)],
+  ['company', 'x'.repeat(201)],
+  ['company', 'a\r\nb'],
+  ['company', {}],
+  ['source', 'x'.repeat(201)],
+  ['phone', 'x'.repeat(33)],
+  ['phone', '1'.repeat(5_000)],
+  ['phone', 'call me'],
+  ['phone', '+1;drop'],
+  ['phone', '=1+1'],
+  ['phone', 5],
+  ['tags', 'vip'],
+  ['tags', Array.from({ length: 101 }, (_, index) => `tag${index}`)],
+  ['tags', Array.from({ length: 9_000 }, (_, index) => `tag${index}`)],
+  ['tags', ['ok', ''], 'tags.1'],
+  ['tags', ['x'.repeat(101)], 'tags.0'],
+  ['tags', ['ok', 5], 'tags.1'],
+  ['tags', [null], 'tags.0'],
+  ['tags', { vip: true }],
+  ['customFieldValues', { size: 42 }, 'customFieldValues.size'],
+  ['customFieldValues', tooDeep, 'customFieldValues.a'],
+  ['customFieldValues', { ['k'.repeat(101)]: 1 }, expect.stringMatching(/^customFieldValues/)],
+  ['customFieldValues', Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`k${index}`, 1]))],
+  ['customFieldValues', []],
+  ['customFieldValues', null],
+  ['id', 'con_01kag7m3v9e8fs2t4w6x8y0z1b'],
+  ['workspaceId', 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b'],
+  ['createdAt', '2020-01-01T00:00:00.000Z'],
+  ['emailSubscribedStatus', 'SUBSCRIBED'],
+  ['lastActivityAt', null],
+  ['role', 'OWNER'],
+]
+test('a value that cannot be is refused, naming the field, and nothing is stored', async () => {
+  const email = freshEmail()
+  for (const [field, value, path = field] of badValues) {
+    const answer = await create({ email, [field]: value })
+    const { issues } = expectError(answer, 400)
+    expect({ field, path: issues?.[0]?.path }).toEqual({ field, path })
+  }
+  expect(await list(`email=${email}`)).toEqual([])
+})
+
+test('a number that JSON cannot hold is no value', async () => {
+  const raw = '{"email":"big@example.com","customFieldValues":{"size":1e400}}'
+  expectError(await api.call('POST', '/contacts', { key: workspace.key, raw }), 400)
+})
+
+test('each filter narrows, and several must all hold', async () => {
+  const { key } = await api.signUp()
+  const tags = [['a'], ['a', 'b'], ['a', 'b', "c'd\\%_"], []]
+  const made: Contact[] = []
+  for (const [index, tag] of tags.entries()) {
+    const input: Partial<ContactInput> = {
+      email: `p${index}@example.com`,
+      tags: tag,
+      source: index < 2 ? 'fair' : 'web',
+    }
+    made.push((await create(input, key)).body)
+  }
+  const emails = async (query: string) => (await list(query, key)).map(({ email }) => email[1]).join('')
+  expect(await emails('')).toBe('3210')
+  expect(await emails('email=P1@EXAMPLE.com')).toBe('1')
+  expect(await emails('email=%25')).toBe('')
+  expect(await emails('tag=a')).toBe('210')
+  expect(await emails('tag=a&tag=b')).toBe('21')
+  expect(await emails(`tag=${encodeURIComponent("c'd\\%_")}`)).toBe('2')
+  expect(await emails('tag=A')).toBe('')
+  expect(await emails('source=fair')).toBe('10')
+  expect(await emails('source=fair&tag=b')).toBe('1')
+  expect(await emails('emailSubscribedStatus=NONE')).toBe('3210')
+  expect(await emails('emailSubscribedStatus=BOUNCED')).toBe('')
+  expect(await emails('listId=lst_01kag7m3v9e8fs2t4w6x8y0z1b')).toBe('')
+  const middle = made[2]?.createdAt ?? ''
+  expect(await emails(`createdAfter=${middle}`)).toBe('3')
+  expect(await emails(`createdBefore=${middle}`)).toBe('10')
+  expect(await emails(`updatedAfter=${encodeURIComponent(middle.replace('Z', '+00:00'))}`)).toBe('3')
+  expect(await emails(`updatedBefore=${middle}`)).toBe('10')
+})
+
+test.each([
+  'emailSubscribedStatus=none',
+  'listId=nope',
+  'listId=con_01kag7m3v9e8fs2t4w6x8y0z1b',
+  'createdAfter=2026-02-30T00:00:00Z',
+  'createdAfter=yesterday',
+  'createdAfter=2026-01-01',
+  'createdAfter=2026-01-01T00:00:00',
+  'createdAfter=0000-01-01T00:00:00Z',
+  'createdBefore=%2B275760-09-13T00:00:00.000Z',
+  'updatedAfter=294277-01-01T00:00:00Z',
+  'updatedBefore=2026-01-01T00:00:00%2B99:99',
+  'tag=',
+  'tag=%00',
+  `tag=${'x'.repeat(101)}`,
+  'tag=x&'.repeat(21),
+  'email=%00',
+  'email=a&email=b',
+  'source=a%0ab',
+  'sort=name',
+  'sort=createdAt;drop',
+  'sort=',
+  'sort=createdAt&sort=email',
+])('a listing refuses ?%s', async (query) => {
+  expectError(await api.call('GET', `/contacts?${query}`, { key: workspace.key }), 400)
+})

@@ -1,0 +1,133 @@
+import { openDatabase } from '@rapport/core/db.ts'
+import { createEmptyDatabase, createTestDatabase, openTransaction } from '@rapport/core/testing/database.ts'
+import { freePort } from '@rapport/core/testing/processes.ts'
+import { startTestProxy } from '@rapport/core/testing/proxy.ts'
+import { createTestRedis } from '@rapport/core/testing/redis.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { openRedis } from '../redis.ts'
+import { expectError, freshEmail, operationsOf, startTestApi } from '../testing.ts'
+
+async function start(options: Parameters<typeof startTestApi>[0] = {}) {
+  const api = await startTestApi(options)
+  onTestFinished(() => api.close())
+  return api
+}
+
+/** The API on a database that is reached by this address. */
+function startOn(url: string) {
+  const database = openDatabase(url, { applicationName: 'rapport test', maxConnections: 5, onError: () => {} })
+  return start({ database: { ...database, url } })
+}
+
+async function timed<Result>(work: () => Promise<Result>): Promise<[Result, number]> {
+  const startedAt = performance.now()
+  return [await work(), performance.now() - startedAt]
+}
+
+test('with all it needs the API runs and is ready', async () => {
+  const api = await start()
+  expect(await api.call('GET', '/health')).toMatchObject({ status: 200, text: '{"status":"ok"}' })
+  const ready = await api.call('GET', '/ready')
+  expect(ready.status).toBe(200)
+  expect(ready.body).toEqual({ status: 'ready', parts: { database: 'up', redis: 'not used', server: 'up' } })
+})
+
+test('with Postgres away it runs, is not ready, and answers 503 with when to try again, all within three seconds', async () => {
+  const api = await startOn(`postgres://postgres@127.0.0.1:${await freePort()}/nowhere`)
+  expect(await api.call('GET', '/health')).toMatchObject({ status: 200 })
+  const [ready, readyMs] = await timed(() => api.call('GET', '/ready'))
+  expect(ready.status).toBe(503)
+  expect(ready.body).toEqual({ status: 'unavailable', parts: { database: 'down', redis: 'not used', server: 'up' } })
+  expect(readyMs).toBeLessThan(3_000)
+  const operations = (await operationsOf(api)).filter(
+    ({ template }) => !/^\/(health|ready|public\/\w+$|public\/subsc)/.test(template),
+  )
+  const [answers, tookMs] = await timed(() =>
+    Promise.all(
+      operations.map(({ method, path, example }) => api.call(method, path, { key: 'rpk_some', body: example })),
+    ),
+  )
+  expect(tookMs).toBeLessThan(3_000)
+  for (const answer of answers) {
+    expectError(answer, 503, 'Temporarily unavailable, try again')
+    expect(answer.headers['retry-after']).toBe('1')
+  }
+  expect(answers.length).toBeGreaterThan(20)
+})
+
+test('a Postgres that goes away in the middle is a 503, and when it is back all is well by itself', async () => {
+  const database = await createTestDatabase()
+  onTestFinished(() => database.close())
+  const proxy = await startTestProxy(database.url)
+  onTestFinished(() => proxy.close())
+  const api = await startOn(proxy.url)
+  const { key } = await api.signUp()
+  for (const round of [1, 2, 3]) {
+    expect([round, (await api.call('GET', '/contacts', { key })).status]).toEqual([round, 200])
+    proxy.cut(/./)
+    expectError(await api.call('POST', '/contacts', { key, body: { email: freshEmail() } }), 503)
+    expectError(await api.call('GET', '/contacts', { key }), 503)
+    expect((await api.call('GET', '/ready')).status).toBe(503)
+    proxy.cut(undefined)
+    expect((await api.call('GET', '/ready')).status).toBe(200)
+  }
+  expect(await api.call('POST', '/contacts', { key, body: { email: freshEmail() } })).toMatchObject({ status: 201 })
+})
+
+test('a Postgres that hangs is away: whoever asks is told within three seconds', async () => {
+  const api = await start()
+  expect((await api.call('GET', '/ready')).status).toBe(200)
+  const holding = await openTransaction(api.database.db, (transaction) =>
+    transaction.execute('lock table drizzle.__drizzle_migrations in access exclusive mode'),
+  )
+  const [ready, tookMs] = await timed(() => api.call('GET', '/ready'))
+  expect(ready).toMatchObject({ status: 503, body: { status: 'unavailable', parts: { database: 'down' } } })
+  expect(tookMs).toBeLessThan(2_800)
+  await holding.commit()
+  expect((await api.call('GET', '/ready')).status).toBe(200)
+})
+
+test('a database that migrations are missing in is not ready', async () => {
+  const api = await start({ database: await createEmptyDatabase() })
+  const pending = { status: 'unavailable', parts: { database: 'migrations pending', redis: 'not used', server: 'up' } }
+  expect(await api.call('GET', '/ready')).toMatchObject({ status: 503, body: pending })
+
+  const migrated = await start()
+  await migrated.query('update drizzle.__drizzle_migrations set created_at = created_at - 1')
+  expect(await migrated.call('GET', '/ready')).toMatchObject({ status: 503, body: pending })
+  // A newer one than this program knows is of the release that comes next, which may be on its way.
+  await migrated.query('update drizzle.__drizzle_migrations set created_at = created_at + 10')
+  expect(await migrated.call('GET', '/ready')).toMatchObject({ status: 200 })
+})
+
+test('with Redis hung or gone the API is degraded, still ready, and works as fast as ever', async () => {
+  const server = await createTestRedis()
+  onTestFinished(() => server.close())
+  const redis = openRedis(server.url, () => {})
+  onTestFinished(() => redis.disconnect())
+  const api = await start({ redis })
+  const { key } = await api.signUp()
+  const isReady = async () => (await api.call('GET', '/ready')).body['status'] === 'ready'
+  await waitUntil(isReady, { describe: 'Redis is there' })
+  for (const [begin, end] of [
+    [async () => server.pause(), async () => server.resume()],
+    [() => server.stop(), () => server.start()],
+  ] as const) {
+    await begin()
+    const [ready, readyMs] = await timed(() => api.call('GET', '/ready'))
+    expect(ready).toMatchObject({
+      status: 200,
+      body: { status: 'degraded', parts: { database: 'up', redis: 'down', server: 'up' } },
+    })
+    expect(readyMs).toBeLessThan(1_000)
+    await api.call('GET', '/contacts', { key })
+    const [created, createdMs] = await timed(() =>
+      api.call('POST', '/contacts', { key, body: { email: freshEmail() } }),
+    )
+    expect(created.status).toBe(201)
+    expect(createdMs).toBeLessThan(200)
+    await end()
+    await waitUntil(isReady, { describe: 'Redis is back' })
+  }
+})

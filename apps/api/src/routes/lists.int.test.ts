@@ -1,0 +1,179 @@
+import type { List } from '@rapport/core/lists/lists.schema.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  aTimestamp,
+  anId,
+  countStatuses,
+  expectError,
+  freshEmail,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+let list: List
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+})
+beforeEach(async () => {
+  list = await api.create<List>('/lists', workspace.key, { name: 'Letter' })
+})
+afterAll(() => api.close())
+
+const subscribe = (body: unknown, id = list.id) => api.call('POST', `/public/lists/${id}/subscribe`, { body })
+const readList = async (id = list.id) => (await api.call<List>('GET', `/lists/${id}`, { key: workspace.key })).body
+const mailsTo = (email: string) => api.query('select kind, to_address from mails where to_address = $1', [email])
+const contactOf = async (email: string) => {
+  const answer = await api.call<{ data: object[] }>('GET', `/contacts?email=${email}`, { key: workspace.key })
+  return answer.body.data[0]
+}
+
+test('a list asks for a confirmation unless told otherwise, and has every field', async () => {
+  const answer = await api.call<List>('POST', '/lists', { key: workspace.key, body: { name: ' Letter ' } })
+  expect(answer).toMatchObject({ status: 201, headers: { location: `/lists/${answer.body.id}` } })
+  expect(answer.body).toEqual({
+    id: anId('lst'),
+    name: 'Letter',
+    description: '',
+    doubleOptIn: true,
+    confirmedCount: 0,
+    createdAt: aTimestamp,
+    updatedAt: aTimestamp,
+  })
+  expect(await readList(answer.body.id)).toEqual(answer.body)
+  const given = { name: 'Second', description: 'first line\n\tsecond line', doubleOptIn: false }
+  expect(await api.create('/lists', workspace.key, given)).toMatchObject(given)
+})
+
+const badValues: [string, unknown][] = [
+  ['name', ''],
+  ['name', '  '],
+  ['name', 'x'.repeat(201)],
+  ['name', 'a\nb'],
+  ['name', undefined],
+  ['description', 'x'.repeat(20_001)],
+  ['description', 'a\u0001b'],
+  ['description', null],
+  ['doubleOptIn', 'yes'],
+  ['doubleOptIn', 1],
+  ['confirmedCount', 5],
+  ['id', 'lst_01kag7m3v9e8fs2t4w6x8y0z1b'],
+]
+test.each(badValues)('a list with the %s %j is refused', async (field, value) => {
+  const { issues } = expectError(
+    await api.call('POST', '/lists', { key: workspace.key, body: { name: 'Letter', [field]: value } }),
+    400,
+  )
+  expect(issues?.[0]?.path).toBe(field)
+})
+
+test('a sign-up is answered alike, whoever the person is to the list, and tells nothing', async () => {
+  const states = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED']
+  const answers = [await subscribe({ email: freshEmail() })]
+  const known = freshEmail()
+  await api.create('/contacts', workspace.key, { email: known, firstName: 'Ada' })
+  answers.push(await subscribe({ email: known }))
+  for (const state of states) {
+    const email = freshEmail()
+    await subscribe({ email })
+    await api.query(
+      `update subscriptions set status = $1 from contacts where contacts.id = contact_id and email = $2`,
+      [state, email],
+    )
+    answers.push(await subscribe({ email, firstName: 'Eve' }))
+  }
+  for (const answer of answers) {
+    expect(answer).toMatchObject({ status: 202, text: '{"success":true}' })
+    const { date, 'x-request-id': _id, ...headers } = answer.headers
+    expect({ ...headers, date: typeof date }).toEqual({
+      'content-type': 'application/json; charset=utf-8',
+      'content-length': '16',
+      'access-control-allow-origin': '*',
+      'x-content-type-options': 'nosniff',
+      'x-ratelimit-limit': '20',
+      'x-ratelimit-remaining': '19',
+      'x-ratelimit-reset': '60',
+      vary: 'Origin',
+      connection: 'keep-alive',
+      date: 'string',
+    })
+  }
+})
+
+test('a new person becomes a contact with a pending subscription, and is mailed once in ten minutes', async () => {
+  const email = freshEmail()
+  await subscribe({ email, firstName: 'Ada' })
+  expect(await contactOf(email)).toMatchObject({
+    email,
+    firstName: 'Ada',
+    lastName: '',
+    emailSubscribedStatus: 'PENDING',
+    source: 'subscription',
+    lastActivityAt: aTimestamp,
+  })
+  await subscribe({ email })
+  await subscribe({ email: email.toUpperCase() })
+  expect(await mailsTo(email)).toEqual([{ kind: 'CONFIRMATION', to_address: email }])
+  await api.query(`update subscriptions set confirmation_requested_at = now() - interval '601 seconds'`)
+  await subscribe({ email })
+  expect(await mailsTo(email)).toHaveLength(2)
+  expect(await readList()).toMatchObject({ confirmedCount: 0 })
+})
+
+test('a hundred sign-ups at once of one person make one contact, one subscription and one mail', async () => {
+  const email = freshEmail()
+  const answers = await Promise.all(Array.from({ length: 100 }, () => subscribe({ email, firstName: 'Ada' })))
+  expect(countStatuses(answers)).toEqual({ 202: 100 })
+  expect(await mailsTo(email)).toHaveLength(1)
+  const events = await api.query(`select type from events where data::text like '%' || $1 || '%'`, [email])
+  expect(events).toEqual([{ type: 'contact.created' }])
+})
+
+test('a stranger fills what is empty in a contact, and overwrites nothing', async () => {
+  const email = freshEmail()
+  await api.create('/contacts', workspace.key, { email, firstName: 'Ada', source: 'fair' })
+  await subscribe({ email, firstName: 'Eve', lastName: 'Lovelace' })
+  expect(await contactOf(email)).toMatchObject({ firstName: 'Ada', lastName: 'Lovelace', source: 'fair' })
+})
+
+test('a list without double opt-in confirms at once and mails nobody', async () => {
+  const direct = await api.create<List>('/lists', workspace.key, { name: 'Direct', doubleOptIn: false })
+  const email = freshEmail()
+  expect(await subscribe({ email }, direct.id)).toMatchObject({ status: 202, text: '{"success":true}' })
+  expect(await contactOf(email)).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
+  expect(await mailsTo(email)).toEqual([])
+  expect(await readList(direct.id)).toMatchObject({ confirmedCount: 1 })
+  const subscribers = await api.call<{ data: object[] }>('GET', `/contacts?listId=${direct.id}`, { key: workspace.key })
+  expect(subscribers.body.data).toEqual([await contactOf(email)])
+})
+
+test('a list that is not there, however it is named, is one and the same 404', async () => {
+  const unknown = await subscribe({ email: freshEmail() }, 'lst_01kag7m3v9e8fs2t4w6x8y0z1b')
+  expectError(unknown, 404, 'List not found')
+  for (const id of ['nope', workspace.id, '%00', 'a'.repeat(300)]) {
+    expect((await subscribe({ email: freshEmail() }, id)).text).toBe(unknown.text)
+  }
+})
+
+const badSignUps: [string, unknown][] = [
+  ['email', 'ada@example'],
+  ['email', undefined],
+  ['email', ['ada@example.com']],
+  ['email', 'ada@example.com\r\nBcc: eve@example.com'],
+  ['firstName', 'a\r\nb'],
+  ['firstName', 'x'.repeat(201)],
+  ['lastName', { $ne: 1 }],
+  ['status', 'CONFIRMED'],
+  ['listId', 'lst_01kag7m3v9e8fs2t4w6x8y0z1b'],
+]
+test('a sign-up with a value that cannot be is refused, and leaves nothing', async () => {
+  const email = freshEmail()
+  for (const [field, value] of badSignUps) {
+    const { issues } = expectError(await subscribe({ email, [field]: value }), 400)
+    expect(issues?.map(({ path }) => path)).toContain(field)
+  }
+  expect(await contactOf(email)).toBeUndefined()
+})

@@ -1,0 +1,210 @@
+import { eventTypes } from '@rapport/core/events.ts'
+import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  aTimestamp,
+  anId,
+  expectError,
+  freshEmail,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+})
+afterAll(() => api.close())
+
+const create = (body: Record<string, unknown>) =>
+  api.call<CreatedWebhook>('POST', '/webhooks', { key: workspace.key, body })
+const createFor = (url: unknown) => create({ url, eventTypes: ['contact.created'] })
+
+test('a webhook shows its secret when it is made, and never again; stored, it is encrypted', async () => {
+  const answer = await createFor('https://example.com/hook?a=b')
+  const { secret, ...shown } = answer.body
+  expect(answer).toMatchObject({ status: 201, headers: { location: `/webhooks/${shown.id}` } })
+  expect(answer.body).toEqual({
+    id: anId('whk'),
+    url: 'https://example.com/hook?a=b',
+    eventTypes: ['contact.created'],
+    enabled: true,
+    createdAt: aTimestamp,
+    secret: expect.stringMatching(/^whsec_[\w+/]{43}=$/),
+  })
+  const read = await api.call('GET', `/webhooks/${shown.id}`, { key: workspace.key })
+  expect(read.body).toEqual(shown)
+  const listing = await api.call<{ data: unknown[] }>('GET', '/webhooks', { key: workspace.key })
+  expect(listing.body.data[0]).toEqual(shown)
+  const stored = JSON.stringify(await api.query('select * from webhooks'))
+  expect(stored).not.toContain(secret)
+  expect(stored).not.toContain(Buffer.from(secret.slice(6), 'base64').toString('hex'))
+  const { body: other } = await createFor('https://example.com/hook')
+  expect(other.secret).not.toBe(secret)
+})
+
+test('a webhook takes every event type that there is, or all', async () => {
+  for (const types of [[...eventTypes], ['*'], ['*', 'contact.created'], [eventTypes[0]]]) {
+    expect(await create({ url: 'https://example.com', eventTypes: types })).toMatchObject({
+      status: 201,
+      body: { eventTypes: types },
+    })
+  }
+  const twice = await create({ url: 'https://example.com', eventTypes: ['*', 'contact.created', '*'] })
+  expect(twice.body.eventTypes).toEqual(['*', 'contact.created'])
+})
+
+const badTypes: unknown[] = [
+  [],
+  ['contact.exploded'],
+  ['Contact.Created'],
+  ['contact.*'],
+  ['contact.created', ''],
+  ['webhook.test'],
+  [5],
+  [null],
+  'contact.created',
+  '*',
+  undefined,
+  null,
+  {},
+  Array.from({ length: 1_000 }, () => 'contact.created'),
+]
+test.each(badTypes.map((types) => [JSON.stringify(types)?.slice(0, 40), types]))(
+  'event types %s are refused',
+  async (_name, types) => {
+    const { issues } = expectError(await create({ url: 'https://example.com', eventTypes: types }), 400)
+    expect(issues?.[0]?.path).toMatch(/^eventTypes/)
+  },
+)
+
+const publicUrls: Record<string, string> = {
+  'https://example.com': 'https://example.com/',
+  'http://example.com:8080/a?b=c#d': 'http://example.com:8080/a?b=c#d',
+  ' https://example.com/trimmed ': 'https://example.com/trimmed',
+  'https://bücher.example/ünï': 'https://xn--bcher-kva.example/%C3%BCn%C3%AF',
+  'https://8.8.8.8/': 'https://8.8.8.8/',
+  'https://[2606:4700::1111]/': 'https://[2606:4700::1111]/',
+  'HTTPS://EXAMPLE.COM/A': 'https://example.com/A',
+}
+test.each(Object.entries(publicUrls))('%s is an address for a webhook', async (url, kept) => {
+  expect(await createFor(url)).toMatchObject({ status: 201, body: { url: kept } })
+})
+
+const badUrls: unknown[] = [
+  '',
+  ' ',
+  undefined,
+  null,
+  5,
+  ['https://example.com'],
+  { href: 'https://example.com' },
+  'example.com',
+  '//example.com',
+  '/relative',
+  'https:example.com',
+  'https://',
+  'ftp://example.com',
+  'file:///etc/passwd',
+  'gopher://example.com',
+  'javascript:alert(1)',
+  'data:text/plain,x',
+  `https://example.com/${'a'.repeat(2_048)}`,
+  'https://example.com/\u0000',
+  'https://example.com/\u0001',
+  'https://exa\nmple.com/',
+  'https://exa\tmple.com/',
+  'https://user:pw@example.com/',
+  'https://user@example.com/',
+  'https://example.com:0/',
+  'https://example.com:22/',
+  'https://example.com:25/',
+  'https://example.com:99999/',
+  'https://good@127.0.0.1/',
+  'https://127.0.0.1\\@good.example/',
+]
+const privateUrls = [
+  'localhost',
+  'LOCALHOST.',
+  'api.localhost',
+  '127.0.0.1',
+  '127.1',
+  '2130706433',
+  '0x7f000001',
+  '0x7f.1',
+  '0177.0.0.1',
+  '017700000001',
+  '%31%32%37.0.0.1',
+  '１２７.０.０.１',
+  '①②⑦.⓪.⓪.①',
+  '127.0.0.1.',
+  '0',
+  '0.0.0.0',
+  '10.0.0.1',
+  '172.16.0.1',
+  '172.31.255.255',
+  '192.168.1.1',
+  '169.254.169.254',
+  '100.64.0.1',
+  '192.0.0.1',
+  '198.18.0.1',
+  '224.0.0.1',
+  '240.0.0.1',
+  '255.255.255.255',
+  '[::]',
+  '[::1]',
+  '[0:0:0:0:0:0:0:1]',
+  '[::ffff:127.0.0.1]',
+  '[::ffff:7f00:1]',
+  '[::127.0.0.1]',
+  '[64:ff9b::7f00:1]',
+  '[2002:7f00:1::]',
+  '[2001:0:7f00:1::]',
+  '[2001:db8::1]',
+  '[fe80::1]',
+  '[fec0::1]',
+  '[fc00::1]',
+  '[ff02::1]',
+  '[100::1]',
+  '[5f00::1]',
+  '[3fff::1]',
+].flatMap((host) => [`http://${host}/`, `https://${host}:8443/hook`])
+test('an address that is none, or leads inside, is refused in every spelling', async () => {
+  for (const url of [...badUrls, ...privateUrls]) {
+    const answer = await createFor(url)
+    expect(`${JSON.stringify(url)?.slice(0, 80)} ${answer.status}`).toBe(`${JSON.stringify(url)?.slice(0, 80)} 400`)
+    const { issues } = expectError(answer, 400)
+    expect(issues?.[0]?.path).toBe('url')
+  }
+})
+
+test('what the service decides cannot be given', async () => {
+  const given = { id: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b', secret: 'whsec_mine', createdAt: '2020-01-01T00:00:00.000Z' }
+  for (const [field, value] of Object.entries(given)) {
+    const answer = await create({ url: 'https://example.com', eventTypes: ['*'], [field]: value })
+    expect(expectError(answer, 400).issues).toEqual([{ path: field, message: 'is not known here' }])
+  }
+})
+
+test('a change is queued for the webhooks that want it at that instant, in the change itself', async () => {
+  const { key } = await api.signUp()
+  const add = (types: string[]) => api.create('/webhooks', key, { url: 'https://example.com', eventTypes: types })
+  const wanting = [await add(['contact.created']), await add(['*']), await add(['contact.deleted', 'contact.created'])]
+  await add(['contact.updated'])
+  const disabled = await add(['*'])
+  await api.query(`update webhooks set enabled = false where created_at = (select max(created_at) from webhooks)`)
+  expect(await api.call('GET', `/webhooks/${String(disabled['id'])}`, { key })).toMatchObject({
+    body: { enabled: false },
+  })
+  const contact = await api.create('/contacts', key, { email: freshEmail() })
+  await add(['contact.created'])
+  const queued = await api.query(
+    `select d.status, e.data from deliveries d join events e on e.id = d.event_id join outbox o on o.id = d.id
+     where e.data ->> 'id' = $1`,
+    [contact['id']],
+  )
+  expect(queued).toEqual(wanting.map(() => ({ status: 'PENDING', data: contact })))
+})

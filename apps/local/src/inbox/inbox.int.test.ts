@@ -1,0 +1,110 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { get } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createTransport } from 'nodemailer'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { findFreePort } from '../ports.ts'
+import { startInbox } from './inbox.ts'
+import type { Inbox } from './inbox.ts'
+
+let directory: string
+let smtpPort: number
+let webPort: number
+let inbox: Inbox
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'rapport-inbox-'))
+  smtpPort = await findFreePort(21_025)
+  webPort = await findFreePort(smtpPort + 1)
+  inbox = await startInbox({ directory, smtpPort, webPort })
+})
+afterAll(async () => {
+  await inbox.stop()
+  await rm(directory, { recursive: true, force: true })
+})
+beforeEach(async () => {
+  await fetch(address('/email'), { method: 'DELETE' })
+})
+
+test('the newest mail to a recipient is there as JSON and as text', async () => {
+  await send({ to: 'ada@example.com', subject: 'First', text: 'one' })
+  await send({ to: 'Ada <ADA@example.com>', subject: 'Zweite ✓', text: 'two', html: '<p>zwei</p>' })
+  await send({ to: 'bob@example.com', subject: 'Other', text: 'three' })
+
+  const mail = await getJson('/email/latest?to=ada@example.com')
+  expect(mail).toMatchObject({
+    subject: 'Zweite ✓',
+    from: { name: 'Rapport', address: 'hello@rapport.localhost' },
+    deliveredTo: ['ADA@example.com'],
+    html: '<p>zwei</p>\n',
+  })
+  expect(await getText('/email/latest/text?to=ada@example.com')).toBe('two\n')
+  expect(await getJson('/email?to=ada@example.com')).toHaveLength(2)
+  expect((await fetch(address('/email/latest?to=nobody@example.com'))).status).toBe(404)
+})
+
+test('headers are shown as they came, those for unsubscribing too', async () => {
+  await send({ subject: 'News', text: 'x', headers: { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } })
+  const mail = await getJson('/email/latest')
+  expect(mail.headers).toContainEqual({ name: 'List-Unsubscribe-Post', value: 'List-Unsubscribe=One-Click' })
+})
+
+test('a blind copy is found by whom it was delivered to', async () => {
+  await send({ to: 'ada@example.com', bcc: 'eve@example.com', subject: 'Secret', text: 'x' })
+  expect(await getJson('/email/latest?to=eve@example.com')).toMatchObject({ subject: 'Secret' })
+})
+
+test('mails are there again after a restart', async () => {
+  await send({ subject: 'Kept', text: 'x' })
+  await inbox.stop()
+  inbox = await startInbox({ directory, smtpPort, webPort })
+  expect(await getJson('/email')).toMatchObject([{ subject: 'Kept' }])
+})
+
+test('the page lists the mail and shows it in a frame without scripts', async () => {
+  await send({ subject: 'Shown', html: '<script>alert(1)</script>' })
+  const { id } = await getJson('/email/latest')
+  const page = await getText(`/?mail=${id}`)
+  expect(page).toContain('<b>Shown</b>')
+  expect(page).toContain('sandbox="allow-popups allow-popups-to-escape-sandbox"')
+  const frame = await fetch(address(`/email/${id}/html`))
+  expect(frame.headers.get('content-security-policy')).toMatch(/^sandbox allow-popups .*default-src 'none'/)
+})
+
+test('no other site is answered by a name of its own for this machine', async () => {
+  const status = await new Promise((resolve, reject) => {
+    const request = get({ host: '127.0.0.1', port: webPort, path: '/email', headers: { host: `evil.test:${webPort}` } })
+    request.on('response', (response) => (response.resume(), resolve(response.statusCode))).on('error', reject)
+  })
+  expect(status).toBe(403)
+})
+
+test('a connection that stays open does not hold up the end', async () => {
+  const transport = createTransport({ host: '127.0.0.1', port: smtpPort, pool: true })
+  await transport.sendMail({ from: 'a@example.com', to: 'b@example.com', text: 'x' })
+  const page = await fetch(address('/changes'))
+  const before = Date.now()
+  await inbox.stop()
+  expect(Date.now() - before).toBeLessThan(3_000)
+  transport.close()
+  await page.body?.cancel().catch(() => {})
+  inbox = await startInbox({ directory, smtpPort, webPort })
+})
+
+async function send(message: { to?: string; [field: string]: unknown }): Promise<void> {
+  const transport = createTransport({ host: '127.0.0.1', port: smtpPort })
+  await transport.sendMail({ from: 'Rapport <hello@rapport.localhost>', to: 'ada@example.com', ...message })
+  transport.close()
+}
+
+const address = (path: string) => `http://localhost:${webPort}${path}`
+
+async function getText(path: string): Promise<string> {
+  return (await fetch(address(path))).text()
+}
+
+async function getJson(path: string): Promise<{ id: string; headers: unknown[] }> {
+  const response = await fetch(address(path))
+  return (await response.json()) as { id: string; headers: unknown[] }
+}

@@ -1,0 +1,73 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { startEmbeddedPostgres } from '@rapport/core/embedded-postgres.ts'
+import { startProcess } from '@rapport/core/testing/processes.ts'
+import type { StartedProcess } from '@rapport/core/testing/processes.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+
+let directory: string
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'rapport-launch-'))
+})
+afterAll(async () => {
+  // A launcher that a failed test killed has left its database running.
+  const postgres = await startEmbeddedPostgres({ directory: join(directory, 'postgres'), durable: false })
+  await postgres.stop()
+  await rm(directory, { recursive: true, force: true })
+})
+
+test('starts, stops, and finds everything again, also after having been killed', { timeout: 90_000 }, async () => {
+  const first = await launch()
+  const created = await request(first, { email: 'ada@example.com' })
+  expect(created.status).toBe(201)
+
+  const second = startProcess({ script, env: environment(), readyPattern: /API key/, timeoutMs: 30_000 })
+  await expect(second).rejects.toThrow(`running already with the data in ${directory}`)
+
+  first.launcher.kill('SIGTERM')
+  expect(await first.launcher.exited).toMatchObject({ code: 0 })
+  expect(first.launcher.stdout()).toMatch(/Stopped\.\n$/)
+
+  const again = await launch()
+  expect(again.apiKey).toBe(first.apiKey)
+  expect((await request(again, { email: 'ada@example.com' })).status).toBe(409)
+
+  again.launcher.kill('SIGKILL')
+  const afterKill = await launch()
+  expect(afterKill.apiKey).toBe(first.apiKey)
+  expect((await request(afterKill, { email: 'ada@example.com' })).status).toBe(409)
+  afterKill.launcher.kill('SIGINT')
+  expect(await afterKill.launcher.exited).toMatchObject({ code: 0 })
+})
+
+test('what cannot be used is named before anything starts', { timeout: 30_000 }, async () => {
+  const launcher = await startProcess({ script, env: { ...environment(), MAIL_FROM: 'nobody' } })
+  expect(await launcher.exited).toMatchObject({ code: 78 })
+  expect(launcher.stderr()).toContain('MAIL_FROM: must be a mail address')
+})
+
+interface Launched {
+  readonly launcher: StartedProcess
+  readonly apiUrl: string
+  readonly apiKey: string
+}
+
+const script = 'apps/local/src/main.ts'
+const environment = () => ({ DATA_DIR: directory, PORT: '0' })
+
+async function launch(): Promise<Launched> {
+  const readyPattern = /API +(http\S+)[^]*API key +(rpk_\S+)[^]*Ctrl-C/
+  const launcher = await startProcess({ script, env: environment(), readyPattern, timeoutMs: 60_000 })
+  const [, apiUrl = '', apiKey = ''] = launcher.ready ?? []
+  return { launcher, apiUrl, apiKey }
+}
+
+function request({ apiUrl, apiKey }: Launched, contact: { email: string }): Promise<Response> {
+  return fetch(`${apiUrl}/contacts`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify(contact),
+  })
+}

@@ -1,0 +1,60 @@
+import { ConfigError, inheritedEnvironment } from '@rapport/core/config.ts'
+import { launch } from './launch.ts'
+import { isSupportedNode, supportedNode } from './node-version.ts'
+import { welcome } from './welcome.ts'
+
+/** One Ctrl-C may arrive twice, from the terminal and through the package manager: within this time it counts as one. */
+const sameSignalMs = 1_000
+
+if (!isSupportedNode(process.versions.node)) {
+  console.error(`Rapport needs Node ${supportedNode} or newer; this is ${process.versions.node}.`)
+  process.exit(1)
+}
+
+// A terminal that was closed must not keep the rest from being stopped.
+process.stdout.on('error', () => {})
+process.stderr.on('error', () => {})
+
+console.log('Starting Rapport ...')
+const running = launch(inheritedEnvironment(), (line) => console.log(line))
+let askedAt: number | undefined
+let finishing: Promise<void> | undefined
+
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopOnSignal)
+void running.broken.then((line) => finish(1, line))
+void running.started.then(
+  (started) => console.log(welcome(started)),
+  (error: unknown) => finish(error instanceof ConfigError ? 78 : 1, `Rapport did not start. ${messageOf(error)}`),
+)
+
+function stopOnSignal() {
+  const now = Date.now()
+  if (askedAt !== undefined && now - askedAt < sameSignalMs) return
+  if (askedAt !== undefined) {
+    running.abandon()
+    process.exit(1)
+  }
+  askedAt = now
+  console.log('\nStopping ... (again to leave at once)')
+  void finish(0)
+}
+
+/** Stops everything and ends the process. Who comes second, such as a start that failed because of a stop, is not heard. */
+function finish(code: number, problem?: string): Promise<void> {
+  finishing ??= (async () => {
+    if (problem) console.error(problem)
+    try {
+      await running.stop()
+    } catch (error) {
+      console.error(messageOf(error))
+      process.exit(1)
+    }
+    if (code === 0) console.log('Stopped.')
+    process.exit(code)
+  })()
+  return finishing
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

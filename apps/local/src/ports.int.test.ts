@@ -1,0 +1,27 @@
+import { createServer } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { findFreePort } from './ports.ts'
+
+test.each(['127.0.0.1', '::1'])('a port that is taken on %s alone is passed over', async (host) => {
+  const port = await listen(host)
+  expect(await findFreePort(port)).toBeGreaterThan(port)
+})
+
+test('a port that is free is the one', async () => {
+  const port = await findFreePort(21_000)
+  expect(await findFreePort(port)).toBe(port)
+})
+
+test('0 asks for any', async () => {
+  expect(await findFreePort(0)).toBeGreaterThan(0)
+})
+
+async function listen(host: string): Promise<number> {
+  const server = createServer()
+  onTestFinished(() => void server.close())
+  return new Promise((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(0, host, () => resolve((server.address() as AddressInfo).port))
+  })
+}

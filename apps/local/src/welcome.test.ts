@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest'
+import { welcome } from './welcome.ts'
+
+const started = {
+  apiUrl: 'http://localhost:3000',
+  publicUrl: undefined,
+  dashboardUser: 'admin',
+  dashboardPassword: 'open sesame',
+  inboxUrl: 'http://localhost:1080',
+  databaseUrl: undefined,
+  apiKey: 'rpk_abc',
+  dataDirectory: '.rapport',
+}
+
+test('says where everything is, and a request to try with the key', () => {
+  const text = welcome(started)
+  for (const part of ['/docs', '/queues', 'open sesame', 'http://localhost:1080']) expect(text).toContain(part)
+  expect(text).toMatch(/curl http:\/\/localhost:3000\/contacts \\\n +-H 'Authorization: Bearer rpk_abc'/)
+})
+
+test('leaves out what was not started here', () => {
+  const text = welcome({ ...started, inboxUrl: undefined })
+  expect(text).not.toContain('Inbox')
+  expect(text).not.toContain('Database')
+})

@@ -1,0 +1,37 @@
+import { beat, buryDeadWorkers, dropClaim, findClaims, heartbeatMs } from '@rapport/core/workers.ts'
+import { type Tools, whileInHand } from './tools.ts'
+
+/** Shows that this worker lives, and sets right what dead ones left, and what it lost hold of itself. */
+export function startHeart(tools: Tools): { stop(): Promise<void> } {
+  let beating: Promise<void> | undefined
+  async function beatOnce() {
+    try {
+      await beat(tools.db, tools.workerId)
+      await buryDeadWorkers(tools.db)
+      await dropLostClaims(tools)
+    } catch (error) {
+      tools.log.warn({ err: error }, 'the heartbeat failed')
+    } finally {
+      beating = undefined
+    }
+  }
+  const timer = setInterval(() => void (beating ??= beatOnce()), heartbeatMs)
+  return {
+    async stop() {
+      clearInterval(timer)
+      await beating
+    },
+  }
+}
+
+/**
+ * What this worker holds by the database, but not in hand: an outcome that could not be recorded while the database was
+ * away for too long, or a claim that the server made after its caller had given it up. As the worker lives, nobody
+ * else would ever set it right.
+ */
+export async function dropLostClaims(tools: Pick<Tools, 'db' | 'workerId' | 'inHand'>): Promise<void> {
+  for (const uuid of await findClaims(tools.db, tools.workerId)) {
+    if (tools.inHand.has(uuid)) continue
+    await whileInHand(tools, uuid, () => dropClaim(tools.db, tools.workerId, uuid))
+  }
+}

@@ -1,0 +1,292 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import type { Ctx } from '@rapport/core/context.ts'
+import { type Database, openDatabase } from '@rapport/core/db.ts'
+import { uuidOf } from '@rapport/core/ids.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import {
+  countRecipients,
+  createTestCampaign,
+  createTestCtx,
+  eventsOf,
+  silenceWorker,
+  waitingWork,
+} from '@rapport/core/testing/factories.ts'
+import { startTestProxy } from '@rapport/core/testing/proxy.ts'
+import { type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
+import { buryDeadWorkers } from '@rapport/core/workers.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { dropLostClaims } from '../heart.ts'
+import { createTestTools, jobOf, nobody, type TestTools } from '../testing.ts'
+import { sendCampaignBatch } from './send-campaign-batch.ts'
+
+let database: TestDatabase
+let smtp: SmtpReceiver
+let tools: TestTools
+let ctx: Ctx
+/** How many mails had come before the test began. */
+let before: number
+beforeAll(async () => {
+  database = await createTestDatabase()
+  smtp = await startSmtpReceiver()
+})
+beforeEach(async () => {
+  tools = await createTestTools(database.db, { smtpUrl: smtp.url })
+  ctx = await createTestCtx(database.db)
+  smtp.decide(() => 'accept')
+  before = smtp.mails.length
+})
+afterEach(() => tools.close())
+afterAll(async () => {
+  await smtp.close()
+  await database.close()
+})
+
+async function startCampaign(confirmed: number) {
+  const { id } = await createTestCampaign(ctx, { confirmed })
+  await sendCampaign(ctx, id)
+  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
+  return { id, uuid }
+}
+
+const send = (uuid: string, by: TestTools = tools) => sendCampaignBatch(by, jobOf(ctx, uuid))
+const tryAgain = (uuid: string) => expect(send(uuid)).rejects.toThrow('tried again')
+const addressees = () =>
+  smtp.mails
+    .slice(before)
+    .flatMap(({ to }) => to)
+    .toSorted()
+const waitForMails = (count: number) => smtp.waitFor(before + count)
+const people = (count: number) => Array.from({ length: count }, (_, n) => `person-${n + 1}@example.com`).toSorted()
+
+async function readErrors(): Promise<string[]> {
+  const found = await database.pool.query<{ error: string }>(
+    'select distinct error from campaign_recipients where workspace_id = $1 and error is not null',
+    [uuidOf(ctx.workspaceId)],
+  )
+  return found.rows.map(({ error }) => error)
+}
+
+/** Looks at the sums again and again while `working`: never are there more outcomes than people who were queued. */
+async function watchSums(id: string, working: Promise<unknown>): Promise<number> {
+  const ended = working.then(() => true)
+  for (let looks = 1; ; looks++) {
+    const counts = await countRecipients(ctx, id)
+    const { queued } = await readCampaign(ctx, id)
+    expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(queued)
+    if (await Promise.race([ended, nextTurn(false)])) return looks
+  }
+}
+
+test('a batch sends each of its people one mail, and the last completes the campaign', async () => {
+  const { id, uuid } = await startCampaign(45)
+  smtp.decide(() => ({ delayMs: 5 }))
+  const sending = send(uuid)
+  expect(await watchSums(id, sending)).toBeGreaterThan(1)
+  expect(addressees()).toEqual(people(45))
+  expect(await countRecipients(ctx, id)).toEqual({ SENT: 45 })
+  expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', queued: 45 })
+  expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
+  expect(await waitingWork(ctx)).toEqual([])
+})
+
+describe('nobody gets two mails', () => {
+  test('when the job runs many times, at once and later, in one process and in several', async () => {
+    const { id, uuid } = await startCampaign(30)
+    const others = await Promise.all([1, 2].map(() => createTestTools(database.db, { smtpUrl: smtp.url })))
+    await Promise.all([tools, ...others].flatMap((by) => Array.from({ length: 5 }, () => send(uuid, by))))
+    await send(uuid)
+    expect(addressees()).toEqual(people(30))
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 30 })
+    for (const other of others) await other.close()
+  })
+
+  test.each([1, 15, 25, 40])(
+    'when the worker is taken for dead after %d mails, another goes on, and the first wakes up',
+    async (mails) => {
+      const { id, uuid } = await startCampaign(50)
+      smtp.decide(() => ({ delayMs: 20 }))
+      const frozen = send(uuid)
+      await waitForMails(mails)
+      await silenceWorker(database.db, tools.workerId)
+      await buryDeadWorkers(database.db)
+      const other = await createTestTools(database.db, { smtpUrl: smtp.url })
+      // Who ends first with somebody in the other's hands tries again later.
+      await Promise.allSettled([frozen, send(uuid, other)])
+      await send(uuid, other)
+      expect(addressees()).toEqual(people(50))
+      expect(await countRecipients(ctx, id)).toEqual({ SENT: 50 })
+      expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
+      expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
+      await other.close()
+    },
+  )
+})
+
+describe('the mail server', () => {
+  test('that refuses for now is asked three times, and then they have FAILED with its words', async () => {
+    const { id, uuid } = await startCampaign(3)
+    smtp.decide((to) => (to.startsWith('person-2') ? 450 : 'accept'))
+    for (const attempt of [1, 2]) {
+      await tryAgain(uuid)
+      expect(await countRecipients(ctx, id)).toEqual({ SENT: 2, WAITING: 1 })
+      expect(await waitingWork(ctx)).toEqual([uuid])
+      expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
+      expect(attempt).toBeLessThan(3)
+    }
+    await send(uuid)
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 2, FAILED: 1 })
+    expect(await readErrors()).toEqual(['450 person-2@example.com is refused'])
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
+    expect(addressees()).toEqual(['person-1@example.com', 'person-3@example.com'])
+  })
+
+  test('that refuses for now and then takes it has sent one mail', async () => {
+    const { id, uuid } = await startCampaign(3)
+    smtp.decide(() => 450)
+    await tryAgain(uuid)
+    smtp.decide(() => 'accept')
+    await send(uuid)
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 3 })
+    expect(addressees()).toEqual(people(3))
+  })
+
+  test('that refuses for good is asked once, and they have FAILED with its words', async () => {
+    const { id, uuid } = await startCampaign(2)
+    smtp.decide((to) => (to.startsWith('person-1') ? 550 : 'accept'))
+    await send(uuid)
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 1, FAILED: 1 })
+    expect(await readErrors()).toEqual(['550 person-1@example.com is refused'])
+  })
+
+  test('that hangs up after the mail may have taken it: they are INTERRUPTED and never sent to again', async () => {
+    const { id, uuid } = await startCampaign(25)
+    smtp.decide((to) => (/person-[12]@/.test(to) ? 'disconnect after data' : 'accept'))
+    await send(uuid)
+    await send(uuid)
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 23, INTERRUPTED: 2 })
+    expect(addressees()).toEqual(people(25))
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
+  })
+
+  test('that is away was not sent anything: they wait', async () => {
+    const { id, uuid } = await startCampaign(30)
+    const away = await createTestTools(database.db, { smtpUrl: nobody })
+    await expect(send(uuid, away)).rejects.toThrow('tried again')
+    expect(await countRecipients(ctx, id)).toEqual({ WAITING: 30 })
+    await away.close()
+    await send(uuid)
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 30 })
+    expect(addressees()).toEqual(people(30))
+  })
+})
+
+describe('a stop in the middle', () => {
+  test('lets the group in hand finish and hands the rest on, and nobody is INTERRUPTED', async () => {
+    const { id, uuid } = await startCampaign(60)
+    smtp.decide(() => ({ delayMs: 30 }))
+    const sending = send(uuid)
+    await waitForMails(1)
+    tools.stop()
+    await sending
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 20 })
+    expect(await waitingWork(ctx)).toEqual([uuid])
+    const next = await createTestTools(database.db, { smtpUrl: smtp.url })
+    await send(uuid, next)
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 60 })
+    expect(addressees()).toEqual(people(60))
+    await next.close()
+  })
+
+  test('ends the waiting for a slow pace at once', async () => {
+    const { id, uuid } = await startCampaign(3)
+    const slow = await createTestTools(database.db, { smtpUrl: smtp.url, mailRate: 0.01 })
+    const sending = send(uuid, slow)
+    await waitForMails(1)
+    slow.stop()
+    await sending
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 1 })
+    await slow.close()
+  })
+})
+
+test('who leaves while the batch is being sent, before their turn, gets no mail', async () => {
+  const { id, uuid } = await startCampaign(60)
+  smtp.decide(() => ({ delayMs: 20 }))
+  const sending = send(uuid)
+  await waitForMails(1)
+  const reached = new Set((await readContacts(id)).map(({ contact_id }) => contact_id))
+  const left = await database.pool.query<{ email: string }>(
+    `with left_list as (
+      update subscriptions set status = 'UNSUBSCRIBED' where workspace_id = $1 and not contact_id = any($2) returning contact_id)
+     select email from contacts join left_list on id = contact_id`,
+    [uuidOf(ctx.workspaceId), [...reached]],
+  )
+  await sending
+  expect(left.rowCount).toBe(40)
+  expect(await countRecipients(ctx, id)).toEqual({ SENT: 20, SKIPPED: 40 })
+  expect(addressees().filter((address) => left.rows.some(({ email }) => email === address))).toEqual([])
+})
+
+async function readContacts(id: string) {
+  const found = await database.pool.query<{ contact_id: string }>(
+    'select contact_id from campaign_recipients where campaign_id = $1',
+    [uuidOf(id)],
+  )
+  return found.rows
+}
+
+test('a template that exceeds its limits fails its people with the reason, and completes the campaign', async () => {
+  const { id } = await createTestCampaign(ctx, { confirmed: 2, html: '{% for i in (1..100000000) %}x{% endfor %}' })
+  await sendCampaign(ctx, id)
+  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
+  await send(uuid)
+  expect(await countRecipients(ctx, id)).toEqual({ FAILED: 2 })
+  expect(await readErrors()).toEqual([
+    expect.stringMatching(/^The mail could not be made: memory alloc limit exceeded/),
+  ])
+  expect(addressees()).toEqual([])
+})
+
+describe('on a network to the database that fails', () => {
+  let proxied: Database
+  let shaky: TestTools
+  let proxy: Awaited<ReturnType<typeof startTestProxy>>
+  beforeEach(async () => {
+    proxy = await startTestProxy(database.url)
+    proxied = openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} })
+    shaky = await createTestTools(proxied.db, { smtpUrl: smtp.url })
+  })
+  afterEach(async () => {
+    await shaky.close()
+    await proxied.close()
+    await proxy.close()
+  })
+
+  test.each([
+    ['the claim of the batch', /update "campaign_batches" set "status" = \$1, "worker_id"/],
+    ['the claim of a group', /insert into campaign_recipients/],
+    ['the outcome of a group', /update campaign_recipients r/],
+    ['the end of the batch', /update "campaign_batches" set "status" = \$1, "worker_id" = \$2 where/],
+    ['the end of the work', /delete from "outbox"/],
+    ['the completion', /"completed_at" = now/],
+    ['the event', /insert into events/],
+    ['the commit', /^Q?.{0,9}commit/],
+  ])('cut at %s, before or after the server acted, nobody gets two mails and all ends well', async (_what, pattern) => {
+    for (const moment of ['before', 'answer'] as const) {
+      ctx = await createTestCtx(database.db)
+      const { id, uuid } = await startCampaign(25)
+      before = smtp.mails.length
+      proxy.cut(pattern, moment, 1)
+      await send(uuid, shaky).catch(() => {})
+      expect(proxy.cuts).toBe(moment === 'before' ? 1 : 2)
+      await dropLostClaims(shaky)
+      await send(uuid, shaky)
+      expect(await countRecipients(ctx, id)).toEqual({ SENT: 25 })
+      expect(addressees()).toEqual(people(25))
+      expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
+      expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
+      expect(await waitingWork(ctx)).toEqual([])
+    }
+  })
+})

@@ -1,0 +1,179 @@
+import { sendCampaign, sendTestMail } from '@rapport/core/campaigns/campaigns.ts'
+import type { Ctx } from '@rapport/core/context.ts'
+import { uuidOf } from '@rapport/core/ids.ts'
+import { confirmSubscription, subscribe } from '@rapport/core/lists/subscriptions.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import {
+  createTestCampaign,
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  waitingWork,
+} from '@rapport/core/testing/factories.ts'
+import { type ReceivedMail, type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createTestTools, jobOf, nobody, type TestTools } from '../testing.ts'
+import { sendMail } from './send-mail.ts'
+
+let database: TestDatabase
+let smtp: SmtpReceiver
+let tools: TestTools
+let ctx: Ctx
+let before: number
+beforeAll(async () => {
+  database = await createTestDatabase()
+  smtp = await startSmtpReceiver()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  tools = await createTestTools(database.db, { smtpUrl: smtp.url })
+  smtp.decide(() => 'accept')
+  before = smtp.mails.length
+})
+afterEach(() => tools.close())
+afterAll(async () => {
+  await smtp.close()
+  await database.close()
+})
+
+const received = (): readonly ReceivedMail[] => smtp.mails.slice(before)
+const send = (uuid: string, by: TestTools = tools) => sendMail(by, jobOf(ctx, uuid))
+
+async function askForConfirmation(): Promise<string> {
+  await subscribe(ctx, (await createTestList(ctx)).id, { email: 'ada@example.com', firstName: '', lastName: '' })
+  return (await waitingWork(ctx, 'mail')).at(-1) ?? ''
+}
+
+async function askForCopy(contactId?: string, confirmed = 0): Promise<string> {
+  const campaign = await createTestCampaign(ctx, { confirmed })
+  if (confirmed > 0) await sendCampaign(ctx, campaign.id)
+  await sendTestMail(ctx, campaign.id, { email: 'me@example.com', ...(contactId && { contactId }) })
+  return (await waitingWork(ctx, 'mail')).at(-1) ?? ''
+}
+
+async function readMail(uuid: string) {
+  const found = await database.pool.query<{ status: string; attempts: number; error: string | null }>(
+    'select status, attempts, error from mails where id = $1',
+    [uuid],
+  )
+  return found.rows[0]
+}
+
+describe('a confirmation', () => {
+  test('is one mail whose link confirms', async () => {
+    const uuid = await askForConfirmation()
+    await send(uuid)
+    await send(uuid)
+    const [mail, ...others] = received()
+    expect([mail?.to, others]).toEqual([['ada@example.com'], []])
+    expect(mail?.headers).toMatchObject({
+      'auto-submitted': 'auto-generated',
+      from: 'Analytical Engines <letters@example.com>',
+    })
+    const token = /confirm\?token=([\w.-]+)/.exec(mail?.text ?? '')?.[1] ?? ''
+    expect(mail?.html).toContain(token)
+    await confirmSubscription(ctx, token)
+    expect(await readMail(uuid)).toEqual({ status: 'SENT', attempts: 1, error: null })
+    expect(await waitingWork(ctx)).toEqual([])
+  })
+
+  test.each([
+    { what: 'refused for now', decision: 450, end: 'FAILED', mails: 0 },
+    { what: 'cut off after it was handed over', decision: 'disconnect after data', end: 'INTERRUPTED', mails: 3 },
+  ] as const)('that is $what is tried three times at most', async ({ decision, end, mails }) => {
+    const uuid = await askForConfirmation()
+    smtp.decide(() => decision)
+    await expect(send(uuid)).rejects.toThrow()
+    await expect(send(uuid)).rejects.toThrow()
+    expect(await waitingWork(ctx)).toEqual([uuid])
+    await send(uuid)
+    await send(uuid)
+    expect(await readMail(uuid)).toEqual({ status: end, attempts: 3, error: expect.any(String) })
+    expect(await waitingWork(ctx)).toEqual([])
+    expect(received()).toHaveLength(mails)
+  })
+
+  test('that arrives twice is the same mail with the same link', async () => {
+    const uuid = await askForConfirmation()
+    smtp.decide(() => 'disconnect after data')
+    await expect(send(uuid)).rejects.toThrow()
+    smtp.decide(() => 'accept')
+    await send(uuid)
+    const [one, two] = received()
+    expect(received()).toHaveLength(2)
+    expect(two?.headers['message-id']).toBe(one?.headers['message-id'])
+    expect(two?.text).toBe(one?.text)
+  })
+
+  test('that is refused for good is not tried again', async () => {
+    const uuid = await askForConfirmation()
+    smtp.decide(() => 550)
+    await send(uuid)
+    await send(uuid)
+    expect(await readMail(uuid)).toEqual({ status: 'FAILED', attempts: 1, error: '550 ada@example.com is refused' })
+    expect(await waitingWork(ctx)).toEqual([])
+  })
+
+  test('goes out when the mail server is back', async () => {
+    const uuid = await askForConfirmation()
+    const away = await createTestTools(database.db, { smtpUrl: nobody })
+    await expect(send(uuid, away)).rejects.toThrow('ECONNREFUSED')
+    await away.close()
+    await send(uuid)
+    expect(received()).toHaveLength(1)
+  })
+
+  test('whose list is gone has nothing to say', async () => {
+    const uuid = await askForConfirmation()
+    await database.pool.query('delete from lists where workspace_id = $1', [uuidOf(ctx.workspaceId)])
+    await send(uuid)
+    expect(await readMail(uuid)).toMatchObject({ status: 'FAILED', error: 'Its reason is gone: nothing to send' })
+    expect([received(), await waitingWork(ctx)]).toEqual([[], []])
+  })
+})
+
+describe('a test copy', () => {
+  test('is marked as one, is as an invented person would get it, and has a link that unsubscribes nobody', async () => {
+    const uuid = await askForCopy(undefined, 1)
+    await send(uuid)
+    expect(received()).toMatchObject([{ to: ['me@example.com'], subject: '[Test] News for Ada' }])
+    expect(received()[0]?.headers['list-unsubscribe']).toMatch(/^<https:/)
+    expect(await readMail(uuid)).toMatchObject({ status: 'SENT' })
+  })
+
+  test('is as the named contact would get it, and does not go to them', async () => {
+    const contact = await createTestContact(ctx, { firstName: 'Charles' })
+    await send(await askForCopy(contact.id))
+    expect(received()).toMatchObject([{ to: ['me@example.com'], subject: '[Test] News for Charles' }])
+  })
+
+  test('goes out at most once: when its fate is unknown, nobody sends it again', async () => {
+    const uuid = await askForCopy()
+    smtp.decide(() => 'disconnect after data')
+    await send(uuid)
+    smtp.decide(() => 'accept')
+    await send(uuid)
+    expect(received()).toHaveLength(1)
+    expect(await readMail(uuid)).toMatchObject({ status: 'INTERRUPTED', attempts: 1 })
+    expect(await waitingWork(ctx)).toEqual([])
+  })
+
+  test('of a contact who is gone by then fails after three tries, without a mail', async () => {
+    const contact = await createTestContact(ctx)
+    const uuid = await askForCopy(contact.id)
+    await database.pool.query('delete from contacts where id = $1', [uuidOf(contact.id)])
+    await send(uuid).catch(() => {})
+    await send(uuid).catch(() => {})
+    await send(uuid).catch(() => {})
+    expect(await readMail(uuid)).toMatchObject({ status: 'FAILED' })
+    expect([received(), await waitingWork(ctx)]).toEqual([[], []])
+  })
+})
+
+test.each([2, 10, 100])('a job that runs %d times at once is one mail', async (times) => {
+  const uuid = await askForConfirmation()
+  const other = await createTestTools(database.db, { smtpUrl: smtp.url })
+  await Promise.all(Array.from({ length: times }, (_, n) => send(uuid, n % 2 === 0 ? tools : other)))
+  expect(received()).toHaveLength(1)
+  await other.close()
+})

@@ -1,0 +1,227 @@
+/** What leaves the house: mails as a mail server receives them, byte by byte. */
+import { compileCampaign, type Recipient } from '@rapport/core/campaigns/campaign-mail.ts'
+import type { CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
+import type { Ctx } from '@rapport/core/context.ts'
+import { uuidOf } from '@rapport/core/ids.ts'
+import { openUnsubscribe } from '@rapport/core/lists/links.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/core/testing/factories.ts'
+import { type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type MailTransport, openMailTransport } from './mail-transport.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let smtp: SmtpReceiver
+let transport: MailTransport
+beforeAll(async () => {
+  database = await createTestDatabase()
+  smtp = await startSmtpReceiver()
+  transport = openMailTransport(smtp.url)
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterEach(() => smtp.decide(() => 'accept'))
+afterAll(async () => {
+  transport.close()
+  await smtp.close()
+  await database.close()
+})
+
+const ada: Recipient = {
+  id: '',
+  email: 'ada@example.com',
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  phone: null,
+  company: null,
+  customFieldValues: {},
+  tags: [],
+}
+
+/** Sends the campaign to a new contact who is described so, and answers what the server received. */
+async function receive(campaign: Partial<CampaignInput>, given: Partial<Recipient> = {}) {
+  const { id, listId } = await createTestCampaign(ctx, campaign)
+  const contact = await createTestContact(ctx)
+  const render = await compileCampaign(ctx, id)
+  const to = { ...ada, ...given, id: contact.id }
+  const before = smtp.mails.length
+  expect(await transport.send(render(to))).toEqual({ kind: 'sent' })
+  const [mail, ...others] = smtp.mails.slice(before)
+  if (!mail || others.length > 0) throw new Error(`${others.length} other mails have come`)
+  return { ...mail, campaignId: id, listId, contactId: contact.id, head: headOf(mail.raw) }
+}
+
+/** The names of the header fields, in lower case, and each line as it was sent. */
+function headOf(raw: Buffer) {
+  const [head = ''] = raw.toString('latin1').split('\r\n\r\n')
+  const lines = head.split('\r\n')
+  const names = lines.filter((line) => !/^[ \t]/.test(line)).map((line) => line.replace(/:.*/, '').toLowerCase())
+  return { names: names.toSorted(), text: lines.join('\n') }
+}
+
+const expectedNames = [
+  ['from', 'to', 'subject', 'message-id', 'list-id', 'list-unsubscribe', 'list-unsubscribe-post'],
+  ['date', 'mime-version', 'content-type'],
+].flat()
+const ofOnePart = [...expectedNames, 'content-transfer-encoding']
+
+describe('a campaign mail', () => {
+  test('has the headers that big receivers ask of bulk mail, and no others', async () => {
+    const mail = await receive({
+      subject: 'News',
+      html: '<p>Hi {{ contact.firstName }}</p>',
+      replyTo: 'reply@example.com',
+    })
+    expect(mail.head.names).toEqual([...expectedNames, 'reply-to'].toSorted())
+    expect(mail.headers).toMatchObject({
+      from: 'Analytical Engines <letters@example.com>',
+      to: 'Ada Lovelace <ada@example.com>',
+      'reply-to': 'reply@example.com',
+      subject: 'News',
+      'list-id': `<${mail.listId}.example.com>`,
+      'list-unsubscribe-post': 'List-Unsubscribe=One-Click',
+      'message-id': `<${mail.campaignId}.${mail.contactId}@example.com>`,
+    })
+    expect([mail.from, mail.to]).toEqual(['letters@example.com', ['ada@example.com']])
+  })
+
+  test('is unsubscribed from by the link in its header, which is the one in its body', async () => {
+    const mail = await receive({ html: '<p>Hi</p>' })
+    const link = /^<(https:\/\/crm\.example\.com\/public\/unsubscribe\?token=([\w.-]+))>$/
+    const [, url = '', token = ''] = link.exec(mail.headers['list-unsubscribe'] ?? '') ?? []
+    const { workspaceId } = ctx
+    expect(openUnsubscribe(ctx, token)).toEqual({ workspaceId, listId: mail.listId, contactId: mail.contactId })
+    expect(mail.html).toContain(`<a href="${url}"`)
+    expect(mail.text).toContain(url)
+  })
+
+  test('has the same Message-ID when it is made again, so that a copy is known to be one', async () => {
+    const { id } = await createTestCampaign(ctx)
+    const [one, other] = [await compileCampaign(ctx, id), await compileCampaign(ctx, id)]
+    const to = { ...ada, id: (await createTestContact(ctx)).id }
+    expect(one(to).messageId).toBe(other(to).messageId)
+    expect(one(to).messageId).not.toBe(one({ ...to, id: (await createTestContact(ctx)).id }).messageId)
+  })
+
+  test('comes from whom the campaign says, else the workspace, else the installation', async () => {
+    const own = await receive({ fromName: 'Charles', fromEmail: 'charles@example.org' })
+    expect([own.headers['from'], own.from]).toEqual(['Charles <charles@example.org>', 'charles@example.org'])
+    await database.pool.query(
+      "update workspaces set from_name = 'Engines', from_email = 'us@engines.example' where id = $1",
+      [uuidOf(ctx.workspaceId)],
+    )
+    const ofWorkspace = await receive({})
+    expect(ofWorkspace.headers['from']).toBe('Engines <us@engines.example>')
+  })
+
+  test('carries any language, whole, in both parts', async () => {
+    const text =
+      'Grüße aus München, Привет, こんにちは, 🦉, and a line that is longer than the 998 bytes a line may have: '
+    const long = text + 'wörd '.repeat(400)
+    const mail = await receive({ subject: text.slice(0, 60), html: `<p>${long}</p>`, text: long }, { firstName: 'Zoë' })
+    expect(mail.subject).toBe(text.slice(0, 60).trim())
+    expect(mail.html).toContain(long.trim())
+    expect(mail.text).toContain(long.trim())
+    expect(
+      mail.raw
+        .toString('latin1')
+        .split('\r\n')
+        .every((line) => line.length <= 998),
+    ).toBe(true)
+  })
+})
+
+describe('nobody writes a header by a name', () => {
+  const attacks = [
+    'Ada\r\nBcc: eve@example.com',
+    'Ada\nBcc: eve@example.com\n\nbody',
+    'Ada\rBcc: eve@example.com',
+    'Ada\r\n\r\n<script>',
+    'Ada\u2028Bcc: eve@example.com',
+    'Ada\u0000Bcc: eve@example.com',
+    'Ada\u0085Bcc: eve@example.com',
+    '" <eve@example.com>, "',
+    'eve@example.com, Ada <eve@example.com>',
+    '=?utf-8?Q?=0D=0ABcc:_eve@example.com?=',
+    `Ada ${'x'.repeat(150)}\r\n Bcc: eve@example.com`,
+  ]
+
+  test.each(attacks)('%j of a contact, in the To and in the subject', async (name) => {
+    const mail = await receive(
+      { subject: 'For {{ contact.firstName }}', text: 'Hi' },
+      { firstName: name, lastName: name },
+    )
+    expect(mail.head.names).toEqual(ofOnePart.toSorted())
+    expect(mail.to).toEqual(['ada@example.com'])
+    expect(mail.head.text).not.toMatch(/^bcc/im)
+    // What a reader of the mail sees as addresses is the one address.
+    expect(mail.headers['to']).toMatch(/<ada@example\.com>$/)
+    expect(mail.subject).toMatch(/^For /)
+  })
+
+  test.each(attacks)('%j of a sender or a list', async (name) => {
+    await database.pool.query('update workspaces set from_name = $1 where id = $2', [
+      name.replace('\u0000', ''),
+      uuidOf(ctx.workspaceId),
+    ])
+    const mail = await receive({ text: 'Hi' })
+    expect(mail.head.names).toEqual(ofOnePart.toSorted())
+    expect(mail.from).toBe('letters@example.com')
+    expect(mail.headers['from']).toMatch(/<letters@example\.com>$/)
+  })
+})
+
+test('names of people are escaped in the HTML of a mail', async () => {
+  const html = '<p>Hi {{ contact.firstName }}</p>'
+  const mail = await receive({ html }, { firstName: '<img src=x onerror=alert(1)>' })
+  expect(mail.html).toContain('<p>Hi &lt;img src=x onerror=alert(1)&gt;</p>')
+})
+
+describe('the transport', () => {
+  const mail = {
+    from: { name: '', address: 'a@example.com' },
+    to: { name: '', address: 'b@example.com' },
+    subject: 'S',
+    text: 'T',
+    messageId: '<1@example.com>',
+  }
+
+  test('never sends a mail twice by itself when the connection breaks', async () => {
+    const before = smtp.mails.length
+    smtp.decide(() => 'disconnect after data')
+    expect(await transport.send(mail)).toMatchObject({ kind: 'ambiguous' })
+    expect(smtp.mails).toHaveLength(before + 1)
+  })
+
+  test('keeps its connections: many mails at once take few of them, and a refused one disturbs no other', async () => {
+    smtp.decide((to) => (to.startsWith('7@') ? 550 : 'accept'))
+    const outcomes = await Promise.all(
+      Array.from({ length: 60 }, (_, n) => transport.send({ ...mail, to: { name: '', address: `${n}@example.com` } })),
+    )
+    expect(outcomes.filter(({ kind }) => kind === 'sent')).toHaveLength(59)
+    expect(outcomes[7]).toMatchObject({ kind: 'refused', temporary: false, error: '550 7@example.com is refused' })
+  })
+
+  test('reads no file and asks no address, whatever a mail says', async () => {
+    const before = smtp.mails.length
+    for (const path of ['/etc/passwd', smtp.url.replace('smtp', 'http')]) {
+      const sneaky = { ...mail, attachments: [{ path }] }
+      expect(await transport.send(sneaky)).not.toEqual({ kind: 'sent' })
+    }
+    expect(smtp.mails).toHaveLength(before)
+  })
+
+  test('after the server was away, goes on when it is back', async () => {
+    const first = await startSmtpReceiver()
+    const own = openMailTransport(first.url)
+    expect(await own.send(mail)).toEqual({ kind: 'sent' })
+    await first.close()
+    expect((await own.send(mail)).kind).not.toBe('sent')
+    const second = await startSmtpReceiver({ port: first.port })
+    expect(await own.send(mail)).toEqual({ kind: 'sent' })
+    own.close()
+    await second.close()
+  })
+})

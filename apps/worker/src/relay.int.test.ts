@@ -1,0 +1,217 @@
+import { randomUUID } from 'node:crypto'
+import type { WorkerConfig } from '@rapport/core/config.ts'
+import { type Ctx, inTransaction } from '@rapport/core/context.ts'
+import { type Database, openDatabase } from '@rapport/core/db.ts'
+import { idOf } from '@rapport/core/ids.ts'
+import { enqueue } from '@rapport/core/outbox.ts'
+import type { WorkJob } from '@rapport/core/queues.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { createTestCtx, waitingWork } from '@rapport/core/testing/factories.ts'
+import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { jobOptions } from './jobs.ts'
+import { chooseBackend, type QueueBackend } from './queue-backend.ts'
+import { startRelay } from './relay.ts'
+import { silentLog, testWorkerConfig } from './testing.ts'
+
+let testDatabase: TestDatabase
+let redis: TestRedis
+let database: Database
+let ctx: Ctx
+let received: string[]
+let closers: (() => Promise<unknown>)[]
+beforeAll(async () => {
+  testDatabase = await createTestDatabase()
+  redis = await createTestRedis()
+  database = openDatabase(testDatabase.url, { applicationName: 'rapport test', onError: () => {} })
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(testDatabase.db)
+  received = []
+  closers = []
+  await redis.start()
+})
+afterEach(async () => {
+  for (const close of closers.toReversed()) await close()
+  await testDatabase.pool.query('delete from outbox')
+})
+afterAll(async () => {
+  await database.close()
+  await redis.close()
+  await testDatabase.close()
+})
+
+/** Work of no further meaning. Answers its UUIDs. */
+async function enqueueSome(count: number, on: Ctx = ctx): Promise<string[]> {
+  const uuids = Array.from({ length: count }, () => randomUUID())
+  for (const uuid of uuids) await enqueue(on, 'mail', idOf('mai', uuid))
+  return uuids
+}
+
+const isReceived = (uuids: string[]) => () => uuids.every((uuid) => received.includes(uuid))
+const waitUntilReceived = (uuids: string[], timeoutMs = 8_000) =>
+  waitUntil(isReceived(uuids), { describe: `${uuids.length} jobs have come`, timeoutMs })
+const waitUntilHandedOver = (uuids: string[]) =>
+  waitUntil(
+    async () => {
+      const waiting = await testDatabase.pool.query('select from outbox where id = any($1) and relayed_epoch is null', [
+        uuids,
+      ])
+      return waiting.rowCount === 0
+    },
+    { describe: 'the relay has handed all over' },
+  )
+
+function start(config: WorkerConfig, newEpochs: number[] = []) {
+  const backend = chooseBackend(config, silentLog)
+  const relay = startRelay({
+    database,
+    databaseUrl: testDatabase.url,
+    backend,
+    jobOptions,
+    log: silentLog,
+    onNewEpoch: async () => void newEpochs.push(Date.now()),
+  })
+  closers.push(
+    () => backend.close(),
+    () => relay.close(),
+  )
+  return { backend, relay }
+}
+
+/** Takes the jobs, as a worker does. */
+function work(backend: QueueBackend) {
+  const worker = backend.openWorker('mail', async (job) => void received.push((job.data as WorkJob).id), {
+    concurrency: 5,
+  })
+  closers.push(() => worker.close())
+}
+
+const onRedis = () => testWorkerConfig({ DATABASE_URL: testDatabase.url, REDIS_URL: redis.url })
+const onPostgres = () => testWorkerConfig({ DATABASE_URL: testDatabase.url })
+
+describe.each([
+  ['Redis', onRedis],
+  ['PostgreSQL', onPostgres],
+])('with the queues in %s', (_name, config) => {
+  test('work comes once it is committed, and what is rolled back never does', async () => {
+    const { backend } = start(config())
+    work(backend)
+    const rolledBack = inTransaction(ctx, async (ctx) => {
+      await enqueueSome(1, ctx)
+      throw new Error('changed my mind')
+    })
+    await expect(rolledBack).rejects.toThrow('changed my mind')
+    const uuids = await enqueueSome(3)
+    await waitUntilReceived(uuids)
+    expect(received.toSorted()).toEqual(uuids.toSorted())
+    // It is the job that ends the work, not the hand-over.
+    expect((await waitingWork(ctx)).toSorted()).toEqual(uuids.toSorted())
+  })
+
+  test('a commit wakes the relay: ten pieces one after the other take less than the polls of three', async () => {
+    const { backend } = start(config())
+    work(backend)
+    await waitUntilReceived(await enqueueSome(1))
+    const startedAt = performance.now()
+    for (let piece = 0; piece < 10; piece++) await waitUntilReceived(await enqueueSome(1))
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
+  })
+
+  test('a thousand pieces of work come once each by two relays', async () => {
+    const { rows } = await testDatabase.pool.query<{ id: string }>(
+      `insert into outbox (id, workspace_id, queue) select gen_random_uuid(), id, 'mail'
+       from workspaces cross join generate_series(1, 1000) where id = (select max(id::text)::uuid from workspaces) returning id`,
+    )
+    start(config())
+    const { backend } = start(config())
+    work(backend)
+    await waitUntilReceived(
+      rows.map(({ id }) => id),
+      15_000,
+    )
+    expect(received).toHaveLength(1_000)
+  })
+
+  test('a relay that closes leaves what it has not handed over to the next', async () => {
+    const { relay } = start(config())
+    await relay.close()
+    const uuids = await enqueueSome(2)
+    const { backend } = start(config())
+    work(backend)
+    await waitUntilReceived(uuids)
+  })
+})
+
+describe('when Redis', () => {
+  test('is away, work waits, and comes when it is back', async () => {
+    await redis.stop()
+    const newEpochs: number[] = []
+    const { backend } = start(onRedis(), newEpochs)
+    work(backend)
+    const uuids = await enqueueSome(3)
+    expect(await waitingWork(ctx)).toHaveLength(3)
+    await redis.start()
+    await waitUntilReceived(uuids)
+    expect(received).toHaveLength(3)
+    expect(newEpochs).toHaveLength(1)
+  })
+
+  test('goes away and comes back empty, what it had is handed over again', async () => {
+    const newEpochs: number[] = []
+    const { backend } = start(onRedis(), newEpochs)
+    const uuids = await enqueueSome(3)
+    await waitUntilHandedOver(uuids)
+    await redis.stop()
+    const more = await enqueueSome(2)
+    await redis.start()
+    work(backend)
+    await waitUntilReceived([...uuids, ...more])
+    expect(newEpochs).toHaveLength(2)
+  })
+
+  test('is emptied, what it had is handed over again', async () => {
+    const newEpochs: number[] = []
+    const { backend } = start(onRedis(), newEpochs)
+    const uuids = await enqueueSome(3)
+    await waitUntilHandedOver(uuids)
+    await redis.flush()
+    work(backend)
+    await waitUntilReceived(uuids)
+    expect(received.toSorted()).toEqual(uuids.toSorted())
+    expect(newEpochs).toHaveLength(2)
+  })
+
+  test('is emptied again and again under work, nothing is lost', async () => {
+    const { backend } = start(onRedis())
+    work(backend)
+    const uuids: string[] = []
+    for (let round = 0; round < 5; round++) {
+      uuids.push(...(await enqueueSome(5)))
+      await redis.flush()
+    }
+    await waitUntilReceived(uuids)
+  })
+
+  test('hangs for a moment, work comes when it answers again', async () => {
+    const { backend } = start(onRedis())
+    work(backend)
+    await waitUntilReceived(await enqueueSome(1))
+    redis.pause()
+    const uuids = await enqueueSome(2)
+    expect(await waitingWork(ctx)).toHaveLength(3)
+    redis.resume()
+    await waitUntilReceived(uuids)
+  })
+
+  test('is away, a relay closes all the same, soon', async () => {
+    const { relay } = start(onRedis())
+    const uuids = await enqueueSome(1)
+    await waitUntilHandedOver(uuids)
+    await redis.stop()
+    const startedAt = performance.now()
+    await relay.close()
+    expect(performance.now() - startedAt).toBeLessThan(4_000)
+  })
+})

@@ -1,0 +1,64 @@
+/** What tests of the worker begin with. */
+import { readWorkerConfig, type WorkerConfig } from '@rapport/core/config.ts'
+import type { Ctx } from '@rapport/core/context.ts'
+import type { Db } from '@rapport/core/db.ts'
+import type { WorkJob } from '@rapport/core/queues.ts'
+import { createTestWorker, testSettings } from '@rapport/core/testing/factories.ts'
+import { pino } from 'pino'
+import { createMailPace } from './mail-pace.ts'
+import { openMailTransport } from './mail-transport.ts'
+import { openOutboundHttp } from './outbound-http.ts'
+import type { Tools } from './tools.ts'
+
+export const silentLog = pino({ level: 'silent' })
+
+/** An address that nobody answers at. */
+export const nobody = 'smtp://127.0.0.1:1'
+
+export interface TestTools extends Tools {
+  /** As when the worker is told to stop. */
+  stop(): void
+  close(): Promise<void>
+}
+
+/** The tools of a worker of its own that lives. */
+export async function createTestTools(
+  db: Db,
+  given: { smtpUrl?: string; mailRate?: number; allowedNetworks?: string[] } = {},
+): Promise<TestTools> {
+  const { smtpUrl = nobody, mailRate, allowedNetworks = [...testSettings.allowedNetworks] } = given
+  const stopping = new AbortController()
+  const mail = openMailTransport(smtpUrl)
+  const http = openOutboundHttp(allowedNetworks)
+  return {
+    db,
+    settings: testSettings,
+    workerId: await createTestWorker(db),
+    mail,
+    pace: createMailPace(db, mailRate, stopping.signal),
+    http,
+    log: silentLog,
+    stopping: stopping.signal,
+    inHand: new Map(),
+    stop: () => stopping.abort(),
+    async close() {
+      mail.close()
+      await http.close()
+    },
+  }
+}
+
+/** The job of a subject, by its UUID. */
+export const jobOf = (ctx: Ctx, id: string): WorkJob => ({ workspaceId: ctx.workspaceId, id })
+
+/** A worker's configuration that may reach the receivers of tests. */
+export function testWorkerConfig(given: Record<string, string> & { DATABASE_URL: string }): WorkerConfig {
+  return readWorkerConfig({
+    PUBLIC_URL: testSettings.publicUrl,
+    SECRET_KEY: 'a secret that is known to every test',
+    MAIL_FROM: testSettings.mailFrom,
+    SMTP_URL: nobody,
+    WEBHOOK_ALLOWED_NETWORKS: testSettings.allowedNetworks.join(),
+    ...given,
+  })
+}

@@ -1,0 +1,186 @@
+import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import type { Ctx } from '@rapport/core/context.ts'
+import { subscribe } from '@rapport/core/lists/subscriptions.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import {
+  countRecipients,
+  createTestCampaign,
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  createTestWebhook,
+  createTestWorker,
+  readOnlyDelivery,
+  silenceWorker,
+  waitingWork,
+} from '@rapport/core/testing/factories.ts'
+import {
+  type HttpReceiver,
+  type SmtpReceiver,
+  startHttpReceiver,
+  startSmtpReceiver,
+} from '@rapport/core/testing/receivers.ts'
+import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { claimDelivery } from '@rapport/core/webhooks/deliveries.ts'
+import { findClaims } from '@rapport/core/workers.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { silentLog, testWorkerConfig } from './testing.ts'
+import { startWorker } from './worker.ts'
+
+let database: TestDatabase
+let redis: TestRedis
+let http: HttpReceiver
+let smtp: SmtpReceiver
+let ctx: Ctx
+let worker: Awaited<ReturnType<typeof startWorker>> | undefined
+beforeAll(async () => {
+  database = await createTestDatabase()
+  redis = await createTestRedis()
+  http = await startHttpReceiver()
+  smtp = await startSmtpReceiver()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  http.answer(() => undefined)
+  smtp.decide(() => 'accept')
+  await redis.start()
+})
+afterEach(async () => {
+  await closeWorker()
+  await database.pool.query('truncate outbox, workers')
+})
+afterAll(async () => {
+  await smtp.close()
+  await http.close()
+  await redis.close()
+  await database.close()
+})
+
+const start = async (more: Record<string, string>) => {
+  const config = testWorkerConfig({ DATABASE_URL: database.url, SMTP_URL: smtp.url, ...more })
+  worker = await startWorker(config, silentLog)
+}
+
+async function closeWorker() {
+  const closing = worker?.close()
+  worker = undefined
+  await closing
+}
+
+/** A new contact of whom a webhook at `path` is to be told. */
+async function createDelivery(path: string) {
+  await createTestWebhook(ctx, { url: `${http.url}/${path}` })
+  await createTestContact(ctx)
+}
+
+const isDone = async () => (await waitingWork(ctx)).length === 0
+const waitUntilDone = () => waitUntil(isDone, { describe: 'all work is done', timeoutMs: 10_000 })
+const waitForRequest = (path: string) => http.waitFor(({ url }) => url === `/${path}`, 10_000)
+const mailsTo = (name: string) => smtp.mails.filter(({ to }) => to.some((address) => address.startsWith(name)))
+
+async function workersAtWork(): Promise<string[]> {
+  const found = await database.pool.query<{ id: string }>('select id from workers')
+  return found.rows.map(({ id }) => id)
+}
+
+async function closeAndCheck() {
+  const ids = await workersAtWork()
+  expect(ids).toHaveLength(1)
+  await closeWorker()
+  expect(await workersAtWork()).toEqual([])
+  for (const id of ids) expect(await findClaims(database.db, id)).toEqual([])
+}
+
+describe.each([
+  ['Redis', () => ({ REDIS_URL: redis.url })],
+  ['PostgreSQL', () => ({})],
+])('with the queues in %s, a worker', (name, environment) => {
+  test('does all there is to do: webhook, confirmation mail and campaign', async () => {
+    await start(environment())
+    await subscribe(ctx, (await createTestList(ctx)).id, { email: `${name}@example.com`, firstName: '', lastName: '' })
+    await createDelivery(`all-${name}`)
+    const campaign = await createTestCampaign(ctx, { confirmed: 30 })
+    await sendCampaign(ctx, campaign.id)
+    await waitUntilDone()
+    expect(http.requests.filter(({ url }) => url === `/all-${name}`)).toHaveLength(1)
+    expect(mailsTo(name)).toHaveLength(1)
+    expect(await countRecipients(ctx, campaign.id)).toEqual({ SENT: 30 })
+    await closeAndCheck()
+  })
+
+  test('that is closed lets what is in hand finish, and leaves nothing claimed', async () => {
+    http.answer(() => ({ delayMs: 400 }))
+    smtp.decide(() => ({ delayMs: 100 }))
+    await start(environment())
+    await createDelivery(`close-${name}`)
+    const campaign = await createTestCampaign(ctx, { confirmed: 60 })
+    const before = smtp.mails.length
+    await sendCampaign(ctx, campaign.id)
+    await Promise.all([waitForRequest(`close-${name}`), smtp.waitFor(before + 1)])
+    await closeAndCheck()
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+    const counts = await countRecipients(ctx, campaign.id)
+    expect(Object.keys(counts)).toEqual(['SENT'])
+    expect(counts['SENT']).toBeLessThan(60)
+
+    smtp.decide(() => 'accept')
+    await start(environment())
+    await waitUntilDone()
+    expect(await countRecipients(ctx, campaign.id)).toEqual({ SENT: 60 })
+    expect(smtp.mails).toHaveLength(before + 60)
+  })
+})
+
+describe('a worker whose Redis', () => {
+  const onRedis = () => ({ REDIS_URL: redis.url })
+
+  test('is away as it starts, starts, and works when Redis comes', async () => {
+    await redis.stop()
+    await start(onRedis())
+    await createDelivery('late-redis')
+    expect(await workersAtWork()).toHaveLength(1)
+    await redis.start()
+    await waitUntilDone()
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+  })
+
+  test('is emptied with jobs in hand and waiting, does each once', async () => {
+    http.answer(() => ({ delayMs: 150 }))
+    await start({ ...onRedis(), WORKER_CONCURRENCY: '2' })
+    await createTestWebhook(ctx, { url: `${http.url}/emptied` })
+    for (let contact = 0; contact < 6; contact++) await createTestContact(ctx)
+    await waitForRequest('emptied')
+    await redis.flush()
+    await waitUntilDone()
+    expect(http.requests.filter(({ url }) => url === '/emptied')).toHaveLength(6)
+  })
+})
+
+test('a worker sets right what another left that died, and what it lost hold of itself', async () => {
+  await createDelivery('dead')
+  const dead = await createTestWorker(database.db)
+  await claimDelivery(ctx, (await readOnlyDelivery(ctx)).uuid, dead)
+  const other = await createTestCtx(database.db)
+  await createTestWebhook(other, { url: `${http.url}/lost` })
+  await createTestContact(other)
+  // It has nothing of the second to do, so that it cannot come by its claim in the proper way.
+  await database.pool.query('truncate outbox')
+  await silenceWorker(database.db, dead)
+  await start({})
+  const [own = ''] = (await workersAtWork()).filter((id) => id !== dead)
+  await claimDelivery(other, (await readOnlyDelivery(other)).uuid, own)
+  const areSetRight = async () => {
+    const deliveries = await Promise.all([readOnlyDelivery(ctx), readOnlyDelivery(other)])
+    return deliveries.every(({ status }) => status === 'INTERRUPTED')
+  }
+  await waitUntil(areSetRight, { describe: 'both deliveries are INTERRUPTED' })
+  expect(http.requests.filter(({ url }) => ['/dead', '/lost'].includes(url))).toEqual([])
+  expect(await workersAtWork()).toEqual([own])
+})
+
+test('a worker that cannot reach the database does not start, and leaves nothing open', async () => {
+  await start({})
+  const config = testWorkerConfig({ DATABASE_URL: 'postgres://127.0.0.1:1/none' })
+  await expect(startWorker(config, silentLog)).rejects.toThrow()
+})

@@ -1,0 +1,210 @@
+import { eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { newId, uuidOf } from '../ids.ts'
+import { unsubscribeUrl } from '../lists/links.ts'
+import { unsubscribe } from '../lists/subscriptions.ts'
+import { campaignBatches, mails } from '../schema.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import {
+  addSubscribers,
+  createTestCampaign,
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  createTestWebhook,
+  eventsOf,
+  waitingWork,
+} from '../testing/factories.ts'
+import { changeCampaign, readCampaign, sendCampaign, sendTestMail } from './campaigns.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+async function readBatches(campaignId: string) {
+  const rows = await ctx.db.select().from(campaignBatches).where(eq(campaignBatches.campaignId, campaignId))
+  const batches = rows.map((row) => ({ uuid: uuidOf(row.id), contactUuids: row.contactIds }))
+  return batches.toSorted((one, other) => other.contactUuids.length - one.contactUuids.length)
+}
+
+async function audienceOf(campaignId: string): Promise<string[]> {
+  return (await readBatches(campaignId)).flatMap(({ contactUuids }) => contactUuids).toSorted()
+}
+
+const uuids = (ids: string[]) => ids.map(uuidOf).toSorted()
+
+describe('sending', () => {
+  test('freezes exactly who is confirmed at that instant, in batches with a job each', async () => {
+    const list = await createTestList(ctx)
+    const confirmed = await addSubscribers(ctx, list.id, { count: 450 })
+    for (const status of ['PENDING', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const) {
+      await addSubscribers(ctx, list.id, { count: 3, status, name: status.toLowerCase() })
+    }
+    await addSubscribers(ctx, (await createTestList(ctx)).id, { count: 5, name: 'elsewhere' })
+    const campaign = await createTestCampaign(ctx, { listId: list.id })
+
+    expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 450 })
+    await addSubscribers(ctx, list.id, { count: 2, name: 'late' })
+    expect(await audienceOf(campaign.id)).toEqual(uuids(confirmed))
+    const batches = await readBatches(campaign.id)
+    expect(batches.map(({ contactUuids }) => contactUuids.length)).toEqual([200, 200, 50])
+    expect(await waitingWork(ctx, 'campaigns')).toEqual(batches.map(({ uuid }) => uuid).toSorted())
+    expect(await readCampaign(ctx, campaign.id)).toMatchObject({
+      status: 'SENDING',
+      queued: 450,
+      sentAt: expect.any(String),
+      completedAt: null,
+    })
+    expect(await eventsOf(ctx)).toEqual(['campaign.sending'])
+  })
+
+  test.each([1, 199, 200, 201, 400, 401])(
+    'to %d people makes batches that are neither empty nor overfull',
+    async (n) => {
+      const campaign = await createTestCampaign(ctx, { confirmed: n })
+      expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: n })
+      const sizes = (await readBatches(campaign.id)).map(({ contactUuids }) => contactUuids.length)
+      expect(sizes).toHaveLength(Math.ceil(n / 200))
+      expect(new Set(await audienceOf(campaign.id)).size).toBe(n)
+    },
+  )
+
+  test('fifty times at once succeeds once; the others conflict, and nobody is queued twice', async () => {
+    const campaign = await createTestCampaign(ctx, { confirmed: 300 })
+    const results = await Promise.allSettled(Array.from({ length: 50 }, () => sendCampaign(ctx, campaign.id)))
+    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
+    expect(refused).toHaveLength(49)
+    for (const error of refused) {
+      expect(error).toMatchObject({
+        code: 'conflict',
+        message: 'Only a DRAFT can be sent: this campaign is SENDING',
+      })
+    }
+    expect(await audienceOf(campaign.id)).toHaveLength(300)
+    expect(await waitingWork(ctx, 'campaigns')).toHaveLength(2)
+    expect(await eventsOf(ctx)).toEqual(['campaign.sending'])
+  })
+
+  test('to nobody is refused in the words of the specification, and the campaign is a DRAFT still', async () => {
+    const list = await createTestList(ctx)
+    await addSubscribers(ctx, list.id, { count: 2, status: 'PENDING' })
+    const campaign = await createTestCampaign(ctx, { listId: list.id })
+    const refusal = { code: 'invalid', message: 'List has no subscribed recipients', issues: undefined }
+    await expect(sendCampaign(ctx, campaign.id)).rejects.toMatchObject(refusal)
+    expect(await readCampaign(ctx, campaign.id)).toMatchObject({ status: 'DRAFT', sentAt: null, queued: 0 })
+    expect(await eventsOf(ctx)).toEqual([])
+    await addSubscribers(ctx, list.id, { count: 1, name: 'first' })
+    expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1 })
+  })
+
+  test('that is rolled back half-way leaves no trace', async () => {
+    const campaign = await createTestCampaign(ctx, { confirmed: 3 })
+    await createTestWebhook(ctx, { eventTypes: ['*'] })
+    // The last thing it does is refused by the database.
+    await database.db.execute(
+      sql`alter table events add constraint no_sending check (type <> 'campaign.sending') not valid`,
+    )
+    await expect(sendCampaign(ctx, campaign.id)).rejects.toThrow()
+    await database.db.execute(sql`alter table events drop constraint no_sending`)
+    expect(await readCampaign(ctx, campaign.id)).toMatchObject({ status: 'DRAFT', queued: 0 })
+    expect(await readBatches(campaign.id)).toEqual([])
+    expect(await waitingWork(ctx)).toEqual([])
+  })
+
+  test('counts who is just leaving as what the snapshot says, and queued is what the batches hold', async () => {
+    const list = await createTestList(ctx)
+    const [first = '', ...others] = await addSubscribers(ctx, list.id, { count: 30 })
+    const campaign = await createTestCampaign(ctx, { listId: list.id })
+    const token = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: first })).searchParams.get('token') ?? ''
+    const leaving = await openTransaction(database.db, (db) => unsubscribe({ ...ctx, db }, token))
+    const { queued } = await sendCampaign(ctx, campaign.id)
+    await leaving.commit()
+    expect(queued).toBe(30)
+    expect(await audienceOf(campaign.id)).toEqual(uuids([first, ...others]))
+  })
+
+  test('and changing at the same moment: either the change comes first, or it conflicts', async () => {
+    const campaign = await createTestCampaign(ctx, { confirmed: 1 })
+    const sending = await openTransaction(database.db, (db) => sendCampaign({ ...ctx, db }, campaign.id))
+    const changing = changeCampaign(ctx, campaign.id, { subject: 'Too late' })
+    await waitUntilBlocked(database.db)
+    const message = 'Only a DRAFT can be changed: this campaign is SENDING'
+    const [refusal] = await Promise.all([changing.catch((error: unknown) => error), sending.commit()])
+    expect(refusal).toMatchObject({ code: 'conflict', message })
+    expect((await readCampaign(ctx, campaign.id)).subject).toBe(campaign.subject)
+  })
+
+  test('a campaign of another workspace is not found', async () => {
+    const campaign = await createTestCampaign(ctx, { confirmed: 1 })
+    const stranger = await createTestCtx(database.db)
+    const notFound = { code: 'not_found', message: 'Campaign not found' }
+    await expect(sendCampaign(stranger, campaign.id)).rejects.toMatchObject(notFound)
+    await expect(changeCampaign(stranger, campaign.id, { name: 'Mine' })).rejects.toMatchObject(notFound)
+    await expect(sendTestMail(stranger, campaign.id, { email: 'a@example.com' })).rejects.toMatchObject(notFound)
+  })
+})
+
+describe('a campaign', () => {
+  test('with no text of its own starts from a plain template, and can be sent as it is', async () => {
+    const campaign = await createTestCampaign(ctx, { confirmed: 1 })
+    expect(campaign).toMatchObject({ status: 'DRAFT', html: expect.stringContaining('campaign.subject'), text: null })
+    expect(await createTestCampaign(ctx, { text: 'Hello' })).toMatchObject({ html: null, text: 'Hello' })
+  })
+
+  test('to a list that does not exist, or is of another workspace, is refused by the name of the field', async () => {
+    const others = await createTestList(await createTestCtx(database.db))
+    const campaign = await createTestCampaign(ctx)
+    const refusal = { code: 'invalid', issues: [{ path: 'listId', message: 'List not found' }] }
+    for (const listId of [others.id, newId('lst')]) {
+      await expect(createTestCampaign(ctx, { listId })).rejects.toMatchObject(refusal)
+      await expect(changeCampaign(ctx, campaign.id, { listId })).rejects.toMatchObject(refusal)
+    }
+  })
+
+  test('that was sent can be changed no more', async () => {
+    const campaign = await createTestCampaign(ctx, { confirmed: 1 })
+    await changeCampaign(ctx, campaign.id, { subject: 'Better' })
+    await sendCampaign(ctx, campaign.id)
+    await expect(changeCampaign(ctx, campaign.id, { subject: 'Best' })).rejects.toMatchObject({ code: 'conflict' })
+    expect(await readCampaign(ctx, campaign.id)).toMatchObject({ subject: 'Better' })
+  })
+})
+
+describe('a test copy', () => {
+  test('is one mail, in any status of the campaign, and changes nothing else', async () => {
+    const campaign = await createTestCampaign(ctx, { confirmed: 1 })
+    const contact = await createTestContact(ctx)
+    expect(await sendTestMail(ctx, campaign.id, { email: 'me@example.com' })).toEqual({ queued: 1 })
+    await sendCampaign(ctx, campaign.id)
+    expect(await sendTestMail(ctx, campaign.id, { email: 'me@example.com', contactId: contact.id })).toEqual({
+      queued: 1,
+    })
+    const rows = await ctx.db
+      .select()
+      .from(mails)
+      .where(eq(mails.workspaceId, ctx.workspaceId))
+      .orderBy(mails.createdAt)
+    expect(rows.map(({ kind, toAddress, data }) => ({ kind, toAddress, data }))).toEqual([
+      { kind: 'CAMPAIGN_TEST', toAddress: 'me@example.com', data: { campaignId: campaign.id, contactId: null } },
+      { kind: 'CAMPAIGN_TEST', toAddress: 'me@example.com', data: { campaignId: campaign.id, contactId: contact.id } },
+    ])
+    expect(await waitingWork(ctx, 'mail')).toHaveLength(2)
+    expect(await readCampaign(ctx, campaign.id)).toMatchObject({ queued: 1 })
+  })
+
+  test("with another workspace's contact is refused by the name of the field", async () => {
+    const campaign = await createTestCampaign(ctx)
+    const { id } = await createTestContact(await createTestCtx(database.db))
+    const refusal = { code: 'invalid', issues: [{ path: 'contactId', message: 'Contact not found' }] }
+    const asking = sendTestMail(ctx, campaign.id, { email: 'me@example.com', contactId: id })
+    await expect(asking).rejects.toMatchObject(refusal)
+    expect(await waitingWork(ctx)).toEqual([])
+  })
+})

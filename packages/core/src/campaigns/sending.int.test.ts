@@ -1,0 +1,300 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { idOf, uuidOf } from '../ids.ts'
+import { campaignBatches, campaignRecipients, campaigns, contacts, subscriptions } from '../schema.ts'
+import { createTestDatabase, openTransaction, type TestDatabase } from '../testing/database.ts'
+import {
+  countRecipients,
+  createTestCampaign,
+  createTestCtx,
+  createTestWorker,
+  eventsOf,
+  silenceWorker,
+  waitingWork,
+} from '../testing/factories.ts'
+import { buryDeadWorkers } from '../workers.ts'
+import { readCampaign, sendCampaign } from './campaigns.ts'
+import {
+  claimBatch,
+  type ClaimedBatch,
+  type ClaimedRecipient,
+  claimRecipients,
+  finishBatch,
+  handOnBatch,
+  putBackBatch,
+  type RecipientOutcome,
+  settleRecipients,
+  undoRecipientClaims,
+} from './sending.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let workerId: string
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  workerId = await createTestWorker(database.db)
+})
+afterAll(() => database.close())
+
+/** A campaign that is SENDING. Answers the UUIDs of its batches too. */
+async function startCampaign(confirmed: number) {
+  const campaign = await createTestCampaign(ctx, { confirmed })
+  await sendCampaign(ctx, campaign.id)
+  return { ...campaign, batchUuids: await waitingWork(ctx, 'campaigns') }
+}
+
+async function claim(uuid: string | undefined, by = workerId): Promise<ClaimedBatch> {
+  const batch = await claimBatch(ctx, uuid ?? '', by)
+  if (!batch) throw new Error('The batch could not be claimed')
+  return batch
+}
+
+const claimAll = async (batch: ClaimedBatch) => (await claimRecipients(ctx, batch, batch.contactUuids)).recipients
+const outcomesOf = (recipients: ClaimedRecipient[], status: RecipientOutcome['status']) =>
+  recipients.map(({ id }) => ({ contactId: id, status, error: status === 'SENT' ? null : '450 later' }))
+const settle = (batch: ClaimedBatch, recipients: ClaimedRecipient[], status: RecipientOutcome['status'] = 'SENT') =>
+  settleRecipients(ctx, batch, outcomesOf(recipients, status))
+
+const setCampaign = (id: string, status: 'PAUSED' | 'CANCELED' | 'SENDING') =>
+  ctx.db.update(campaigns).set({ status }).where(eq(campaigns.id, id))
+
+const setSubscription = (contactUuid: string | undefined, status: 'UNSUBSCRIBED' | 'BOUNCED') =>
+  ctx.db
+    .update(subscriptions)
+    .set({ status })
+    .where(eq(subscriptions.contactId, idOf('con', contactUuid ?? '')))
+
+async function readRecipient(contactUuid: string | undefined) {
+  const [row] = await ctx.db
+    .select()
+    .from(campaignRecipients)
+    .where(
+      and(
+        eq(campaignRecipients.workspaceId, ctx.workspaceId),
+        eq(campaignRecipients.contactId, idOf('con', contactUuid ?? '')),
+      ),
+    )
+  return row
+}
+
+async function readBatch(uuid: string | undefined) {
+  const [row] = await ctx.db
+    .select()
+    .from(campaignBatches)
+    .where(eq(campaignBatches.id, idOf('bat', uuid ?? '')))
+  return row
+}
+
+describe('a batch', () => {
+  test('is in the hands of one, of fifty who ask at once', async () => {
+    const { batchUuids } = await startCampaign(3)
+    const claims = await Promise.all(Array.from({ length: 50 }, () => claimBatch(ctx, batchUuids[0] ?? '', workerId)))
+    expect(claims.filter(Boolean)).toHaveLength(1)
+    expect(await claimBatch(await createTestCtx(database.db), batchUuids[0] ?? '', workerId)).toBeUndefined()
+  })
+
+  test.each(['PAUSED', 'CANCELED'] as const)("of a %s campaign is in nobody's", async (status) => {
+    const { id, batchUuids } = await startCampaign(3)
+    await setCampaign(id, status)
+    expect(await claimBatch(ctx, batchUuids[0] ?? '', workerId)).toBeUndefined()
+  })
+
+  test('that is put back can be claimed by another; handed on, it waits for the relay as well', async () => {
+    const { batchUuids } = await startCampaign(3)
+    const batch = await claim(batchUuids[0])
+    expect(await putBackBatch(ctx, batch)).toBe(true)
+    const other = await createTestWorker(database.db)
+    const theirs = await claim(batchUuids[0], other)
+    expect(await putBackBatch(ctx, batch)).toBe(false)
+    await handOnBatch(ctx, batch)
+    expect(await readBatch(batchUuids[0])).toMatchObject({ status: 'SENDING', workerId: other })
+    await handOnBatch(ctx, theirs)
+    expect(await readBatch(batchUuids[0])).toMatchObject({ status: 'PENDING', workerId: null })
+  })
+})
+
+describe('a person', () => {
+  test('is claimed once, by many with the same batch in hand who ask at once', async () => {
+    const { batchUuids } = await startCampaign(40)
+    const batch = await claim(batchUuids[0])
+    const claimed = await Promise.all(Array.from({ length: 12 }, () => claimAll(batch)))
+    expect(
+      claimed
+        .flat()
+        .map(({ id }) => uuidOf(id))
+        .toSorted(),
+    ).toEqual(batch.contactUuids.toSorted())
+    expect(await claimAll(batch)).toEqual([])
+  })
+
+  test('who left the list, bounced, or is gone when their turn comes, is SKIPPED with the reason', async () => {
+    const { id, batchUuids } = await startCampaign(4)
+    const batch = await claim(batchUuids[0])
+    const [left, bounced, gone, stays] = batch.contactUuids
+    await setSubscription(left, 'UNSUBSCRIBED')
+    await setSubscription(bounced, 'BOUNCED')
+    await ctx.db.delete(contacts).where(eq(contacts.id, idOf('con', gone ?? '')))
+    expect((await claimAll(batch)).map(({ id }) => uuidOf(id))).toEqual([stays])
+    expect(await countRecipients(ctx, id)).toEqual({ SKIPPED: 3, SENDING: 1 })
+    for (const uuid of [left, bounced, gone]) {
+      expect(await readRecipient(uuid)).toMatchObject({
+        error: 'Left the list before the mail was sent',
+        settledAt: expect.any(Date),
+      })
+    }
+  })
+
+  test('who waits for another try and leaves meanwhile is SKIPPED', async () => {
+    const { batchUuids } = await startCampaign(1)
+    const batch = await claim(batchUuids[0])
+    await settle(batch, await claimAll(batch), 'WAITING')
+    await setSubscription(batch.contactUuids[0], 'UNSUBSCRIBED')
+    expect(await claimAll(batch)).toEqual([])
+    expect(await readRecipient(batch.contactUuids[0])).toMatchObject({ status: 'SKIPPED' })
+    expect(await finishBatch(ctx, batch)).toBe('done')
+  })
+
+  test.each(['PAUSED', 'CANCELED'] as const)('of a campaign that was %s meanwhile is not claimed', async (status) => {
+    const { id, batchUuids } = await startCampaign(2)
+    const batch = await claim(batchUuids[0])
+    await setCampaign(id, status)
+    expect(await claimRecipients(ctx, batch, batch.contactUuids)).toEqual({ stopped: true, recipients: [] })
+    expect(await countRecipients(ctx, id)).toEqual({})
+  })
+
+  test('whose claim was not acted upon can be claimed again, and that try counts for nothing', async () => {
+    const { batchUuids } = await startCampaign(2)
+    const batch = await claim(batchUuids[0])
+    const recipients = await claimAll(batch)
+    await settle(batch, recipients.slice(1))
+    await undoRecipientClaims(ctx, { ...batch, workerId: await createTestWorker(database.db) }, batch.contactUuids)
+    expect(await claimAll(batch)).toEqual([])
+    await undoRecipientClaims(ctx, batch, batch.contactUuids)
+    expect(await claimAll(batch)).toMatchObject([{ id: recipients[0]?.id, attempts: 1 }])
+  })
+})
+
+describe('an answer of the mail server', () => {
+  test('is recorded once, though its answer is lost and it comes again; and only by whose claim it was', async () => {
+    const { id, batchUuids } = await startCampaign(2)
+    const batch = await claim(batchUuids[0])
+    const recipients = await claimAll(batch)
+    await settle({ ...batch, workerId: await createTestWorker(database.db) }, recipients)
+    expect(await countRecipients(ctx, id)).toEqual({ SENDING: 2 })
+    await settle(batch, recipients, 'WAITING')
+    const again = await claimAll(batch)
+    expect(again.map(({ attempts }) => attempts)).toEqual([2, 2])
+    await settle(batch, again)
+    await settle(batch, recipients, 'WAITING')
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 2 })
+  })
+
+  test('that comes late corrects INTERRUPTED, but nobody is left waiting in a batch that is over', async () => {
+    const { id, batchUuids } = await startCampaign(3)
+    const batch = await claim(batchUuids[0])
+    const [one, two, three] = (await claimAll(batch)).map((recipient) => [recipient])
+    await silenceWorker(database.db, workerId)
+    await buryDeadWorkers(database.db)
+    const other = await claim(batchUuids[0], await createTestWorker(database.db))
+    expect(await finishBatch(ctx, other)).toBe('done')
+    await settle(batch, one ?? [], 'SENT')
+    await settle(batch, two ?? [], 'FAILED')
+    await settle(batch, three ?? [], 'WAITING')
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 1, FAILED: 2 })
+    expect(await readRecipient(uuidOf(three?.[0]?.id ?? ''))).toMatchObject({
+      error: '450 later',
+      settledAt: expect.any(Date),
+    })
+  })
+})
+
+describe('the end', () => {
+  test('of the last batch completes the campaign and tells it', async () => {
+    const { id, batchUuids } = await startCampaign(201)
+    for (const uuid of batchUuids) {
+      expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING', completedAt: null })
+      const batch = await claim(uuid)
+      await settle(batch, await claimAll(batch))
+      expect(await finishBatch(ctx, batch)).toBe('done')
+      expect(await finishBatch(ctx, batch)).toBe('done')
+    }
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', completedAt: expect.any(String) })
+    expect(await waitingWork(ctx)).toEqual([])
+    expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
+  })
+
+  test('comes once, and does come, when batches finish at the same moment', { timeout: 30_000 }, async () => {
+    for (let round = 0; round < 25; round++) {
+      const inRound = await createTestCtx(database.db)
+      const campaign = await createTestCampaign(inRound, { confirmed: 4 })
+      await sendCampaign(inRound, campaign.id)
+      // Four batches of one, as of a list that is two hundred times as long.
+      await database.db.execute(sql`
+        with old as (delete from campaign_batches where campaign_id = ${uuidOf(campaign.id)} returning *)
+        insert into campaign_batches (workspace_id, id, campaign_id, contact_ids, status, worker_id)
+        select workspace_id, uuidv7(), campaign_id, array[contact], 'SENDING', ${workerId}
+        from old, unnest(contact_ids) contact`)
+      const rows = await database.db.select().from(campaignBatches).where(eq(campaignBatches.campaignId, campaign.id))
+      const finished = rows.map((row) =>
+        finishBatch(inRound, { uuid: uuidOf(row.id), campaignId: campaign.id, contactUuids: row.contactIds, workerId }),
+      )
+      expect(await Promise.all(finished)).toEqual(['done', 'done', 'done', 'done'])
+      expect(await eventsOf(inRound)).toEqual(['campaign.sending', 'campaign.sent'])
+    }
+  })
+
+  test('waits while somebody is to be tried again', async () => {
+    const { id, batchUuids } = await startCampaign(2)
+    const batch = await claim(batchUuids[0])
+    const [first, second] = await claimAll(batch)
+    await settle(batch, first ? [first] : [])
+    await settle(batch, second ? [second] : [], 'WAITING')
+    expect(await finishBatch(ctx, batch)).toBe('waiting')
+    expect(await readBatch(batchUuids[0])).toMatchObject({ status: 'PENDING', workerId: null })
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
+    expect(await waitingWork(ctx)).toEqual(batchUuids)
+  })
+
+  test('waits while a worker that had the batch before still sends to somebody', async () => {
+    const { id, batchUuids } = await startCampaign(2)
+    const batch = await claim(batchUuids[0])
+    await silenceWorker(database.db, workerId)
+    // Its claim was on its way when it was buried; it lives, and beats again.
+    const claiming = await openTransaction(database.db, (db) =>
+      claimRecipients({ ...ctx, db }, batch, batch.contactUuids.slice(0, 1)),
+    )
+    await buryDeadWorkers(database.db)
+    await claiming.commit()
+    const other = await claim(batchUuids[0], await createTestWorker(database.db))
+    await settle(other, await claimAll(other))
+    expect(await finishBatch(ctx, other)).toBe('waiting')
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
+    const contactId = idOf('con', batch.contactUuids[0] ?? '')
+    await settleRecipients(ctx, batch, [{ contactId, status: 'SENT', error: null }])
+    expect(await finishBatch(ctx, await claim(batchUuids[0]))).toBe('done')
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 2 })
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
+  })
+
+  test('of a batch that is in other hands by now changes nothing', async () => {
+    const { id, batchUuids } = await startCampaign(2)
+    const batch = await claim(batchUuids[0])
+    await putBackBatch(ctx, batch)
+    expect(await finishBatch(ctx, batch)).toBe('done')
+    expect(await readBatch(batchUuids[0])).toMatchObject({ status: 'PENDING' })
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
+    expect(await waitingWork(ctx)).toEqual(batchUuids)
+  })
+
+  test('of one batch does not hold up the claims of another', async () => {
+    const { batchUuids } = await startCampaign(201)
+    const [first, second] = [await claim(batchUuids[0]), await claim(batchUuids[1])]
+    const finishing = await openTransaction(database.db, (db) => finishBatch({ ...ctx, db }, first))
+    expect(await claimAll(second)).toHaveLength(second.contactUuids.length)
+    await finishing.commit()
+  })
+})

@@ -1,0 +1,173 @@
+import { describe, expect, test } from 'vitest'
+import {
+  checkTemplates,
+  compileTemplates,
+  plainTemplate,
+  type TemplateSources,
+  type TemplateValues,
+} from './templates.ts'
+
+const values: TemplateValues = {
+  contact: { firstName: 'Ada', email: 'ada@example.com', tags: ['vip'], 'shoe size': 41 },
+  campaign: { id: 'cmp_1', name: 'November' },
+  list: { id: 'lst_1', name: 'Monthly letter' },
+  workspace: { name: 'Engines', postalAddress: '12 Dorset Street' },
+  unsubscribeUrl: 'https://crm.example.com/public/unsubscribe?token=abc.def',
+}
+const rendering = (sources: Partial<TemplateSources>, given: Partial<TemplateValues> = {}) =>
+  compileTemplates({ subject: 'News', html: null, text: null, ...sources })({ ...values, ...given })
+const named = (firstName: string) => ({ contact: { firstName } })
+const count = (text: string, part: string) => text.split(part).length - 1
+
+describe('a template that is broken', () => {
+  test.each([
+    ['subject', '{{ contact.firstName', 'output "{{ contact.firstName" not closed (line 1, column 1)'],
+    ['html', '<p>\n  {% if contact %}', 'tag {% if contact %} not closed (line 2, column 3)'],
+    ['html', 'a\nb {% endif %}', 'tag "endif" not found (line 2, column 3)'],
+    ['text', '\n\n {% for x in %}{% endfor %}', 'illegal tag: {% for x in %} (line 3, column 2)'],
+    ['text', '{% raw %}', 'tag {% raw %} not closed (line 1, column 1)'],
+  ])('in %s, "%s", is refused with its place', (field, source, what) => {
+    const message = `${field}: ${what}`
+    expect(() => checkTemplates({ [field]: source })).toThrow(
+      expect.objectContaining({ code: 'invalid', message, issues: [{ path: field, message }] }),
+    )
+  })
+
+  test.each(['render', 'include', 'layout', 'block'])('as it would read a file with %s, is refused', (tag) => {
+    for (const file of ['/etc/passwd', '../../../etc/passwd', 'constructor', '__proto__', 'toString', 'x.liquid']) {
+      const message = `html: tag "${tag}" not found (line 1, column 1)`
+      expect(() => checkTemplates({ html: `{% ${tag} '${file}' %}` })).toThrow(expect.objectContaining({ message }))
+      const inLiquidTag = `{% liquid\n${tag} '${file}' %}`
+      expect(() => checkTemplates({ text: inLiquidTag })).toThrow(`tag "${tag}" not found`)
+    }
+  })
+
+  test('is told from one that is merely odd', () => {
+    checkTemplates({ subject: '50% off {x} }} %}', html: '{{ nothing.at.all }}', text: null })
+    checkTemplates({})
+  })
+})
+
+describe('what a template cannot reach', () => {
+  test.each([
+    '{{ contact.constructor }}{{ contact.__proto__ }}{{ contact.toString }}{{ contact.hasOwnProperty }}',
+    '{{ contact.tags.constructor }}{{ contact.tags.map }}{{ contact.email.constructor }}{{ contact.email.at }}',
+    '{{ constructor }}{{ __proto__ }}{{ process }}{{ global }}{{ globalThis }}{{ require }}{{ env }}{{ this }}',
+    '{{ contact["constructor"]["constructor"] }}{% assign key = "__proto__" %}{{ contact[key] }}',
+  ])('%s is empty', (source) => {
+    expect(rendering({ text: `${source}{% comment %}unsubscribeUrl{% endcomment %}` }).text.trim()).toBe('')
+  })
+
+  test.each([
+    '{% for i in (1..100000000) %}x{% endfor %}',
+    '{% for i in (1..3000) %}{% for j in (1..3000) %}{% endfor %}{% endfor %}',
+    '{% assign a = "xx" %}{% for i in (1..100) %}{% assign a = a | append: a %}{% endfor %}{{ a }}',
+    '{% tablerow i in (1..100000000) cols:1000000 %}{% endtablerow %}',
+    "{{ 'now' | date: '%0999999999d' }}",
+    '{{ (1..19000000) | join: "xxxxxxxxxxxxxxxxxxxx" | size }}',
+    '{% capture x %}{% for i in (1..4000000) %}{% cycle "a", "b" %}{% endfor %}{% endcapture %}',
+  ])('%s ends soon', (source) => {
+    const startedAt = performance.now()
+    expect(() => rendering({ html: source })).toThrow(/limit exceeded/)
+    expect(performance.now() - startedAt).toBeLessThan(1_500)
+  })
+})
+
+describe('what is rendered', () => {
+  test('escapes values in HTML and leaves subject and text as they are', () => {
+    const name = `<img src=x onerror="alert('1')"> & co {{ 7 | times: 7 }}`
+    const source = 'Hello {{ contact.firstName }} {{ unsubscribeUrl }}'
+    const { subject, html, text } = rendering({ subject: source, html: source, text: source }, named(name))
+    expect(html).toContain('Hello &lt;img src=x onerror=&#34;alert(&#39;1&#39;)&#34;&gt; &amp; co {{ 7 | times: 7 }}')
+    expect(subject).toContain(`Hello ${name}`)
+    expect(text).toContain(`Hello ${name}`)
+  })
+
+  test('shows the subject that the recipient reads as campaign.subject, escaped', () => {
+    const { subject, html } = rendering(
+      { subject: 'For {{ contact.firstName }}', html: '<h1>{{ campaign.subject }}</h1>' },
+      named('<b>Ada</b>'),
+    )
+    expect(subject).toBe('For <b>Ada</b>')
+    expect(html).toContain('<h1>For &lt;b&gt;Ada&lt;/b&gt;</h1>')
+  })
+
+  test('has every value, also by names with spaces', () => {
+    const text =
+      '{{ contact["shoe size"] }} {{ campaign.name }} {{ list.name }} {{ workspace.name }} {{ unsubscribeUrl }}'
+    expect(rendering({ text }).text).toBe(`41 November Monthly letter Engines ${values.unsubscribeUrl}`)
+  })
+
+  test('has a text part made of the HTML where none was written', () => {
+    const { text } = rendering({ html: '<h1>Hello</h1><p>Read <a href="https://example.com/a">this</a>.</p>' })
+    expect(text).toContain('Hello\n\nRead this [https://example.com/a].')
+    expect(text).toContain(values.unsubscribeUrl)
+  })
+
+  test('has no HTML where only text was written', () => {
+    expect(rendering({ text: 'Hi' })).not.toHaveProperty('html')
+  })
+
+  test('works for one recipient after another without a trace of the one before', () => {
+    const render = compileTemplates({
+      subject: 'x',
+      html: null,
+      text: '{% assign seen = seen | append: contact.firstName %}{{ seen }}{% increment n %}{{ unsubscribeUrl | slice: 0, 0 }}',
+    })
+    expect(render({ ...values, ...named('Ada') }).text).toBe('Ada0')
+    expect(render({ ...values, ...named('Bob') }).text).toBe('Bob0')
+  })
+})
+
+describe('the footer', () => {
+  const link = `<a href="${values.unsubscribeUrl}"`
+
+  test('with link and postal address is added to each part whose template has no link', () => {
+    const { html, text } = rendering({ html: '<p>Hi</p>', text: 'Hi' })
+    expect(html).toMatch(/^<p>Hi<\/p>\n<div/)
+    expect(html).toContain(link)
+    expect(html).toContain('12 Dorset Street')
+    expect(text).toBe(
+      `Hi\n\n--\nYou receive this because you subscribed to Monthly letter.\nUnsubscribe: ${values.unsubscribeUrl}\n12 Dorset Street`,
+    )
+  })
+
+  test('is not added where the template has the link, in that part alone', () => {
+    const { html, text } = rendering({ html: '<p><a href="{{ unsubscribeUrl }}">bye</a></p>', text: 'Hi' })
+    expect(html).toBe(`<p><a href="${values.unsubscribeUrl}">bye</a></p>`)
+    expect(text).toContain(`Unsubscribe: ${values.unsubscribeUrl}`)
+  })
+
+  test('leaves the postal address out when the workspace has none, and escapes what it has', () => {
+    const without = rendering({ text: 'Hi' }, { workspace: { name: 'Engines', postalAddress: null } })
+    expect(without.text.endsWith(values.unsubscribeUrl)).toBe(true)
+    const { html } = rendering({ html: 'Hi' }, { list: { name: '<i>L</i>' }, workspace: { postalAddress: '<b>1</b>' } })
+    expect(html).toContain('&lt;b&gt;1&lt;/b&gt;')
+    expect(html).toContain('&lt;i&gt;L&lt;/i&gt;')
+  })
+
+  test.each([
+    '<html><body><p>Hi</p></body></html>',
+    '<HTML><BODY><p>Hi</p></BODY ></HTML>',
+    '<BODY>İstanbul İİİİİİİİİİİİİİİİ</BODY>',
+    '<body>{% raw %}{{ x }}</body>{% endraw %}',
+    '<body>{% assign end = "</body>" %}{{ end | raw }}',
+    '{% comment %}</body>{% endcomment %}<p>Hi</p>',
+    '<body><p>{{ "</body>" }}</p>{% if true %}</body>{% endif %}',
+  ])('stands once and whole, within the body, in %s', (source) => {
+    checkTemplates({ html: source })
+    const { html = '' } = rendering({ html: source })
+    expect(count(html, link)).toBe(1)
+    expect(html).not.toContain('{{ unsubscribeUrl')
+    const [body = ''] = html.split(/<\/body\s*>/i)
+    expect(body).toContain(link)
+  })
+})
+
+test('a campaign that was given neither HTML nor text can be rendered as it is', () => {
+  checkTemplates({ html: plainTemplate })
+  const { html, text } = rendering({ subject: 'News & more', html: plainTemplate })
+  expect(html).toContain('<h1>News &amp; more</h1>\n<p>Hello Ada,</p>')
+  expect(text).toContain('News & more\n\nHello Ada,')
+  expect(rendering({ html: plainTemplate }, named('')).html).toContain('Hello there,')
+})

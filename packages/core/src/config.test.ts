@@ -1,0 +1,155 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigError, readApiConfig, readMigrateConfig, readWorkerConfig } from './config.ts'
+
+const shared = {
+  DATABASE_URL: 'postgres://localhost/rapport',
+  PUBLIC_URL: 'https://crm.example.com/',
+  SECRET_KEY: 'V2hvIHJlYWRzIHRoaXMgaGFzIGdvb2QgZXllcw==',
+  MAIL_FROM: 'letters@example.com',
+}
+const forWorker = { ...shared, SMTP_URL: 'smtp://localhost:1025' }
+const problemsOf = (read: () => unknown) => {
+  try {
+    read()
+    return []
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError)
+    const [title, ...problems] = (error as Error).message.split('\n')
+    expect(title).toBe('The environment is not usable:')
+    return problems.map((line) => line.trim().split(':')[0])
+  }
+}
+
+test('an environment that says nothing is told every variable that must be said', () => {
+  expect(problemsOf(() => readApiConfig({}))).toEqual(['DATABASE_URL', 'PUBLIC_URL', 'SECRET_KEY', 'MAIL_FROM'])
+  const forWorker = ['DATABASE_URL', 'PUBLIC_URL', 'SECRET_KEY', 'MAIL_FROM', 'SMTP_URL']
+  expect(problemsOf(() => readWorkerConfig({}))).toEqual(forWorker)
+  expect(problemsOf(() => readMigrateConfig({}))).toEqual(['DATABASE_URL'])
+})
+
+test('every wrong variable is named at once, and no value is shown, as it may be a secret', () => {
+  const wrong = {
+    DATABASE_URL: 'mysql://root:hunter22@x',
+    REDIS_URL: 'http://x',
+    PUBLIC_URL: 'crm',
+    SECRET_KEY: 'hunter22',
+    MAIL_FROM: 'nobody',
+    SMTP_URL: 'hunter22',
+    MAIL_RATE: '0',
+    WORKER_CONCURRENCY: 'many',
+    LOG_LEVEL: 'loud',
+    PORT: '99999',
+    TRUST_PROXY: 'yes',
+    CORS_ORIGINS: 'x',
+    DASHBOARD_PASSWORD: 'hunter2',
+    WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8, everything',
+  }
+  expect(
+    problemsOf(() => readWorkerConfig(wrong))
+      .join()
+      .split(',')
+      .toSorted(),
+  ).toEqual(
+    [
+      ['DATABASE_URL', 'LOG_LEVEL', 'MAIL_FROM', 'MAIL_RATE', 'PUBLIC_URL', 'REDIS_URL', 'SECRET_KEY', 'SMTP_URL'],
+      ['WEBHOOK_ALLOWED_NETWORKS', 'WORKER_CONCURRENCY'],
+    ].flat(),
+  )
+  expect(problemsOf(() => readApiConfig(wrong))).toEqual(
+    expect.arrayContaining(['PORT', 'TRUST_PROXY', 'CORS_ORIGINS', 'DASHBOARD_PASSWORD']),
+  )
+  expect(() => readApiConfig(wrong)).toThrow(
+    expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
+  )
+})
+
+test('a variable that is set to nothing counts as not set', () => {
+  const config = readApiConfig({
+    ...shared,
+    REDIS_URL: '',
+    PORT: '',
+    DASHBOARD_PASSWORD: '',
+    TRUST_PROXY: '',
+    HOST: '',
+  })
+  expect(config).toMatchObject({ PORT: 3000, HOST: '127.0.0.1', TRUST_PROXY: [] })
+  expect(config).not.toHaveProperty('REDIS_URL')
+  expect(config).not.toHaveProperty('DASHBOARD_PASSWORD')
+  expect(problemsOf(() => readApiConfig({ ...shared, SECRET_KEY: '' }))).toEqual(['SECRET_KEY'])
+})
+
+test('what is not said is safe: no proxy is trusted, no private network reached, no origin allowed, no dashboard', () => {
+  const config = readApiConfig(shared)
+  expect(config).toMatchObject({ TRUST_PROXY: [], WEBHOOK_ALLOWED_NETWORKS: [], CORS_ORIGINS: [], HOST: '127.0.0.1' })
+  expect(config.DASHBOARD_PASSWORD).toBeUndefined()
+  expect(config.REDIS_URL).toBeUndefined()
+})
+
+test('the links in mails never have two slashes', () => {
+  expect(readApiConfig(shared).PUBLIC_URL).toBe('https://crm.example.com')
+})
+
+test('a configuration cannot be changed', () => {
+  expect(Object.isFrozen(readWorkerConfig(forWorker))).toBe(true)
+})
+
+describe('SECRET_KEY', () => {
+  test.each(['change-me-change-me-change-me-change-me', 'changeme'.repeat(8), 'Secret'.repeat(8), 'short'])(
+    '"%s" is refused, as it is an example or easy to guess',
+    (key) => {
+      expect(problemsOf(() => readApiConfig({ ...shared, SECRET_KEY: key }))).toEqual(['SECRET_KEY'])
+    },
+  )
+})
+
+describe('TRUST_PROXY', () => {
+  test.each(
+    [
+      [
+        'true',
+        'false',
+        '1',
+        '2',
+        '0',
+        'all',
+        '*',
+        '1,2',
+        'loopback,true',
+        '10/8',
+        '10.1/16',
+        '0x7f000001',
+        '2130706433',
+      ],
+      ['010.0.0.1', '10.0.0.0/33', '10.0.0.0/-1', '10.0.0.0/', '/8', '::/129', 'fe80::1%eth0', 'proxy.example.com'],
+    ].flat(),
+  )('"%s" is refused, as it would let a client forge its address, or means another network than it seems', (value) => {
+    expect(problemsOf(() => readApiConfig({ ...shared, TRUST_PROXY: value }))).not.toEqual([])
+  })
+
+  test('words and networks are taken, one address as a network of its own', () => {
+    const value = 'loopback, 10.0.0.0/8 ,192.0.2.7,2001:db8::1,fd00::/8,'
+    expect(readApiConfig({ ...shared, TRUST_PROXY: value }).TRUST_PROXY).toEqual(
+      [['loopback', '10.0.0.0/8', '192.0.2.7/32', '2001:db8::1/128', 'fd00::/8']].flat(),
+    )
+  })
+})
+
+describe('numbers', () => {
+  test.each(['0', '-1', '1.5', '1001', 'NaN', 'Infinity', '1e9', ' '])(
+    'WORKER_CONCURRENCY "%s" is refused',
+    (value) => {
+      expect(problemsOf(() => readWorkerConfig({ ...forWorker, WORKER_CONCURRENCY: value }))).toEqual([
+        'WORKER_CONCURRENCY',
+      ])
+    },
+  )
+
+  test.each(['0', '-1', 'fast', 'NaN', 'Infinity', '1000000'])('MAIL_RATE "%s" is refused', (value) => {
+    expect(problemsOf(() => readWorkerConfig({ ...forWorker, MAIL_RATE: value }))).toEqual(['MAIL_RATE'])
+  })
+
+  test('a rate may be a fraction, and there is none unless it is said', () => {
+    expect(readWorkerConfig({ ...forWorker, MAIL_RATE: '0.5' }).MAIL_RATE).toBe(0.5)
+    expect(readWorkerConfig(forWorker).MAIL_RATE).toBeUndefined()
+  })
+})

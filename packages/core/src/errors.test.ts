@@ -1,0 +1,98 @@
+import { DrizzleQueryError } from 'drizzle-orm'
+import pg from 'pg'
+import { describe, expect, test } from 'vitest'
+import { AppError, brokenConstraint, conflict, invalidField, isDatabaseUnavailable, onConstraint } from './errors.ts'
+
+function databaseError(code: string, constraint?: string) {
+  const error = new pg.DatabaseError('refused', 0, 'error')
+  return Object.assign(error, { code, ...(constraint && { constraint }) })
+}
+const wrapped = (cause: Error) => new DrizzleQueryError('select 1', [], cause)
+const withCode = (code: string) => Object.assign(new Error('connect'), { code })
+
+describe('the database counts as unavailable', () => {
+  test.each(
+    [
+      ['08000', '08003', '08006', '08P01', '57P01', '57P02', '57P03', '53000', '53100', '53200', '53300', '55P03'],
+      ['57014', '25P03', '40001', '40P01'],
+    ].flat(),
+  )('when it answers %s', (code) => {
+    expect(isDatabaseUnavailable(databaseError(code))).toBe(true)
+    expect(isDatabaseUnavailable(wrapped(databaseError(code)))).toBe(true)
+  })
+
+  test.each([
+    'ECONNREFUSED',
+    'ECONNRESET',
+    'ENOTFOUND',
+    'EAI_AGAIN',
+    'ETIMEDOUT',
+    'EPIPE',
+    'EHOSTUNREACH',
+    'ENETUNREACH',
+  ])('when its connection fails with %s', (code) => {
+    expect(isDatabaseUnavailable(withCode(code))).toBe(true)
+    expect(isDatabaseUnavailable(wrapped(withCode(code)))).toBe(true)
+    expect(isDatabaseUnavailable(new AggregateError([withCode('EOTHER'), withCode(code)]))).toBe(true)
+  })
+
+  test.each([
+    'timeout exceeded when trying to connect',
+    'Connection terminated',
+    'Connection terminated unexpectedly',
+    'Connection terminated due to connection timeout',
+    'Client has encountered a connection error and is not queryable',
+    'Client was closed and is not queryable',
+    'Query read timeout',
+    'Cannot use a pool after calling end on the pool',
+  ])('when the driver says "%s"', (message) => {
+    expect(isDatabaseUnavailable(new Error(message))).toBe(true)
+    expect(isDatabaseUnavailable(wrapped(new Error(message)))).toBe(true)
+  })
+})
+
+describe('the database is there, and the fault elsewhere', () => {
+  test.each(['23505', '23503', '22P02', '22021', '42P01', '42601', '42501', '22003', '54001', 'XX000'])(
+    'when it answers %s',
+    (code) => {
+      expect(isDatabaseUnavailable(databaseError(code))).toBe(false)
+    },
+  )
+
+  test.each([
+    new Error('boom'),
+    new TypeError('x is undefined'),
+    conflict('taken'),
+    new AggregateError([]),
+    withCode('ENOENT'),
+  ])('when %s was thrown', (error) => {
+    expect(isDatabaseUnavailable(error)).toBe(false)
+  })
+
+  test.each([undefined, null, 'Connection terminated', 42, {}])('when %j was thrown', (error) => {
+    expect(isDatabaseUnavailable(error)).toBe(false)
+  })
+})
+
+describe('a broken constraint', () => {
+  const broken = wrapped(databaseError('23505', 'users_email_key'))
+
+  test('is known by its name', () => {
+    expect(brokenConstraint(broken)).toBe('users_email_key')
+    expect(brokenConstraint(databaseError('23505', 'users_email_key'))).toBe('users_email_key')
+    expect(brokenConstraint(new Error('users_email_key'))).toBeUndefined()
+  })
+
+  test('becomes the error that was agreed, and everything else is thrown on as it is', () => {
+    const handle = onConstraint('users_email_key', () => conflict('Taken'))
+    expect(() => handle(broken)).toThrow(expect.objectContaining({ code: 'conflict', message: 'Taken' }))
+    const other = wrapped(databaseError('23505', 'other_key'))
+    expect(() => handle(other)).toThrow(other)
+  })
+})
+
+test('a wrong field is told with where it stands', () => {
+  const error = invalidField('fields.0.label', 'must not be empty')
+  expect(error).toBeInstanceOf(AppError)
+  expect(error).toMatchObject({ code: 'invalid', issues: [{ path: 'fields.0.label', message: 'must not be empty' }] })
+})

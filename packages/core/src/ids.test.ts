@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import { Id, idOf, newId, uuidOf } from './ids.ts'
+
+test('an identifier is a prefix and a UUIDv7, and the same again after the way to the database and back', () => {
+  const id = newId('con')
+  expect(id).toMatch(/^con_[0-7][0-9a-hjkmnp-tv-z]{25}$/)
+  expect(uuidOf(id)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+  expect(idOf('con', uuidOf(id))).toBe(id)
+  expect(Id('con').parse(id)).toBe(id)
+})
+
+test('the first and the last UUID have identifiers, and so has one of any version', () => {
+  for (const uuid of [
+    '00000000-0000-0000-0000-000000000000',
+    'ffffffff-ffff-ffff-ffff-ffffffffffff',
+    'ad2b9c3e-1f5a-4b6c-8d7e-0f1a2b3c4d5e',
+  ]) {
+    expect(uuidOf(idOf('lst', uuid))).toBe(uuid)
+    expect(Id('lst').safeParse(idOf('lst', uuid)).success).toBe(true)
+  }
+})
+
+test('identifiers sort by the time they were made', async () => {
+  const ids: string[] = []
+  for (let turn = 0; turn < 5; turn++) {
+    ids.push(newId('evt'))
+    const startedAt = Date.now()
+    while (Date.now() === startedAt) await new Promise(setImmediate)
+  }
+  expect(ids.toSorted()).toEqual(ids)
+  expect(ids.map(uuidOf).toSorted()).toEqual(ids.map(uuidOf))
+})
+
+const good = newId('con')
+const suffix = good.slice(4)
+
+test.each(
+  [
+    ['', 'con', 'con_', suffix, `_${suffix}`, `lst_${suffix}`, `CON_${suffix}`, `con_${suffix.toUpperCase()}`],
+    [`con-${suffix}`, `con__${suffix}`, `con_con_${suffix}`, `${good}0`, good.slice(0, -1), ` ${good}`, `${good} `],
+    [`con_8${suffix.slice(1)}`, `con_z${suffix.slice(1)}`, `con_${'i'.repeat(26)}`, `con_${'l'.repeat(26)}`],
+    [`con_${'o'.repeat(26)}`, `con_${'u'.repeat(26)}`, `con_${'é'.repeat(26)}`, `con_${'%'.repeat(26)}`],
+    [uuidOf(good), `{${uuidOf(good)}}`, 'null', 'undefined', '[object Object]', '__proto__', "' or 1=1 --", '../..'],
+    [`${good}\u0000`, `${good}\n`, '\u0000', 'con_\ud800', 'x'.repeat(5000), `con_${'0'.repeat(5000)}`, '0', '-1'],
+  ].flat(),
+)('"%s" is no identifier of a contact', (wrong) => {
+  const result = Id('con').safeParse(wrong)
+  expect(result.success).toBe(false)
+})
+
+test.each([undefined, null, 1, {}, [], [good], true])('%j is no identifier either', (wrong) => {
+  expect(Id('con').safeParse(wrong).success).toBe(false)
+})
+
+test('an identifier of a wrong form is told in the words of one that does not exist', () => {
+  expect(
+    Id('pip')
+      .safeParse('nonsense')
+      .error?.issues.map(({ message }) => message),
+  ).toEqual(['Pipeline not found'])
+  expect(
+    Id('pip')
+      .safeParse('x'.repeat(5000))
+      .error?.issues.map(({ message }) => message),
+  ).toEqual(['Pipeline not found'])
+})

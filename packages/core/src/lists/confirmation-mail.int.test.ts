@@ -1,0 +1,68 @@
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { lists, mails, subscriptions, workspaces } from '../schema.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { createTestCtx, createTestList } from '../testing/factories.ts'
+import { renderConfirmationMail } from './confirmation-mail.ts'
+import type { List } from './lists.schema.ts'
+import { subscribe } from './subscriptions.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let list: List
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  list = await createTestList(ctx)
+  await subscribe(ctx, list.id, { email: 'ada@example.com', firstName: '<i>Ada</i>', lastName: '' })
+})
+afterAll(() => database.close())
+
+async function render() {
+  const [mail] = await ctx.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
+  return mail && renderConfirmationMail(ctx, mail)
+}
+
+test('the letter says who asks, for what and whom, as HTML and as text, with the link in both', async () => {
+  const letter = await render()
+  expect(letter).toMatchObject({
+    from: { name: 'Analytical Engines', address: 'letters@example.com' },
+    to: { name: '', address: 'ada@example.com' },
+    subject: 'Confirm your subscription to Monthly letter',
+    headers: { 'Auto-Submitted': 'auto-generated' },
+  })
+  const link = /https:\/\/crm\.example\.com\/public\/subscriptions\/confirm\?token=[\w.-]+/
+  for (const part of [letter?.html, letter?.text]) {
+    expect(part).toMatch(link)
+    expect(part).toContain('ada@example.com')
+    expect(part).toContain('Analytical Engines')
+  }
+})
+
+test('a second copy is the same letter: link, Message-ID and all', async () => {
+  expect(await render()).toEqual(await render())
+})
+
+test('names that somebody chose are shown, not obeyed', async () => {
+  const name = '<b>Tricks</b>\r\nBcc: eve@example.com'
+  await ctx.db.update(lists).set({ name }).where(eq(lists.id, list.id))
+  await ctx.db.update(workspaces).set({ fromName: name }).where(eq(workspaces.id, ctx.workspaceId))
+  const letter = await render()
+  expect(letter?.html).not.toContain('<b>Tricks')
+  expect(letter?.html).toContain('&lt;b&gt;Tricks&lt;/b&gt;')
+  expect(letter?.subject).toBe('Confirm your subscription to <b>Tricks</b> Bcc: eve@example.com')
+  expect(letter?.from.name).toBe('<b>Tricks</b> Bcc: eve@example.com')
+})
+
+test('it comes from the address of the workspace when it has one', async () => {
+  await ctx.db.update(workspaces).set({ fromEmail: 'us@engines.example' }).where(eq(workspaces.id, ctx.workspaceId))
+  expect((await render())?.from.address).toBe('us@engines.example')
+})
+
+test('there is none when the subscription is gone', async () => {
+  await ctx.db.delete(subscriptions).where(eq(subscriptions.listId, list.id))
+  expect(await render()).toBeUndefined()
+})

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { newId } from '../ids.ts'
+import { deriveKeys, signPayload } from '../secrets.ts'
+import { testSettings } from '../testing/factories.ts'
+import { confirmationUrl, openConfirmation, openUnsubscribe, unsubscribeUrl } from './links.ts'
+
+const ctx: Ctx = {
+  db: undefined as never,
+  settings: testSettings,
+  workspaceId: newId('wsp'),
+  actor: { kind: 'public' },
+  requestId: '',
+}
+const link = { listId: newId('lst'), contactId: newId('con') }
+const issuedAt = new Date('2026-11-21T06:35:49.123Z')
+const week = 7 * 24 * 60 * 60 * 1000
+const tokenOf = (url: string) => new URL(url).searchParams.get('token') ?? ''
+const confirmToken = tokenOf(confirmationUrl(ctx, { ...link, issuedAt }))
+const unsubscribeToken = tokenOf(unsubscribeUrl(ctx, link))
+const invalid = { code: 'invalid', message: 'Invalid or expired link' }
+
+test('a link says whose subscription to which list it is about, and when it was made', () => {
+  const opened = openConfirmation(ctx, confirmToken, issuedAt.getTime())
+  expect(opened).toEqual({ workspaceId: ctx.workspaceId, ...link, issuedAt })
+  expect(openUnsubscribe(ctx, unsubscribeToken)).toEqual({ workspaceId: ctx.workspaceId, ...link })
+})
+
+test('the same link is made again, so that a second copy of a mail carries it too', () => {
+  expect(tokenOf(confirmationUrl(ctx, { ...link, issuedAt }))).toBe(confirmToken)
+})
+
+test('a confirmation link lasts seven days, an unsubscribe link for ever', () => {
+  openConfirmation(ctx, confirmToken, issuedAt.getTime() + week)
+  expect(() => openConfirmation(ctx, confirmToken, issuedAt.getTime() + week + 1)).toThrow(
+    expect.objectContaining(invalid),
+  )
+})
+
+test('a link opens for its own purpose only', () => {
+  expect(() => openConfirmation(ctx, unsubscribeToken)).toThrow(expect.objectContaining(invalid))
+  expect(() => openUnsubscribe(ctx, confirmToken)).toThrow(expect.objectContaining(invalid))
+})
+
+test('a link of another installation, or signed for a cursor, is refused', () => {
+  const others = { ...ctx, settings: { ...testSettings, keys: deriveKeys('another secret of another house') } }
+  expect(() => openUnsubscribe(others, unsubscribeToken)).toThrow(expect.objectContaining(invalid))
+  const cursor = signPayload(testSettings.keys.cursors, 'unsubscribe', ['a', 'b', 'c'])
+  expect(() => openUnsubscribe(ctx, cursor)).toThrow(expect.objectContaining(invalid))
+})
+
+test('a link of which any character was changed, cut or added is refused', () => {
+  const wrong = unsubscribeToken
+    .split('')
+    .flatMap((character, at) => [
+      unsubscribeToken.slice(0, at) + (character === 'A' ? 'B' : 'A') + unsubscribeToken.slice(at + 1),
+      unsubscribeToken.slice(0, at),
+      `${unsubscribeToken.slice(0, at)}.${unsubscribeToken.slice(at)}`,
+    ])
+  const more = [`${unsubscribeToken}A`, `${unsubscribeToken}.`, '', '.', '..', 'null', '\u0000', '💥.💥']
+  for (const token of [...wrong, ...more]) {
+    expect(() => openUnsubscribe(ctx, token)).toThrow(expect.objectContaining(invalid))
+  }
+})

@@ -1,0 +1,295 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { readContact } from '../contacts/contacts.ts'
+import type { Contact } from '../contacts/contacts.schema.ts'
+import type { Ctx } from '../context.ts'
+import { type Mail, claimMail } from '../mail/mails.ts'
+import { renderMail } from '../mail/render-mail.ts'
+import { contacts, lists, mails, subscriptions } from '../schema.ts'
+import { uuidOf } from '../ids.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { createTestContact, createTestCtx, createTestList, eventsOf, waitingWork } from '../testing/factories.ts'
+import { unsubscribeUrl } from './links.ts'
+import type { List, Subscription } from './lists.schema.ts'
+import { readList } from './lists.ts'
+import { confirmSubscription, subscribe, unsubscribe } from './subscriptions.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let list: List
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  list = await createTestList(ctx)
+})
+afterAll(() => database.close())
+
+const ada = { email: 'ada@example.com', firstName: '', lastName: '' }
+const invalidLink = { code: 'invalid', message: 'Invalid or expired link' }
+
+async function findAda(): Promise<Contact> {
+  const [row] = await ctx.db
+    .select({ id: contacts.id })
+    .from(contacts)
+    .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.email, ada.email)))
+  return readContact(ctx, row?.id ?? '')
+}
+
+async function readSubscription(on = list) {
+  const { id } = await findAda()
+  const [row] = await ctx.db
+    .select()
+    .from(subscriptions)
+    .where(and(eq(subscriptions.listId, on.id), eq(subscriptions.contactId, id)))
+  return row
+}
+
+function mailsOf(): Promise<Mail[]> {
+  return ctx.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId)).orderBy(mails.createdAt)
+}
+
+/** The token in the newest confirmation mail. */
+async function confirmToken(): Promise<string> {
+  const mail = (await mailsOf()).at(-1)
+  if (!mail) throw new Error('There is no mail')
+  const rendered = await renderMail(ctx, mail)
+  const token = /confirm\?token=([\w.-]+)/.exec(rendered?.text ?? '')?.[1]
+  if (!token) throw new Error('The mail has no link')
+  return token
+}
+
+async function unsubscribeToken(on = list): Promise<string> {
+  const url = unsubscribeUrl(ctx, { listId: on.id, contactId: (await findAda()).id })
+  return new URL(url).searchParams.get('token') ?? ''
+}
+
+/** As if everything so far had happened that much earlier. */
+async function letPass(interval: string) {
+  const earlier = sql.raw(`- interval '${interval}'`)
+  await ctx.db.execute(sql`update subscriptions set created_at = created_at ${earlier},
+    confirmed_at = confirmed_at ${earlier}, unsubscribed_at = unsubscribed_at ${earlier},
+    confirmation_requested_at = confirmation_requested_at ${earlier}
+    where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  await ctx.db.execute(sql`
+    update mails set created_at = created_at ${earlier} where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+}
+
+async function optOut() {
+  await unsubscribe(ctx, await unsubscribeToken())
+}
+
+describe('on a list with double opt-in', () => {
+  test('a stranger is asked by mail, is PENDING until the link is used, then CONFIRMED', async () => {
+    await subscribe(ctx, list.id, { ...ada, firstName: 'Ada' })
+    expect(await readSubscription()).toMatchObject({ status: 'PENDING', source: 'public', confirmedAt: null })
+    expect(await findAda()).toMatchObject({
+      firstName: 'Ada',
+      emailSubscribedStatus: 'PENDING',
+      source: 'subscription',
+    })
+    expect(await mailsOf()).toMatchObject([{ kind: 'CONFIRMATION', toAddress: ada.email, status: 'PENDING' }])
+    expect(await waitingWork(ctx)).toHaveLength(1)
+
+    await confirmSubscription(ctx, await confirmToken())
+    expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', confirmedAt: expect.any(Date) })
+    expect(await findAda()).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED', lastActivityAt: expect.any(String) })
+    expect((await readList(ctx, list.id)).confirmedCount).toBe(1)
+    expect(await eventsOf(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
+  })
+
+  test.each<[Subscription['status'], number]>([
+    ['PENDING', 1],
+    ['CONFIRMED', 0],
+    ['UNSUBSCRIBED', 1],
+    ['BOUNCED', 0],
+    ['COMPLAINED', 0],
+  ])('who is %s already gets the same answer, and no status changes', async (status, mailCount) => {
+    const { id } = await createTestContact(ctx, ada)
+    await ctx.db.insert(subscriptions).values({ workspaceId: ctx.workspaceId, listId: list.id, contactId: id, status })
+    expect(await subscribe(ctx, list.id, ada)).toBeUndefined()
+    expect(await readSubscription()).toMatchObject({ status })
+    expect(await mailsOf()).toHaveLength(mailCount)
+    expect(await eventsOf(ctx)).toEqual(['contact.created'])
+  })
+
+  test('at most one mail in ten minutes, then another', async () => {
+    for (const email of [ada.email, 'ADA@Example.com', ada.email]) await subscribe(ctx, list.id, { ...ada, email })
+    await letPass('9 minutes 58 seconds')
+    await subscribe(ctx, list.id, ada)
+    expect(await mailsOf()).toHaveLength(1)
+    await letPass('3 seconds')
+    await subscribe(ctx, list.id, ada)
+    expect(await mailsOf()).toHaveLength(2)
+    expect(await eventsOf(ctx)).toEqual(['contact.created', 'subscription.created'])
+  })
+
+  test('twenty who ask at once make one contact, one subscription and one mail', async () => {
+    await Promise.all(Array.from({ length: 20 }, () => subscribe(ctx, list.id, ada)))
+    expect(await mailsOf()).toHaveLength(1)
+    expect(await eventsOf(ctx)).toEqual(['contact.created', 'subscription.created'])
+  })
+
+  test('the limit is for each list: another list of the workspace mails too', async () => {
+    await subscribe(ctx, list.id, ada)
+    await subscribe(ctx, (await createTestList(ctx)).id, ada)
+    expect(await mailsOf()).toHaveLength(2)
+  })
+})
+
+describe('on a list with single opt-in', () => {
+  beforeEach(async () => {
+    list = await createTestList(ctx, { doubleOptIn: false })
+  })
+
+  test('a newcomer is confirmed at once, without a mail', async () => {
+    await subscribe(ctx, list.id, ada)
+    await subscribe(ctx, list.id, ada)
+    expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', source: 'public' })
+    expect(await findAda()).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
+    expect(await mailsOf()).toEqual([])
+    expect(await eventsOf(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
+  })
+
+  test('someone PENDING from before is confirmed', async () => {
+    await ctx.db.update(lists).set({ doubleOptIn: true }).where(eq(lists.id, list.id))
+    await subscribe(ctx, list.id, ada)
+    await ctx.db.update(lists).set({ doubleOptIn: false }).where(eq(lists.id, list.id))
+    await subscribe(ctx, list.id, ada)
+    expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', confirmedAt: expect.any(Date) })
+  })
+
+  test('who opted out stays out, as anybody can type their address, and is asked by mail', async () => {
+    await subscribe(ctx, list.id, ada)
+    await optOut()
+    await subscribe(ctx, list.id, ada)
+    expect(await readSubscription()).toMatchObject({ status: 'UNSUBSCRIBED' })
+    expect(await mailsOf()).toHaveLength(1)
+    await confirmSubscription(ctx, await confirmToken())
+    expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', unsubscribedAt: null })
+  })
+
+  test('twenty who ask at once are confirmed once', async () => {
+    await Promise.all(Array.from({ length: 20 }, () => subscribe(ctx, list.id, ada)))
+    expect(await eventsOf(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
+  })
+})
+
+describe('leaving and coming back', () => {
+  beforeEach(async () => {
+    await subscribe(ctx, list.id, ada)
+    await confirmSubscription(ctx, await confirmToken())
+  })
+
+  test('an opt-out is kept as a record, seen on the contact, and told once', async () => {
+    await optOut()
+    await Promise.all([optOut(), optOut(), optOut()])
+    expect(await readSubscription()).toMatchObject({ status: 'UNSUBSCRIBED', unsubscribedAt: expect.any(Date) })
+    expect(await findAda()).toMatchObject({ emailSubscribedStatus: 'UNSUBSCRIBED' })
+    expect((await eventsOf(ctx)).filter((type) => type === 'subscription.unsubscribed')).toHaveLength(1)
+  })
+
+  test('who opted out stays out until they confirm by a new link; an old link does not bring them back', async () => {
+    await optOut()
+    await expect(confirmSubscription(ctx, await confirmToken())).rejects.toMatchObject(invalidLink)
+    await letPass('11 minutes')
+    const oldLink = await confirmToken()
+    await subscribe(ctx, list.id, ada)
+    expect(await readSubscription()).toMatchObject({ status: 'UNSUBSCRIBED' })
+    await expect(confirmSubscription(ctx, oldLink)).rejects.toMatchObject(invalidLink)
+    await confirmSubscription(ctx, await confirmToken())
+    expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', unsubscribedAt: null })
+    expect((await eventsOf(ctx)).slice(-2)).toEqual(['subscription.unsubscribed', 'subscription.confirmed'])
+  })
+
+  test('an opt-out before the link of the first mail was used holds too', async () => {
+    const other = await createTestList(ctx)
+    await subscribe(ctx, other.id, ada)
+    const link = await confirmToken()
+    await unsubscribe(ctx, await unsubscribeToken(other))
+    await expect(confirmSubscription(ctx, link)).rejects.toMatchObject(invalidLink)
+    expect(await readSubscription(other)).toMatchObject({ status: 'UNSUBSCRIBED' })
+  })
+
+  test('confirming is idempotent and told once, twenty times at once', async () => {
+    const link = await confirmToken()
+    await Promise.all(Array.from({ length: 20 }, () => confirmSubscription(ctx, link)))
+    expect((await eventsOf(ctx)).filter((type) => type === 'subscription.confirmed')).toHaveLength(1)
+  })
+
+  test.each(['BOUNCED', 'COMPLAINED'] as const)('no link brings back who has %s', async (status) => {
+    await ctx.db.update(subscriptions).set({ status }).where(eq(subscriptions.listId, list.id))
+    await expect(confirmSubscription(ctx, await confirmToken())).rejects.toMatchObject(invalidLink)
+    await optOut()
+    expect(await readSubscription()).toMatchObject({ status })
+  })
+
+  test('a link for one list changes no other', async () => {
+    const other = await createTestList(ctx, { doubleOptIn: false })
+    await subscribe(ctx, other.id, ada)
+    await unsubscribe(ctx, await unsubscribeToken(other))
+    expect(await readSubscription(list)).toMatchObject({ status: 'CONFIRMED' })
+    expect(await findAda()).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
+  })
+
+  test('links to what is gone: no confirmation, and a content unsubscribe', async () => {
+    const [confirm, leave] = [await confirmToken(), await unsubscribeToken()]
+    const mail = (await mailsOf()).at(-1)
+    await ctx.db.delete(lists).where(eq(lists.id, list.id))
+    await expect(confirmSubscription(ctx, confirm)).rejects.toMatchObject(invalidLink)
+    await unsubscribe(ctx, leave)
+    expect(mail && (await renderMail(ctx, mail))).toBeUndefined()
+    expect(mail && (await claimMail(ctx, uuidOf(mail.id), '00000000-0000-0000-0000-000000000000'))).toBeDefined()
+  })
+})
+
+describe('changes at the same moment', () => {
+  test('the status of a contact follows from all its subscriptions, whichever two change at once', async () => {
+    const other = await createTestList(ctx)
+    await subscribe(ctx, list.id, ada)
+    const confirmFirst = await confirmToken()
+    await subscribe(ctx, other.id, ada)
+    const leaveOther = await unsubscribeToken(other)
+    const confirming = await openTransaction(ctx.db, (db) => confirmSubscription({ ...ctx, db }, confirmFirst))
+    const leaving = unsubscribe(ctx, leaveOther)
+    await waitUntilBlocked(database.db)
+    await Promise.all([confirming.commit(), leaving])
+    expect(await findAda()).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
+  })
+
+  test('a stranger fills what is empty, and never what somebody fills at the same moment', async () => {
+    const { id } = await createTestContact(ctx, ada)
+    const editing = await openTransaction(ctx.db, (db) =>
+      db.update(contacts).set({ firstName: 'Augusta' }).where(eq(contacts.id, id)),
+    )
+    const subscribing = subscribe(ctx, list.id, { ...ada, firstName: 'Spam', lastName: 'King' })
+    await waitUntilBlocked(database.db)
+    await Promise.all([editing.commit(), subscribing])
+    expect(await findAda()).toMatchObject({ firstName: 'Augusta', lastName: 'King' })
+  })
+
+  test('subscribing with a name, confirming and leaving never lock each other out', async () => {
+    const { id } = await createTestContact(ctx, ada)
+    for (let round = 1; round <= 15; round++) {
+      await ctx.db.update(contacts).set({ firstName: '' }).where(eq(contacts.id, id))
+      await subscribe(ctx, list.id, ada)
+      await letPass('11 minutes')
+      const [confirm, leave] = [await confirmToken(), await unsubscribeToken()]
+      const subscribing = subscribe(ctx, list.id, { ...ada, firstName: 'Ada' })
+      const all = [subscribing, confirmSubscription(ctx, confirm), unsubscribe(ctx, leave)]
+      const messages = (await Promise.allSettled(all)).map((result) =>
+        result.status === 'rejected' ? (result.reason as Error).message : 'done',
+      )
+      // Who confirms after the opt-out is refused.
+      expect(['done', invalidLink.message]).toContain(messages[1])
+      expect([messages[0], messages[2]]).toEqual(['done', 'done'])
+    }
+  })
+})
+
+test('a list that is gone is not found', async () => {
+  const gone = await createTestList(ctx)
+  await ctx.db.delete(lists).where(eq(lists.id, gone.id))
+  await expect(subscribe(ctx, gone.id, ada)).rejects.toMatchObject({ code: 'not_found', message: 'List not found' })
+})

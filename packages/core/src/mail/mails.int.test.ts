@@ -1,0 +1,208 @@
+import { eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Ctx, inTransaction } from '../context.ts'
+import { uuidOf } from '../ids.ts'
+import { mails } from '../schema.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { createTestCtx, createTestWorker, silenceWorker, waitingWork } from '../testing/factories.ts'
+import { buryDeadWorkers } from '../workers.ts'
+import {
+  claimMail,
+  enqueueMail,
+  type Mail,
+  type MailKind,
+  type MailOutcome,
+  purgeMails,
+  settleMail,
+  undoMailClaim,
+} from './mails.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let workerId: string
+beforeAll(async () => {
+  database = await createTestDatabase()
+  workerId = await createTestWorker(database.db)
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+const kinds = ['CONFIRMATION', 'CAMPAIGN_TEST'] as const
+const sent: MailOutcome = { kind: 'sent' }
+const busy: MailOutcome = { kind: 'refused', temporary: true, error: '450 busy' }
+const unknown: MailOutcome = { kind: 'refused', temporary: false, error: '550 no such user' }
+const cutOff: MailOutcome = { kind: 'ambiguous', error: 'the connection closed' }
+
+async function enqueueOne(kind: MailKind = 'CONFIRMATION'): Promise<string> {
+  await enqueueMail(ctx, { kind, to: 'ada@example.com', data: {} })
+  const [uuid] = await waitingWork(ctx)
+  return uuid ?? ''
+}
+
+async function claim(uuid: string, by = workerId): Promise<Mail> {
+  const mail = await claimMail(ctx, uuid, by)
+  if (!mail) throw new Error('The mail could not be claimed')
+  return mail
+}
+
+async function read() {
+  const [mail] = await ctx.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
+  return mail
+}
+
+test('a mail that is asked for in a transaction which rolls back is never sent', async () => {
+  const rolledBack = inTransaction(ctx, async (ctx) => {
+    await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'ada@example.com', data: {} })
+    throw new Error('changed my mind')
+  })
+  await expect(rolledBack).rejects.toThrow('changed my mind')
+  expect(await read()).toBeUndefined()
+  expect(await waitingWork(ctx)).toEqual([])
+})
+
+test.each(kinds)('of a hundred who would send a %s at once, one may', async (kind) => {
+  const uuid = await enqueueOne(kind)
+  const claims = await Promise.all(Array.from({ length: 100 }, () => claimMail(ctx, uuid, workerId)))
+  expect(claims.filter(Boolean)).toHaveLength(1)
+  expect(await read()).toMatchObject({ status: 'SENDING', attempts: 1, workerId })
+})
+
+test('a mail of another workspace cannot be claimed', async () => {
+  const uuid = await enqueueOne()
+  expect(await claimMail(await createTestCtx(database.db), uuid, workerId)).toBeUndefined()
+})
+
+test.each(kinds)('a %s that went out is done', async (kind) => {
+  const uuid = await enqueueOne(kind)
+  expect(await settleMail(ctx, await claim(uuid), sent)).toBe('done')
+  expect(await read()).toMatchObject({ status: 'SENT', error: null, settledAt: expect.any(Date) })
+  expect(await waitingWork(ctx)).toEqual([])
+  expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
+})
+
+test.each(kinds)('a %s that is refused for good has FAILED, with the words of the server', async (kind) => {
+  expect(await settleMail(ctx, await claim(await enqueueOne(kind)), unknown)).toBe('done')
+  expect(await read()).toMatchObject({ status: 'FAILED', error: '550 no such user', settledAt: expect.any(Date) })
+  expect(await waitingWork(ctx)).toEqual([])
+})
+
+test.each([
+  ['CONFIRMATION', busy, 'FAILED'],
+  ['CONFIRMATION', cutOff, 'INTERRUPTED'],
+  ['CAMPAIGN_TEST', busy, 'FAILED'],
+] as const)('a %s is tried three times and no more', async (kind, outcome, end) => {
+  const uuid = await enqueueOne(kind)
+  for (const attempt of [1, 2]) {
+    expect(await settleMail(ctx, await claim(uuid), outcome)).toBe('retry')
+    expect(await read()).toMatchObject({ status: 'PENDING', attempts: attempt, error: outcome.error, settledAt: null })
+    expect(await waitingWork(ctx)).toEqual([uuid])
+  }
+  expect(await settleMail(ctx, await claim(uuid), outcome)).toBe('done')
+  expect(await read()).toMatchObject({ status: end, attempts: 3, error: outcome.error })
+  expect(await waitingWork(ctx)).toEqual([])
+})
+
+test('a test copy whose fate is unknown is INTERRUPTED and not sent again', async () => {
+  const uuid = await enqueueOne('CAMPAIGN_TEST')
+  expect(await settleMail(ctx, await claim(uuid), cutOff)).toBe('done')
+  expect(await read()).toMatchObject({ status: 'INTERRUPTED', error: 'the connection closed' })
+  expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
+})
+
+test('an outcome that is recorded twice, as its answer was lost, is recorded once', async () => {
+  const mail = await claim(await enqueueOne())
+  expect(await settleMail(ctx, mail, busy)).toBe('retry')
+  expect(await settleMail(ctx, mail, busy)).toBe('retry')
+  expect(await read()).toMatchObject({ status: 'PENDING', attempts: 1 })
+  const again = await claim(uuidOf(mail.id))
+  expect(await settleMail(ctx, again, sent)).toBe('done')
+  expect(await settleMail(ctx, again, sent)).toBe('done')
+  expect(await read()).toMatchObject({ status: 'SENT', attempts: 2 })
+})
+
+test('a claim that was not acted upon is taken back and counts for nothing, and only by its own worker', async () => {
+  const uuid = await enqueueOne()
+  const other = await createTestWorker(database.db)
+  await undoMailClaim(ctx, uuid, workerId)
+  expect(await read()).toMatchObject({ status: 'PENDING', attempts: 0 })
+  await claim(uuid)
+  await undoMailClaim(ctx, uuid, other)
+  expect(await read()).toMatchObject({ status: 'SENDING' })
+  await undoMailClaim(ctx, uuid, workerId)
+  await undoMailClaim(ctx, uuid, workerId)
+  expect(await read()).toMatchObject({ status: 'PENDING', attempts: 0, workerId: null })
+})
+
+/** A worker falls silent with the mail in hand and is buried; it lives after all, and still knows how it went. */
+async function claimAndSeemDead(uuid: string): Promise<Mail> {
+  const frozen = await createTestWorker(database.db)
+  const mail = await claim(uuid, frozen)
+  await silenceWorker(database.db, frozen)
+  await buryDeadWorkers(database.db)
+  return mail
+}
+
+test('a late truth: what was sent by a worker taken for dead is not sent again', async () => {
+  const uuid = await enqueueOne()
+  const mail = await claimAndSeemDead(uuid)
+  expect(await read()).toMatchObject({ status: 'PENDING' })
+  await settleMail(ctx, mail, sent)
+  expect(await read()).toMatchObject({ status: 'SENT', error: null })
+  expect(await waitingWork(ctx)).toEqual([])
+  expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
+})
+
+test('a late truth corrects a test copy that was INTERRUPTED', async () => {
+  const mail = await claimAndSeemDead(await enqueueOne('CAMPAIGN_TEST'))
+  expect(await read()).toMatchObject({ status: 'INTERRUPTED', settledAt: expect.any(Date) })
+  await settleMail(ctx, mail, sent)
+  expect(await read()).toMatchObject({ status: 'SENT' })
+})
+
+test('a late truth that is a refusal ends a test copy that was INTERRUPTED: its work was ended too', async () => {
+  const mail = await claimAndSeemDead(await enqueueOne('CAMPAIGN_TEST'))
+  expect(await settleMail(ctx, mail, busy)).toBe('done')
+  expect(await read()).toMatchObject({ status: 'FAILED', error: '450 busy', settledAt: expect.any(Date) })
+})
+
+test('a mail whose worker dies each time is given up after three tries, as it may be what kills them', async () => {
+  const uuid = await enqueueOne()
+  for (const attempt of [1, 2]) {
+    await claimAndSeemDead(uuid)
+    expect(await read()).toMatchObject({ status: 'PENDING', attempts: attempt })
+    expect(await waitingWork(ctx)).toEqual([uuid])
+  }
+  await claimAndSeemDead(uuid)
+  expect(await read()).toMatchObject({ status: 'INTERRUPTED', attempts: 3, settledAt: expect.any(Date) })
+  expect(await waitingWork(ctx)).toEqual([])
+})
+
+test('a late truth takes no work away from the worker that has the mail now: it dies, and the mail goes out all the same', async () => {
+  const uuid = await enqueueOne()
+  const mail = await claimAndSeemDead(uuid)
+  const second = await createTestWorker(database.db)
+  await claim(uuid, second)
+  await settleMail(ctx, mail, sent)
+  expect(await read()).toMatchObject({ status: 'SENDING', workerId: second })
+  expect(await waitingWork(ctx)).toEqual([uuid])
+  await silenceWorker(database.db, second)
+  await buryDeadWorkers(database.db)
+  expect(await settleMail(ctx, await claim(uuid), sent)).toBe('done')
+  expect(await waitingWork(ctx)).toEqual([])
+})
+
+test('mails are forgotten thirty days after they were settled; what is open is kept', async () => {
+  for (const outcome of [sent, busy]) {
+    const mail = await claim(await enqueueOne())
+    await settleMail(ctx, mail, outcome)
+  }
+  const young = sql`update mails set created_at = now() - interval '31 days'`
+  await database.db.execute(young)
+  expect(await purgeMails(database.db)).toBe(0)
+  await database.db.execute(sql`update mails set settled_at = now() - interval '31 days' where status = 'SENT'
+    and workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  expect(await purgeMails(database.db)).toBe(1)
+  expect(await read()).toMatchObject({ status: 'PENDING' })
+})

@@ -1,0 +1,187 @@
+import { eq, sql } from 'drizzle-orm'
+import { Webhook as Verifier } from 'standardwebhooks'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Contact } from '../contacts/contacts.schema.ts'
+import type { Ctx } from '../context.ts'
+import { newId, uuidOf } from '../ids.ts'
+import { webhooks } from '../schema.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestWebhook,
+  createTestWorker,
+  readOnlyDelivery,
+  waitingWork,
+} from '../testing/factories.ts'
+import {
+  claimDelivery,
+  type ClaimedDelivery,
+  type DeliveryOutcome,
+  settleDelivery,
+  signatureHeaders,
+  undoDeliveryClaim,
+} from './deliveries.ts'
+import type { CreatedWebhook } from './webhooks.schema.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let webhook: CreatedWebhook
+let contact: Contact
+let uuid: string
+let workerId: string
+beforeAll(async () => {
+  database = await createTestDatabase()
+  workerId = await createTestWorker(database.db)
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  webhook = await createTestWebhook(ctx)
+  contact = await createTestContact(ctx, { firstName: 'Adé 🦉', lastName: '"</script>' })
+  uuid = (await readOnlyDelivery(ctx)).uuid
+})
+afterAll(() => database.close())
+
+const setEnabled = (enabled: boolean) => ctx.db.update(webhooks).set({ enabled }).where(eq(webhooks.id, webhook.id))
+const succeeded: DeliveryOutcome = {
+  status: 'SUCCEEDED',
+  durationMs: 12,
+  responseStatus: 200,
+  responseBody: 'thanks',
+  error: null,
+}
+
+async function claim(): Promise<ClaimedDelivery> {
+  const delivery = await claimDelivery(ctx, uuid, workerId)
+  if (!delivery) throw new Error('The delivery could not be claimed')
+  return delivery
+}
+
+describe('a claim', () => {
+  test('is made once, by one of a hundred at once', async () => {
+    const claims = await Promise.all(Array.from({ length: 100 }, () => claimDelivery(ctx, uuid, workerId)))
+    expect(claims.filter(Boolean)).toHaveLength(1)
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING', worker_id: workerId })
+    expect(await waitingWork(ctx)).toEqual([uuid])
+  })
+
+  test('cannot be made on behalf of another workspace', async () => {
+    expect(await claimDelivery(await createTestCtx(database.db), uuid, workerId)).toBeUndefined()
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'PENDING' })
+  })
+
+  test('of a delivery whose webhook was disabled meanwhile fails without an attempt', async () => {
+    await setEnabled(false)
+    expect(await claimDelivery(ctx, uuid, workerId)).toBeUndefined()
+    expect(await readOnlyDelivery(ctx)).toMatchObject({
+      status: 'FAILED',
+      error: 'The webhook was disabled',
+      attempted_at: null,
+      response_status: null,
+    })
+    expect(await waitingWork(ctx)).toEqual([])
+    await setEnabled(true)
+    expect(await claimDelivery(ctx, uuid, workerId)).toBeUndefined()
+  })
+
+  test('of a delivery that was deleted with its webhook ends the work', async () => {
+    await ctx.db.delete(webhooks).where(eq(webhooks.id, webhook.id))
+    expect(await waitingWork(ctx)).toEqual([uuid])
+    expect(await claimDelivery(ctx, uuid, workerId)).toBeUndefined()
+    expect(await waitingWork(ctx)).toEqual([])
+  })
+
+  test('that was not acted upon is taken back, by its own worker only, and can be made again', async () => {
+    await claim()
+    await undoDeliveryClaim(ctx, uuid, await createTestWorker(database.db))
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING' })
+    await undoDeliveryClaim(ctx, uuid, workerId)
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'PENDING', worker_id: null, attempted_at: null })
+    await claim()
+  })
+
+  test('is not taken back once its outcome is known', async () => {
+    await claim()
+    await settleDelivery(ctx, { uuid, workerId }, succeeded)
+    await undoDeliveryClaim(ctx, uuid, workerId)
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+  })
+})
+
+describe('an outcome', () => {
+  test('is recorded with its work ended, once, though its answer is lost and it comes again', async () => {
+    await claim()
+    await settleDelivery(ctx, { uuid, workerId }, succeeded)
+    await settleDelivery(ctx, { uuid, workerId }, { ...succeeded, status: 'FAILED', error: 'no' })
+    expect(await readOnlyDelivery(ctx)).toMatchObject({
+      status: 'SUCCEEDED',
+      duration_ms: 12,
+      response_status: 200,
+      response_body: 'thanks',
+      error: null,
+    })
+    expect(await waitingWork(ctx)).toEqual([])
+    expect(await claimDelivery(ctx, uuid, workerId)).toBeUndefined()
+  })
+
+  test('of another worker than the one that attempted it changes nothing', async () => {
+    await claim()
+    await settleDelivery(ctx, { uuid, workerId: await createTestWorker(database.db) }, succeeded)
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING' })
+    expect(await waitingWork(ctx)).toEqual([uuid])
+  })
+})
+
+describe('what is sent', () => {
+  test('is the event with the record as the API shows it, to the address as it is now', async () => {
+    await ctx.db.update(webhooks).set({ url: 'https://example.com/new' }).where(eq(webhooks.id, webhook.id))
+    const delivery = await claim()
+    const body = JSON.parse(delivery.body) as Record<string, unknown>
+    expect(Object.keys(body)).toEqual(['id', 'type', 'timestamp', 'data'])
+    expect(body).toEqual({ id: delivery.eventId, type: 'contact.created', timestamp: contact.createdAt, data: contact })
+    expect(JSON.stringify(body['data'])).toBe(JSON.stringify(contact))
+    expect(delivery).toMatchObject({ url: 'https://example.com/new', webhookId: webhook.id })
+  })
+
+  test('is signed so that the Standard Webhooks library verifies it with the secret that was shown once', async () => {
+    const delivery = await claim()
+    const headers = signatureHeaders(ctx, delivery)
+    expect(new Verifier(webhook.secret).verify(delivery.body, headers)).toEqual(JSON.parse(delivery.body))
+    expect(headers['webhook-id']).toBe(delivery.eventId)
+    expect(Math.abs(Number(headers['webhook-timestamp']) - Date.now() / 1000)).toBeLessThan(2)
+  })
+
+  test('does not verify with one bit of body, id, time or signature flipped, nor with another secret', async () => {
+    const delivery = await claim()
+    const headers = signatureHeaders(ctx, delivery)
+    const verifier = new Verifier(webhook.secret)
+    for (let at = 0; at < delivery.body.length; at += 17) {
+      const flipped = Buffer.from(delivery.body)
+      flipped[at] = (flipped[at] ?? 0) ^ 1
+      expect(() => verifier.verify(flipped, headers)).toThrow('No matching signature')
+    }
+    const wrong = [
+      { 'webhook-id': newId('evt') },
+      { 'webhook-timestamp': String(Number(headers['webhook-timestamp']) + 1) },
+      { 'webhook-signature': headers['webhook-signature']?.replace(/.(?==*$)/, (last) => (last === 'A' ? 'B' : 'A')) },
+    ]
+    for (const change of wrong) {
+      expect(() => verifier.verify(delivery.body, { ...headers, ...change } as never)).toThrow('No matching signature')
+    }
+    const other = await createTestWebhook(ctx)
+    expect(() => new Verifier(other.secret).verify(delivery.body, headers)).toThrow('No matching signature')
+  })
+
+  test('cannot be signed with a secret that was moved from another webhook', async () => {
+    const other = await createTestWebhook(ctx)
+    await ctx.db.execute(sql`update webhooks set encrypted_secret =
+      (select encrypted_secret from webhooks where id = ${uuidOf(other.id)}) where id = ${uuidOf(webhook.id)}`)
+    const delivery = await claim()
+    expect(() => signatureHeaders(ctx, delivery)).toThrow()
+  })
+
+  test('holds no secret in the database in clear', async () => {
+    const stored = await ctx.db.execute(sql`select w::text as row from webhooks w where id = ${uuidOf(webhook.id)}`)
+    expect(String(stored.rows[0]?.['row'])).not.toContain(webhook.secret.slice('whsec_'.length))
+  })
+})
