@@ -56,7 +56,13 @@ test('who has the password sees every queue, and loads nothing from elsewhere', 
   expect(page.text).toContain('Rapport queues')
   expect(page.headers['content-security-policy']).toMatch(/^default-src 'self' 'unsafe-inline' data:;/)
   const queues = await api.call<{ queues: { name: string }[] }>('GET', '/queues/api/queues', { headers })
-  expect(queues.body.queues.map(({ name }) => name)).toEqual(['webhooks', 'campaigns', 'mail', 'maintenance'])
+  expect(queues.body.queues.map(({ name }) => name)).toEqual([
+    'webhooks',
+    'campaigns',
+    'mail',
+    'imports',
+    'maintenance',
+  ])
 })
 
 test('without a password there is no dashboard', async () => {

@@ -21,6 +21,10 @@ interface Ids {
   webhook: string
   apiKey: string
   workspace: string
+  /** Two that are one person. */
+  duplicates: [string, string]
+  customField: string
+  import: string
 }
 
 const nobodys: Ids = {
@@ -30,12 +34,21 @@ const nobodys: Ids = {
   webhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
   apiKey: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
   workspace: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b',
+  duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c'],
+  customField: 'cfd_01kag7m3v9e8fs2t4w6x8y0z1b',
+  import: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
 }
 
 interface Request {
   path: string
   body?: unknown
+  raw?: string
+  headers?: Record<string, string>
 }
+
+/** In place of a body of JSON. */
+const aFile = { raw: 'email\nada@example.com\n', headers: { 'content-type': 'text/csv' } }
+
 type MakeRequest = (ids: Ids, own: Ids) => Request
 
 /** For every operation that takes a credential, each way to name a record in it: in the path, the query and the body. */
@@ -47,7 +60,25 @@ const cases: Record<string, MakeRequest[]> = {
   'DELETE /api-keys/{id}': [({ apiKey }) => ({ path: `/api-keys/${apiKey}` })],
   'GET /contacts': [({ list }) => ({ path: `/contacts?listId=${list}` })],
   'POST /contacts': [],
+  'PUT /contacts': [],
   'GET /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}` })],
+  'PATCH /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}`, body: { firstName: 'taken over' } })],
+  'GET /contacts/{id}/activity': [({ contact }) => ({ path: `/contacts/${contact}/activity` })],
+  'POST /contacts/{id}/tags': [({ contact }) => ({ path: `/contacts/${contact}/tags`, body: { tags: ['a'] } })],
+  'DELETE /contacts/{id}/tags/{tag}': [({ contact }) => ({ path: `/contacts/${contact}/tags/secret` })],
+  'POST /contacts/{id}/merge': [
+    ({ duplicates: [one] }, own) => ({ path: `/contacts/${one}/merge`, body: { contactId: own.duplicates[1] } }),
+    ({ contact }, own) => ({ path: `/contacts/${own.duplicates[0]}/merge`, body: { contactId: contact } }),
+  ],
+  'DELETE /contacts/{id}': [({ duplicates: [one] }) => ({ path: `/contacts/${one}` })],
+  'GET /contacts/export': [({ list }) => ({ path: `/contacts/export?listId=${list}` })],
+  'POST /contacts/import': [({ list }) => ({ path: `/contacts/import?listId=${list}&consent=confirmed`, ...aFile })],
+  'GET /imports': [],
+  'GET /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],
+  'GET /custom-fields': [],
+  'POST /custom-fields': [],
+  'PATCH /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}`, body: { label: 'a' } })],
+  'DELETE /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}` })],
   'GET /lists': [],
   'POST /lists': [],
   'GET /lists/{id}': [({ list }) => ({ path: `/lists/${list}` })],
@@ -97,6 +128,9 @@ async function fill({ id, key }: TestWorkspace): Promise<Ids> {
     campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
     webhook: await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] }),
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
+    duplicates: [await make('/contacts', { email: freshEmail() }), await make('/contacts', { email: freshEmail() })],
+    customField: await make('/custom-fields', { key: 'plan', label: 'Plan', type: 'TEXT' }),
+    import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
   }
 }
 
@@ -114,7 +148,7 @@ async function readEverything(key = '') {
       [key.slice(0, 10)],
     )
   }
-  expect(rows).toMatchObject({ contacts: [{}, {}], lists: [{}], campaigns: [{}], webhooks: [{}] })
+  expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}], lists: [{}], campaigns: [{}], webhooks: [{}] })
   return rows
 }
 
@@ -124,8 +158,8 @@ function told({ status, text, headers }: Answer<unknown>) {
   return { status, text, headers: rest }
 }
 
-const call = (method: string, { path, body }: Request, key: string | undefined) =>
-  api.call(method, path, { key: key ?? '', ...(body !== undefined && { body }) })
+const call = (method: string, { path, ...sent }: Request, key: string | undefined) =>
+  api.call(method, path, { key: key ?? '', ...sent })
 
 test('every operation that takes a credential is covered here: a new one must say how it names records', () => {
   expect(Object.keys(cases).toSorted()).toEqual(
@@ -166,7 +200,7 @@ test('without a credential, with one that is none or with one that was revoked, 
   for (const { method, template, path, example } of secured) {
     const own = cases[`${method} ${template}`]?.[0]?.(adas ?? nobodys, adas ?? nobodys) ?? { path, body: example }
     const answers = [
-      await api.call(method, own.path, { ...(own.body !== undefined && { body: own.body }) }),
+      await api.call(method, own.path, { ...('body' in own && { body: own.body }) }),
       await call(method, own, 'rpk_'),
       await call(method, own, 'null'),
       await call(method, own, key),

@@ -14,6 +14,7 @@ interface Page {
 
 let api: TestApi
 let workspace: TestWorkspace
+let fields = 0
 /** Every route that answers a page, with what its records are made of. */
 const makers: Record<string, () => Promise<unknown>> = {
   '/contacts': () => api.create('/contacts', workspace.key, { email: freshEmail() }),
@@ -24,6 +25,16 @@ const makers: Record<string, () => Promise<unknown>> = {
     const list = await api.create('/lists', workspace.key, { name: 'Letter' })
     return api.create('/campaigns', workspace.key, { name: 'November', subject: 'News', listId: list['id'] })
   },
+  '/custom-fields': () => {
+    fields += 1
+    return api.create('/custom-fields', workspace.key, { key: `field${fields}`, label: 'Field', type: 'TEXT' })
+  },
+  '/imports': () =>
+    api.call('POST', '/contacts/import', {
+      key: workspace.key,
+      raw: 'email\nada@example.com\n',
+      headers: { 'content-type': 'text/csv' },
+    }),
   '/pipelines': () =>
     api.query(
       `insert into pipelines (workspace_id, id, name) select workspace_id, uuidv7(), 'More' from pipelines

@@ -13,6 +13,7 @@ import {
   createTestCampaign,
   createTestContact,
   createTestCtx,
+  createTestList,
   createTestWebhook,
   createTestWorker,
   waitingWork,
@@ -41,6 +42,7 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   await createApiKey({ ...ctx, actor: { kind: 'apiKey', apiKeyId: '', role: 'ADMIN' } }, keyInput)
   await createTestWebhook(ctx)
   await createTestContact(ctx)
+  await fillBesides(ctx)
   await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'ada@example.com', data: {} })
   const campaign = await createTestCampaign(ctx, { confirmed: 2 })
   await sendCampaign(ctx, campaign.id)
@@ -50,6 +52,25 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   // No address is in both workspaces: what refuses a move must be a link.
   await db.execute(sql`update contacts set email = id || '@example.com' where workspace_id = ${workspaceId}`)
   return uuidOf(ctx.workspaceId)
+}
+/** What hangs on contacts: made as rows, since it is about rows. */
+async function fillBesides(ctx: Ctx) {
+  const [workspaceId, list] = [uuidOf(ctx.workspaceId), await createTestList(ctx, { name: 'Besides' })]
+  const contact = await createTestContact(ctx)
+  for (const statement of [
+    sql`insert into contact_aliases (workspace_id, id, contact_id) values (${workspaceId}, uuidv7(), ${uuidOf(contact.id)})`,
+    sql`insert into custom_fields (workspace_id, id, key, label, type) values (${workspaceId}, uuidv7(), 'plan', 'Plan', 'TEXT')`,
+    sql`insert into opt_outs (workspace_id, list_id, email_hash, status)
+      values (${workspaceId}, ${uuidOf(list.id)}, 'hash', 'UNSUBSCRIBED')`,
+    sql`insert into imports (workspace_id, id, status, format, on_conflict, list_id, dry_run, each_event)
+      values (${workspaceId}, uuidv7(), 'QUEUED', 'csv', 'skip', ${uuidOf(list.id)}, false, false)`,
+    sql`insert into import_parts (workspace_id, import_id, position, bytes)
+      select workspace_id, id, 0, '' from imports where workspace_id = ${workspaceId}`,
+    sql`insert into import_seen (workspace_id, import_id, email_hash)
+      select workspace_id, id, 'hash' from imports where workspace_id = ${workspaceId}`,
+  ]) {
+    await ctx.db.execute(statement)
+  }
 }
 const keyInput = { name: 'key', role: 'ADMIN' as const, expiresAt: null }
 

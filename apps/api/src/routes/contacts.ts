@@ -20,6 +20,7 @@ import {
   ContactQuery,
   ExportQuery,
   MergeInput,
+  NewContact,
   TagsInput,
 } from '@rapport/core/contacts/contacts.schema.ts'
 import { SingleLine } from '@rapport/core/fields.ts'
@@ -40,7 +41,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         summary: 'Create a contact',
         description: 'Tells `contact.created`. An address the workspace has already is a 409 with its `contactId`.',
         querystring: NoQuery,
-        body: ContactInput,
+        body: NewContact,
         response: { 201: Contact },
       },
     },
@@ -179,7 +180,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Remove a tag',
         description: 'One that is not there is no error.',
-        params: params.extend({ tag: SingleLine(100, 1) }),
+        params: params.extend({ tag: SingleLine(100, 1).meta({ examples: ['vip'] }) }),
         querystring: NoQuery,
         response: { 200: Contact },
       },

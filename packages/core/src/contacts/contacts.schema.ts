@@ -85,6 +85,20 @@ export const ContactInput = z
   .meta({ examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }] })
 export type ContactInput = z.output<typeof ContactInput>
 
+/** A contact to be created: the same, with what is left out filled in, so that one request has one spelling. */
+export const NewContact = z
+  .strictObject({
+    email: Email,
+    firstName: writable.firstName.default(''),
+    lastName: writable.lastName.default(''),
+    phone: writable.phone.default(null),
+    company: writable.company.default(null),
+    customFieldValues: writable.customFieldValues.default({}),
+    tags: writable.tags.default([]),
+    source: writable.source.default(null),
+  })
+  .meta({ examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }] })
+
 export const TagsInput = z
   .strictObject({ tags: Tags.refine((tags) => tags.length > 0, 'must not be empty') })
   .meta({ examples: [{ tags: ['customer'] }] })
@@ -92,7 +106,7 @@ export type TagsInput = z.output<typeof TagsInput>
 
 export const MergeInput = z
   .strictObject({ contactId: Id('con').describe('The duplicate, which goes') })
-  .meta({ examples: [{ contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b' }] })
+  .meta({ examples: [{ contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }] })
 export type MergeInput = z.output<typeof MergeInput>
 
 const filters = {
@@ -125,7 +139,12 @@ function gatherCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Know
     const entries = Object.entries(query).filter(([name]) => !(name in known.shape))
     const unknown = entries.map(([name]) => name).filter((name) => !name.startsWith(prefix))
     if (unknown.length > 0) {
-      check.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query, message: 'is not known here' })
+      check.addIssue({
+        code: 'unrecognized_keys',
+        keys: unknown,
+        input: query,
+        message: `Unrecognized keys: ${unknown.join(', ')}`,
+      })
     }
     const customFields = Object.fromEntries(entries.map(([name, value]) => [name.slice(prefix.length), String(value)]))
     const named = Object.fromEntries(Object.entries(query).filter(([name]) => name in known.shape))

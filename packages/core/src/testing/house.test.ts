@@ -101,7 +101,7 @@ test('every table has an owner', () => {
 test('only its owner writes a table', () => {
   const writes = /(?:\.(?:insert|update|delete)\(\s*|\b(?:insert into|update|delete from)\s+(?:\$\{)?)(\w+)/gi
   const found = files
-    .filter(({ path, isTest }) => !isTest && !path.startsWith(testing) && !path.startsWith('apps/e2e/'))
+    .filter(({ path, isTest }) => !isTest && !path.startsWith(testing) && !/^apps\/(e2e|bench)\//.test(path))
     .flatMap(({ path, code }) =>
       [...code.matchAll(writes)].flatMap(([write, name = '']) => {
         const table = name.replace(/_(\w)/g, (_match, letter: string) => letter.toUpperCase())
