@@ -33,7 +33,7 @@ try {
   const [few, many] = [await fill(client, url, small), await fill(client, url, large)]
   await client.query('vacuum analyze')
   server = spawn(process.execPath, [resolve(import.meta.dirname, '../../api/src/main.ts')], {
-    stdio: ["ignore", "inherit", "inherit"],
+    stdio: ['ignore', 'inherit', 'inherit'],
     env: {
       PATH: '/usr/bin:/bin',
       DATABASE_URL: url,
@@ -108,7 +108,10 @@ async function deepCursor(workspace: Workspace, pages: number): Promise<string> 
   for (let page = 0; page < pages; page += 1) {
     calls += 1
     const response = await fetch(`${api}/contacts?limit=100${cursor}`, {
-      headers: { authorization: `Bearer ${workspace.key}`, 'x-forwarded-for': `10.1.${(calls >> 8) & 255}.${calls & 255}` },
+      headers: {
+        authorization: `Bearer ${workspace.key}`,
+        'x-forwarded-for': `10.1.${(calls >> 8) & 255}.${calls & 255}`,
+      },
     })
     const { nextCursor } = (await response.json()) as { nextCursor: string }
     cursor = `&cursor=${nextCursor}`
@@ -120,7 +123,11 @@ async function compareListings(few: Workspace, many: Workspace) {
   const deepFew = await deepCursor(few, 5)
   const deepMany = await deepCursor(many, Math.min(2_000, large / 200))
   const cases: [string, string, string][] = [
-    ['a page deep in the listing', `/contacts?limit=50${deepFew.replace('limit=100', '')}`, `/contacts?limit=50${deepMany}`],
+    [
+      'a page deep in the listing',
+      `/contacts?limit=50${deepFew.replace('limit=100', '')}`,
+      `/contacts?limit=50${deepMany}`,
+    ],
     ['filter by tag (1 %)', '/contacts?tag=vip', '/contacts?tag=vip'],
     ['filter by tag (all)', '/contacts?tag=all', '/contacts?tag=all'],
     ['filter by custom field (1 %)', '/contacts?customField.city=City%207', '/contacts?customField.city=City%207'],
@@ -146,7 +153,9 @@ async function compareExports(client: pg.Client, many: Workspace) {
   console.log(`API's memory before the exports: ${await memory('VmRSS')} MB`)
   for (const format of ['csv', 'ndjson']) {
     const bare = await timed(async () => {
-      const rows = client.query(copyTo(`copy (select * from contacts where workspace_id = '${many.workspaceId}') to stdout csv`))
+      const rows = client.query(
+        copyTo(`copy (select * from contacts where workspace_id = '${many.workspaceId}') to stdout csv`),
+      )
       await pipeline(rows, devNull())
     })
     let done = false
