@@ -1,10 +1,7 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance } from 'fastify'
 
 declare module 'fastify' {
-  interface FastifyRequest {
-    /** Ends a request whose body takes too long to come. */
-    bodyTimer: NodeJS.Timeout | undefined
-  }
   interface FastifyContextConfig {
     /** The handler reads a body of any length, and itself sees to it that it keeps coming. */
     streamsBody?: boolean
@@ -18,27 +15,36 @@ declare module 'fastify' {
  * The time for the headers is Node's `headersTimeout`.
  */
 export function limitSlowRequests(app: FastifyInstance, timeoutMs: number): void {
-  app.decorateRequest('bodyTimer')
-  app.addHook('onRequest', async (request, reply) => {
-    const { raw } = request
-    if (raw.headers['content-length'] === undefined && raw.headers['transfer-encoding'] === undefined) return
-    request.bodyTimer = setTimeout(() => {
-      if (raw.complete) return
+  const timers = new WeakMap<IncomingMessage, NodeJS.Timeout>()
+
+  function giveTime(request: IncomingMessage, onTimeout: () => void) {
+    clearTimeout(timers.get(request))
+    const timer = setTimeout(() => request.complete || onTimeout(), timeoutMs)
+    timers.set(request, timer)
+    request.once('close', () => clearTimeout(timer))
+  }
+
+  app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+    const { headers } = request
+    if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
+    giveTime(request, () => {
       // What Node does when its own timer ends; Fastify answers it.
-      if (reply.raw.headersSent) raw.socket.destroy()
-      else app.server.emit('clientError', requestTimeout(), raw.socket)
-    }, timeoutMs)
-    raw.once('close', () => clearTimeout(request.bodyTimer))
+      if (response.headersSent) request.destroy()
+      else app.server.emit('clientError', requestTimeout(), request.socket)
+    })
   })
-  app.addHook('preHandler', async (request) => {
-    if (request.routeOptions.config.streamsBody) clearTimeout(request.bodyTimer)
+  app.addHook('preHandler', async ({ raw, routeOptions }) => {
+    if (routeOptions.config.streamsBody) clearTimeout(timers.get(raw))
   })
   app.addHook('onResponse', async ({ raw, routeOptions }) => {
-    if (raw.complete || !routeOptions.config.streamsBody) return
+    if (!routeOptions.config.streamsBody || !timers.has(raw) || raw.complete || raw.destroyed) return
     // Refused before its end. The rest is read and thrown away, for a while: who is cut off may never read the answer.
-    const timer = setTimeout(() => raw.destroy(), timeoutMs)
-    raw.once('close', () => clearTimeout(timer))
-    raw.resume()
+    const end = () => void raw.destroy()
+    giveTime(raw, end)
+    // Once it is answered, a request does not hear any more that its connection has closed.
+    const { socket } = raw
+    socket.once('close', end)
+    raw.once('close', () => socket.off('close', end)).resume()
   })
 }
 

@@ -2,10 +2,10 @@ import { createHash, type Hash } from 'node:crypto'
 import { discardImport, listImports, queueImport, readImport, receiveImport } from '@rapport/core/imports/imports.ts'
 import { Import, ImportOptions, ImportQuery } from '@rapport/core/imports/imports.schema.ts'
 import { PageOf } from '@rapport/core/paging.ts'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { RequestRefused } from '../error-handler.ts'
+import { handleError, RequestRefused } from '../error-handler.ts'
 import { answerOnce, hashRequest, idempotencyKeyOf } from '../idempotency.ts'
 import { readUpload } from '../upload.ts'
 import { IdParams, NoQuery } from './shapes.ts'
@@ -13,7 +13,7 @@ import { IdParams, NoQuery } from './shapes.ts'
 const common = { tags: ['Imports'], security: [{ bearer: [] }] }
 
 /** Uploads that have not come to their end so long after the server was told to stop are refused. */
-const uploadGraceMs = 10_000
+const uploadGraceMs = 7_000
 
 const formats: Record<string, 'csv' | 'ndjson'> = { 'text/csv': 'csv', 'application/x-ndjson': 'ndjson' }
 
@@ -25,6 +25,10 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
   // In this scope alone: no JSON, and bodies are not read before the handler does.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', async () => undefined)
+  app.setErrorHandler((error, request, reply) => {
+    const isWrongType = (error as FastifyError).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
+    return handleError(isWrongType ? wrongType() : error, request, reply)
+  })
 
   app.post(
     '/contacts/import',
@@ -99,11 +103,13 @@ async function* hashing(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerat
   }
 }
 
+const wrongType = () => new RequestRefused(415, `The content type must be ${Object.keys(formats).join(' or ')}`)
+
 /** What the file is, by its content type. */
 function formatOf({ headers }: FastifyRequest): 'csv' | 'ndjson' {
   const [, type = '', parameters = ''] = /^\s*([^\s;]+)\s*(.*)$/.exec(headers['content-type'] ?? '') ?? []
   const format = formats[type.toLowerCase()]
-  if (!format) throw new RequestRefused(415, `The content type must be ${Object.keys(formats).join(' or ')}`)
+  if (!format) throw wrongType()
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(parameters)?.[1]
   if (charset && charset.toLowerCase() !== 'utf-8') throw new RequestRefused(415, 'The charset must be utf-8')
   if (!['identity', 'gzip'].includes(headers['content-encoding']?.toLowerCase() ?? 'identity')) {

@@ -159,8 +159,9 @@ async function* partsOf(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     pieces.push(piece)
     size += piece.length
     if (size < partBytes) continue
-    yield Buffer.concat(pieces)
-    ;[pieces, size] = [[], 0]
+    let rest = Buffer.concat(pieces)
+    for (; rest.length >= partBytes; rest = rest.subarray(partBytes)) yield rest.subarray(0, partBytes)
+    ;[pieces, size] = [[rest], rest.length]
   }
   if (size > 0) yield Buffer.concat(pieces)
 }

@@ -1,0 +1,239 @@
+import { connect } from 'node:net'
+import { gzipSync } from 'node:zlib'
+import type { Import } from '@rapport/core/imports/imports.schema.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  aTimestamp,
+  anId,
+  type Answer,
+  type Call,
+  expectError,
+  freshAddress,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+let port: number
+beforeAll(async () => {
+  api = await startTestApi()
+  ;({ port } = await api.listen())
+  workspace = await api.signUp()
+})
+beforeEach(() => api.query('truncate imports, outbox, idempotency_records cascade'))
+afterAll(() => api.close())
+
+const csv = 'Email;First Name\nada@example.com;Ada\n'
+
+test('a file is taken in, stored as it came, and queued', async () => {
+  const answer = await send(csv, { query: '?onConflict=update&events=each' })
+  expect(answer.status).toBe(202)
+  expect(answer.headers['location']).toBe(`/imports/${answer.body.id}`)
+  expect(answer.body).toEqual({
+    id: anId('imp'),
+    status: 'QUEUED',
+    format: 'csv',
+    onConflict: 'update',
+    listId: null,
+    dryRun: false,
+    processed: 0,
+    created: 0,
+    updated: 0,
+    skipped: 0,
+    failed: 0,
+    errors: [],
+    createdAt: aTimestamp,
+    startedAt: null,
+    completedAt: null,
+  })
+  const { key } = workspace
+  expect((await api.call('GET', `/imports/${answer.body.id}`, { key })).body).toEqual(answer.body)
+  expect((await api.call('GET', '/imports', { key })).body).toEqual({ data: [answer.body], nextCursor: null })
+  expect(await storedFile()).toBe(csv)
+  expect(await api.query(`select queue from outbox where queue = 'imports'`)).toHaveLength(1)
+})
+
+test.each([
+  ['gzip', gzipSync(csv), { 'content-encoding': 'gzip' }, csv],
+  [
+    'gzip of several pieces',
+    Buffer.concat([gzipSync(csv), gzipSync('x;y\n')]),
+    { 'content-encoding': 'gzip' },
+    `${csv}x;y\n`,
+  ],
+  ['a charset', csv, { 'content-type': 'Text/CSV; charset="UTF-8"; header=present' }, csv],
+  ['NDJSON', '{"email":"ada@example.com"}', { 'content-type': 'application/x-ndjson' }, '{"email":"ada@example.com"}'],
+])('%s is welcome', async (...[, raw, headers, stored]) => {
+  expect((await send(raw, { headers })).status).toBe(202)
+  expect(await storedFile()).toBe(stored)
+})
+
+test('a file of many megabytes is stored in parts', async () => {
+  const file = `email\n${'ada@example.com\n'.repeat(200_000)}`
+  expect((await send(file)).status).toBe(202)
+  const parts = await api.query('select position::int, length(bytes) as length from import_parts order by position')
+  expect(parts).toHaveLength(4)
+  expect(parts[1]?.['position']).toBe(parts[0]?.['length'])
+  expect(await storedFile()).toBe(file)
+})
+
+test.each([
+  ['JSON', { 'content-type': 'application/json' }],
+  ['plain text', { 'content-type': 'text/plain' }],
+  ['no type', { 'content-type': '' }],
+  ['another charset', { 'content-type': 'text/csv; charset=iso-8859-1' }],
+  ['another encoding', { 'content-encoding': 'br' }],
+])('%s is a 415 that says what it must be', async (_name, headers: Record<string, string>) => {
+  const { message } = expectError(await send(csv, { headers }), 415)
+  expect(message).toMatch(
+    /^The (content type must be text\/csv or application\/x-ndjson|charset must|content encoding)/,
+  )
+})
+
+test('no body at all is a 415, or an empty file', async () => {
+  const { key } = workspace
+  expectError(await api.call('POST', '/contacts/import', { key }), 415)
+  expectError(await send(''), 400, 'The file is empty')
+})
+
+test.each([
+  ['no address', 'first name\nAda\n', /^The file has no column email/],
+  ['unknown columns', 'email,Foo,Bar\n', /^Unknown columns: "Foo", "Bar"\. Known are email, /],
+  ['UTF-16', Buffer.from('\ufeffemail\n', 'utf16le'), /UTF-16/],
+])('a header with %s is a 400, and nothing is kept', async (_name, raw, message) => {
+  expect(expectError(await send(raw), 400).message).toMatch(message)
+  expect(await api.query('select from imports')).toEqual([])
+})
+
+test.each([
+  ['is none', Buffer.from(csv)],
+  ['breaks off', gzipSync(csv.repeat(1_000)).subarray(0, 100)],
+  ['is damaged', damaged(gzipSync(csv.repeat(1_000)))],
+])('gzip that %s is a 400, and nothing is kept', async (_name, raw) => {
+  expectError(await send(raw, { headers: { 'content-encoding': 'gzip' } }), 400, 'The body is not valid gzip')
+  expect(await api.query('select from imports')).toEqual([])
+})
+
+test.each([
+  ['?listId=lst_01kag7m3v9e8fs2t4w6x8y0z1b', 'consent'],
+  ['?listId=lst_01kag7m3v9e8fs2t4w6x8y0z1b&consent=yes', 'consent'],
+  ['?listId=lst_01kag7m3v9e8fs2t4w6x8y0z1b&consent=confirmed', 'listId'],
+  ['?listId=nonsense&consent=confirmed', 'listId'],
+  ['?onConflict=replace', 'onConflict'],
+  ['?dryrun=true', 'dryrun'],
+  ['?dryRun=1', 'dryRun'],
+  ['?events=all', 'events'],
+])('%s is a 400 that names %s', async (query, path) => {
+  const { issues } = expectError(await send(csv, { query }), 400)
+  expect(issues?.map((issue) => issue.path)).toEqual([path])
+})
+
+test('only who may change contacts may import them', async () => {
+  const viewer = await api.issueKey(workspace.token, 'VIEWER')
+  expectError(await send(csv, { key: viewer }), 403)
+  expectError(await send(csv, { key: 'rpk_nobody' }), 401)
+  expect((await api.call('GET', '/imports', { key: viewer })).status).toBe(200)
+})
+
+test('with an Idempotency-Key the same file is imported once, and another one is refused', async () => {
+  const headers = { 'idempotency-key': 'monday' }
+  const first = await send(csv, { headers })
+  const again = await send(gzipSync(csv), { headers: { ...headers, 'content-encoding': 'gzip' } })
+  expect([again.status, again.headers['idempotent-replayed'], again.headers['location'], again.body]).toEqual([
+    202,
+    'true',
+    first.headers['location'],
+    first.body,
+  ])
+  expectError(await send(`${csv}grace@example.com;\n`, { headers }), 422)
+  expectError(await send(csv, { headers, query: '?dryRun=true' }), 422)
+  expectError(await send(csv, { headers: { 'idempotency-key': 'ünï' } }), 400)
+  expect(await api.query('select id from imports')).toHaveLength(1)
+  expect(await api.query('select from import_parts')).toHaveLength(1)
+})
+
+test('a bad header is answered before the file has come to its end', async () => {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(head())
+  writeChunk(socket, 'name\n')
+  const answer = readAnswer(socket)
+  // A part is full before it is looked at.
+  for (let sent = 0; sent < 1_100_000; sent += 100_000) writeChunk(socket, `${'x'.repeat(99_999)}\n`)
+  expect(await answer).toMatch(/^HTTP\/1.1 400 .*Unknown columns: /s)
+  socket.destroy()
+})
+
+test('a file that breaks off leaves nothing', async () => {
+  const socket = connect(port, '127.0.0.1')
+  socket.write(head())
+  for (let sent = 0; sent < 1_500_000; sent += 16_000)
+    writeChunk(socket, sent === 0 ? 'email\n' : 'ada@example.com\n'.repeat(1_000))
+  await waitUntil(async () => (await api.query('select from import_parts')).length === 1, {
+    describe: 'a part is stored',
+  })
+  const [record] = (await api.call<{ data: Import[] }>('GET', '/imports', { key: workspace.key })).body.data
+  expect(record?.status).toBe('QUEUED')
+  socket.destroy()
+  await waitUntil(async () => (await api.query('select from imports')).length === 0, { describe: 'it is gone' })
+})
+
+test('the document says what the body is', async () => {
+  const { body } = await api.call<{ paths: Record<string, { post: { requestBody: { content: object } } }> }>(
+    'GET',
+    '/openapi.json',
+  )
+  expect(body.paths['/contacts/import']?.post.requestBody.content).toEqual({
+    'text/csv': { schema: { type: 'string', format: 'binary' } },
+    'application/x-ndjson': { schema: { type: 'string', format: 'binary' } },
+  })
+})
+
+function send(raw: string | Buffer, given: Call & { query?: string } = {}): Promise<Answer<Import>> {
+  const { query = '', headers, ...call } = given
+  return api.call<Import>('POST', `/contacts/import${query}`, {
+    key: workspace.key,
+    raw,
+    ...call,
+    headers: { 'content-type': 'text/csv', ...headers },
+  })
+}
+
+async function storedFile(): Promise<string> {
+  const parts = await api.query('select bytes from import_parts order by position')
+  return Buffer.concat(parts.map((part) => part['bytes'] as Buffer)).toString()
+}
+
+function damaged(packed: Buffer): Buffer {
+  const [start, end] = [packed.subarray(0, 40), packed.subarray(44)]
+  return Buffer.concat([start, Buffer.from('oops'), end])
+}
+
+function head(): string {
+  const lines = [
+    'POST /contacts/import HTTP/1.1',
+    'host: rapport',
+    `authorization: Bearer ${workspace.key}`,
+    `x-forwarded-for: ${freshAddress()}`,
+    'content-type: text/csv',
+    'transfer-encoding: chunked',
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+function writeChunk(socket: ReturnType<typeof connect>, text: string) {
+  socket.write(`${text.length.toString(16)}\r\n${text}\r\n`)
+}
+
+function readAnswer(socket: ReturnType<typeof connect>): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let text = ''
+    socket.setEncoding('utf8').once('error', reject)
+    socket.on('data', (piece: string) => {
+      text += piece
+      if (text.includes('}')) resolve(text)
+    })
+  })
+}

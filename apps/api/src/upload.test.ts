@@ -1,0 +1,107 @@
+import { connect, type Socket } from 'node:net'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import Fastify, { type FastifyInstance } from 'fastify'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { handleError } from './error-handler.ts'
+import { limitSlowRequests } from './slow-requests.ts'
+import { readUpload } from './upload.ts'
+
+const timeoutMs = 150
+const idleMs = 80
+let app: FastifyInstance
+let port: number
+let stopping: AbortController
+let received: number
+const sockets: Socket[] = []
+
+beforeEach(async () => {
+  stopping = new AbortController()
+  received = 0
+  app = Fastify()
+  app.setErrorHandler(handleError)
+  limitSlowRequests(app, timeoutMs)
+  app.post('/json', async () => 'ok')
+  await app.register(async (scope) => {
+    scope.addContentTypeParser('text/csv', async () => undefined)
+    scope.post('/upload', { config: { streamsBody: true } }, async (request) => {
+      for await (const piece of readUpload(request, { stopping: stopping.signal, idleMs })) received += piece.length
+      return { received }
+    })
+    scope.post('/refuse', { config: { streamsBody: true } }, async (_request, reply) => reply.code(403).send({}))
+  })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  port = (app.server.address() as AddressInfo).port
+})
+afterEach(async () => {
+  for (const socket of sockets.splice(0)) socket.destroy()
+  await app.close()
+})
+
+test('a body that takes too long is refused with 408', async () => {
+  const client = open('/json', 'application/json')
+  client.send('{')
+  expect(await client.ended).toMatch(/^HTTP\/1.1 408 .*"statusCode":408/s)
+})
+
+test('a long file is taken for as long as it keeps coming', async () => {
+  const client = open('/upload', 'text/csv')
+  for (let round = 0; round < 10; round += 1) {
+    client.send('x'.repeat(1_000))
+    await sleep(timeoutMs / 5)
+  }
+  client.finish()
+  expect(await client.answer(/"received":10000/)).toMatch(/^HTTP\/1.1 200/)
+})
+
+test('a file that stands still is refused with 408', async () => {
+  const client = open('/upload', 'text/csv')
+  client.send('x')
+  expect(await client.answer(/}/)).toMatch(/^HTTP\/1.1 408 .*Nothing came for 0.08 seconds/s)
+})
+
+test('when the server is about to end, the rest of a file is refused with 503', async () => {
+  const client = open('/upload', 'text/csv')
+  client.send('x')
+  setTimeout(() => stopping.abort(), 20)
+  expect(await client.answer(/}/)).toMatch(/^HTTP\/1.1 503 .*try again/s)
+})
+
+test('the rest of a refused file is read and thrown away, but not for ever', async () => {
+  const client = open('/refuse', 'text/csv')
+  client.send('x')
+  expect(await client.answer(/{}/)).toMatch(/^HTTP\/1.1 403/)
+  const drip = setInterval(() => client.send('x'), 10)
+  await client.ended
+  clearInterval(drip)
+})
+
+test('after a refused file that came to its end the connection goes on', async () => {
+  const client = open('/refuse', 'text/csv')
+  await client.answer(/{}/)
+  client.send('x'.repeat(200_000))
+  client.finish()
+  client.write('POST /json HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n')
+  expect(await client.answer(/ok/)).toContain('HTTP/1.1 200')
+})
+
+function open(path: string, type: string) {
+  const socket = connect(port, '127.0.0.1')
+  sockets.push(socket)
+  let text = ''
+  socket.setEncoding('utf8').on('data', (piece: string) => (text += piece))
+  socket.on('error', () => {})
+  const ended = new Promise<string>((resolve) => socket.once('close', () => resolve(text)))
+  const write = (data: string) => socket.write(data)
+  write(`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: ${type}\r\ntransfer-encoding: chunked\r\n\r\n`)
+  return {
+    ended,
+    write,
+    send: (data: string) => write(`${data.length.toString(16)}\r\n${data}\r\n`),
+    finish: () => write('0\r\n\r\n'),
+    async answer(pattern: RegExp) {
+      while (!pattern.test(text)) await sleep(5)
+      return text
+    },
+  }
+}

@@ -1,0 +1,134 @@
+import { deleteContact } from '@rapport/core/contacts/contacts.ts'
+import type { Ctx } from '@rapport/core/context.ts'
+import { uuidOf } from '@rapport/core/ids.ts'
+import { readImport } from '@rapport/core/imports/imports.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import {
+  addSubscribers,
+  createTestCtx,
+  createTestList,
+  createTestWebhook,
+  testSettings,
+  waitingWork,
+} from '@rapport/core/testing/factories.ts'
+import { countRows, queueFile } from '@rapport/core/testing/imports.ts'
+import { type StartedProcess, startProcess } from '@rapport/core/testing/processes.ts'
+import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+
+const secret = 'a secret that is known to every test'
+let database: TestDatabase
+let redis: TestRedis
+let ctx: Ctx
+let worker: StartedProcess
+beforeAll(async () => {
+  database = await createTestDatabase()
+  redis = await createTestRedis()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterEach(() => stop('SIGTERM'))
+afterAll(async () => {
+  await redis.close()
+  await database.close()
+})
+
+const people = 12_000
+/** Every tenth row is of a person who has been there before, and every hundredth is none. */
+const file = () =>
+  Array.from({ length: people }, (_, index) =>
+    index === 0 ? 'email\n' : index % 100 === 0 ? 'nobody\n' : `person${index % 10 === 0 ? 1 : index}@example.com\n`,
+  )
+const counts = { status: 'COMPLETED', processed: people - 1, failed: 119, skipped: 1_080, created: 10_800 }
+
+test('a worker that is killed again and again imports every row once, tells it once, and subscribes nobody who left', async () => {
+  const list = await createTestList(ctx)
+  const [deleted] = await addSubscribers(ctx, list.id, {
+    count: 1,
+    status: 'UNSUBSCRIBED',
+    name: 'person2@example.com',
+  })
+  await database.pool.query(`update contacts set email = 'person2@example.com' where id = $1`, [uuidOf(deleted ?? '')])
+  await deleteContact(ctx, deleted ?? '')
+  await createTestWebhook(ctx, { eventTypes: ['import.completed'] })
+  const { id } = await queueFile(ctx, file(), { listId: list.id, events: 'each' })
+  for (const share of [0.1, 0.4, 0.7]) {
+    await start()
+    const record = await progress(id, people * share)
+    await stop('SIGKILL')
+    expect(record.status).toBe('RUNNING')
+    // The next one need not wait until this one's silence has lasted long enough.
+    await database.pool.query(`update workers set seen_at = now() - interval '1 hour'`)
+  }
+  await start()
+  const record = await progress(id, people - 1)
+  expect(record).toMatchObject(counts)
+  expect(record.errors).toHaveLength(100)
+  expect(await countRows(ctx, 'contacts')).toBe(counts.created)
+  // All but person2, who had left the list before they were deleted.
+  expect(await countRows(ctx, 'subscriptions')).toBe(counts.created - 1)
+  const told = await database.pool.query(
+    `select type, count(*)::int, count(distinct data->>'email')::int as people from events where workspace_id = $1
+     group by type order by type`,
+    [uuidOf(ctx.workspaceId)],
+  )
+  expect(told.rows).toEqual([
+    { type: 'contact.created', count: counts.created, people: counts.created },
+    { type: 'contact.deleted', count: 1, people: 1 },
+    { type: 'import.completed', count: 1, people: 0 },
+  ])
+  expect(await countRows(ctx, 'deliveries')).toBe(1)
+  await waitUntil(async () => (await countRows(ctx, 'import_parts')) === 0, { describe: 'the file is gone' })
+  expect(await waitingWork(ctx, 'imports')).toEqual([])
+})
+
+test('SIGTERM amid an import: the worker ends well and puts the rest back at once, and another goes on', async () => {
+  const { id } = await queueFile(ctx, file())
+  await start()
+  await progress(id, people * 0.1)
+  const { processed } = await stopWell(id)
+  expect(processed).toBeLessThan(people - 1)
+  await start()
+  expect(await progress(id, people - 1)).toMatchObject(counts)
+})
+
+async function start() {
+  worker = await startProcess({
+    script: 'apps/worker/src/main.ts',
+    env: {
+      DATABASE_URL: database.url,
+      REDIS_URL: redis.url,
+      SMTP_URL: 'smtp://127.0.0.1:1',
+      PUBLIC_URL: testSettings.publicUrl,
+      MAIL_FROM: testSettings.mailFrom,
+      SECRET_KEY: secret,
+    },
+    readyPattern: /the worker is ready/,
+  })
+}
+
+async function stop(signal: NodeJS.Signals) {
+  if (worker.isRunning) worker.kill(signal)
+  return worker.exited
+}
+
+async function stopWell(id: string) {
+  expect(await stop('SIGTERM')).toEqual({ code: 0, signal: null })
+  const record = await readImport(ctx, id)
+  expect(record.status).toBe('QUEUED')
+  return record
+}
+
+/** Waits until so many rows are done. */
+async function progress(id: string, rows: number) {
+  return waitUntil(
+    async () => {
+      const record = await readImport(ctx, id)
+      const isThere = rows < people - 1 ? record.processed >= rows : record.status === 'COMPLETED'
+      return isThere && record
+    },
+    { describe: `${rows} rows are done`, timeoutMs: 15_000 },
+  )
+}
