@@ -21,8 +21,8 @@ interface Ids {
   webhook: string
   apiKey: string
   workspace: string
-  /** Two that are one person. */
-  duplicates: [string, string]
+  /** Three that are one person. */
+  duplicates: [string, string, string]
   customField: string
   import: string
 }
@@ -34,7 +34,7 @@ const nobodys: Ids = {
   webhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
   apiKey: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
   workspace: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b',
-  duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c'],
+  duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c', 'con_01kag7m3v9e8fs2t4w6x8y0z3d'],
   customField: 'cfd_01kag7m3v9e8fs2t4w6x8y0z1b',
   import: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
 }
@@ -68,7 +68,10 @@ const cases: Record<string, MakeRequest[]> = {
   'DELETE /contacts/{id}/tags/{tag}': [({ contact }) => ({ path: `/contacts/${contact}/tags/secret` })],
   'POST /contacts/{id}/merge': [
     ({ duplicates: [one] }, own) => ({ path: `/contacts/${one}/merge`, body: { contactId: own.duplicates[1] } }),
-    ({ contact }, own) => ({ path: `/contacts/${own.duplicates[0]}/merge`, body: { contactId: contact } }),
+    ({ duplicates: [, , three] }, own) => ({
+      path: `/contacts/${own.duplicates[0]}/merge`,
+      body: { contactId: three },
+    }),
   ],
   'DELETE /contacts/{id}': [({ duplicates: [one] }) => ({ path: `/contacts/${one}` })],
   'GET /contacts/export': [({ list }) => ({ path: `/contacts/export?listId=${list}` })],
@@ -119,7 +122,9 @@ afterAll(() => api.close())
 /** One record of each kind. */
 async function fill({ id, key }: TestWorkspace): Promise<Ids> {
   const make = async (path: string, body: Json) => String((await api.create(path, key, body))['id'])
+  const makeContact = () => make('/contacts', { email: freshEmail() })
   const list = await make('/lists', { name: 'Letter', doubleOptIn: false })
+  await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
   await api.call('POST', `/public/lists/${list}/subscribe`, { body: { email: 'both@example.com' } })
   return {
     workspace: id,
@@ -128,7 +133,7 @@ async function fill({ id, key }: TestWorkspace): Promise<Ids> {
     campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
     webhook: await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] }),
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
-    duplicates: [await make('/contacts', { email: freshEmail() }), await make('/contacts', { email: freshEmail() })],
+    duplicates: [await makeContact(), await makeContact(), await makeContact()],
     customField: await make('/custom-fields', { key: 'plan', label: 'Plan', type: 'TEXT' }),
     import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
   }
@@ -148,7 +153,7 @@ async function readEverything(key = '') {
       [key.slice(0, 10)],
     )
   }
-  expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}], lists: [{}], campaigns: [{}], webhooks: [{}] })
+  expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}, {}], lists: [{}], campaigns: [{}], webhooks: [{}] })
   return rows
 }
 

@@ -62,12 +62,12 @@ async function fillBesides(ctx: Ctx) {
     sql`insert into custom_fields (workspace_id, id, key, label, type) values (${workspaceId}, uuidv7(), 'plan', 'Plan', 'TEXT')`,
     sql`insert into opt_outs (workspace_id, list_id, email_hash, status)
       values (${workspaceId}, ${uuidOf(list.id)}, 'hash', 'UNSUBSCRIBED')`,
-    sql`insert into imports (workspace_id, id, status, format, on_conflict, list_id, dry_run, each_event)
-      values (${workspaceId}, uuidv7(), 'QUEUED', 'csv', 'skip', ${uuidOf(list.id)}, false, false)`,
+    sql`insert into imports (workspace_id, id, status, format, on_conflict, dry_run, each_event, position, line)
+      values (${workspaceId}, uuidv7(), 'QUEUED', 'csv', 'skip', false, false, 0, 1)`,
     sql`insert into import_parts (workspace_id, import_id, position, bytes)
       select workspace_id, id, 0, '' from imports where workspace_id = ${workspaceId}`,
     sql`insert into import_seen (workspace_id, import_id, email_hash)
-      select workspace_id, id, 'hash' from imports where workspace_id = ${workspaceId}`,
+      select workspace_id, id, 7 from imports where workspace_id = ${workspaceId}`,
   ]) {
     await ctx.db.execute(statement)
   }
