@@ -6,7 +6,7 @@ import { to as copyTo } from 'pg-copy-streams'
 import type { Db } from './db.ts'
 import { AppError } from './errors.ts'
 
-/** Each holds a connection for as long as its reader takes: the rest of the pool stays for everyone else. */
+/** Each holds a connection for as long as its reader takes. */
 const mostAtOnce = 4
 let open = 0
 
@@ -22,43 +22,28 @@ export async function copyOut(db: Db, query: SQL, options: { format: string; set
   const { sql } = dialect.sqlToQuery(query.inlineParams())
   if (open >= mostAtOnce) throw new AppError('unavailable', 'Too many exports are running, try again later')
   open += 1
-  const client = await poolOf(db)
-    .connect()
-    .catch((error: unknown) => {
-      open -= 1
-      throw error
-    })
+  // Not one of the pool's, whose statements have twelve seconds for their answer.
+  const client = new pg.Client({ ...poolOf(db).options, query_timeout: 0 })
+  client.on('error', () => {})
   try {
+    await client.connect()
     await client.query(`begin isolation level repeatable read read only;
       set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '5min';
       ${options.settings}`)
     const stream = client.query(copyTo(`copy (${sql}) to stdout (${options.format})`))
     let isReleased = false
-    const release = (error?: Error) => {
+    const release = () => {
       if (isReleased) return
       isReleased = true
       open -= 1
-      if (error) client.release(error)
-      else void commit(client)
+      client.end().catch(() => {})
     }
-    stream.once('end', () => release())
-    stream.once('error', release)
-    // Cut off in the middle, the connection still has rows on their way: it cannot be used again.
-    stream.once('close', () => release(new Error('The reader has gone')))
+    for (const event of ['end', 'error', 'close']) stream.once(event, release)
     return stream
   } catch (error) {
     open -= 1
-    client.release(true)
+    await client.end().catch(() => {})
     throw error
-  }
-}
-
-async function commit(client: pg.PoolClient): Promise<void> {
-  try {
-    await client.query('commit')
-    client.release()
-  } catch {
-    client.release(true)
   }
 }
 

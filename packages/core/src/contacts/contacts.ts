@@ -29,8 +29,9 @@ export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact:
   return inTransaction(ctx, async (ctx) => {
     const created = await insertContact(ctx, input)
     if (created) return { contact: created, isNew: true }
-    const known = await findByEmail(ctx, input.email)
-    return { contact: await changeContact(ctx, known.id, { ...input, email: known.email }), isNew: false }
+    const known = await lockByEmail(ctx, input.email)
+    const next = await changed(ctx, known, { ...input, email: known.email })
+    return { contact: await replaceContact(ctx, known, next), isNew: false }
   })
 }
 
@@ -43,12 +44,7 @@ export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
 
 /** Sets what the change names: merges `customFieldValues` (null removes a key), replaces `tags`. */
 export function changeContact(ctx: Ctx, id: string, change: ContactChange): Promise<Contact> {
-  return editContact(ctx, id, async (ctx, current) => {
-    const { customFieldValues, ...rest } = change
-    const custom = customFieldValues && (await checkCustomValues(ctx, customFieldValues))
-    const named = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
-    return { ...current, ...named, customFieldValues: mergeCustomValues(current.customFieldValues, custom ?? {}) }
-  })
+  return editContact(ctx, id, (ctx, current) => changed(ctx, current, change))
 }
 
 /** Adds tags, whatever others there are. */
@@ -88,12 +84,12 @@ export async function findOrCreateContact(
 ): Promise<Contact> {
   const created = await insertContact(ctx, input)
   if (created) return created
-  const { id } = await findByEmail(ctx, input.email)
-  return editContact(ctx, id, async (_ctx, known) => ({
+  const known = await lockByEmail(ctx, input.email)
+  return replaceContact(ctx, known, {
     ...known,
     firstName: known.firstName || input.firstName,
     lastName: known.lastName || input.lastName,
-  }))
+  })
 }
 
 /**
@@ -146,11 +142,15 @@ export async function removeContact(ctx: Ctx, row: ContactRow): Promise<void> {
 /** Writes `next` over `current`, which is locked, unless nothing changes: then it hands `current` itself back. */
 export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<ContactRow> {
   if (isDeepStrictEqual(current, next)) return current
-  const values = { ...next, updatedAt: sql`now()` }
+  const write = ({ db }: Ctx) =>
+    db
+      .update(contacts)
+      .set({ ...next, updatedAt: sql`now()` })
+      .where(matches(ctx, current.id))
+      .returning()
+  if (next.email === current.email) return (await write(ctx))[0] ?? current
   // In a savepoint, so that an address that is taken leaves a transaction in which its owner can be looked up.
-  const [row] = await inTransaction(ctx, ({ db }) =>
-    db.update(contacts).set(values).where(matches(ctx, current.id)).returning(),
-  ).catch(async (error: unknown) => {
+  const [row] = await inTransaction(ctx, write).catch(async (error: unknown) => {
     throw brokenConstraint(error) === 'contacts_email_key' ? alreadyExists(await findByEmail(ctx, next.email)) : error
   })
   if (!row) throw notFound('Contact')
@@ -173,11 +173,23 @@ function editContact(ctx: Ctx, id: string, edit: Edit): Promise<Contact> {
   return inTransaction(ctx, async (ctx) => {
     const current = await lockContact(ctx, id)
     if (!current) throw notFound('Contact')
-    const row = await writeContact(ctx, current, await edit(ctx, current))
-    const contact = toContact(row)
-    if (row !== current) await emit(ctx, 'contact.updated', contact)
-    return contact
+    return replaceContact(ctx, current, await edit(ctx, current))
   })
+}
+
+/** Puts `next` in the place of a locked contact, and tells `contact.updated` unless nothing changes. */
+async function replaceContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<Contact> {
+  const row = await writeContact(ctx, current, next)
+  const contact = toContact(row)
+  if (row !== current) await emit(ctx, 'contact.updated', contact)
+  return contact
+}
+
+async function changed(ctx: Ctx, current: ContactRow, change: ContactChange): Promise<ContactRow> {
+  const { customFieldValues, ...rest } = change
+  const custom = customFieldValues && (await checkCustomValues(ctx, customFieldValues))
+  const named = Object.fromEntries(Object.entries(rest).filter(([, value]) => value !== undefined))
+  return { ...current, ...named, customFieldValues: mergeCustomValues(current.customFieldValues, custom ?? {}) }
 }
 
 /** Undefined when the address is taken. */
@@ -199,9 +211,17 @@ async function insertContact(ctx: Ctx, input: ContactInput): Promise<Contact | u
   return contact
 }
 
+async function lockByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
+  const [row] = await ctx.db.select().from(contacts).where(hasEmail(ctx, email)).for('no key update')
+  if (!row) throw justDeleted()
+  return row
+}
+
+const justDeleted = () => new AppError('unavailable', 'The contact was just deleted: try again')
+
 async function findByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
   const [row] = await ctx.db.select().from(contacts).where(hasEmail(ctx, email))
-  if (!row) throw new AppError('unavailable', 'The contact was just deleted: try again')
+  if (!row) throw justDeleted()
   return row
 }
 
