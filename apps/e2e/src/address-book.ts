@@ -58,7 +58,8 @@ export function createAddressBook(): AddressBook {
   let line = 2
   let duplicates = 0
   for (let n = 1; n <= people; n += 1) {
-    const isDuplicate = n % 50 === 0 && !(n in faults)
+    // Of a row that was taken: the duplicate of a fault is no duplicate.
+    const isDuplicate = n % 50 === 0 && !(n in faults) && (n - 1) % 97 !== 0
     const email = faults[n] ?? `Person${isDuplicate ? n - 1 : n}@Example.com`
     if (n in faults) faultyLines.push(line)
     if (isDuplicate) duplicates += 1

@@ -595,7 +595,9 @@ export const events = pgTable(
   (t) => [
     primaryKey({ columns: [t.workspaceId, t.id] }),
     index('events_created_index').on(t.createdAt),
-    index('events_contact_index').on(t.workspaceId, t.contactId, t.createdAt, t.id).where(sql`${t.contactId} is not null`),
+    index('events_contact_index')
+      .on(t.workspaceId, t.contactId, t.createdAt, t.id)
+      .where(sql`${t.contactId} is not null`),
   ],
 )
 
