@@ -24,7 +24,7 @@ export function limitSlowRequests(app: FastifyInstance, timeoutMs: number): void
     request.once('close', () => clearTimeout(timer))
   }
 
-  app.server.on('request', (request: IncomingMessage, response: ServerResponse) => {
+  app.server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
     const { headers } = request
     if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
     giveTime(request, () => {

@@ -17,7 +17,7 @@ export async function* readUpload(
   { stopping, idleMs = defaultIdleMs }: { stopping: AbortSignal; idleMs?: number },
 ): AsyncGenerator<Buffer> {
   const { raw } = request
-  const encoding = request.headers['content-encoding'] ?? 'identity'
+  const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity'
   const body = encoding === 'identity' ? new PassThrough() : createGunzip({ chunkSize: 65_536 })
   const fail = (error: Error) => void body.destroy(error)
   const breakOff = () => raw.complete || fail(new RequestRefused(400, 'The body broke off'))

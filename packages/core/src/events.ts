@@ -86,6 +86,7 @@ export async function emitMany<Type extends keyof EventData>(
       select w.workspace_id, uuidv7(), w.id, told.id, ${type}
       from told cross join webhooks w
       where w.workspace_id = ${workspaceId} and w.enabled and w.event_types && array[${type}, '*']
+      -- A webhook that is just being deleted is left out, where the foreign key would refuse it.
       for key share of w
       returning id),
     ${enqueueEach(ctx, 'webhooks', 'delivery')}

@@ -180,6 +180,11 @@ test('a file that breaks off leaves nothing', async () => {
   await waitUntil(async () => (await api.query('select from imports')).length === 0, { describe: 'it is gone' })
 })
 
+test('headers have fifteen seconds to come, as every body but this route’s has', () => {
+  const { headersTimeout, requestTimeout } = api.app.server
+  expect([headersTimeout, requestTimeout]).toEqual([15_000, 0])
+})
+
 test('the document says what the body is', async () => {
   const { body } = await api.call<{ paths: Record<string, { post: { requestBody: { content: object } } }> }>(
     'GET',

@@ -38,7 +38,7 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Import contacts',
         description: [
-          'Takes a file of any length as the body: CSV with a header (`text/csv`; by comma, semicolon or tab), or a JSON object a line as POST /contacts takes it (`application/x-ndjson`), in UTF-8; `content-encoding: gzip` is welcome.',
+          'Takes a file of up to 4 GiB as the body: CSV with a header (`text/csv`; by comma, semicolon or tab), or a JSON object a line as POST /contacts takes it (`application/x-ndjson`), in UTF-8; `content-encoding: gzip` is welcome.',
           'Columns are known by their names in any usual spelling (`Email`, `first_name`, `First Name`), custom fields by `customField.<key>`, key or label; an unknown column is a 400. Tags are separated by `;` or `,`. An export can be imported as it is.',
           'The rows are imported in the background: follow `GET /imports/{id}`. Rows that cannot be taken are counted as `failed` and shown with their lines, and do not stop the rest. `import.completed` tells the end.',
         ].join('\n\n'),
@@ -67,8 +67,8 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
           },
         })) as Import
       } finally {
-        // The answer was that of an earlier request, or a refusal.
-        if (!isQueued) await discardImport(ctx, id)
+        // The answer was that of an earlier request, or a refusal. What cannot be removed now maintenance removes later.
+        if (!isQueued) await discardImport(ctx, id).catch(() => {})
       }
     },
   )

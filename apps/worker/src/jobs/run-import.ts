@@ -31,13 +31,17 @@ export function runImport(tools: Tools, job: WorkJob): Promise<void> {
     try {
       const end = await importChunks(tools, ctx, claimed)
       if (end === 'stopped') return await keepTrying(() => handOnImport(ctx, claimed))
-      if (end === 'done') await keepTrying(() => finishImport(ctx, claimed))
+      if (end === 'lost') return
+      await keepTrying(() => finishImport(ctx, claimed))
     } catch (error) {
       if (isDatabaseUnavailable(error)) {
         await keepTrying(() => putBackImport(ctx, claimed))
-        throw error
+        // Not the error itself: the queue keeps what it says, and a failed statement says whose rows it was to write.
+        throw new Error('The database was away amid an import', { cause: error })
       }
-      tools.log.error({ err: error, importId: claimed.id }, 'an import cannot go on')
+      // Of a failed statement only why, for the same reason.
+      const reason = error instanceof Error && error.cause ? error.cause : error
+      tools.log.error({ err: reason, importId: claimed.id }, 'an import cannot go on')
       await keepTrying(() => failImport(ctx, claimed, reasonFor(error)))
     }
     await clearImport(ctx, claimed)

@@ -84,6 +84,25 @@ export async function readContacts(ctx: Ctx, ids: readonly string[]): Promise<Co
   return rows.map(toContact)
 }
 
+/** Locks the contacts of these addresses, in the order of addresses like all who lock many, until the transaction ends. */
+export async function lockContactsByEmail(
+  ctx: Ctx,
+  emails: readonly string[],
+): Promise<Pick<Contact, 'id' | 'email'>[]> {
+  const lowerCase = emails.map((email) => email.toLowerCase())
+  return ctx.db
+    .select({ id: contacts.id, email: contacts.email })
+    .from(contacts)
+    .where(
+      and(
+        eq(contacts.workspaceId, ctx.workspaceId),
+        sql`lower(${contacts.email}) = any(${sql.param(lowerCase)}::text[])`,
+      ),
+    )
+    .orderBy(sql`lower(${contacts.email})`)
+    .for('no key update')
+}
+
 /** The people as a table `p`. */
 function rowsOf(people: readonly BulkContact[]): SQL {
   const rows = people.map((person) => ({

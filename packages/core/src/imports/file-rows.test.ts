@@ -58,6 +58,7 @@ test.each([
       [6, 'c', 'd'],
     ],
   ],
+  ['empty lines before, in pairs', '\r\n\r\na,b\r\n', [[3, 'a', 'b']]],
   [
     'rows of empty cells',
     'a,b\n,\n , \n"",\nc,d\n,,,\n',

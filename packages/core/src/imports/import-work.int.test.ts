@@ -6,7 +6,7 @@ import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { createTestCtx, createTestList, silenceWorker, waitingWork } from '../testing/factories.ts'
 import { claimForTest, countRows, importFile, queueFile, runQueued } from '../testing/imports.ts'
 import { buryDeadWorkers } from '../workers.ts'
-import { type ClaimedImport, claimImport, failImport, finishImport, putBackImport } from './import-work.ts'
+import { type ClaimedImport, claimImport, clearImport, failImport, finishImport, putBackImport } from './import-work.ts'
 import { listImports, purgeImports, readImport, receiveImport } from './imports.ts'
 import { ImportOptions, ImportQuery } from './imports.schema.ts'
 import { type Chunk, readChunks } from './read-chunks.ts'
@@ -30,6 +30,7 @@ test('a chunk whose answer was lost is not imported twice, and one of a worker t
   const first = await claimForTest(ctx, id)
   const [chunk, next] = await chunksOf(first)
   if (!chunk || !next) throw new Error('There are fewer chunks than this needs')
+  expect(await writeChunk(ctx, first, next)).toBe('lost')
   expect(await writeChunk(ctx, first, chunk)).toBe('written')
   const afterOne = await readImport(ctx, id)
   expect(await writeChunk(ctx, first, chunk)).toBe('written')
@@ -41,6 +42,7 @@ test('a chunk whose answer was lost is not imported twice, and one of a worker t
   const second = await claimForTest(ctx, id)
   expect(await writeChunk(ctx, first, next)).toBe('lost')
   await finishImport(ctx, first)
+  await clearImport(ctx, first)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'RUNNING' })
   expect((await chunksOf(second))[0]?.start).toEqual(chunk.end)
   await putBackImport(ctx, second)
@@ -77,6 +79,12 @@ test('nothing is left of the file at the end, and it shrinks on the way', async 
   await runQueued(ctx, id)
   expect(await countRows(ctx, 'import_parts')).toBe(0)
   expect(await readImport(ctx, id)).toMatchObject({ processed: 12_000, created: 1, skipped: 11_999 })
+})
+
+test('a file with a hole in it is not taken for a shorter one', async () => {
+  const { id } = await queueFile(ctx, ['email\n', ...Array.from({ length: 200_000 }, () => 'ada@example.com\n')])
+  await database.db.execute(sql`delete from import_parts where import_id = ${uuidOf(id)} and position > 2000000`)
+  await expect(runQueued(ctx, id)).rejects.toThrow('has nothing at byte 2097152 of 3200006')
 })
 
 test('a file that breaks off leaves nothing to run, and nothing at all after an hour', async () => {

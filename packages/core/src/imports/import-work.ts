@@ -57,9 +57,9 @@ export function failImport(ctx: Ctx, inHand: InHand, reason: string): Promise<vo
   return endImport(ctx, inHand, { status: 'FAILED', errors: sql`${imports.errors} || ${error}` })
 }
 
-/** Removes what an import that has ended leaves behind, in steps that lock little. */
+/** Removes what an import leaves behind, in steps that lock little; of one that has not ended, nothing. */
 export async function clearImport(ctx: Ctx, { id }: Pick<ClaimedImport, 'id'>): Promise<void> {
-  while ((await deleteParts(ctx, id)) > 0);
+  while ((await deleteParts(ctx, id, ['COMPLETED', 'FAILED'])) > 0);
   while ((await deleteSeen(ctx, id)) > 0);
 }
 
@@ -89,7 +89,9 @@ function endImport(ctx: Ctx, inHand: InHand, end: { status: 'COMPLETED' | 'FAILE
 async function deleteSeen(ctx: Ctx, id: string): Promise<number> {
   const result = await ctx.db.execute(sql`
     delete from import_seen where (workspace_id, import_id, email_hash) in (
-      select workspace_id, import_id, email_hash from import_seen
-      where workspace_id = ${uuidOf(ctx.workspaceId)} and import_id = ${uuidOf(id)} limit 10000)`)
+      select s.workspace_id, s.import_id, s.email_hash from import_seen s
+      join imports i on i.workspace_id = s.workspace_id and i.id = s.import_id
+      where i.workspace_id = ${uuidOf(ctx.workspaceId)} and i.id = ${uuidOf(id)}
+        and i.status in ('COMPLETED', 'FAILED') limit 10000)`)
   return result.rowCount ?? 0
 }

@@ -5,7 +5,7 @@ import { type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
 import { AppError, invalidField, notFound } from '../errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'
-import { newId, uuidOf } from '../ids.ts'
+import { newId } from '../ids.ts'
 import { readList } from '../lists/lists.ts'
 import { enqueue } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
@@ -63,7 +63,7 @@ export function queueImport(ctx: Ctx, id: string): Promise<Import> {
 
 /** Removes an import that was not queued, with its file. */
 export async function discardImport(ctx: Ctx, id: string): Promise<void> {
-  while ((await deleteParts(ctx, id)) > 0);
+  while ((await deleteParts(ctx, id, ['RECEIVING'])) > 0);
   await ctx.db.delete(imports).where(and(matches(ctx, id), eq(imports.status, 'RECEIVING')))
 }
 
@@ -91,12 +91,13 @@ export async function listImports(ctx: Ctx, query: ImportQuery): Promise<Page<Im
   return { ...page, data: page.data.map(toImport) }
 }
 
-/** Removes parts of a file, a few at a time. Answers how many. */
-export async function deleteParts(ctx: Ctx, id: string): Promise<number> {
+/** Removes parts of a file, a few at a time, if its import is in one of these states. Answers how many. */
+export async function deleteParts(ctx: Ctx, id: string, statuses: ImportRecord['status'][]): Promise<number> {
   const result = await ctx.db.execute(sql`
     delete from import_parts where (workspace_id, import_id, position) in (
-      select workspace_id, import_id, position from import_parts
-      where workspace_id = ${uuidOf(ctx.workspaceId)} and import_id = ${uuidOf(id)} limit ${partsAtOnce})`)
+      select p.workspace_id, p.import_id, p.position from import_parts p
+      join ${imports} on ${imports.workspaceId} = p.workspace_id and ${imports.id} = p.import_id
+      where ${matches(ctx, id)} and ${inArray(imports.status, statuses)} limit ${partsAtOnce})`)
   return result.rowCount ?? 0
 }
 

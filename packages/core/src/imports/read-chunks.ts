@@ -24,7 +24,7 @@ const chunkBytes = 524_288
  * custom fields as they are when their chunk is read.
  */
 export async function* readChunks(ctx: Ctx, record: ImportRecord): AsyncGenerator<Chunk> {
-  const window = openWindow((position) => readPart(ctx, record.id, position), record)
+  const window = openWindow((position) => readPart(ctx, record, position), record)
   const readRows = createRowReader(record)
   for (;;) {
     const start = window.place
@@ -50,20 +50,22 @@ function createRowReader({ layout }: ImportRecord): ReadRows {
   return async (window, { most, fields }) => (await read(window, most)).map((row) => fromCells(row, layout, fields))
 }
 
-/** What the file has from `position` to the end of that part. */
-async function readPart(ctx: Ctx, importId: string, position: number): Promise<Buffer | undefined> {
+/** What the file has from `position` to the end of that part. A file with a hole is never taken for a shorter one. */
+async function readPart(ctx: Ctx, { id, size }: ImportRecord, position: number): Promise<Buffer | undefined> {
+  if (position >= size) return undefined
   const [part] = await ctx.db
     .select({ position: importParts.position, bytes: importParts.bytes })
     .from(importParts)
     .where(
       and(
         eq(importParts.workspaceId, ctx.workspaceId),
-        eq(importParts.importId, importId),
+        eq(importParts.importId, id),
         lte(importParts.position, position),
       ),
     )
     .orderBy(desc(importParts.position))
     .limit(1)
   const bytes = part?.bytes.subarray(position - part.position)
-  return bytes && bytes.length > 0 ? bytes : undefined
+  if (!bytes?.length) throw new Error(`The import's file has nothing at byte ${position} of ${size}`)
+  return bytes
 }

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm'
+import { lockContactsByEmail } from '../contacts/contacts-bulk.ts'
 import { noteSubscriptionChange } from '../contacts/contacts.ts'
 import type { Ctx } from '../context.ts'
 import { idOf, uuidOf } from '../ids.ts'
@@ -9,16 +10,16 @@ import { findOptOuts, hashEmail } from './opt-outs.ts'
  * it stays out: whoever is UNSUBSCRIBED, BOUNCED or COMPLAINED, and whoever was before they were deleted. Tells no event.
  */
 export async function confirmSubscribers(ctx: Ctx, listId: string, emails: readonly string[]): Promise<void> {
-  const hashes = new Map(emails.map((email) => [hashEmail(ctx, email), email.toLowerCase()]))
-  const optOuts = await findOptOuts(ctx, listId, [...hashes.keys()])
-  for (const hash of optOuts) hashes.delete(hash)
-  if (hashes.size === 0) return
+  // Whoever changes subscriptions of a contact has the contact first, so that its status is derived from all of them.
+  const people = await lockContactsByEmail(ctx, emails)
+  const hashes = new Map(people.map(({ id, email }) => [id, hashEmail(ctx, email)]))
+  const optOuts = await findOptOuts(ctx, listId, [...hashes.values()])
+  const willing = people.map(({ id }) => id).filter((id) => !optOuts.has(hashes.get(id) ?? ''))
+  if (willing.length === 0) return
   const result = await ctx.db.execute<{ contact_id: string }>(sql`
     insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at)
-    select c.workspace_id, ${uuidOf(listId)}::uuid, c.id, 'CONFIRMED', 'import', now()
-    from unnest(${sql.param([...hashes.values()])}::text[]) as person (email)
-    join contacts c on c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and lower(c.email) = person.email
-    order by c.id
+    select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(listId)}::uuid, id, 'CONFIRMED', 'import', now()
+    from unnest(${sql.param(willing.map(uuidOf))}::uuid[]) as person (id)
     on conflict (workspace_id, list_id, contact_id) do update
     set status = 'CONFIRMED', confirmed_at = now()
     where s.status = 'PENDING'
