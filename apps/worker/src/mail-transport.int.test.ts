@@ -1,4 +1,5 @@
 /** What leaves the house: mails as a mail server receives them, byte by byte. */
+import { type AddressInfo, createServer } from 'node:net'
 import { compileCampaign, type Recipient } from '@rapport/core/campaigns/campaign-mail.ts'
 import type { CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { Ctx } from '@rapport/core/context.ts'
@@ -195,6 +196,27 @@ describe('the transport', () => {
     expect(smtp.mails).toHaveLength(before + 1)
   })
 
+  test.each(['connect', 'greeting', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'second MAIL'])(
+    'knows that a mail was not sent when the connection breaks at %s, so that it may be tried again',
+    async (stage) => {
+      const server = await startBreakingSmtp(stage)
+      const own = openMailTransport(server.url)
+      if (stage === 'second MAIL') await own.send(mail)
+      expect(await own.send(mail)).toMatchObject({ kind: 'refused', temporary: true })
+      expect(server.mailCount()).toBe(stage === 'second MAIL' ? 1 : 0)
+      own.close()
+      await server.close()
+    },
+  )
+
+  test.each(['body', 'dot'])('cannot know when it breaks at the %s', async (stage) => {
+    const server = await startBreakingSmtp(stage)
+    const own = openMailTransport(server.url)
+    expect(await own.send(mail)).toMatchObject({ kind: 'ambiguous' })
+    own.close()
+    await server.close()
+  })
+
   test('keeps its connections: many mails at once take few of them, and a refused one disturbs no other', async () => {
     smtp.decide((to) => (to.startsWith('7@') ? 550 : 'accept'))
     const outcomes = await Promise.all(
@@ -225,3 +247,38 @@ describe('the transport', () => {
     await second.close()
   })
 })
+
+/** Takes mails until the conversation reaches `stage`, and hangs up. */
+async function startBreakingSmtp(stage: string) {
+  let mails = 0
+  const server = createServer((socket) => {
+    let isData = false
+    let body = ''
+    const reached = (here: string) => {
+      const is = stage === here || (stage === 'second MAIL' && here === 'MAIL' && mails === 1)
+      if (is) socket.destroy()
+      return is
+    }
+    const answer = (line: string) => {
+      const command = line.slice(0, 4).toUpperCase()
+      if (isData ? reached('body') : reached(command)) return
+      if (isData) {
+        body += line
+        if (!body.endsWith('\r\n.\r\n') || reached('dot')) return
+        mails += 1
+      }
+      isData = !isData && command === 'DATA'
+      socket.write(isData ? '354 go on\r\n' : '250 fine\r\n')
+    }
+    socket.on('error', () => {}).on('data', (chunk) => answer(chunk.toString()))
+    if (reached('connect')) return
+    socket.write('220 hello\r\n')
+    reached('greeting')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `smtp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    mailCount: () => mails,
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  }
+}

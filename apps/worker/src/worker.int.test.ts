@@ -130,6 +130,23 @@ describe.each([
     expect(await countRecipients(ctx, campaign.id)).toEqual({ SENT: 60 })
     expect(smtp.mails).toHaveLength(before + 60)
   })
+
+  test('that loses every connection to PostgreSQL, idle and at work, goes on by itself', async () => {
+    http.answer(() => ({ delayMs: 200 }))
+    await start(environment())
+    await createDelivery(`cut-${name}`)
+    await waitForRequest(`cut-${name}`)
+    for (let cut = 0; cut < 3; cut++) {
+      await database.pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and application_name <> 'rapport test'`,
+      )
+    }
+    await createTestContact(ctx)
+    await waitUntilDone()
+    expect(http.requests.filter(({ url }) => url === `/cut-${name}`)).toHaveLength(2)
+    await closeAndCheck()
+  })
 })
 
 describe('a worker whose Redis', () => {
