@@ -12,7 +12,6 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createFirstWorkspace } from '@rapport/core/auth/first-workspace.ts'
 import { inheritedEnvironment } from '@rapport/core/config.ts'
 import { ensureDatabase, startEmbeddedPostgres } from '@rapport/core/embedded-postgres.ts'
-import { uuidOf } from '@rapport/core/ids.ts'
 import { migrate } from '@rapport/core/migrate.ts'
 import pg from 'pg'
 import { from as copyFrom } from 'pg-copy-streams'
@@ -73,11 +72,12 @@ async function compare(count: number, { api, worker }: { api: ChildProcess; work
   const client = new pg.Client({ connectionString: database.url })
   await client.connect()
   const bareMs = await copyBare(client, count)
-  const { workspaceId, apiKey } = await createFirstWorkspace(database.url)
-  await client.query(
-    `insert into custom_fields (workspace_id, id, key, label, type) values ($1, uuidv7(), 'plan', 'Plan', 'TEXT')`,
-    [uuidOf(workspaceId)],
-  )
+  const { apiKey } = await createFirstWorkspace(database.url)
+  await fetch(`${address}/custom-fields`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ key: 'plan', label: 'Plan', type: 'TEXT' }),
+  })
   await client.query('truncate contacts cascade')
   await client.query('checkpoint')
 
