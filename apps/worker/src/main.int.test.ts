@@ -70,7 +70,7 @@ test('told to stop twice, the worker does not wait for what it has in hand', asy
   worker.kill('SIGINT')
   const startedAt = performance.now()
   expect(await worker.exited).toEqual({ code: 1, signal: null })
-  expect(performance.now() - startedAt).toBeLessThan(2_000)
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
   expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING' })
 })
 

@@ -75,7 +75,7 @@ describe('an attempt', () => {
     // What the sockets buffer on both sides is on top.
     expect(sent).toBeLessThan(20_000_000)
     expect(process.memoryUsage().rss - before).toBeLessThan(60_000_000)
-    expect(outcome.durationMs).toBeLessThan(2_000)
+    expect(outcome.durationMs).toBeLessThan(5_000)
   })
 
   test('keeps of an answer what a database takes: no NUL byte, valid Unicode, even where it is cut', async () => {
@@ -163,7 +163,7 @@ describe('an address that is not public', () => {
 })
 
 describe.concurrent('within ten seconds in all', { timeout: 20_000 }, () => {
-  const [soonest, latest] = [9_500, 12_000]
+  const [soonest, latest] = [9_500, 13_000]
 
   test('a receiver that takes the request and never answers has failed', async () => {
     const server = await startRawServer(() => {})

@@ -110,13 +110,13 @@ describe.each([
     expect((await waitingWork(ctx)).toSorted()).toEqual(uuids.toSorted())
   })
 
-  test('a commit wakes the relay: ten pieces one after the other take less than the polls of three', async () => {
+  test('a commit wakes the relay: ten pieces one after the other take less than the polls of five', async () => {
     const { backend } = start(config())
     work(backend)
     await waitUntilReceived(await enqueueSome(1))
     const startedAt = performance.now()
     for (let piece = 0; piece < 10; piece++) await waitUntilReceived(await enqueueSome(1))
-    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
   })
 
   test('a thousand pieces of work come once each by two relays', async () => {

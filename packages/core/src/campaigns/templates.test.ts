@@ -69,7 +69,7 @@ describe('what a template cannot reach', () => {
   ])('%s ends soon', (source) => {
     const startedAt = performance.now()
     expect(() => rendering({ html: source })).toThrow(/limit exceeded/)
-    expect(performance.now() - startedAt).toBeLessThan(1_500)
+    expect(performance.now() - startedAt).toBeLessThan(3_000)
   })
 })
 

@@ -35,7 +35,7 @@ describe('the SMTP receiver', () => {
   afterEach(() => receiver.close())
 
   async function send(to: string | string[]) {
-    const transport = createTransport({ url: receiver.url, socketTimeout: 200 } as { url: string })
+    const transport = createTransport({ url: receiver.url, socketTimeout: 1_000 } as { url: string })
     const headers = { 'List-Unsubscribe': '<https://example.org/u>' }
     const mail = { from: 'a@example.org', to, subject: 'Grüße', text: 'Hallo', html: '<p>Hallo</p>', headers }
     return transport.sendMail(mail).finally(() => transport.close())

@@ -6,7 +6,7 @@ let server: TestRedis
 let client: Redis
 beforeEach(async () => {
   server = await createTestRedis()
-  client = new Redis(server.url, { commandTimeout: 100, retryStrategy: () => 20 })
+  client = new Redis(server.url, { commandTimeout: 1_000, retryStrategy: () => 20 })
   client.on('error', () => {})
   await client.set('key', 'value')
 })
