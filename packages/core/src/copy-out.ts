@@ -18,7 +18,7 @@ const dialect = new PgDialect({ casing: 'snake_case' })
  * still for five minutes loses them. `settings` are statements that prepare the transaction.
  */
 export async function copyOut(db: Db, query: SQL, options: { format: string; settings: string }): Promise<Readable> {
-  // COPY takes no parameters: drizzle writes them into the text, quoted.
+  // COPY takes no parameters: drizzle writes them into the text, quoted as the standard has it, which is therefore set.
   const { sql } = dialect.sqlToQuery(query.inlineParams())
   if (open >= mostAtOnce) throw new AppError('unavailable', 'Too many exports are running, try again later')
   open += 1
@@ -28,7 +28,7 @@ export async function copyOut(db: Db, query: SQL, options: { format: string; set
   try {
     await client.connect()
     await client.query(`begin isolation level repeatable read read only;
-      set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '5min';
+      set local standard_conforming_strings = on; set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '5min';
       ${options.settings}`)
     const stream = client.query(copyTo(`copy (${sql}) to stdout (${options.format})`))
     let isReleased = false

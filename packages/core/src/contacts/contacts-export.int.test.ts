@@ -60,6 +60,20 @@ test('the filters of the listing hold, with quotation marks in them', async () =
   expect(lines.map((line) => (JSON.parse(line) as Contact).id)).toEqual([wanted.id])
 })
 
+test('no filter breaks out of its quotes, however the database reads backslashes', async () => {
+  await createTestContact(ctx)
+  const name = new URL(database.url).pathname.slice(1)
+  await database.pool.query(`alter database ${name} set standard_conforming_strings = off`)
+  try {
+    for (const ugly of ["\\' or true) --", "' or true) --", "\\\\' or 1 = 1 --"]) {
+      expect(await exported({ format: 'ndjson', tag: ugly })).toEqual([])
+      expect(await exported({ format: 'ndjson', source: ugly })).toEqual([])
+    }
+  } finally {
+    await database.pool.query(`alter database ${name} reset standard_conforming_strings`)
+  }
+})
+
 test('a search forgives a typo here as well', async () => {
   const wanted = await createTestContact(ctx, { firstName: 'John' })
   await createTestContact(ctx, { firstName: 'Grace' })
