@@ -21,8 +21,9 @@ async function prepareSearch(ctx: Ctx, similarity: number): Promise<void> {
 export const searchSettings = `set local pg_trgm.word_similarity_threshold = ${similarities.at(-1)}`
 
 /**
- * The condition for what was searched for, to be used in this same transaction or one with `searchSettings`. Who contains it, wildcards taken
- * literally; where nobody in the workspace does, who has a word much like it, as it may hold a typo.
+ * The condition for what was searched for, to be used in this same transaction or one with `searchSettings`. Who
+ * contains it, wildcards taken literally; where nobody in the workspace does, who has a word much like it, as it may
+ * hold a typo.
  */
 export async function searchCondition(ctx: Ctx, search: string): Promise<SQL> {
   const wanted = search.toLowerCase()

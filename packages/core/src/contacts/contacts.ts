@@ -75,8 +75,8 @@ export function deleteContact(ctx: Ctx, id: string): Promise<void> {
 }
 
 /**
- * The contact of this address, made when there is none. A stranger's word: it fills what is empty in a known contact
- * and never overwrites.
+ * The contact of this address, made when there is none, and in any case locked until the transaction ends. A stranger's
+ * word: it fills what is empty in a known contact and never overwrites.
  */
 export async function findOrCreateContact(
   ctx: Ctx,

@@ -1,11 +1,5 @@
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
-import {
-  findOrCreateContact,
-  lockContact,
-  lockCurrentContact,
-  noteSubscriptionChange,
-  readContact,
-} from '../contacts/contacts.ts'
+import { findOrCreateContact, lockCurrentContact, noteSubscriptionChange, readContact } from '../contacts/contacts.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { emit } from '../events.ts'
@@ -26,7 +20,6 @@ export async function subscribe(base: BaseCtx, listId: string, input: SubscribeI
   const { ctx: stranger, doubleOptIn } = await enterAsStranger(base, listId)
   await inTransaction(stranger, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
-    await lockContact(ctx, contact.id)
     const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
     const optOuts = await findOptOuts(ctx, listId, [hashEmail(ctx, contact.email)])
     if (!doubleOptIn && optOuts.size === 0 && (await confirmAtOnce(ctx, link))) return
