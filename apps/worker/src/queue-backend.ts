@@ -3,6 +3,7 @@ import type { WorkerConfig } from '@rapport/core/config.ts'
 import { type QueueName, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
 import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions, withBackend } from 'bullmq'
 import { Redis } from 'ioredis'
+import pg from 'pg'
 import type { Logger } from 'pino'
 
 type Concurrency = Pick<WorkerOptions, 'concurrency'>
@@ -74,7 +75,7 @@ function onRedis(url: string, log: Logger): QueueBackend {
 function onPostgres(connectionString: string, log: Logger): QueueBackend {
   const onError = errorLogger(log, 'the queues in PostgreSQL are away')
   const postgres = withBackend(createPostgresBackend)
-  const connection = { connectionString, schema: queueSchema, max: 5, migrate: true }
+  const connection = { connectionString, schema: queueSchema, max: 5, migrate: true, Client: HeardClient }
   return {
     name: 'postgres',
     openQueue: (name) => listening(new postgres.Queue(name, { connection }), onError),
@@ -83,6 +84,14 @@ function onPostgres(connectionString: string, log: Logger): QueueBackend {
     // The queues live and die with the outbox itself.
     readEpoch: async () => 'postgres',
     close: async () => {},
+  }
+}
+
+/** A connection of BullMQ's that breaks while it is at work fails its statement; unheard, it would end the process. */
+class HeardClient extends pg.Client {
+  constructor(config?: pg.ClientConfig) {
+    super(config)
+    this.on('error', () => {})
   }
 }
 
