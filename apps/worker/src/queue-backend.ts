@@ -99,12 +99,12 @@ class HeardClient extends pg.Client {
  * BullMQ takes every listener off its LISTEN connection as it gives it up; the server's last word on that connection,
  * unheard, would end the process. So who takes all listeners off leaves one behind that hears errors.
  */
-const takeOff = pg.Client.prototype.removeAllListeners
-pg.Client.prototype.removeAllListeners = function (this: pg.Client, event?: string | symbol) {
-  if (event === undefined) takeOff.call(this)
-  else takeOff.call(this, event)
-  return event === undefined ? this.on('error', () => {}) : this
-}
+const { prototype } = pg.Client
+const takeOff = Reflect.get(prototype, 'removeAllListeners') as (this: pg.Client, event?: string | symbol) => void
+Reflect.set(prototype, 'removeAllListeners', function (this: pg.Client, ...events: [(string | symbol)?]) {
+  takeOff.call(this, ...events)
+  return events.length === 0 ? this.on('error', () => {}) : this
+})
 
 const markerKey = '{rapport}:epoch'
 
