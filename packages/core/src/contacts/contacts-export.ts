@@ -5,7 +5,6 @@ import { type Ctx, inTransaction } from '../context.ts'
 import { idOf } from '../ids.ts'
 import { contacts } from '../schema.ts'
 import { contactFilter } from './contacts-list.ts'
-import { searchSettings } from './contacts-search.ts'
 import type { Contact, ExportQuery } from './contacts.schema.ts'
 import { readCustomFields } from './custom-fields.ts'
 
@@ -20,11 +19,8 @@ export async function exportContacts(ctx: Ctx, query: ExportQuery): Promise<Read
   const fields = named(isCsv ? await csvFields(ctx) : jsonFields)
   const rows = sql`select ${fields} from ${contacts} where ${where} order by ${contacts.createdAt}, ${contacts.id}`
   const source = isCsv
-    ? await copyOut(ctx.db, rows, { format: 'format csv, header', settings: searchSettings })
-    : await copyOut(ctx.db, sql`select row_to_json(contact) from (${rows}) contact`, {
-        format: rawLines,
-        settings: searchSettings,
-      })
+    ? await copyOut(ctx.db, rows, 'format csv, header')
+    : await copyOut(ctx.db, sql`select row_to_json(contact) from (${rows}) contact`, rawLines)
   const lines = source.pipe(writeIds())
   source.once('error', (error) => lines.destroy(error))
   lines.once('close', () => source.destroy())
