@@ -7,14 +7,16 @@ const text = contacts.searchText
 /**
  * The condition for what was searched for, wildcards taken literally, without regard to case and accents: who contains
  * it; where nobody in the workspace does, who contains each of its words; where nobody does, who contains all of its
- * words but one, and that one with a typo. To be called in a transaction, as its statements and those that use the
- * condition keep the planner, who cannot tell how rare a text is, from reading the whole table.
+ * words but one, and that one with a typo. To be called in the transaction that uses the condition, as it keeps the
+ * planner, who cannot tell how rare a text is, from reading the whole table.
  */
 export async function searchCondition(ctx: Ctx, search: string): Promise<SQL> {
   const wanted = await prepareSearch(ctx, search)
   const whole = contains(wanted)
   // Less than three letters are in no index: there is nothing cheaper than to look.
   if (wanted.length < 3 || (await anyoneIs(ctx, whole))) return whole
+  // From here on few fit, which the planner cannot know either: it would walk along another index and test everyone.
+  await ctx.db.execute(sql`select set_config('enable_indexscan', 'off', true)`)
   for (const condition of conditionsByWord(wanted)) if (await anyoneIs(ctx, condition)) return condition
   return whole
 }
