@@ -61,6 +61,7 @@ test('who has the password sees every queue, and loads nothing from elsewhere', 
     'campaigns',
     'mail',
     'imports',
+    'contacts',
     'maintenance',
   ])
 })

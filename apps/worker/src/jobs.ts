@@ -2,6 +2,7 @@ import type { WorkerConfig } from '@rapport/core/config.ts'
 import type { QueueName, WorkJob } from '@rapport/core/queues.ts'
 import type { JobsOptions } from 'bullmq'
 import { deliverWebhook } from './jobs/deliver-webhook.ts'
+import { clearCustomField } from './jobs/clear-custom-field.ts'
 import { purgeExpired } from './jobs/purge-expired.ts'
 import { runImport } from './jobs/run-import.ts'
 import { sendCampaignBatch } from './jobs/send-campaign-batch.ts'
@@ -20,6 +21,7 @@ export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName
     campaigns: { handle: (data) => sendCampaignBatch(tools, data), concurrency: 2 },
     mail: { handle: (data) => sendMail(tools, data), concurrency: 5 },
     imports: { handle: (data) => runImport(tools, data), concurrency: 2 },
+    contacts: { handle: (data) => clearCustomField(tools, data), concurrency: 1 },
     maintenance: { handle: () => purgeExpired(tools), concurrency: 1 },
   }
 }
@@ -38,5 +40,6 @@ export const jobOptions: Record<QueueName, JobsOptions> = {
   campaigns: retry(10, 10_000),
   mail: retry(5, 30_000),
   imports: retry(10, 1_000),
+  contacts: retry(10, 1_000),
   maintenance: {},
 }

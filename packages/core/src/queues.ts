@@ -2,13 +2,13 @@
  * The queues and what a job is, without any queue library. Separate queues, so that a campaign never delays a password
  * reset. A job of any but maintenance names a row whose outbox entry carries the same id.
  */
-export const workQueues = ['webhooks', 'campaigns', 'mail', 'imports'] as const
+export const workQueues = ['webhooks', 'campaigns', 'mail', 'imports', 'contacts'] as const
 export type WorkQueue = (typeof workQueues)[number]
 
 export const queueNames = [...workQueues, 'maintenance'] as const
 export type QueueName = (typeof queueNames)[number]
 
-/** The data of a job: ids, never personal data. `id` is the UUID of the delivery, the batch, the mail or the import. */
+/** The data of a job: ids, never personal data. `id` is the UUID of the delivery, the batch, the mail, the import or the custom field. */
 export interface WorkJob {
   workspaceId: string
   id: string

@@ -212,6 +212,8 @@ export const customFields = pgTable(
     type: text({ enum: customFieldTypes }).notNull(),
     /** The choices of a SELECT; empty for the others. */
     options: text().array().notNull().default([]),
+    /** Removed for everybody but the worker, who takes the values from the contacts and then the row. */
+    removedAt: moment(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },

@@ -32,6 +32,7 @@ import { dropLostClaims } from '../heart.ts'
 import { createTestTools, jobOf } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
+import { clearCustomField } from './clear-custom-field.ts'
 import { runImport } from './run-import.ts'
 import { sendMail } from './send-mail.ts'
 
@@ -55,7 +56,13 @@ function randomFrom(seed: number): Random {
 }
 const pick = <Item>(items: readonly Item[], random: Random) => items[Math.floor(random() * items.length)] as Item
 
-const handlers = { webhooks: deliverWebhook, campaigns: sendCampaignBatch, mail: sendMail, imports: runImport }
+const handlers = {
+  webhooks: deliverWebhook,
+  campaigns: sendCampaignBatch,
+  mail: sendMail,
+  imports: runImport,
+  contacts: clearCustomField,
+}
 const statements = [
   [/update deliveries d/, /with settled as/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
   [
