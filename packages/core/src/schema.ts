@@ -155,11 +155,6 @@ export const emailSubscribedStatuses = [
 /** What sorts by `lastActivityAt`: who was never active comes before all others. */
 export const activityOrder = (lastActivityAt: AnyPgColumn) => sql`coalesce(${lastActivityAt}, '-infinity'::timestamptz)`
 
-/** What `search` looks in. The index is on this very expression. */
-export function searchText(t: Record<'firstName' | 'lastName' | 'email' | 'company' | 'phone', AnyPgColumn>) {
-  return sql`lower(${t.firstName} || ' ' || ${t.lastName} || ' ' || ${t.email} || ' ' || coalesce(${t.company}, '') || ' ' || coalesce(${t.phone}, ''))`
-}
-
 export const contacts = pgTable(
   'contacts',
   {
@@ -178,6 +173,12 @@ export const contacts = pgTable(
     emailSubscribedStatus: text({ enum: emailSubscribedStatuses }).notNull().default('NONE'),
     lastActivityAt: moment(),
     source: text(),
+    /** What `search` looks in, without case and accents. Kept, as folding each candidate anew would be most of a search. */
+    searchText: text()
+      .notNull()
+      .generatedAlwaysAs(
+        sql`fold_text(first_name || ' ' || last_name || ' ' || email || ' ' || coalesce(company, '') || ' ' || coalesce(phone, ''))`,
+      ),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },
@@ -189,7 +190,7 @@ export const contacts = pgTable(
     index('contacts_status_index').on(t.workspaceId, t.emailSubscribedStatus, t.createdAt, t.id),
     index('contacts_source_index').on(t.workspaceId, t.source, t.createdAt, t.id),
     index('contacts_activity_index').on(t.workspaceId, activityOrder(t.lastActivityAt), t.id),
-    index('contacts_search_index').using('gin', t.workspaceId, sql`(${searchText(t)}) gin_trgm_ops`),
+    index('contacts_search_index').using('gin', t.workspaceId, t.searchText.op('gin_trgm_ops')),
     index('contacts_tags_index').using('gin', t.workspaceId, t.tags),
     index('contacts_custom_fields_index').using('gin', t.workspaceId, t.customFieldValues.op('jsonb_path_ops')),
     oneOf('contacts_status_check', t.emailSubscribedStatus, emailSubscribedStatuses),
@@ -211,6 +212,8 @@ export const customFields = pgTable(
     type: text({ enum: customFieldTypes }).notNull(),
     /** The choices of a SELECT; empty for the others. */
     options: text().array().notNull().default([]),
+    /** Removed for everybody but the worker, who takes the values from the contacts and then the row. */
+    removedAt: moment(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },
