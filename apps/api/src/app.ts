@@ -20,17 +20,22 @@ import { handleError, handleNotFound } from './error-handler.ts'
 import { acceptIdempotencyKeys } from './idempotency.ts'
 import { acceptJsonBodies } from './json-body.ts'
 import { describeRoutes } from './openapi.ts'
+import { embedScript } from './pages/embed-script.ts'
+import { formPages } from './pages/form-pages.ts'
 import { subscriptionPages } from './pages/subscription-pages.ts'
+import { createPublicFormCache } from './public-form-cache.ts'
 import { limitRequests } from './rate-limit.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { credentialRoutes, meRoutes } from './routes/auth.ts'
 import { campaignRoutes } from './routes/campaigns.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
+import { formRoutes } from './routes/forms.ts'
 import { healthRoutes } from './routes/health.ts'
 import { importRoutes } from './routes/imports.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
+import { publicFormRoutes } from './routes/public-forms.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { limitSlowRequests } from './slow-requests.ts'
 
@@ -93,8 +98,12 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
 
   await app.register(healthRoutes({ database, redis }))
   await app.register(credentialRoutes)
+  const publicForms = createPublicFormCache()
+  await app.register(publicFormRoutes(publicForms))
   await app.register(publicListRoutes)
   await app.register(subscriptionPages)
+  await app.register(formPages)
+  await app.register(embedScript)
   await app.register(async (scope) => {
     requireCredential(scope)
     // What concerns the credential itself is no other credential's to replay.
@@ -105,6 +114,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
       contactRoutes,
       customFieldRoutes,
       importRoutes,
+      formRoutes(publicForms),
       listRoutes,
       campaignRoutes,
       webhookRoutes,
@@ -151,7 +161,8 @@ async function allowOrigins(app: FastifyInstance, origins: string[]) {
       const isPublic = request.url.startsWith('/public/')
       const allowed = isPublic ? '*' : origins.length > 0 ? origins : false
       const methods = isPublic ? ['GET', 'HEAD', 'POST'] : ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
-      done(null, { origin: allowed, methods, maxAge: 86_400, strictPreflight: false })
+      const exposedHeaders = isPublic ? ['etag', 'retry-after'] : []
+      done(null, { origin: allowed, methods, exposedHeaders, maxAge: 86_400, strictPreflight: false })
     },
   })
 }

@@ -9,6 +9,7 @@ const tagsInReadingOrder = [
   'API keys',
   'Contacts',
   'Imports',
+  'Forms',
   'Lists',
   'Subscription pages',
   'Campaigns',
@@ -29,7 +30,7 @@ export async function describeRoutes(app: FastifyInstance, publicUrl: string): P
       info: {
         title: 'Rapport',
         version: '1.0.0',
-        description: 'A headless CRM: contacts, lists, newsletters, pipelines and webhooks behind one HTTP API.',
+        description: 'A headless CRM: contacts, forms, lists, newsletters, pipelines and webhooks behind one HTTP API.',
       },
       servers: [{ url: publicUrl }],
       tags: tagsInReadingOrder.map((name) => ({ name })),

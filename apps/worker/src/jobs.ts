@@ -1,6 +1,7 @@
 import type { WorkerConfig } from '@rapport/core/config.ts'
 import type { QueueName, WorkJob } from '@rapport/core/queues.ts'
 import type { JobsOptions } from 'bullmq'
+import { clearDeletedListJob } from './jobs/clear-deleted-list.ts'
 import { deliverWebhook } from './jobs/deliver-webhook.ts'
 import { purgeExpired } from './jobs/purge-expired.ts'
 import { runImport } from './jobs/run-import.ts'
@@ -20,8 +21,14 @@ export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName
     campaigns: { handle: (data) => sendCampaignBatch(tools, data), concurrency: 2 },
     mail: { handle: (data) => sendMail(tools, data), concurrency: 5 },
     imports: { handle: (data) => runImport(tools, data), concurrency: 2 },
-    maintenance: { handle: () => purgeExpired(tools), concurrency: 1 },
+    maintenance: { handle: (data) => maintain(tools, data), concurrency: 1 },
   }
+}
+
+/** What comes by the clock names nothing. */
+function maintain(tools: Tools, data: Partial<WorkJob>): Promise<void> {
+  const { workspaceId, id } = data
+  return workspaceId && id ? clearDeletedListJob(tools, { workspaceId, id }) : purgeExpired(tools)
 }
 
 const retry = (attempts: number, delay: number): JobsOptions => ({
@@ -38,5 +45,5 @@ export const jobOptions: Record<QueueName, JobsOptions> = {
   campaigns: retry(10, 10_000),
   mail: retry(5, 30_000),
   imports: retry(10, 1_000),
-  maintenance: {},
+  maintenance: retry(5, 5_000),
 }

@@ -3,6 +3,7 @@ import type { Campaign } from './campaigns/campaigns.schema.ts'
 import type { Contact } from './contacts/contacts.schema.ts'
 import type { Ctx } from './context.ts'
 import type { Import } from './imports/imports.schema.ts'
+import type { Submission } from './forms/forms.schema.ts'
 import { newId, uuidOf } from './ids.ts'
 import type { Subscription } from './lists/lists.schema.ts'
 import { enqueueEach } from './outbox.ts'
@@ -41,6 +42,7 @@ interface EventData {
   'contact.updated': Contact
   'contact.deleted': Contact
   'contact.merged': Contact & { mergedContactId: string }
+  'form.submitted': Submission
   'subscription.created': Subscription
   'subscription.confirmed': Subscription
   'subscription.unsubscribed': Subscription
@@ -50,9 +52,9 @@ interface EventData {
 }
 
 /** Whose activity an event is, if a person's. */
-function contactOf(type: string, data: { id?: string; contactId?: string }): string | null {
+function contactOf(type: string, data: { id?: string; contactId?: string | null }): string | null {
   const id = type.startsWith('contact.') ? data.id : data.contactId
-  return id === undefined ? null : uuidOf(id)
+  return id ? uuidOf(id) : null
 }
 
 /**

@@ -11,6 +11,8 @@ const resourceNames = {
   cfd: 'Custom field',
   imp: 'Import',
   lst: 'List',
+  frm: 'Form',
+  sub: 'Submission',
   pip: 'Pipeline',
   stg: 'Stage',
   cmp: 'Campaign',

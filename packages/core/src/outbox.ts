@@ -2,11 +2,11 @@ import { and, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, sql } from '
 import type { Ctx } from './context.ts'
 import type { Db } from './db.ts'
 import { uuidOf } from './ids.ts'
-import { outboxChannel, type WorkJob, type WorkQueue } from './queues.ts'
+import { outboxChannel, type WorkJob, type QueueName } from './queues.ts'
 import { outbox } from './schema.ts'
 
 /** Puts work on a queue, in the caller's transaction: it exists if, and only if, that commits. `id` is its subject's. */
-export async function enqueue(ctx: Ctx, queue: WorkQueue, id: string): Promise<void> {
+export async function enqueue(ctx: Ctx, queue: QueueName, id: string): Promise<void> {
   await ctx.db.execute(sql`
     with ready as (select ${uuidOf(id)}::uuid as id), ${enqueueEach(ctx, queue, 'ready')}
     select from woken`)
@@ -16,7 +16,7 @@ export async function enqueue(ctx: Ctx, queue: WorkQueue, id: string): Promise<v
  * The same for a whole set, as two members of a `with` list: every `id` of the earlier member `source` goes on the queue.
  * The main query must read `woken`, as PostgreSQL does not run a SELECT that nobody reads.
  */
-export function enqueueEach(ctx: Ctx, queue: WorkQueue, source: string): SQL {
+export function enqueueEach(ctx: Ctx, queue: QueueName, source: string): SQL {
   return sql`
     enqueued as (
       insert into outbox (id, workspace_id, queue)
@@ -43,7 +43,7 @@ export async function requeueWork(db: Db, uuids: readonly string[]): Promise<voi
 
 /** Work on its way to the queue. `jobId` is a fresh one each time, as a queue ignores an id that it still knows. */
 export interface RelayedWork {
-  queue: WorkQueue
+  queue: QueueName
   jobId: string
   data: WorkJob
 }
@@ -109,7 +109,7 @@ export async function recheckOldWork(db: Db, isKnown: (work: RelayedWork) => Pro
 
 function toWork(row: Pick<typeof outbox.$inferSelect, 'id' | 'workspaceId' | 'queue' | 'relays'>): RelayedWork {
   return {
-    queue: row.queue as WorkQueue,
+    queue: row.queue as QueueName,
     jobId: `${row.id}-${row.relays}`,
     data: { workspaceId: row.workspaceId, id: row.id },
   }

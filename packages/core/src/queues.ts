@@ -1,14 +1,12 @@
 /**
  * The queues and what a job is, without any queue library. Separate queues, so that a campaign never delays a password
- * reset. A job of any but maintenance names a row whose outbox entry carries the same id.
+ * reset. A job names a row whose outbox entry carries the same id; on maintenance there are also some that name none,
+ * as they come by the clock.
  */
-export const workQueues = ['webhooks', 'campaigns', 'mail', 'imports'] as const
-export type WorkQueue = (typeof workQueues)[number]
-
-export const queueNames = [...workQueues, 'maintenance'] as const
+export const queueNames = ['webhooks', 'campaigns', 'mail', 'imports', 'maintenance'] as const
 export type QueueName = (typeof queueNames)[number]
 
-/** The data of a job: ids, never personal data. `id` is the UUID of the delivery, the batch, the mail or the import. */
+/** The data of a job: ids, never personal data. `id` is the UUID of the delivery, batch, mail, import or deleted list. */
 export interface WorkJob {
   workspaceId: string
   id: string

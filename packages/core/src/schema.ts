@@ -253,6 +253,8 @@ export const lists = pgTable(
     doubleOptIn: boolean().notNull().default(true),
     createdAt: createdAt(),
     updatedAt: createdAt(),
+    /** Gone for everyone; the worker takes its subscriptions away, and then the row. */
+    deletedAt: moment(),
   },
   (t) => [
     primaryKey({ columns: [t.workspaceId, t.id] }),
@@ -272,8 +274,8 @@ export const subscriptions = pgTable(
     contactId: id('con').notNull(),
     status: text({ enum: subscriptionStatuses }).notNull(),
     source: text(),
-    /** When a confirmation was last asked for by mail: at most one in ten minutes. */
-    confirmationRequestedAt: moment(),
+    /** When a confirmation was asked for by mail, the last three times, newest first. */
+    confirmationsRequestedAt: moment().array().notNull().default([]),
     confirmedAt: moment(),
     unsubscribedAt: moment(),
     createdAt: createdAt(),
@@ -291,7 +293,8 @@ export const subscriptions = pgTable(
       foreignColumns: [contacts.workspaceId, contacts.id],
     }).onDelete('cascade'),
     index('subscriptions_contact_index').on(t.workspaceId, t.contactId),
-    index('subscriptions_status_index').on(t.workspaceId, t.listId, t.status, t.contactId),
+    index('subscriptions_created_index').on(t.workspaceId, t.listId, t.createdAt, t.contactId),
+    index('subscriptions_status_index').on(t.workspaceId, t.listId, t.status, t.createdAt, t.contactId),
     oneOf('subscriptions_status_check', t.status, subscriptionStatuses),
   ],
 )
@@ -401,6 +404,97 @@ export const importSeen = pgTable(
   ],
 )
 
+// ── Forms ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const formFieldTypes = [
+  'TEXT',
+  'TEXTAREA',
+  'EMAIL',
+  'PHONE',
+  'NUMBER',
+  'DATE',
+  'SELECT',
+  'CHECKBOX',
+  'CONSENT',
+] as const
+
+export interface FormField {
+  id: string
+  label: string
+  type: (typeof formFieldTypes)[number]
+  required: boolean
+  options?: string[]
+  mapsTo?: string
+}
+
+export const forms = pgTable(
+  'forms',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('frm').notNull(),
+    name: text().notNull(),
+    /** `json`, not `jsonb`, keeps the order of what is shown. */
+    fields: json().$type<FormField[]>().notNull(),
+    /** Emptied when the list is deleted: the migration names the column, which drizzle cannot. */
+    listId: id('lst'),
+    tags: text().array().notNull().default([]),
+    successMessage: text().notNull(),
+    redirectUrl: text(),
+    enabled: boolean().notNull().default(true),
+    /** Submissions that filled the honeypot. */
+    spamCount: integer().notNull().default(0),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    // The public routes know a form by its id alone.
+    unique('forms_id_key').on(t.id),
+    index('forms_created_index').on(t.workspaceId, t.createdAt, t.id),
+    index('forms_list_index').on(t.workspaceId, t.listId).where(sql`${t.listId} is not null`),
+    foreignKey({
+      name: 'forms_list_fk',
+      columns: [t.workspaceId, t.listId],
+      foreignColumns: [lists.workspaceId, lists.id],
+    }),
+  ],
+)
+
+export const formSubmissions = pgTable(
+  'form_submissions',
+  {
+    workspaceId: id('wsp').notNull(),
+    id: id('sub').notNull(),
+    formId: id('frm').notNull(),
+    /** Who it maps to, if anyone. It goes with the person. */
+    contactId: id('con'),
+    values: jsonb().$type<Record<string, string | number | boolean>>().notNull(),
+    /** What was consented to, in the words that were shown. */
+    consents: jsonb().$type<{ fieldId: string; wording: string }[]>().notNull(),
+    /** Of the sender's key and what was sent: a repetition is recognised by it. */
+    repetitionHash: text(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    unique('form_submissions_repetition_key').on(t.workspaceId, t.formId, t.repetitionHash),
+    foreignKey({
+      name: 'form_submissions_form_fk',
+      columns: [t.workspaceId, t.formId],
+      foreignColumns: [forms.workspaceId, forms.id],
+    }).onDelete('cascade'),
+    foreignKey({
+      name: 'form_submissions_contact_fk',
+      columns: [t.workspaceId, t.contactId],
+      foreignColumns: [contacts.workspaceId, contacts.id],
+    }).onDelete('cascade'),
+    index('form_submissions_created_index').on(t.workspaceId, t.formId, t.createdAt, t.id),
+    index('form_submissions_contact_index').on(t.workspaceId, t.contactId).where(sql`${t.contactId} is not null`),
+  ],
+)
+
 // ── Pipelines ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export const pipelines = pgTable(
@@ -452,9 +546,12 @@ export const campaignStatuses = ['DRAFT', 'SENDING', 'PAUSED', 'SENT', 'CANCELED
 export const campaigns = pgTable(
   'campaigns',
   {
-    workspaceId: id('wsp').notNull(),
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
     id: id('cmp').notNull(),
-    listId: id('lst').notNull(),
+    /** Emptied when the list is deleted: the migration names the column, which drizzle cannot. */
+    listId: id('lst'),
     name: text().notNull(),
     subject: text().notNull(),
     status: text({ enum: campaignStatuses }).notNull().default('DRAFT'),

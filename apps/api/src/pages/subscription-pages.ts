@@ -4,7 +4,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorBody } from '../error-handler.ts'
-import { sendPage } from './page.ts'
+import { wantsHtml } from './document.ts'
+import { sendMessage } from './message-page.ts'
 
 const TokenQuery = z.strictObject({ token: z.string().max(600) })
 const Html = z.string().describe('An HTML page')
@@ -28,7 +29,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   )
   app.setErrorHandler((error, request, reply) => {
     if (errorBody(error)?.statusCode !== 400 || !wantsHtml(request)) throw error
-    return sendPage(reply.code(400), {
+    return sendMessage(reply.code(400), {
       title: 'This link does not work',
       text: 'It may be incomplete or older than seven days. Please use the newest mail, or sign up once more.',
     })
@@ -44,7 +45,7 @@ type TokenRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery> }>
 
 async function showConfirm(request: TokenRequest, reply: FastifyReply) {
   openConfirmation(request.baseCtx, request.query.token)
-  return sendPage(reply, {
+  return sendMessage(reply, {
     title: 'Confirm your subscription',
     text: 'One click, and the newsletter will come to your inbox. You can leave at any time.',
     button: 'Confirm subscription',
@@ -53,12 +54,12 @@ async function showConfirm(request: TokenRequest, reply: FastifyReply) {
 
 async function confirm(request: TokenRequest, reply: FastifyReply) {
   await confirmSubscription(request.baseCtx, request.query.token)
-  return sendPage(reply, { title: 'You are subscribed', text: 'Thank you. You can close this page.' })
+  return sendMessage(reply, { title: 'You are subscribed', text: 'Thank you. You can close this page.' })
 }
 
 async function showUnsubscribe(request: TokenRequest, reply: FastifyReply) {
   openUnsubscribe(request.baseCtx, request.query.token)
-  return sendPage(reply, {
+  return sendMessage(reply, {
     title: 'Unsubscribe',
     text: 'You will get no more mails from this list.',
     button: 'Unsubscribe',
@@ -67,9 +68,8 @@ async function showUnsubscribe(request: TokenRequest, reply: FastifyReply) {
 
 async function leave(request: TokenRequest, reply: FastifyReply) {
   await unsubscribe(request.baseCtx, request.query.token)
-  return sendPage(reply, { title: 'You are unsubscribed', text: 'No more mails from this list will be sent to you.' })
-}
-
-function wantsHtml(request: FastifyRequest) {
-  return (request.headers.accept ?? '').includes('text/html')
+  return sendMessage(reply, {
+    title: 'You are unsubscribed',
+    text: 'No more mails from this list will be sent to you.',
+  })
 }

@@ -117,7 +117,7 @@ test('a new person becomes a contact with a pending subscription, and is mailed 
   await subscribe({ email })
   await subscribe({ email: email.toUpperCase() })
   expect(await mailsTo(email)).toEqual([{ kind: 'CONFIRMATION', to_address: email }])
-  await api.query(`update subscriptions set confirmation_requested_at = now() - interval '601 seconds'`)
+  await api.query(`update subscriptions set confirmations_requested_at = array[now() - interval '601 seconds']`)
   await subscribe({ email })
   expect(await mailsTo(email)).toHaveLength(2)
   expect(await readList()).toMatchObject({ confirmedCount: 0 })

@@ -1,12 +1,27 @@
-import { createList, listLists, readList } from '@rapport/core/lists/lists.ts'
-import { List, ListInput, ListQuery, SubscribeInput } from '@rapport/core/lists/lists.schema.ts'
+import { Id } from '@rapport/core/ids.ts'
+import { deleteList } from '@rapport/core/lists/delete-list.ts'
+import { changeList, createList, listLists, readList } from '@rapport/core/lists/lists.ts'
+import {
+  List,
+  ListChange,
+  ListInput,
+  ListQuery,
+  SubscribeInput,
+  SubscriberInput,
+  SubscriberQuery,
+  Subscription,
+} from '@rapport/core/lists/lists.schema.ts'
+import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { subscribe } from '@rapport/core/lists/subscriptions.ts'
 import { PageOf } from '@rapport/core/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { IdParams, NoQuery } from './shapes.ts'
+import { inSteadyTime } from '../steady-time.ts'
+import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Lists'], security: [{ bearer: [] }] }
+const params = IdParams('lst')
+const subscriberParams = params.extend({ contactId: Id('con') })
 
 export const listRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
@@ -39,12 +54,113 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Read a list',
-        params: IdParams('lst'),
+        params,
         querystring: NoQuery,
         response: { 200: List },
       },
     },
     (request) => readList(request.ctx, request.params.id),
+  )
+
+  app.patch(
+    '/lists/:id',
+    {
+      schema: {
+        ...common,
+        summary: 'Change a list',
+        params,
+        querystring: NoQuery,
+        body: ListChange,
+        response: { 200: List },
+      },
+    },
+    (request) => changeList(request.ctx, request.params.id, request.body),
+  )
+
+  app.delete(
+    '/lists/:id',
+    {
+      schema: {
+        ...common,
+        summary: 'Delete a list',
+        description: 'With its subscriptions. A 409 while a campaign to it is under way.',
+        params,
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await deleteList(request.ctx, request.params.id)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/lists/:id/subscribers',
+    {
+      schema: {
+        ...common,
+        summary: 'List the subscribers of a list',
+        params,
+        querystring: SubscriberQuery,
+        response: { 200: PageOf(Subscription) },
+      },
+    },
+    (request) => listSubscribers(request.ctx, request.params.id, request.query),
+  )
+
+  app.post(
+    '/lists/:id/subscribers',
+    {
+      schema: {
+        ...common,
+        summary: 'Subscribe somebody',
+        description:
+          'Who has a subscription already is a 200, and one who is confirmed stays so. Who opted out stays out: a 409.',
+        params,
+        querystring: NoQuery,
+        body: SubscriberInput,
+        response: { 200: Subscription, 201: Subscription },
+      },
+    },
+    async (request, reply) => {
+      const { subscription, isNew } = await addSubscriber(request.ctx, request.params.id, request.body)
+      reply.code(isNew ? 201 : 200)
+      if (isNew) reply.header('location', `/lists/${subscription.listId}/subscribers/${subscription.contactId}`)
+      return subscription
+    },
+  )
+
+  app.get(
+    '/lists/:id/subscribers/:contactId',
+    {
+      schema: {
+        ...common,
+        summary: 'Read a subscription',
+        params: subscriberParams,
+        querystring: NoQuery,
+        response: { 200: Subscription },
+      },
+    },
+    (request) => readSubscriber(request.ctx, request.params.id, request.params.contactId),
+  )
+
+  app.delete(
+    '/lists/:id/subscribers/:contactId',
+    {
+      schema: {
+        ...common,
+        summary: 'Unsubscribe somebody',
+        description: 'The record is kept as UNSUBSCRIBED.',
+        params: subscriberParams,
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await removeSubscriber(request.ctx, request.params.id, request.params.contactId)
+      return reply.code(204).send(null)
+    },
   )
 }
 
@@ -59,15 +175,15 @@ export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
         tags: ['Lists'],
         summary: 'Subscribe to a list',
         description:
-          'The same answer whether the address is known, unknown, pending or confirmed. Mails a confirmation link, at most one in ten minutes for each address and list.',
-        params: IdParams('lst'),
+          'The same answer whether the address is known, unknown, pending or confirmed. Mails a confirmation link, at most one in ten minutes and three a day for each address and list.',
+        params,
         querystring: NoQuery,
         body: SubscribeInput,
         response: { 202: z.object({ success: z.literal(true) }) },
       },
     },
     async (request, reply) => {
-      await subscribe(request.baseCtx, request.params.id, request.body)
+      await inSteadyTime(() => subscribe(request.baseCtx, request.params.id, request.body))
       reply.code(202)
       return { success: true as const }
     },

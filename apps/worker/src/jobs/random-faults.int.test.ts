@@ -6,7 +6,7 @@ import { openDatabase } from '@rapport/core/db.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import { subscribe } from '@rapport/core/lists/subscriptions.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
-import type { WorkQueue } from '@rapport/core/queues.ts'
+import type { QueueName } from '@rapport/core/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import {
   countRecipients,
@@ -32,6 +32,7 @@ import { dropLostClaims } from '../heart.ts'
 import { createTestTools, jobOf } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
+import { clearDeletedListJob } from './clear-deleted-list.ts'
 import { runImport } from './run-import.ts'
 import { sendMail } from './send-mail.ts'
 
@@ -55,7 +56,13 @@ function randomFrom(seed: number): Random {
 }
 const pick = <Item>(items: readonly Item[], random: Random) => items[Math.floor(random() * items.length)] as Item
 
-const handlers = { webhooks: deliverWebhook, campaigns: sendCampaignBatch, mail: sendMail, imports: runImport }
+const handlers = {
+  webhooks: deliverWebhook,
+  campaigns: sendCampaignBatch,
+  mail: sendMail,
+  imports: runImport,
+  maintenance: clearDeletedListJob,
+}
 const statements = [
   [/update deliveries d/, /with settled as/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
   [
@@ -107,7 +114,7 @@ async function startShakyWorker() {
 type ShakyWorker = Awaited<ReturnType<typeof startShakyWorker>>
 
 async function readWork(ctx: Ctx) {
-  const found = await database.pool.query<{ id: string; queue: WorkQueue }>(
+  const found = await database.pool.query<{ id: string; queue: QueueName }>(
     'select id, queue from outbox where workspace_id = $1',
     [uuidOf(ctx.workspaceId)],
   )

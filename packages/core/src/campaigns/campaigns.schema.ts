@@ -9,7 +9,7 @@ export const Campaign = z
     id: z.string(),
     name: z.string(),
     subject: z.string(),
-    listId: z.string(),
+    listId: z.string().nullable(),
     status: z.enum(campaignStatuses),
     html: z.string().nullable(),
     text: z.string().nullable(),

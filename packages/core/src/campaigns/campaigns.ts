@@ -4,6 +4,7 @@ import { AppError, conflict, invalidField, notFound, onConstraint } from '../err
 import { emit } from '../events.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId, uuidOf } from '../ids.ts'
+import { checkListId, findList } from '../lists/lists.ts'
 import { enqueueMail } from '../mail/mails.ts'
 import { enqueueEach } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
@@ -28,6 +29,7 @@ const listNotFound = onConstraint('campaigns_list_fk', () => invalidField('listI
 /** Creates a DRAFT. With neither `html` nor `text` it starts from a plain template, so that it can be sent as it is. */
 export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
   checkTemplates(input)
+  await checkListId(ctx, input.listId)
   const html = input.html ?? (input.text ? null : plainTemplate)
   const [row] = await ctx.db
     .insert(campaigns)
@@ -65,6 +67,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
 /** Changes a DRAFT; anything else is a conflict. */
 export async function changeCampaign(ctx: Ctx, id: string, change: CampaignChange): Promise<void> {
   checkTemplates(change)
+  if (change.listId) await checkListId(ctx, change.listId)
   const [row] = await ctx.db
     .update(campaigns)
     .set({ ...change, updatedAt: sql`now()` })
@@ -113,10 +116,11 @@ export function sendTestMail(ctx: Ctx, id: string, input: SendTestInput): Promis
 }
 
 async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number> {
+  if (campaign.listId === null || !(await findList(ctx, campaign.listId))) return 0
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
   const result = await ctx.db.execute<{ queued: number }>(sql`
     with audience as (
-      select contact_id, (row_number() over (order by contact_id) - 1) / ${batchSize}::int as batch
+      select contact_id, (row_number() over (order by created_at, contact_id) - 1) / ${batchSize}::int as batch
       from subscriptions
       where workspace_id = ${workspaceId} and list_id = ${uuidOf(campaign.listId)}::uuid and status = 'CONFIRMED'),
     batches as (

@@ -2,6 +2,7 @@ import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
 import { invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
+import { moveSubmissions } from '../forms/submissions.ts'
 import { moveSubscriptions } from '../lists/subscriptions-move.ts'
 import { contactAliases } from '../schema.ts'
 import type { ContactRow } from './contact-record.ts'
@@ -10,13 +11,14 @@ import type { Contact, MergeInput } from './contacts.schema.ts'
 
 /**
  * Makes two contacts one: the duplicate fills what is empty in the other, tags and custom values unite, its
- * subscriptions move over with the strictest opt-out winning, and it goes. Links in mails it got keep working. Of two
+ * submissions and subscriptions move over with the strictest opt-out winning, and it goes. Links in mails it got keep working. Of two
  * merges of the same pair at once one wins; to the other the duplicate is not found.
  */
 export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeInput): Promise<Contact> {
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
   return inTransaction(ctx, async (ctx) => {
     const { survivor, duplicate } = await lockBoth(ctx, id, contactId)
+    await moveSubmissions(ctx, { from: contactId, to: id })
     const movedAny = await moveSubscriptions(ctx, { from: contactId, to: id })
     await ctx.db
       .update(contactAliases)

@@ -43,7 +43,8 @@ export const Contact = z
   })
 export type Contact = z.output<typeof Contact>
 
-const phone = SingleLine(32).refine((value) => value === '' || /^(?=.*\d)[\d\s()+./#*x-]+$/i.test(value), {
+/** Empty, or digits with what people write between them. */
+export const Phone = SingleLine(32).refine((value) => value === '' || /^(?=.*\d)[\d\s()+./#*x-]+$/i.test(value), {
   error: 'must be a phone number',
 })
 const emptyToNull = <T extends z.ZodType<string>>(schema: T) => schema.nullable().transform((value) => value || null)
@@ -52,6 +53,9 @@ export const Tags = z
   .array(SingleLine(100, 1), 'must be a list of texts')
   .max(100, 'must have at most 100 tags')
   .transform((tags) => [...new Set(tags)])
+
+/** `form:` and the name of the form. */
+const sourceLength = 205
 
 const customFieldValues = z
   .record(
@@ -64,11 +68,11 @@ const writable = {
   email: Email,
   firstName: SingleLine(200),
   lastName: SingleLine(200),
-  phone: emptyToNull(phone),
+  phone: emptyToNull(Phone),
   company: emptyToNull(SingleLine(200)),
   customFieldValues: customFieldValues.describe('Values by the keys of your custom fields; null removes one'),
   tags: Tags,
-  source: emptyToNull(SingleLine(200)),
+  source: emptyToNull(SingleLine(sourceLength)),
 }
 
 export const ContactChange = z
@@ -123,7 +127,7 @@ const filters = {
     .describe('Repeatable: all must hold'),
   listId: Id('lst').optional().describe('Who has a subscription to this list, in any status'),
   emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional(),
-  source: SingleLine(200).optional(),
+  source: SingleLine(sourceLength).optional(),
   createdAfter: MomentInput.optional(),
   createdBefore: MomentInput.optional(),
   updatedAfter: MomentInput.optional(),

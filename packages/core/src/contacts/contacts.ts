@@ -12,6 +12,8 @@ import { checkCustomValues, type CustomValues } from './custom-fields.ts'
 
 export const maxTags = 100
 
+const activity = { lastActivityAt: sql`now()`, updatedAt: sql`now()` }
+
 /** Creates a contact and tells `contact.created`. An address that the workspace has already is a conflict naming whose. */
 export function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   return inTransaction(ctx, async (ctx) => {
@@ -76,19 +78,21 @@ export function deleteContact(ctx: Ctx, id: string): Promise<void> {
 
 /**
  * The contact of this address, made when there is none, and in any case locked until the transaction ends. A stranger's
- * word: it fills what is empty in a known contact and never overwrites.
+ * word: it fills what is empty in a known contact and never overwrites. `source` is that of a new contact alone.
  */
-export async function findOrCreateContact(
-  ctx: Ctx,
-  input: { email: string; firstName: string; lastName: string; source: string },
-): Promise<Contact> {
+export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   const created = await insertContact(ctx, input)
   if (created) return created
   const known = await lockByEmail(ctx, input.email)
+  const custom = await checkCustomValues(ctx, input.customFieldValues ?? {})
   return replaceContact(ctx, known, {
     ...known,
-    firstName: known.firstName || input.firstName,
-    lastName: known.lastName || input.lastName,
+    firstName: known.firstName || (input.firstName ?? ''),
+    lastName: known.lastName || (input.lastName ?? ''),
+    phone: known.phone ?? input.phone ?? null,
+    company: known.company ?? input.company ?? null,
+    customFieldValues: mergeCustomValues(custom as CustomValues, known.customFieldValues),
+    tags: [...new Set([...known.tags, ...(input.tags ?? [])])].slice(0, maxTags),
   })
 }
 
@@ -101,6 +105,16 @@ export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow | un
   return row
 }
 
+/** Locks many, in the order in which whoever writes many has them, so that nobody waits for each other. */
+export async function lockContacts(ctx: Ctx, ids: readonly string[]): Promise<void> {
+  await ctx.db
+    .select({ id: contacts.id })
+    .from(contacts)
+    .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...ids])))
+    .orderBy(sql`lower(${contacts.email})`)
+    .for('no key update')
+}
+
 /** Locks who this contact is by now, as it may have been merged into another, and answers whose id that is. */
 export async function lockCurrentContact(ctx: Ctx, id: string): Promise<string> {
   if (await lockContact(ctx, id)) return id
@@ -111,26 +125,46 @@ export async function lockCurrentContact(ctx: Ctx, id: string): Promise<string> 
   return alias ? lockCurrentContact(ctx, alias.contactId) : id
 }
 
+/** Moves `lastActivityAt` of a locked contact: something was done by them or with them. */
+export async function noteActivity(ctx: Ctx, contactId: string): Promise<void> {
+  await ctx.db.update(contacts).set(activity).where(matches(ctx, contactId))
+}
+
+/** What `emailSubscribedStatus` is: derived from the contact's subscriptions, the strictest word first. */
+const subscribedStatus = sql`coalesce((
+  select case
+    when bool_or(s.status = 'COMPLAINED') then 'COMPLAINED'
+    when bool_or(s.status = 'BOUNCED') then 'BOUNCED'
+    when bool_or(s.status = 'CONFIRMED') then 'SUBSCRIBED'
+    when bool_or(s.status = 'PENDING') then 'PENDING'
+    when bool_or(s.status = 'UNSUBSCRIBED') then 'UNSUBSCRIBED'
+  end
+  from subscriptions s
+  where s.workspace_id = ${contacts.workspaceId} and s.contact_id = ${contacts.id}), 'NONE')`
+
 /**
- * Derives `emailSubscribedStatus` from the contacts' subscriptions, the strictest word first, and moves
- * `lastActivityAt`. The one place that writes either; call it in the transaction that changed a subscription, after
- * `lockContact`.
+ * Sets `emailSubscribedStatus` anew and moves `lastActivityAt`; call it in the transaction that changed a subscription,
+ * after `lockContact`.
  */
 export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly string[]): Promise<void> {
-  const status = sql`coalesce((
-    select case
-      when bool_or(s.status = 'COMPLAINED') then 'COMPLAINED'
-      when bool_or(s.status = 'BOUNCED') then 'BOUNCED'
-      when bool_or(s.status = 'CONFIRMED') then 'SUBSCRIBED'
-      when bool_or(s.status = 'PENDING') then 'PENDING'
-      when bool_or(s.status = 'UNSUBSCRIBED') then 'UNSUBSCRIBED'
-    end
-    from subscriptions s
-    where s.workspace_id = ${contacts.workspaceId} and s.contact_id = ${contacts.id}), 'NONE')`
   await ctx.db
     .update(contacts)
-    .set({ emailSubscribedStatus: status, lastActivityAt: sql`now()`, updatedAt: sql`now()` })
+    .set({ emailSubscribedStatus: subscribedStatus, ...activity })
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...contactIds])))
+}
+
+/** The same where it was nobody's activity: subscriptions went with their list. */
+export async function refreshSubscribedStatus(ctx: Ctx, contactIds: readonly string[]): Promise<void> {
+  await ctx.db
+    .update(contacts)
+    .set({ emailSubscribedStatus: subscribedStatus, updatedAt: sql`now()` })
+    .where(
+      and(
+        eq(contacts.workspaceId, ctx.workspaceId),
+        inArray(contacts.id, [...contactIds]),
+        sql`${contacts.emailSubscribedStatus} <> ${subscribedStatus}`,
+      ),
+    )
 }
 
 /** Removes a locked contact and what hangs on it, but for the memory of its opt-outs. */

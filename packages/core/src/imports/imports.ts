@@ -3,10 +3,10 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import { readCustomFields } from '../contacts/custom-fields.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
-import { AppError, invalidField, notFound } from '../errors.ts'
+import { AppError, notFound } from '../errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId } from '../ids.ts'
-import { readList } from '../lists/lists.ts'
+import { checkListId } from '../lists/lists.ts'
 import { enqueue } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { importParts, imports } from '../schema.ts'
@@ -28,7 +28,7 @@ export async function receiveImport(
   options: ImportOptions & { format: 'csv' | 'ndjson' },
   file: AsyncIterable<Buffer>,
 ): Promise<string> {
-  if (options.listId) await checkList(ctx, options.listId)
+  if (options.listId) await checkListId(ctx, options.listId)
   const id = newId('imp')
   let size = 0
   try {
@@ -144,12 +144,6 @@ export function toImport(row: ImportRecord): Import {
     startedAt: toTimestampOrNull(row.startedAt),
     completedAt: toTimestampOrNull(row.completedAt),
   }
-}
-
-async function checkList(ctx: Ctx, listId: string) {
-  await readList(ctx, listId).catch((error: unknown) => {
-    throw error instanceof AppError && error.code === 'not_found' ? invalidField('listId', error.message) : error
-  })
 }
 
 /** Pieces of about 1 MiB, however the file comes. */

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { Email, MultiLine, SingleLine, Timestamp } from '../fields.ts'
+import { Id } from '../ids.ts'
 import { PageQuery, Sort } from '../paging.ts'
 import { subscriptionStatuses } from '../schema.ts'
 
@@ -39,6 +40,12 @@ export const ListInput = z
   .meta({ examples: [{ name: 'Monthly letter' }] })
 export type ListInput = z.output<typeof ListInput>
 
+export const ListChange = z
+  .strictObject({ name: SingleLine(200, 1), description: MultiLine(20_000), doubleOptIn: z.boolean() })
+  .partial()
+  .meta({ examples: [{ name: 'Weekly letter' }] })
+export type ListChange = z.output<typeof ListChange>
+
 export const ListQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type ListQuery = z.output<typeof ListQuery>
 
@@ -54,6 +61,27 @@ export const Subscription = z
   })
   .meta({ id: 'Subscription', description: 'What one contact said about one list.' })
 export type Subscription = z.output<typeof Subscription>
+
+export const SubscriberQuery = PageQuery.extend({
+  status: z.enum(subscriptionStatuses).optional(),
+  sort: Sort(['createdAt']),
+})
+export type SubscriberQuery = z.output<typeof SubscriberQuery>
+
+export const SubscriberInput = z
+  .strictObject({
+    contactId: Id('con').optional(),
+    email: Email.optional().describe('Of somebody who need not be a contact yet'),
+    status: z
+      .enum(['PENDING', 'CONFIRMED'])
+      .describe('CONFIRMED is your word that they consented; PENDING asks them by mail'),
+  })
+  .refine((input) => (input.contactId === undefined) !== (input.email === undefined), {
+    path: ['contactId'],
+    error: 'must be given, or else email, and not both',
+  })
+  .meta({ examples: [{ email: 'ada@example.com', status: 'PENDING' }] })
+export type SubscriberInput = z.output<typeof SubscriberInput>
 
 export const SubscribeInput = z
   .strictObject({

@@ -1,16 +1,17 @@
-import { and, eq, sql } from 'drizzle-orm'
-import type { BaseCtx, Ctx } from '../context.ts'
-import { notFound } from '../errors.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { and, eq, isNull, sql } from 'drizzle-orm'
+import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
+import { invalidField, notFound } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { newId } from '../ids.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { lists, subscriptions } from '../schema.ts'
-import type { List, ListInput, ListQuery } from './lists.schema.ts'
+import type { List, ListChange, ListInput, ListQuery } from './lists.schema.ts'
 
 const confirmedCount = sql<number>`(
   select count(*)::int from ${subscriptions} s
   where s.workspace_id = ${lists.workspaceId} and s.list_id = ${lists.id} and s.status = 'CONFIRMED')`
-type ListRow = typeof lists.$inferSelect & { confirmedCount: number }
+type ListRow = Omit<typeof lists.$inferSelect, 'deletedAt'> & { confirmedCount: number }
 
 /** Creates a list. */
 export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
@@ -24,7 +25,7 @@ export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
 
 /** Reads one list with the number of its confirmed subscribers. */
 export async function readList(ctx: Ctx, id: string): Promise<List> {
-  const [row] = await selectLists(ctx).where(and(eq(lists.workspaceId, ctx.workspaceId), eq(lists.id, id)))
+  const [row] = await selectLists(ctx).where(matches(ctx, id))
   if (!row) throw notFound('List')
   return toList(row)
 }
@@ -37,11 +38,47 @@ export async function listLists(ctx: Ctx, query: ListQuery): Promise<Page<List>>
     ...byCreation<ListRow>(lists),
     read: ({ after, orderBy, limit }) =>
       selectLists(ctx)
-        .where(and(eq(lists.workspaceId, ctx.workspaceId), after))
+        .where(and(eq(lists.workspaceId, ctx.workspaceId), isNull(lists.deletedAt), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
   return { ...page, data: page.data.map(toList) }
+}
+
+/** Sets what the change names. */
+export async function changeList(ctx: Ctx, id: string, change: ListChange): Promise<List> {
+  return inTransaction(ctx, async (ctx) => {
+    const [current] = await ctx.db.select().from(lists).where(matches(ctx, id)).for('no key update')
+    if (!current) throw notFound('List')
+    const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
+    const next = { ...current, ...named }
+    if (!isDeepStrictEqual(next, current)) {
+      await ctx.db
+        .update(lists)
+        .set({ ...next, updatedAt: sql`now()` })
+        .where(matches(ctx, id))
+    }
+    return readList(ctx, id)
+  })
+}
+
+/** What subscribing needs to know of a list, without counting anybody; undefined when there is none. */
+export async function findList(ctx: Ctx, id: string): Promise<{ id: string; doubleOptIn: boolean } | undefined> {
+  const [list] = await ctx.db
+    .select({ id: lists.id, doubleOptIn: lists.doubleOptIn })
+    .from(lists)
+    .where(matches(ctx, id))
+  return list
+}
+
+/** The same of a list that a path names. */
+export async function requireList(ctx: Ctx, id: string): Promise<void> {
+  if (!(await findList(ctx, id))) throw notFound('List')
+}
+
+/** The same of a list that an input names. */
+export async function checkListId(ctx: Ctx, id: string): Promise<void> {
+  if (!(await findList(ctx, id))) throw invalidField('listId', 'List not found')
 }
 
 /** For the public routes, which know a list by its id alone: on behalf of a stranger in the list's workspace. */
@@ -49,9 +86,13 @@ export async function enterAsStranger(ctx: BaseCtx, listId: string): Promise<{ c
   const [list] = await ctx.db
     .select({ workspaceId: lists.workspaceId, doubleOptIn: lists.doubleOptIn })
     .from(lists)
-    .where(eq(lists.id, listId))
+    .where(and(eq(lists.id, listId), isNull(lists.deletedAt)))
   if (!list) throw notFound('List')
   return { ctx: { ...ctx, workspaceId: list.workspaceId, actor: { kind: 'public' } }, doubleOptIn: list.doubleOptIn }
+}
+
+function matches(ctx: Ctx, id: string) {
+  return and(eq(lists.workspaceId, ctx.workspaceId), eq(lists.id, id), isNull(lists.deletedAt))
 }
 
 function selectLists(ctx: Ctx) {

@@ -11,8 +11,8 @@ export async function moveSubscriptions(ctx: Ctx, contacts: { from: string; to: 
     sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'], ${status})`)
   const moved = await ctx.db.execute(sql`
     insert into subscriptions as kept
-      (workspace_id, list_id, contact_id, status, source, confirmation_requested_at, confirmed_at, unsubscribed_at, created_at)
-    select workspace_id, list_id, ${uuidOf(contacts.to)}::uuid, status, source, confirmation_requested_at, confirmed_at,
+      (workspace_id, list_id, contact_id, status, source, confirmations_requested_at, confirmed_at, unsubscribed_at, created_at)
+    select workspace_id, list_id, ${uuidOf(contacts.to)}::uuid, status, source, confirmations_requested_at, confirmed_at,
       unsubscribed_at, created_at
     from subscriptions
     where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contacts.from)}

@@ -1,32 +1,42 @@
+/** What strangers do with their own subscriptions: by a form on any site, and by the links in mails. */
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
-import { findOrCreateContact, lockCurrentContact, noteSubscriptionChange, readContact } from '../contacts/contacts.ts'
+import { findOrCreateContact, lockCurrentContact, readContact } from '../contacts/contacts.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
-import { AppError } from '../errors.ts'
-import { emit } from '../events.ts'
-import { toTimestamp, toTimestampOrNull } from '../fields.ts'
+import { AppError, notFound, onConstraint } from '../errors.ts'
 import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../schema.ts'
 import { openConfirmation, openUnsubscribe, type SubscriptionLink } from './links.ts'
 import { enterAsStranger } from './lists.ts'
 import { findOptOuts, forgetOptOut, hashEmail } from './opt-outs.ts'
-import type { SubscribeInput, Subscription } from './lists.schema.ts'
+import type { SubscribeInput } from './lists.schema.ts'
+import { subscriptionColumns, type SubscriptionRow, tellSubscription } from './subscription-record.ts'
 
-/**
- * A stranger asks to be subscribed. Says nothing of what was known before. Mails a confirmation link, at most one in
- * ten minutes for each address and list; on a list without double opt-in a new subscriber is confirmed at once, but
- * someone who once opted out must confirm by the link even there, since anybody can type their address.
- */
+/** A contact who is to be subscribed, locked, and by what they came. */
+interface SubscriptionRequest {
+  list: { id: string; doubleOptIn: boolean }
+  contact: { id: string; email: string }
+  source: string
+}
+
+/** A stranger asks to be subscribed. Says nothing of what was known before. */
 export async function subscribe(base: BaseCtx, listId: string, input: SubscribeInput): Promise<void> {
   const { ctx: stranger, doubleOptIn } = await enterAsStranger(base, listId)
   await inTransaction(stranger, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
-    const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
-    const optOuts = await findOptOuts(ctx, listId, [hashEmail(ctx, contact.email)])
-    if (!doubleOptIn && optOuts.size === 0 && (await confirmAtOnce(ctx, link))) return
-    const requested = await requestConfirmation(ctx, link)
-    if (requested)
-      await enqueueMail(ctx, { kind: 'CONFIRMATION', to: contact.email, data: { listId, contactId: contact.id } })
+    await requestSubscription(ctx, { list: { id: listId, doubleOptIn }, contact, source: 'public' })
   })
+}
+
+/**
+ * Subscribes by somebody's own wish. Mails a confirmation link, for each address and list at most one in ten minutes
+ * and three a day; on a list without double opt-in a new subscriber is confirmed at once, but someone who once opted
+ * out must confirm by the link even there, since anybody can type their address.
+ */
+export async function requestSubscription(ctx: Ctx, { list, contact, source }: SubscriptionRequest): Promise<void> {
+  const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: contact.id }
+  const optOuts = await findOptOuts(ctx, list.id, [hashEmail(ctx, contact.email)])
+  if (!list.doubleOptIn && optOuts.size === 0 && (await confirmAtOnce(ctx, link, source))) return
+  await requestConfirmation(ctx, { link, email: contact.email, source })
 }
 
 /** Confirms by the token of a mail. Idempotent; but a link from before an opt-out does not undo it. */
@@ -44,11 +54,11 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
           or(isNull(subscriptions.unsubscribedAt), lt(subscriptions.unsubscribedAt, issuedAt)),
         ),
       )
-      .returning()
+      .returning(subscriptionColumns)
     if (confirmed) {
       const { email } = await readContact(ctx, link.contactId)
       await forgetOptOut(ctx, link.listId, email)
-      return tell(ctx, 'subscription.confirmed', confirmed)
+      return tellSubscription(ctx, confirmed, ['subscription.confirmed'])
     }
     const [current] = await ctx.db.select().from(subscriptions).where(matches(link))
     if (current?.status !== 'CONFIRMED') throw new AppError('invalid', 'Invalid or expired link')
@@ -60,57 +70,72 @@ export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
   const named = openUnsubscribe(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
-    const [left] = await ctx.db
-      .update(subscriptions)
-      .set({ status: 'UNSUBSCRIBED', unsubscribedAt: sql`now()` })
-      .where(and(matches(link), inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])))
-      .returning()
-    if (left) await tell(ctx, 'subscription.unsubscribed', left)
+    await endSubscription(ctx, link)
   })
 }
 
-async function confirmAtOnce(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
+/** Makes a subscription of a locked contact UNSUBSCRIBED, unless a stricter word was said of it or it was none. */
+export async function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<void> {
+  const [left] = await ctx.db
+    .update(subscriptions)
+    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: sql`now()` })
+    .where(and(matches(link), inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])))
+    .returning(subscriptionColumns)
+  if (left) await tellSubscription(ctx, left, ['subscription.unsubscribed'])
+}
+
+/** Confirms a locked contact who is new to the list or PENDING; undefined when there was nothing to confirm. */
+export async function confirmAtOnce(
+  ctx: Ctx,
+  link: SubscriptionLink,
+  source: string,
+): Promise<SubscriptionRow | undefined> {
   const [row] = await ctx.db
     .insert(subscriptions)
-    .values({ ...link, status: 'CONFIRMED', source: 'public', confirmedAt: sql`now()` })
+    .values({ ...link, status: 'CONFIRMED', source, confirmedAt: sql`now()` })
     .onConflictDoUpdate({
       target: [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId],
       set: { status: 'CONFIRMED', confirmedAt: sql`now()` },
       setWhere: eq(subscriptions.status, 'PENDING'),
     })
-    .returning({ ...columns, inserted: sql<boolean>`xmax = 0` })
-  if (!row) return false
+    .returning({ ...subscriptionColumns, inserted: sql<boolean>`xmax = 0` })
+    .catch(listNotFound)
+  if (!row) return undefined
   const { inserted, ...subscription } = row
-  if (inserted) await emit(ctx, 'subscription.created', toSubscription(subscription))
-  await tell(ctx, 'subscription.confirmed', subscription)
-  return true
+  const events = ['subscription.created', 'subscription.confirmed'] as const
+  await tellSubscription(ctx, subscription, inserted ? [...events] : ['subscription.confirmed'])
+  return subscription
 }
 
-/** Whether a confirmation is to be mailed: not to who is confirmed or complained, and not again within ten minutes. */
-async function requestConfirmation(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
+/**
+ * Asks a locked contact by mail to confirm; not who is confirmed, bounced or complained, and not again within ten
+ * minutes, nor a fourth time within a day.
+ */
+export async function requestConfirmation(
+  ctx: Ctx,
+  { link, email, source }: { link: SubscriptionLink; email: string; source: string },
+): Promise<void> {
+  const asked = subscriptions.confirmationsRequestedAt
   const [row] = await ctx.db
     .insert(subscriptions)
-    .values({ ...link, status: 'PENDING', source: 'public', confirmationRequestedAt: sql`now()` })
+    .values({ ...link, status: 'PENDING', source, confirmationsRequestedAt: sql`array[now()]` })
     .onConflictDoUpdate({
       target: [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId],
-      set: { confirmationRequestedAt: sql`now()` },
+      set: { confirmationsRequestedAt: sql`(now() || ${asked})[1:3]` },
       setWhere: sql`${subscriptions.status} in ('PENDING', 'UNSUBSCRIBED')
-        and coalesce(${subscriptions.confirmationRequestedAt} < now() - interval '10 minutes', true)`,
+        and coalesce(${asked}[1] < now() - interval '10 minutes', true)
+        and coalesce(${asked}[3] < now() - interval '1 day', true)`,
     })
-    .returning({ ...columns, inserted: sql<boolean>`xmax = 0` })
-  if (!row) return false
+    .returning({ ...subscriptionColumns, inserted: sql<boolean>`xmax = 0` })
+    .catch(listNotFound)
+  if (!row) return
   const { inserted, ...subscription } = row
-  if (inserted) await tell(ctx, 'subscription.created', subscription)
-  return true
+  if (inserted) await tellSubscription(ctx, subscription, ['subscription.created'])
+  const data = { listId: link.listId, contactId: link.contactId }
+  await enqueueMail(ctx, { kind: 'CONFIRMATION', to: email, data })
 }
 
-type SubscriptionEvent = 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed'
-type SubscriptionRow = Omit<typeof subscriptions.$inferSelect, 'workspaceId' | 'confirmationRequestedAt'>
-
-async function tell(ctx: Ctx, type: SubscriptionEvent, row: SubscriptionRow) {
-  await noteSubscriptionChange(ctx, [row.contactId])
-  await emit(ctx, type, toSubscription(row))
-}
+const listNotFound = onConstraint('subscriptions_list_fk', () => notFound('List'))
 
 function strangerIn(base: BaseCtx, link: SubscriptionLink): Ctx {
   return { ...base, workspaceId: link.workspaceId, actor: { kind: 'public' } }
@@ -122,26 +147,4 @@ function matches(link: SubscriptionLink) {
     eq(subscriptions.listId, link.listId),
     eq(subscriptions.contactId, link.contactId),
   )
-}
-
-const columns = {
-  listId: subscriptions.listId,
-  contactId: subscriptions.contactId,
-  status: subscriptions.status,
-  source: subscriptions.source,
-  confirmedAt: subscriptions.confirmedAt,
-  unsubscribedAt: subscriptions.unsubscribedAt,
-  createdAt: subscriptions.createdAt,
-}
-
-function toSubscription(row: SubscriptionRow): Subscription {
-  return {
-    contactId: row.contactId,
-    listId: row.listId,
-    status: row.status,
-    source: row.source,
-    confirmedAt: toTimestampOrNull(row.confirmedAt),
-    unsubscribedAt: toTimestampOrNull(row.unsubscribedAt),
-    createdAt: toTimestamp(row.createdAt),
-  }
 }

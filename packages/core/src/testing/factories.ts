@@ -10,7 +10,7 @@ import type { Ctx, Settings } from '../context.ts'
 import type { Db } from '../db.ts'
 import { idOf, newId, uuidOf } from '../ids.ts'
 import { createList } from '../lists/lists.ts'
-import type { WorkQueue } from '../queues.ts'
+import type { QueueName } from '../queues.ts'
 import { type List, ListInput, type Subscription } from '../lists/lists.schema.ts'
 import { deriveKeys } from '../secrets.ts'
 import { createWebhook } from '../webhooks/webhooks.ts'
@@ -105,7 +105,7 @@ export async function silenceWorker(db: Db, workerId: string): Promise<void> {
 }
 
 /** What is still to be done for the workspace, on one queue or on all: UUIDs of the subjects, oldest first. */
-export async function waitingWork(ctx: Ctx, queue?: WorkQueue): Promise<string[]> {
+export async function waitingWork(ctx: Ctx, queue?: QueueName): Promise<string[]> {
   const result = await ctx.db.execute<{ id: string }>(sql`
     select id from outbox where workspace_id = ${uuidOf(ctx.workspaceId)}
       and queue = coalesce(${queue ?? null}, queue) order by created_at, id`)

@@ -30,6 +30,8 @@ const owners: Record<string, string[]> = {
   lists: ['lists/'],
   subscriptions: ['lists/'],
   optOuts: ['lists/'],
+  forms: ['forms/'],
+  formSubmissions: ['forms/'],
   pipelines: ['pipelines/'],
   stages: ['pipelines/'],
   // workers.ts marks as interrupted, in every table with claims, what a dead worker had claimed.

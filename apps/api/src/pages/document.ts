@@ -1,0 +1,86 @@
+/** The frame of every page that people see: one style, no script, nothing from anywhere else. */
+import { createHash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import { Liquid } from 'liquidjs'
+
+const style = `
+:root { color-scheme: light dark; --ink: #1c2024; --soft: #60646c; --ground: #f6f7f9; --card: #fff; --line: #e0e1e6; --edge: #80838d; --accent: #2f5bea; --wrong: #c62a2f }
+@media (prefers-color-scheme: dark) { :root { --ink: #edeef0; --soft: #b0b4ba; --ground: #111113; --card: #18191b; --line: #363a3f; --edge: #7b8087; --accent: #7b9bff; --wrong: #ff9592 } }
+* { box-sizing: border-box }
+body { margin: 0; min-height: 100vh; display: grid; place-items: center; padding: 24px 16px; font: 17px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); overflow-wrap: anywhere }
+main { width: 100%; max-width: 460px; padding: 32px; background: var(--card); border: 1px solid var(--line); border-radius: 14px }
+h1 { margin: 0 0 8px; font-size: 22px; line-height: 1.3 }
+main > p { margin: 0 0 24px; color: var(--soft) }
+main > p:last-child { margin: 0 }
+button { font: inherit; font-weight: 600; width: 100%; padding: 12px 20px; border: 0; border-radius: 10px; color: var(--card); background: var(--accent); cursor: pointer }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px }
+.field { margin: 20px 0 }
+label { display: block; margin: 0 0 4px; font-weight: 600 }
+.optional { font-weight: 400; color: var(--soft) }
+input, textarea, select { font: inherit; width: 100%; padding: 10px 12px; color: inherit; background: var(--card); border: 1px solid var(--edge); border-radius: 8px }
+textarea { min-height: 120px; resize: vertical }
+.tick { display: grid; grid-template-columns: auto 1fr; gap: 4px 10px; align-items: start }
+.tick input { width: 20px; height: 20px; margin: 3px 0 0; accent-color: var(--accent) }
+.tick label { font-weight: 400; margin: 0 }
+.tick .problem { grid-column: 2 }
+.problem { margin: 4px 0 0; font-size: 15px; color: var(--wrong) }
+[aria-invalid] { border-color: var(--wrong); border-width: 2px }
+.problems { margin: 16px 0; padding: 12px 16px; border: 2px solid var(--wrong); border-radius: 8px }
+.problems p, .problems ul { margin: 0; padding: 0; list-style: none }
+.problems a { color: var(--wrong) }
+.trap { position: absolute; left: -9999px }`
+
+export const engine = new Liquid({ outputEscape: 'escape', templates: {}, ownPropertyOnly: true })
+const layout = engine.parse(`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>{{ title }}</title>
+<style>{{ style | raw }}</style>
+</head>
+<body>
+<main>
+<h1>{{ heading }}</h1>
+{{ content | raw }}
+</main>
+</body>
+</html>
+`)
+
+const styleHash = createHash('sha256').update(style).digest('base64')
+
+interface Document {
+  /** In the window's title; the heading when left out. */
+  title?: string
+  heading: string
+  /** HTML, of which every value is escaped. */
+  content: string
+  /** Who may show the page in a frame; nobody when left out. */
+  frameAncestors?: '*'
+  /** Where a form of the page may lead besides the page's own origin. */
+  formTargets?: readonly string[]
+}
+
+export function sendDocument(reply: FastifyReply, document: Document): FastifyReply {
+  const { heading, title = heading, content, frameAncestors = `'none'`, formTargets = [] } = document
+  const policy = [
+    `default-src 'none'`,
+    `style-src 'sha256-${styleHash}'`,
+    ['form-action', `'self'`, ...formTargets].join(' '),
+    `base-uri 'none'`,
+    `frame-ancestors ${frameAncestors}`,
+  ]
+  return reply
+    .type('text/html; charset=utf-8')
+    .header('content-security-policy', policy.join('; '))
+    .header('referrer-policy', 'no-referrer')
+    .header('cache-control', 'no-store')
+    .send(String(engine.renderSync(layout, { title, heading, content, style })))
+}
+
+/** Whether a person's browser asks, and not a program. */
+export function wantsHtml(request: FastifyRequest): boolean {
+  return (request.headers.accept ?? '').includes('text/html')
+}

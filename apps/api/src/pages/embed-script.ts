@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { NoQuery } from '../routes/shapes.ts'
+
+const script = readFileSync(join(import.meta.dirname, 'rapport-form.js'), 'utf8')
+const etag = `"${createHash('sha256').update(script).digest('base64url').slice(0, 22)}"`
+
+/** The script that defines `<rapport-form>` on other people's pages. */
+export const embedScript: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/embed/form.js',
+    {
+      schema: {
+        tags: ['Forms'],
+        summary: 'The script that puts forms on any site',
+        description: '`<script src="…/embed/form.js" defer></script><rapport-form form-id="frm_…"></rapport-form>`',
+        querystring: NoQuery,
+        response: {
+          200: { content: { 'text/javascript': { schema: z.string().describe('JavaScript') } } },
+          304: z.null().describe('You have it already'),
+        },
+      },
+    },
+    async (request, reply) => {
+      reply
+        .header('etag', etag)
+        .header('cache-control', 'public, max-age=3600')
+        .header('access-control-allow-origin', '*')
+        .header('cross-origin-resource-policy', 'cross-origin')
+      if (request.headers['if-none-match'] === etag) return reply.code(304).send(null)
+      return reply.type('text/javascript; charset=utf-8').send(script)
+    },
+  )
+}

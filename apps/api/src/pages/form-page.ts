@@ -1,0 +1,138 @@
+import type { Issue } from '@rapport/core/errors.ts'
+import { maxLength } from '@rapport/core/forms/form-values.ts'
+import { type FormRow, versionOf } from '@rapport/core/forms/forms.ts'
+import { honeypotId } from '@rapport/core/forms/forms.schema.ts'
+import type { FormField } from '@rapport/core/schema.ts'
+import type { FastifyReply } from 'fastify'
+import { engine, sendDocument } from './document.ts'
+
+const template = engine.parse(`
+{%- if issues.length > 0 or notice %}
+<div class="problems" role="alert" tabindex="-1" autofocus>
+<p>{{ notice | default: "Please check what you filled in:" }}</p>
+{%- if issues.length > 0 %}
+<ul>
+{%- for issue in issues %}
+<li>{% if issue.anchor %}<a href="#{{ issue.anchor }}">{{ issue.label }}</a>: {% endif %}{{ issue.message }}</li>
+{%- endfor %}
+</ul>
+{%- endif %}
+</div>
+{%- endif %}
+<form method="post">
+{%- for field in fields %}
+{%- if field.isTick %}
+<div class="field tick">
+<input type="checkbox" id="{{ field.anchor }}" name="{{ field.id }}" {{ field.flags | raw }}>
+<label for="{{ field.anchor }}">{{ field.label }}{% if field.optional %} <span class="optional">(optional)</span>{% endif %}</label>
+{%- else %}
+<div class="field">
+<label for="{{ field.anchor }}">{{ field.label }}{% if field.optional %} <span class="optional">(optional)</span>{% endif %}</label>
+{%- if field.type == "TEXTAREA" %}
+<textarea id="{{ field.anchor }}" name="{{ field.id }}" maxlength="{{ field.maxLength }}" {{ field.flags | raw }}>
+{{ field.value }}</textarea>
+{%- elsif field.type == "SELECT" %}
+<select id="{{ field.anchor }}" name="{{ field.id }}" {{ field.flags | raw }}>
+<option value="">Please choose</option>
+{%- for option in field.options %}
+<option{% if option == field.value %} selected{% endif %}>{{ option }}</option>
+{%- endfor %}
+</select>
+{%- else %}
+<input type="{{ field.inputType }}" id="{{ field.anchor }}" name="{{ field.id }}" value="{{ field.value }}" {{ field.flags | raw }}>
+{%- endif %}
+{%- endif %}
+{%- if field.problem %}
+<p class="problem" id="{{ field.anchor }}-problem">{{ field.problem }}</p>
+{%- endif %}
+</div>
+{%- endfor %}
+<div class="trap" aria-hidden="true">
+<label for="f-trap">Leave this empty</label>
+<input id="f-trap" name="{{ trap }}" tabindex="-1" autocomplete="off">
+</div>
+<input type="hidden" name="_version" value="{{ version }}">
+<input type="hidden" name="_key" value="{{ key }}">
+<button>Send</button>
+</form>`)
+
+interface FormPage {
+  form: FormRow
+  /** Of this filling-in: sent twice, it is one submission. */
+  key: string
+  /** What was filled in and what is wrong with it. */
+  filled?: { texts: Record<string, string>; issues: readonly Issue[]; notice?: string }
+}
+
+/** A form as a page: labels, native controls, and beside each what is wrong with it. */
+export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPage): FastifyReply {
+  const { texts = {}, issues = [], notice } = filled ?? {}
+  const fields = form.fields.map((field) => fieldView(field, texts, problemOf(issues, field.id)))
+  const labelled = issues.map(({ path, message }) => {
+    const field = fields.find(({ id }) => id === path)
+    return { message, ...(field && { anchor: field.anchor, label: field.label }) }
+  })
+  const isAgain = labelled.length > 0 || notice !== undefined
+  const content = String(
+    engine.renderSync(template, {
+      fields,
+      issues: labelled,
+      notice,
+      trap: honeypotId,
+      version: versionOf(form),
+      key,
+    }),
+  )
+  return sendDocument(reply, {
+    heading: form.name,
+    title: isAgain ? `Please check: ${form.name}` : form.name,
+    content,
+    frameAncestors: '*',
+    // A browser holds the policy against where the answer to the form leads, too.
+    formTargets: form.redirectUrl === null ? [] : [new URL(form.redirectUrl).origin],
+  })
+}
+
+const problemOf = (issues: readonly Issue[], id: string) => issues.find(({ path }) => path === id)?.message
+
+const inputTypes: Partial<Record<FormField['type'], string>> = {
+  EMAIL: 'email',
+  PHONE: 'tel',
+  NUMBER: 'number',
+  DATE: 'date',
+}
+
+/** What a browser may fill in by itself (HTML `autocomplete`, WCAG 1.3.5). */
+const autocompletes: Record<string, string> = {
+  email: 'email',
+  firstName: 'given-name',
+  lastName: 'family-name',
+  phone: 'tel',
+  company: 'organization',
+}
+
+function fieldView(field: FormField, texts: Record<string, string>, problem: string | undefined) {
+  const anchor = `f-${field.id}`
+  const value = Object.hasOwn(texts, field.id) ? texts[field.id] : undefined
+  const isTick = field.type === 'CHECKBOX' || field.type === 'CONSENT'
+  const autocomplete = autocompletes[field.mapsTo ?? '']
+  const flags = [
+    field.required && 'required',
+    isTick && value !== undefined && 'checked',
+    field.type === 'NUMBER' && 'step="any"',
+    field.type === 'TEXT' && `maxlength="${maxLength(field)}"`,
+    autocomplete && `autocomplete="${autocomplete}"`,
+    problem && `aria-invalid="true" aria-describedby="${anchor}-problem"`,
+  ]
+  return {
+    ...field,
+    anchor,
+    value,
+    isTick,
+    problem,
+    inputType: inputTypes[field.type] ?? 'text',
+    maxLength: maxLength(field),
+    optional: !field.required,
+    flags: flags.filter(Boolean).join(' '),
+  }
+}

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto'
+import { AppError, type Issue } from '@rapport/core/errors.ts'
+import { fromPostedTexts } from '@rapport/core/forms/form-values.ts'
+import { findPublicForm, type FormRow } from '@rapport/core/forms/forms.ts'
+import { submitForm } from '@rapport/core/forms/submissions.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorBody } from '../error-handler.ts'
+import { IdParams, NoQuery } from '../routes/shapes.ts'
+import { inSteadyTime } from '../steady-time.ts'
+import { wantsHtml } from './document.ts'
+import { sendFormPage } from './form-page.ts'
+import { sendMessage } from './message-page.ts'
+
+const params = IdParams('frm')
+const PostedForm = z.record(z.string(), z.string())
+const page = { 200: { content: { 'text/html': { schema: z.string().describe('An HTML page') } } } }
+const schema = { tags: ['Forms'], params, querystring: NoQuery }
+
+/** What a posted page adds to the fields of its form; no field's id begins like this. */
+const versionName = '_version'
+const keyName = '_key'
+
+/** The hosted form: a page for people that works without any script, in a frame of any site. */
+export const formPages: FastifyPluginAsyncZod = async (app) => {
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'buffer' },
+    async (_request: unknown, raw: Buffer) => parsePosted(raw),
+  )
+  app.setErrorHandler((error, request, reply) => {
+    if (errorBody(error)?.statusCode !== 404 || !wantsHtml(request)) throw error
+    return sendMessage(reply.code(404), {
+      title: 'This form is not here',
+      text: 'It may have been closed, or the address may be incomplete.',
+      frameAncestors: '*',
+    })
+  })
+
+  app.get(
+    '/f/:id',
+    { schema: { ...schema, summary: 'The page of a form', response: page } },
+    async (request, reply) => {
+      const form = await findPublicForm(request.baseCtx, request.params.id)
+      return sendFormPage(reply, { form, key: randomUUID() })
+    },
+  )
+
+  app.post(
+    '/f/:id',
+    {
+      config: { rateLimit: { max: 20 } },
+      schema: { ...schema, summary: 'Submit the page of a form', body: PostedForm, response: { 303: z.null() } },
+    },
+    async (request, reply) => {
+      const form = await findPublicForm(request.baseCtx, request.params.id)
+      return inSteadyTime(() => submitPage(request, reply, form))
+    },
+  )
+
+  app.get(
+    '/f/:id/thanks',
+    { schema: { ...schema, summary: 'The page after a submission', response: page } },
+    async (request, reply) => {
+      const form = await findPublicForm(request.baseCtx, request.params.id)
+      return sendMessage(reply, { title: form.name, text: form.successMessage, frameAncestors: '*' })
+    },
+  )
+}
+
+type PostRequest = FastifyRequest<{ Body: z.output<typeof PostedForm> }>
+
+/** Goes on to where the form says, or shows the page again with what is wrong and all that was filled in. */
+async function submitPage(request: PostRequest, reply: FastifyReply, form: FormRow): Promise<FastifyReply> {
+  const { [versionName]: version, [keyName]: key = randomUUID(), ...texts } = request.body
+  const values = fromPostedTexts(form.fields, texts)
+  try {
+    await submitForm(request.baseCtx, form.id, { values, version, repetitionKey: key })
+  } catch (error) {
+    if (!(error instanceof AppError) || (error.code !== 'invalid' && error.code !== 'precondition_failed')) throw error
+    const notice = error.code === 'precondition_failed' ? error.message : undefined
+    const issues: readonly Issue[] = error.issues ?? []
+    reply.code(notice ? 412 : 400)
+    return sendFormPage(reply, { form, key, filled: { texts, issues, ...(notice && { notice }) } })
+  }
+  // Relative, so that it stays where the page came from, whatever is in front of it.
+  return reply.redirect(form.redirectUrl ?? `./${form.id}/thanks`, 303)
+}
+
+/** The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. */
+function parsePosted(raw: Buffer): Record<string, string> {
+  const entries = [...new URLSearchParams(raw.toString('utf8'))]
+  if (entries.length > 1_000 || new Set(entries.map(([name]) => name)).size < entries.length) {
+    throw new AppError('invalid', 'The form was posted with a field twice')
+  }
+  return Object.fromEntries(entries)
+}

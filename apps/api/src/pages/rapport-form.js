@@ -1,0 +1,183 @@
+/**
+ * <rapport-form form-id="frm_…">: a form of Rapport on any page. It draws what the form shows, sends what is filled in
+ * to where this script came from, and shows what is answered. It takes font and colours from the page around it;
+ * `--rapport-accent` and `--rapport-problem` change two more. Fires `rapport-form:submitted` with the submission's id.
+ */
+;(() => {
+  const base = document.currentScript.src.replace(/\/embed\/form\.js.*$/, '')
+  const inputTypes = { EMAIL: 'email', PHONE: 'tel', NUMBER: 'number', DATE: 'date', CHECKBOX: 'checkbox', CONSENT: 'checkbox' }
+  const autocompletes = { email: 'email', firstName: 'given-name', lastName: 'family-name', phone: 'tel', company: 'organization' }
+  const trapId = '_website'
+  const failed = 'This could not be sent. Please try again.'
+  const style = `
+    :host { display: block; overflow-wrap: anywhere }
+    * { box-sizing: border-box; font: inherit; color: inherit }
+    .field { margin: 0 0 1.1em }
+    label { display: block; margin: 0 0 .25em; font-weight: 600 }
+    .tick { display: grid; grid-template-columns: auto 1fr; gap: .2em .6em; align-items: start }
+    .tick label { font-weight: inherit; margin: 0 }
+    .tick .problem { grid-column: 2 }
+    small { font-size: inherit; font-weight: 400 }
+    input, textarea, select { width: 100%; padding: .6em .75em; background: transparent; border: 1px solid; border-radius: .5em }
+    option { color: CanvasText; background: Canvas }
+    textarea { min-height: 7em; resize: vertical }
+    input[type=checkbox] { width: 1.2em; height: 1.2em; margin: .15em 0 0; accent-color: var(--rapport-accent, #2f5bea) }
+    button { width: 100%; padding: .7em 1.2em; border: 0; border-radius: .6em; font-weight: 600; color: #fff; background: var(--rapport-accent, #2f5bea); cursor: pointer }
+    button[aria-disabled] { opacity: .75; cursor: progress }
+    :focus-visible { outline: 3px solid var(--rapport-accent, #2f5bea); outline-offset: 2px }
+    .problem, [role=alert] { margin: .25em 0 0; font-weight: 600; text-decoration: underline 2px var(--rapport-problem, #c62a2f); text-underline-offset: .2em }
+    [role=alert]:empty { margin: 0 }
+    [aria-invalid] { border: 2px solid var(--rapport-problem, #c62a2f) }
+    .trap { position: absolute; left: -9999px }`
+
+  /** An element with attributes (those that are false or undefined left out) and children. */
+  function create(name, attributes = {}, ...children) {
+    const element = document.createElement(name)
+    for (const [key, value] of Object.entries(attributes)) {
+      if (value !== undefined && value !== false) element.setAttribute(key, value === true ? '' : value)
+    }
+    element.append(...children)
+    return element
+  }
+
+  function createControl(field) {
+    const common = {
+      id: field.id,
+      name: field.id,
+      required: field.required,
+      autocomplete: autocompletes[field.mapsTo],
+      'aria-describedby': `${field.id}-problem`,
+    }
+    if (field.type === 'TEXTAREA') return create('textarea', { ...common, maxlength: '20000' })
+    if (field.type !== 'SELECT') {
+      const type = inputTypes[field.type] ?? 'text'
+      return create('input', { ...common, type, step: field.type === 'NUMBER' && 'any' })
+    }
+    const choices = field.options.map((option) => create('option', {}, option))
+    return create('select', common, create('option', { value: '' }, 'Please choose'), ...choices)
+  }
+
+  function createField(field) {
+    const label = create('label', { for: field.id }, field.label)
+    if (!field.required) label.append(create('small', {}, ' (optional)'))
+    const control = createControl(field)
+    const problem = create('p', { class: 'problem', id: `${field.id}-problem`, hidden: true })
+    if (control.type === 'checkbox') return create('div', { class: 'field tick' }, control, label, problem)
+    return create('div', { class: 'field' }, label, control, problem)
+  }
+
+  /** As the form takes it: of the type of its field, undefined when nothing was filled in. */
+  function valueOf(control) {
+    if (control.type === 'checkbox') return control.checked
+    if (control.value === '') return undefined
+    return control.type === 'number' ? control.valueAsNumber : control.value
+  }
+
+  customElements.define(
+    'rapport-form',
+    class extends HTMLElement {
+      static observedAttributes = ['form-id']
+
+      /** Of one filling-in, so that sending it twice makes one submission. */
+      #key
+      #root = this.attachShadow({ mode: 'open' })
+
+      constructor() {
+        super()
+        const sheet = new CSSStyleSheet()
+        sheet.replaceSync(style)
+        this.#root.adoptedStyleSheets = [sheet]
+      }
+
+      attributeChangedCallback() {
+        void this.#load()
+      }
+
+      /** Draws the form; with `kept`, what was filled in before, and a `notice` why it is drawn again. */
+      async #load(kept = {}, notice = '') {
+        const id = this.getAttribute('form-id')
+        const answer = await fetch(`${base}/public/forms/${encodeURIComponent(id)}`).catch(() => undefined)
+        if (id !== this.getAttribute('form-id')) return
+        if (!answer?.ok) return this.#root.replaceChildren(create('p', {}, 'This form is not available at the moment.'))
+        this.#key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('')
+        this.#draw(await answer.json(), answer.headers.get('etag'))
+        for (const control of this.#controls()) {
+          if (control.type === 'checkbox') control.checked = kept[control.name] === true
+          else if (control.name in kept) control.value = kept[control.name]
+        }
+        this.#alert(notice)
+      }
+
+      #draw(form, version) {
+        const trap = create('input', { id: trapId, tabindex: '-1', autocomplete: 'off' })
+        const element = create(
+          'form',
+          { 'aria-label': form.name },
+          ...form.fields.map(createField),
+          create('div', { class: 'trap', 'aria-hidden': 'true' }, create('label', { for: trapId }, 'Leave this empty'), trap),
+          create('button', {}, 'Send'),
+          create('p', { role: 'alert' }),
+        )
+        element.addEventListener('submit', (event) => {
+          event.preventDefault()
+          void this.#submit(form, version, trap.value)
+        })
+        this.#root.replaceChildren(element)
+      }
+
+      #controls() {
+        return [...this.#root.querySelectorAll('[name]')]
+      }
+
+      #alert(text) {
+        this.#root.querySelector('[role=alert]').textContent = text
+      }
+
+      async #submit(form, version, trap) {
+        const button = this.#root.querySelector('button')
+        if (button.hasAttribute('aria-disabled')) return
+        button.setAttribute('aria-disabled', 'true')
+        const values = Object.fromEntries(this.#controls().map((control) => [control.name, valueOf(control)]))
+        if (trap) values[trapId] = trap
+        this.#alert('')
+        const answer = await this.#send(form, version, values)
+        button.removeAttribute('aria-disabled')
+        const said = await answer?.json().catch(() => undefined)
+        if (answer?.status === 201 && said) return this.#succeed(form, said)
+        if (answer?.status === 412) return this.#load(values, said.message)
+        this.#showIssues(said?.issues ?? [])
+        if (answer?.status === 429) this.#alert('That was too often. Please try again in a minute.')
+        else if (!said?.issues) this.#alert(failed)
+      }
+
+      #send(form, version, values) {
+        const headers = { 'content-type': 'application/json', 'idempotency-key': this.#key }
+        if (version) headers['if-match'] = version.replace(/^W\//, '')
+        const body = JSON.stringify({ values })
+        const url = `${base}/public/forms/${form.id}/submit`
+        return fetch(url, { method: 'POST', headers, body }).catch(() => undefined)
+      }
+
+      #showIssues(issues) {
+        const messages = new Map(issues.map(({ path, message }) => [path, message]))
+        for (const control of this.#controls()) {
+          const problem = this.#root.getElementById(`${control.name}-problem`)
+          problem.textContent = messages.get(control.name) ?? ''
+          problem.hidden = !messages.has(control.name)
+          control.toggleAttribute('aria-invalid', messages.has(control.name))
+          if (messages.has(control.name)) control.setAttribute('aria-invalid', 'true')
+        }
+        this.#root.querySelector('[aria-invalid]')?.focus()
+      }
+
+      #succeed(form, { submissionId }) {
+        const detail = { formId: form.id, submissionId }
+        this.dispatchEvent(new CustomEvent('rapport-form:submitted', { detail, bubbles: true, composed: true }))
+        if (form.redirectUrl) return location.assign(form.redirectUrl)
+        const thanks = create('p', { role: 'status', tabindex: '-1' }, form.successMessage)
+        this.#root.replaceChildren(thanks)
+        thanks.focus()
+      }
+    },
+  )
+})()

@@ -1,0 +1,140 @@
+import { changeForm, createForm, deleteForm, listForms, readForm } from '@rapport/core/forms/forms.ts'
+import {
+  Form,
+  FormChange,
+  FormInput,
+  FormQuery,
+  Submission,
+  SubmissionQuery,
+} from '@rapport/core/forms/forms.schema.ts'
+import { deleteSubmission, listSubmissions, readSubmission } from '@rapport/core/forms/submissions.ts'
+import { Id } from '@rapport/core/ids.ts'
+import { PageOf } from '@rapport/core/paging.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import type { PublicFormCache } from '../public-form-cache.ts'
+import { Empty, IdParams, NoQuery } from './shapes.ts'
+
+const common = { tags: ['Forms'], security: [{ bearer: [] }] }
+const params = IdParams('frm')
+const submissionParams = params.extend({ submissionId: Id('sub') })
+
+/** Forms and what came in by them. */
+export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod {
+  return async (app) => {
+    app.post(
+      '/forms',
+      {
+        schema: {
+          ...common,
+          summary: 'Create a form',
+          description: 'A field without an id gets one from its label.',
+          querystring: NoQuery,
+          body: FormInput,
+          response: { 201: Form },
+        },
+      },
+      async (request, reply) => {
+        const form = await createForm(request.ctx, request.body)
+        reply.code(201).header('location', `/forms/${form.id}`)
+        return form
+      },
+    )
+
+    app.get(
+      '/forms',
+      { schema: { ...common, summary: 'List the forms', querystring: FormQuery, response: { 200: PageOf(Form) } } },
+      (request) => listForms(request.ctx, request.query),
+    )
+
+    app.get(
+      '/forms/:id',
+      { schema: { ...common, summary: 'Read a form', params, querystring: NoQuery, response: { 200: Form } } },
+      (request) => readForm(request.ctx, request.params.id),
+    )
+
+    app.patch(
+      '/forms/:id',
+      {
+        schema: {
+          ...common,
+          summary: 'Change a form',
+          description: '`fields` replaces all of them. Submissions stay as they came in.',
+          params,
+          querystring: NoQuery,
+          body: FormChange,
+          response: { 200: Form },
+        },
+      },
+      async (request) => {
+        const form = await changeForm(request.ctx, request.params.id, request.body)
+        publicForms.drop(form.id)
+        return form
+      },
+    )
+
+    app.delete(
+      '/forms/:id',
+      {
+        schema: {
+          ...common,
+          summary: 'Delete a form',
+          description: 'With its submissions. Contacts that came by it stay.',
+          params,
+          querystring: NoQuery,
+          response: { 204: Empty },
+        },
+      },
+      async (request, reply) => {
+        await deleteForm(request.ctx, request.params.id)
+        publicForms.drop(request.params.id)
+        return reply.code(204).send(null)
+      },
+    )
+
+    app.get(
+      '/forms/:id/submissions',
+      {
+        schema: {
+          ...common,
+          summary: 'List the submissions of a form',
+          params,
+          querystring: SubmissionQuery,
+          response: { 200: PageOf(Submission) },
+        },
+      },
+      (request) => listSubmissions(request.ctx, request.params.id, request.query),
+    )
+
+    app.get(
+      '/forms/:id/submissions/:submissionId',
+      {
+        schema: {
+          ...common,
+          summary: 'Read a submission',
+          params: submissionParams,
+          querystring: NoQuery,
+          response: { 200: Submission },
+        },
+      },
+      ({ ctx, params: { id, submissionId } }) => readSubmission(ctx, { formId: id, submissionId }),
+    )
+
+    app.delete(
+      '/forms/:id/submissions/:submissionId',
+      {
+        schema: {
+          ...common,
+          summary: 'Delete a submission',
+          description: 'Its contact stays.',
+          params: submissionParams,
+          querystring: NoQuery,
+          response: { 204: Empty },
+        },
+      },
+      async ({ ctx, params: { id, submissionId } }, reply) => {
+        await deleteSubmission(ctx, { formId: id, submissionId })
+        return reply.code(204).send(null)
+      },
+    )
+  }
+}

@@ -1,0 +1,82 @@
+/** What people fill in, checked by the fields of their form. Messages are for the person who reads them. */
+import { z } from 'zod'
+import { Phone } from '../contacts/contacts.schema.ts'
+import { AppError, type Issue } from '../errors.ts'
+import { Email, MultiLine, SingleLine } from '../fields.ts'
+import type { FormField } from '../schema.ts'
+
+export type FormValues = Record<string, string | number | boolean>
+
+/**
+ * The values as they are stored: trimmed, of the type of their field, those left empty left out. Throws with an issue
+ * for each wrong one, by the id of its field, and for each that no field has.
+ */
+export function checkFormValues(fields: readonly FormField[], given: Record<string, unknown>): FormValues {
+  const known = new Set(fields.map((field) => field.id))
+  const issues: Issue[] = Object.keys(given)
+    .filter((id) => !known.has(id))
+    .map((id) => ({ path: id, message: 'is not a field of this form' }))
+  const values: FormValues = {}
+  for (const field of fields) {
+    const result = checkFormValue(field, Object.hasOwn(given, field.id) ? given[field.id] : undefined)
+    if ('message' in result) issues.push({ path: field.id, message: result.message })
+    else if (result.value !== undefined) values[field.id] = result.value
+  }
+  const [first] = issues
+  if (first) throw new AppError('invalid', `${first.path}: ${first.message}`, { issues })
+  return values
+}
+
+function checkFormValue(
+  field: FormField,
+  given: unknown,
+): { value: FormValues[string] | undefined } | { message: string } {
+  const isTick = field.type === 'CHECKBOX' || field.type === 'CONSENT'
+  const isEmpty = given === undefined || given === null || (typeof given === 'string' && given.trim() === '')
+  if (field.required && isTick && (isEmpty || given === false)) return { message: 'Please tick this box.' }
+  if (field.required && isEmpty) return { message: 'Please fill this in.' }
+  if (isEmpty) return { value: undefined }
+  const { schema, message } = checks[field.type](field)
+  const result = schema.safeParse(given)
+  return result.success ? { value: result.data } : { message }
+}
+
+interface Check {
+  schema: z.ZodType<FormValues[string]>
+  message: string
+}
+
+const checks: Record<FormField['type'], (field: FormField) => Check> = {
+  TEXT: (field) => ({
+    schema: SingleLine(maxLength(field)),
+    message: `Please enter one line of at most ${maxLength(field).toLocaleString('en')} characters.`,
+  }),
+  TEXTAREA: (field) => ({
+    schema: MultiLine(maxLength(field)),
+    message: `Please enter at most ${maxLength(field).toLocaleString('en')} characters.`,
+  }),
+  EMAIL: () => ({ schema: Email, message: 'Please enter an email address such as ada@example.com.' }),
+  PHONE: () => ({ schema: Phone, message: 'Please enter a phone number such as +44 20 7946 0958.' }),
+  NUMBER: () => ({ schema: z.number(), message: 'Please enter a number.' }),
+  DATE: () => ({ schema: z.iso.date(), message: 'Please enter a date such as 2026-11-21.' }),
+  SELECT: ({ options = [] }) => ({ schema: z.enum(options), message: 'Please choose one of the options.' }),
+  CHECKBOX: () => ({ schema: z.boolean(), message: 'Please tick this box or leave it.' }),
+  CONSENT: () => ({ schema: z.boolean(), message: 'Please tick this box or leave it.' }),
+}
+
+/** How many characters a text may have: what it maps to must be able to hold it. */
+export function maxLength(field: FormField): number {
+  if (field.type === 'TEXTAREA') return field.mapsTo ? 2_000 : 20_000
+  return field.mapsTo && !field.mapsTo.startsWith('customFieldValues.') ? 200 : 2_000
+}
+
+/** The values of a form that a browser posted, where all is text and a box that is not ticked is absent. */
+export function fromPostedTexts(fields: readonly FormField[], texts: Record<string, string>): Record<string, unknown> {
+  const values: Record<string, unknown> = { ...texts }
+  for (const { id, type } of fields) {
+    const text = Object.hasOwn(texts, id) ? texts[id] : undefined
+    if (type === 'CHECKBOX' || type === 'CONSENT') values[id] = text !== undefined
+    if (type === 'NUMBER' && text?.trim()) values[id] = Number(text)
+  }
+  return values
+}

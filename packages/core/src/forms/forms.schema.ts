@@ -1,0 +1,196 @@
+import { z } from 'zod'
+import { SingleLine, Timestamp } from '../fields.ts'
+import { Id } from '../ids.ts'
+import { PageQuery, Sort } from '../paging.ts'
+import { formFieldTypes } from '../schema.ts'
+import { Tags } from '../contacts/contacts.schema.ts'
+
+/**
+ * The value that no person fills in, as no person sees it: whoever does is a machine. No field of a form can have this
+ * id.
+ */
+export const honeypotId = '_website'
+
+export const FormField = z
+  .object({
+    id: z.string(),
+    label: z.string(),
+    type: z.enum(formFieldTypes),
+    required: z.boolean(),
+    options: z.array(z.string()).optional(),
+    mapsTo: z.string().optional(),
+  })
+  .meta({ id: 'FormField' })
+
+const shape = {
+  id: z.string(),
+  name: z.string(),
+  fields: z.array(FormField),
+  successMessage: z.string(),
+  redirectUrl: z.string().nullable(),
+}
+
+const example = {
+  id: 'frm_01kag7m3v9e8fs2t4w6x8y0z1b',
+  name: 'Contact us',
+  fields: [
+    { id: 'email', label: 'Email', type: 'EMAIL', required: true, mapsTo: 'email' },
+    { id: 'message', label: 'Your message', type: 'TEXTAREA', required: false },
+    { id: 'news', label: 'Send me the monthly letter', type: 'CONSENT', required: false },
+  ],
+  successMessage: 'Thank you. We will be in touch.',
+  redirectUrl: null,
+}
+
+export const Form = z
+  .object({
+    ...shape,
+    listId: z.string().nullable(),
+    tags: z.array(z.string()),
+    enabled: z.boolean(),
+    spamCount: z.number().int().describe('How many submissions filled the honeypot'),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({
+    id: 'Form',
+    description: 'A form on any site. What comes in is checked by its fields, kept, and mapped to a contact.',
+    examples: [
+      {
+        ...example,
+        listId: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
+        tags: ['website'],
+        enabled: true,
+        spamCount: 0,
+        createdAt: '2026-11-21T06:35:49.123Z',
+        updatedAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
+export type Form = z.output<typeof Form>
+
+export const PublicForm = z
+  .object(shape)
+  .meta({ id: 'PublicForm', description: 'What a form shows to the world.', examples: [example] })
+export type PublicForm = z.output<typeof PublicForm>
+
+const options = z
+  .array(SingleLine(200, 1))
+  .min(1, 'must not be empty')
+  .max(200, 'must have at most 200 options')
+  .refine((values) => new Set(values).size === values.length, 'must not repeat an option')
+
+const FormFieldInput = z
+  .strictObject({
+    id: z
+      .string('must be text')
+      .regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, 'must be letters, digits, _ and -, starting with a letter, at most 64')
+      .optional()
+      .describe('Unique in the form; made from the label when left out'),
+    label: SingleLine(2_000, 1).describe('For a CONSENT: the whole wording'),
+    type: z.enum(formFieldTypes, { error: `must be one of ${formFieldTypes.join(', ')}` }),
+    required: z.boolean().default(false),
+    options: options.optional().describe('The choices of a SELECT'),
+    mapsTo: z
+      .string('must be text')
+      .max(100)
+      .optional()
+      .describe('`email`, `firstName`, `lastName`, `phone`, `company` or `customFieldValues.<key>`'),
+  })
+  .refine((field) => (field.type === 'SELECT') === (field.options !== undefined), {
+    path: ['options'],
+    error: 'must be given for a SELECT, and only for one',
+  })
+export type FormFieldInput = z.output<typeof FormFieldInput>
+
+const redirectUrl = z
+  .string('must be text')
+  .max(2_048, 'must have at most 2,048 characters')
+  .refine(isWebAddress, 'must be an address such as https://example.com/thanks')
+  .nullable()
+
+function isWebAddress(text: string) {
+  const url = URL.parse(text)
+  return url !== null && /^https?:$/.test(url.protocol) && url.username === '' && url.password === ''
+}
+
+const writable = {
+  name: SingleLine(200, 1),
+  fields: z.array(FormFieldInput).min(1, 'must not be empty').max(100, 'must have at most 100 fields'),
+  listId: Id('lst').nullable(),
+  tags: Tags,
+  successMessage: SingleLine(2_000, 1),
+  redirectUrl,
+  enabled: z.boolean(),
+}
+
+export const FormInput = z
+  .strictObject({
+    ...writable,
+    listId: writable.listId
+      .default(null)
+      .describe('Who gives every consent of the form is subscribed to it; needs a CONSENT and a field for the email'),
+    tags: writable.tags.default([]).describe('Given to every contact that the form maps to'),
+    successMessage: writable.successMessage.default('Thank you.'),
+    redirectUrl: writable.redirectUrl.default(null).describe('Where to go after a submission'),
+    enabled: writable.enabled.default(true),
+  })
+  .meta({
+    examples: [
+      {
+        name: 'Contact us',
+        fields: [
+          { label: 'Email', type: 'EMAIL', required: true, mapsTo: 'email' },
+          { label: 'Your message', type: 'TEXTAREA' },
+        ],
+      },
+    ],
+  })
+export type FormInput = z.output<typeof FormInput>
+
+export const FormChange = z
+  .strictObject(writable)
+  .partial()
+  .meta({ examples: [{ enabled: false }] })
+export type FormChange = z.output<typeof FormChange>
+
+export const FormQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type FormQuery = z.output<typeof FormQuery>
+
+export const Submission = z
+  .object({
+    id: z.string(),
+    formId: z.string(),
+    contactId: z.string().nullable(),
+    values: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+    consents: z.array(z.object({ fieldId: z.string(), wording: z.string() })),
+    createdAt: Timestamp,
+  })
+  .meta({
+    id: 'Submission',
+    description: 'What came in by a form; `consents` holds the wording that each consent was given to.',
+    examples: [
+      {
+        id: 'sub_01kag7m3v9e8fs2t4w6x8y0z1b',
+        formId: 'frm_01kag7m3v9e8fs2t4w6x8y0z1b',
+        contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        values: { email: 'ada@example.com', news: true },
+        consents: [{ fieldId: 'news', wording: 'Send me the monthly letter' }],
+        createdAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
+export type Submission = z.output<typeof Submission>
+
+export const SubmitInput = z
+  .strictObject({ values: z.record(z.string(), z.unknown(), 'must be an object') })
+  .meta({ examples: [{ values: { email: 'ada@example.com', message: 'Hello' } }] })
+export type SubmitInput = z.output<typeof SubmitInput>
+
+export const SubmitResult = z
+  .object({ success: z.literal(true), submissionId: z.string() })
+  .meta({ id: 'SubmitResult', examples: [{ success: true, submissionId: 'sub_01kag7m3v9e8fs2t4w6x8y0z1b' }] })
+export type SubmitResult = z.output<typeof SubmitResult>
+
+export const SubmissionQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type SubmissionQuery = z.output<typeof SubmissionQuery>

@@ -1,0 +1,188 @@
+import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { and, eq, sql } from 'drizzle-orm'
+import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
+import { AppError, invalidField, type Issue, notFound, onConstraint } from '../errors.ts'
+import { toTimestamp } from '../fields.ts'
+import { newId } from '../ids.ts'
+import { checkListId } from '../lists/lists.ts'
+import { byCreation, type Page, readPage } from '../paging.ts'
+import { type FormField, forms } from '../schema.ts'
+import { findMappingIssues } from './form-mapping.ts'
+import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm } from './forms.schema.ts'
+
+export type FormRow = typeof forms.$inferSelect
+
+/** Creates a form. What could never work is an issue: a field that maps to nothing, a list nobody could consent to. */
+export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
+  const fields = await checkFields(ctx, input.fields)
+  checkList({ ...input, fields })
+  if (input.listId !== null) await checkListId(ctx, input.listId)
+  const [row] = await ctx.db
+    .insert(forms)
+    .values({ ...input, fields, workspaceId: ctx.workspaceId, id: newId('frm') })
+    .returning()
+    .catch(listNotFound)
+  if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  return toForm(row)
+}
+
+/** Reads one form. */
+export async function readForm(ctx: Ctx, id: string): Promise<Form> {
+  const [row] = await ctx.db.select().from(forms).where(matches(ctx, id))
+  if (!row) throw notFound('Form')
+  return toForm(row)
+}
+
+/** A page of the workspace's forms. */
+export async function listForms(ctx: Ctx, query: FormQuery): Promise<Page<Form>> {
+  const page = await readPage<FormRow>(ctx, {
+    name: 'forms',
+    query,
+    ...byCreation<FormRow>(forms),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(forms)
+        .where(and(eq(forms.workspaceId, ctx.workspaceId), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toForm) }
+}
+
+/** Sets what the change names; `fields` replaces all. Submissions stay as they came in. */
+export function changeForm(ctx: Ctx, id: string, change: FormChange): Promise<Form> {
+  return inTransaction(ctx, async (ctx) => {
+    const [current] = await ctx.db.select().from(forms).where(matches(ctx, id)).for('no key update')
+    if (!current) throw notFound('Form')
+    const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
+    const fields = change.fields ? await checkFields(ctx, change.fields) : current.fields
+    const next = { ...current, ...named, fields }
+    checkList(next)
+    if (change.listId) await checkListId(ctx, change.listId)
+    if (isDeepStrictEqual(next, current)) return toForm(current)
+    const [row] = await ctx.db
+      .update(forms)
+      .set({ ...next, updatedAt: sql`now()` })
+      .where(matches(ctx, id))
+      .returning()
+      .catch(listNotFound)
+    if (!row) throw notFound('Form')
+    return toForm(row)
+  })
+}
+
+/** Deletes a form with its submissions. Contacts that came by it stay. */
+export async function deleteForm(ctx: Ctx, id: string): Promise<void> {
+  const [row] = await ctx.db.delete(forms).where(matches(ctx, id)).returning({ id: forms.id })
+  if (!row) throw notFound('Form')
+}
+
+/** An enabled form, for strangers, who know it by its id alone. Disabled is as good as unknown. */
+export async function findPublicForm(base: BaseCtx, id: string): Promise<FormRow> {
+  const [row] = await base.db
+    .select()
+    .from(forms)
+    .where(and(eq(forms.id, id), forms.enabled))
+  if (!row) throw notFound('Form')
+  return row
+}
+
+/** What a form shows to the world: nothing of what it does inside. */
+export function toPublicForm(row: FormRow): PublicForm {
+  return {
+    id: row.id,
+    name: row.name,
+    fields: row.fields,
+    successMessage: row.successMessage,
+    redirectUrl: row.redirectUrl,
+  }
+}
+
+/** Another for each state of what a form shows: whoever fills one in can say which they saw. */
+export function versionOf(row: FormRow): string {
+  return createHash('sha256')
+    .update(JSON.stringify(toPublicForm(row)))
+    .digest('base64url')
+    .slice(0, 22)
+}
+
+/** One more submission that filled the honeypot. */
+export async function countSpam(ctx: Ctx, id: string): Promise<void> {
+  await ctx.db
+    .update(forms)
+    .set({ spamCount: sql`${forms.spamCount} + 1` })
+    .where(matches(ctx, id))
+}
+
+const listNotFound = onConstraint('forms_list_fk', () => invalidField('listId', 'List not found'))
+
+async function checkFields(ctx: Ctx, given: readonly FormFieldInput[]): Promise<FormField[]> {
+  const ids = given.map((field) => field.id)
+  const repeated = ids.flatMap((id, index): Issue[] =>
+    id !== undefined && ids.indexOf(id) < index
+      ? [{ path: `fields.${index}.id`, message: 'must be unique in the form' }]
+      : [],
+  )
+  const fields = withIds(given)
+  const issues = [...repeated, ...(await findMappingIssues(ctx, fields))]
+  const [first] = issues
+  if (first) throw new AppError('invalid', `${first.path}: ${first.message}`, { issues })
+  return fields
+}
+
+/** A form that could never subscribe anybody to its list is a mistake worth telling. */
+function checkList({ fields, listId }: { fields: readonly FormField[]; listId: string | null }) {
+  const canSubscribe = fields.some(({ type }) => type === 'CONSENT') && fields.some(({ mapsTo }) => mapsTo === 'email')
+  if (listId !== null && !canSubscribe) {
+    throw invalidField('listId', 'listId: needs a field of type CONSENT and a field that maps to email')
+  }
+}
+
+/** Fields without an id get one from their label, `your-message`, numbered where it is taken. */
+function withIds(fields: readonly FormFieldInput[]): FormField[] {
+  const taken = new Set(fields.flatMap(({ id }) => id ?? []))
+  return fields.map(({ id, ...field }) => {
+    const unique = id ?? freeId(field.label, taken)
+    taken.add(unique)
+    return withoutUndefined({ id: unique, ...field })
+  })
+}
+
+function freeId(label: string, taken: ReadonlySet<string>): string {
+  const words =
+    label
+      .normalize('NFKD')
+      .toLowerCase()
+      .match(/[a-z0-9]+/g) ?? []
+  const base =
+    words
+      .join('-')
+      .replace(/^[^a-z]+/, '')
+      .slice(0, 40) || 'field'
+  for (let number = 1; ; number++) {
+    const id = number === 1 ? base : `${base}-${number}`
+    if (!taken.has(id)) return id
+  }
+}
+
+function withoutUndefined(field: { [Key in keyof FormField]: FormField[Key] | undefined }): FormField {
+  return Object.fromEntries(Object.entries(field).filter(([, value]) => value !== undefined)) as unknown as FormField
+}
+
+function matches(ctx: Ctx, id: string) {
+  return and(eq(forms.workspaceId, ctx.workspaceId), eq(forms.id, id))
+}
+
+function toForm(row: FormRow): Form {
+  return {
+    ...toPublicForm(row),
+    listId: row.listId,
+    tags: row.tags,
+    enabled: row.enabled,
+    spamCount: row.spamCount,
+    createdAt: toTimestamp(row.createdAt),
+    updatedAt: toTimestamp(row.updatedAt),
+  }
+}

@@ -1,0 +1,173 @@
+import { createHash } from 'node:crypto'
+import { and, eq } from 'drizzle-orm'
+import { findOrCreateContact, noteActivity } from '../contacts/contacts.ts'
+import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
+import { AppError, notFound, onConstraint } from '../errors.ts'
+import { emit } from '../events.ts'
+import { toTimestamp } from '../fields.ts'
+import { newId } from '../ids.ts'
+import { findList } from '../lists/lists.ts'
+import { requestSubscription } from '../lists/subscriptions.ts'
+import { byCreation, type Page, readPage } from '../paging.ts'
+import { formSubmissions } from '../schema.ts'
+import { contactFrom } from './form-mapping.ts'
+import { checkFormValues, type FormValues } from './form-values.ts'
+import { countSpam, findPublicForm, type FormRow, readForm, versionOf } from './forms.ts'
+import {
+  honeypotId,
+  type Submission,
+  type SubmissionQuery,
+  type SubmitInput,
+  type SubmitResult,
+} from './forms.schema.ts'
+
+type SubmissionRow = typeof formSubmissions.$inferSelect
+
+interface Submit extends SubmitInput {
+  /** Of one filling-in: the same key with the same values again is that submission, not another. */
+  repetitionKey?: string | undefined
+  /** Of the form as it was shown. When it has changed since, nothing is taken: a consent is to the words that were read. */
+  version?: string | undefined
+}
+
+/**
+ * A stranger submits a form. In one transaction: the submission is kept, tells `form.submitted`, and makes a contact or
+ * fills what is empty in a known one; who gives every consent that a form with a list asks for is subscribed to it, by
+ * double opt-in where the list has it. A filled honeypot is counted and otherwise answered alike.
+ */
+export async function submitForm(base: BaseCtx, formId: string, input: Submit): Promise<SubmitResult> {
+  const form = await findPublicForm(base, formId)
+  const stranger: Ctx = { ...base, workspaceId: form.workspaceId, actor: { kind: 'public' } }
+  const { [honeypotId]: honeypot, ...given } = input.values
+  if (honeypot !== undefined && honeypot !== null && honeypot !== '') {
+    await countSpam(stranger, formId)
+    return { success: true, submissionId: newId('sub') }
+  }
+  if (input.version !== undefined && input.version !== versionOf(form)) {
+    throw new AppError('precondition_failed', 'The form has changed. Please check what you filled in.')
+  }
+  const values = checkFormValues(form.fields, given)
+  const repetitionHash = input.repetitionKey === undefined ? null : hashRepetition(input.repetitionKey, values)
+  const submissionId = await inTransaction(stranger, (ctx) => keepSubmission(ctx, form, { values, repetitionHash }))
+  return { success: true, submissionId }
+}
+
+type Filled = Pick<SubmissionRow, 'values' | 'repetitionHash'>
+
+async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash }: Filled): Promise<string> {
+  const source = `form:${form.name}`
+  const person = await contactFrom(ctx, form.fields, values)
+  const contact = person && (await findOrCreateContact(ctx, { ...person, tags: form.tags, source }))
+  const asked = form.fields.filter(({ type }) => type === 'CONSENT')
+  const consents = asked
+    .filter(({ id }) => values[id] === true)
+    .map(({ id, label }) => ({ fieldId: id, wording: label }))
+  const [row] = await ctx.db
+    .insert(formSubmissions)
+    .values({
+      workspaceId: ctx.workspaceId,
+      id: newId('sub'),
+      formId: form.id,
+      contactId: contact?.id ?? null,
+      values,
+      consents,
+      repetitionHash,
+    })
+    .onConflictDoNothing()
+    .returning()
+    .catch(onConstraint('form_submissions_form_fk', () => notFound('Form')))
+  if (!row) return findRepeated(ctx, form, repetitionHash)
+  await emit(ctx, 'form.submitted', toSubmission(row))
+  if (!contact) return row.id
+  await noteActivity(ctx, contact.id)
+  // A list that was deleted meanwhile keeps nobody from being heard.
+  const list = form.listId === null ? undefined : await findList(ctx, form.listId)
+  if (list && consents.length === asked.length) await requestSubscription(ctx, { list, contact, source })
+  return row.id
+}
+
+/** A page of a form's submissions, newest first. */
+export async function listSubmissions(ctx: Ctx, formId: string, query: SubmissionQuery): Promise<Page<Submission>> {
+  await readForm(ctx, formId)
+  const page = await readPage<SubmissionRow>(ctx, {
+    name: `submissions ${formId}`,
+    query,
+    ...byCreation<SubmissionRow>(formSubmissions),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(formSubmissions)
+        .where(and(eq(formSubmissions.workspaceId, ctx.workspaceId), eq(formSubmissions.formId, formId), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toSubmission) }
+}
+
+/** Which submission of which form. */
+interface SubmissionKey {
+  formId: string
+  submissionId: string
+}
+
+/** Reads one submission. */
+export async function readSubmission(ctx: Ctx, key: SubmissionKey): Promise<Submission> {
+  const [row] = await ctx.db.select().from(formSubmissions).where(matches(ctx, key))
+  if (!row) throw notFound('Submission')
+  return toSubmission(row)
+}
+
+/** Deletes one submission; its contact stays. */
+export async function deleteSubmission(ctx: Ctx, key: SubmissionKey): Promise<void> {
+  const [row] = await ctx.db.delete(formSubmissions).where(matches(ctx, key)).returning({ id: formSubmissions.id })
+  if (!row) throw notFound('Submission')
+}
+
+/** Moves the submissions of one contact to another, who is to be the same person. */
+export async function moveSubmissions(ctx: Ctx, contacts: { from: string; to: string }): Promise<void> {
+  await ctx.db
+    .update(formSubmissions)
+    .set({ contactId: contacts.to })
+    .where(and(eq(formSubmissions.workspaceId, ctx.workspaceId), eq(formSubmissions.contactId, contacts.from)))
+}
+
+/** The values belong to it: who corrects a mistake after going back has filled in another submission. */
+function hashRepetition(key: string, values: FormValues): string {
+  return createHash('sha256')
+    .update(JSON.stringify([key, values]))
+    .digest('base64url')
+}
+
+async function findRepeated(ctx: Ctx, form: FormRow, repetitionHash: string | null): Promise<string> {
+  const [row] = await ctx.db
+    .select({ id: formSubmissions.id })
+    .from(formSubmissions)
+    .where(
+      and(
+        eq(formSubmissions.workspaceId, ctx.workspaceId),
+        eq(formSubmissions.formId, form.id),
+        eq(formSubmissions.repetitionHash, repetitionHash ?? ''),
+      ),
+    )
+  if (!row) throw new AppError('unavailable', 'The submission was just deleted: try again')
+  return row.id
+}
+
+function matches(ctx: Ctx, { formId, submissionId }: SubmissionKey) {
+  return and(
+    eq(formSubmissions.workspaceId, ctx.workspaceId),
+    eq(formSubmissions.formId, formId),
+    eq(formSubmissions.id, submissionId),
+  )
+}
+
+function toSubmission(row: SubmissionRow): Submission {
+  return {
+    id: row.id,
+    formId: row.formId,
+    contactId: row.contactId,
+    values: row.values,
+    consents: row.consents,
+    createdAt: toTimestamp(row.createdAt),
+  }
+}

@@ -1,0 +1,82 @@
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import { lockContacts, refreshSubscribedStatus } from '../contacts/contacts.ts'
+import { type Ctx, inTransaction } from '../context.ts'
+import { conflict, notFound } from '../errors.ts'
+import { idOf, uuidOf } from '../ids.ts'
+import { enqueue, finishWork } from '../outbox.ts'
+import { campaigns, lists, subscriptions } from '../schema.ts'
+
+/**
+ * Deletes a list: from now on it is there for nobody, and the worker takes its subscriptions away, however many there
+ * are. A conflict while a campaign to it is under way. Campaigns, forms and events that named it stay.
+ */
+export function deleteList(ctx: Ctx, id: string): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    // Locked, so that none of them begins to be sent meanwhile.
+    const toThisList = await ctx.db
+      .select({ status: campaigns.status })
+      .from(campaigns)
+      .where(and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.listId, id)))
+      .for('update')
+    if (toThisList.some(({ status }) => status === 'SENDING' || status === 'PAUSED')) {
+      throw conflict('A campaign to this list is under way')
+    }
+    const [row] = await ctx.db
+      .update(lists)
+      .set({ deletedAt: sql`now()` })
+      .where(and(matches(ctx, id), isNull(lists.deletedAt)))
+      .returning({ id: lists.id })
+    if (!row) throw notFound('List')
+    await enqueue(ctx, 'maintenance', id)
+  })
+}
+
+const stepSize = 500
+
+/**
+ * One step of taking away what a deleted list leaves behind; answers whether there is more. Each step is whole by
+ * itself and harmless to repeat: whoever is interrupted goes on with the next.
+ */
+export function clearDeletedList(ctx: Ctx, uuid: string): Promise<boolean> {
+  const id = idOf('lst', uuid)
+  return inTransaction(ctx, async (ctx) => {
+    const subscribers = await findSubscribers(ctx, id)
+    if (subscribers.length > 0) {
+      await removeSubscriptions(ctx, id, subscribers)
+      return true
+    }
+    // Nobody can subscribe while the row is locked, so the contacts' statuses cannot miss a last one.
+    await ctx.db.select().from(lists).where(matches(ctx, id)).for('update')
+    if ((await findSubscribers(ctx, id)).length > 0) return true
+    await ctx.db.delete(lists).where(and(matches(ctx, id), sql`${lists.deletedAt} is not null`))
+    await finishWork(ctx.db, [uuidOf(id)])
+    return false
+  })
+}
+
+async function findSubscribers(ctx: Ctx, listId: string): Promise<string[]> {
+  const rows = await ctx.db
+    .select({ contactId: subscriptions.contactId })
+    .from(subscriptions)
+    .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.listId, listId)))
+    .limit(stepSize)
+  return rows.map((row) => row.contactId)
+}
+
+async function removeSubscriptions(ctx: Ctx, listId: string, contactIds: readonly string[]) {
+  await lockContacts(ctx, contactIds)
+  await ctx.db
+    .delete(subscriptions)
+    .where(
+      and(
+        eq(subscriptions.workspaceId, ctx.workspaceId),
+        eq(subscriptions.listId, listId),
+        inArray(subscriptions.contactId, [...contactIds]),
+      ),
+    )
+  await refreshSubscribedStatus(ctx, contactIds)
+}
+
+function matches(ctx: Ctx, id: string) {
+  return and(eq(lists.workspaceId, ctx.workspaceId), eq(lists.id, id))
+}

@@ -1,0 +1,100 @@
+/** The subscribers of a list, as those who run it manage them. */
+import { and, eq } from 'drizzle-orm'
+import { findOrCreateContact, lockContact } from '../contacts/contacts.ts'
+import { type Ctx, inTransaction } from '../context.ts'
+import { conflict, invalidField, notFound } from '../errors.ts'
+import { type Page, readPage } from '../paging.ts'
+import { subscriptions } from '../schema.ts'
+import { requireList } from './lists.ts'
+import type { SubscriberInput, SubscriberQuery, Subscription } from './lists.schema.ts'
+import { findOptOuts, hashEmail } from './opt-outs.ts'
+import { subscriptionColumns, type SubscriptionRow, toSubscription } from './subscription-record.ts'
+import { confirmAtOnce, endSubscription, requestConfirmation } from './subscriptions.ts'
+
+/** A page of a list's subscriptions, of every status or of one. */
+export async function listSubscribers(ctx: Ctx, listId: string, query: SubscriberQuery): Promise<Page<Subscription>> {
+  await requireList(ctx, listId)
+  const ofStatus = query.status && eq(subscriptions.status, query.status)
+  const page = await readPage<SubscriptionRow>(ctx, {
+    name: `subscribers ${listId} ${query.status ?? ''}`,
+    query,
+    key: { column: subscriptions.createdAt, type: 'timestamptz', valueOf: (row) => row.createdAt.toISOString() },
+    id: { column: subscriptions.contactId, valueOf: (row) => row.contactId },
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select(subscriptionColumns)
+        .from(subscriptions)
+        .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.listId, listId), ofStatus, after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toSubscription) }
+}
+
+/**
+ * Subscribes a contact, or the contact of an address. CONFIRMED is the caller's word that they consented; PENDING asks
+ * them by mail. Whoever opted out stays out: a conflict, even when they were deleted since. Whoever is confirmed stays
+ * so. `isNew` tells whether there was no subscription before.
+ */
+export function addSubscriber(
+  ctx: Ctx,
+  listId: string,
+  input: SubscriberInput,
+): Promise<{ subscription: Subscription; isNew: boolean }> {
+  return inTransaction(ctx, async (ctx) => {
+    await requireList(ctx, listId)
+    const contact = await findContact(ctx, input)
+    const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
+    const before = await findSubscription(ctx, listId, contact.id)
+    const hasLeft = before !== undefined && before.status !== 'PENDING' && before.status !== 'CONFIRMED'
+    const optOuts = await findOptOuts(ctx, listId, [hashEmail(ctx, contact.email)])
+    if (hasLeft || optOuts.size > 0) {
+      throw conflict('They have opted out of this list, and only they can opt in again')
+    }
+    if (input.status === 'CONFIRMED') await confirmAtOnce(ctx, link, 'api')
+    else await requestConfirmation(ctx, { link, email: contact.email, source: 'api' })
+    const row = await findSubscription(ctx, listId, contact.id)
+    // What keeps both from being there is a deletion of the list, which was there when this began.
+    if (!row) throw notFound('List')
+    return { subscription: toSubscription(row), isNew: before === undefined }
+  })
+}
+
+/** Reads what one contact said about a list. */
+export async function readSubscriber(ctx: Ctx, listId: string, contactId: string): Promise<Subscription> {
+  await requireList(ctx, listId)
+  const row = await findSubscription(ctx, listId, contactId)
+  if (!row) throw notFound('Subscription')
+  return toSubscription(row)
+}
+
+/** Takes somebody off a list: UNSUBSCRIBED, kept as a record, as if they had left themselves. Idempotent. */
+export function removeSubscriber(ctx: Ctx, listId: string, contactId: string): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    await requireList(ctx, listId)
+    await lockContact(ctx, contactId)
+    if (!(await findSubscription(ctx, listId, contactId))) throw notFound('Subscription')
+    await endSubscription(ctx, { workspaceId: ctx.workspaceId, listId, contactId })
+  })
+}
+
+async function findContact(ctx: Ctx, input: SubscriberInput): Promise<{ id: string; email: string }> {
+  if (input.email !== undefined) return findOrCreateContact(ctx, { email: input.email })
+  const contact = await lockContact(ctx, input.contactId ?? '')
+  if (!contact) throw invalidField('contactId', 'Contact not found')
+  return contact
+}
+
+async function findSubscription(ctx: Ctx, listId: string, contactId: string): Promise<SubscriptionRow | undefined> {
+  const [row] = await ctx.db
+    .select(subscriptionColumns)
+    .from(subscriptions)
+    .where(
+      and(
+        eq(subscriptions.workspaceId, ctx.workspaceId),
+        eq(subscriptions.listId, listId),
+        eq(subscriptions.contactId, contactId),
+      ),
+    )
+  return row
+}

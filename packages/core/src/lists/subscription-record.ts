@@ -1,0 +1,32 @@
+import { getTableColumns } from 'drizzle-orm'
+import { noteSubscriptionChange } from '../contacts/contacts.ts'
+import type { Ctx } from '../context.ts'
+import { emit } from '../events.ts'
+import { toTimestamp, toTimestampOrNull } from '../fields.ts'
+import { subscriptions } from '../schema.ts'
+import type { Subscription } from './lists.schema.ts'
+
+const { workspaceId: _, confirmationsRequestedAt: __, ...columns } = getTableColumns(subscriptions)
+export const subscriptionColumns = columns
+export type SubscriptionRow = Omit<typeof subscriptions.$inferSelect, 'workspaceId' | 'confirmationsRequestedAt'>
+
+type SubscriptionEvent = 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed'
+
+/** After a change of a subscription, in its transaction: what follows for its contact, and the events. */
+export async function tellSubscription(ctx: Ctx, row: SubscriptionRow, events: SubscriptionEvent[]): Promise<void> {
+  await noteSubscriptionChange(ctx, [row.contactId])
+  for (const type of events) await emit(ctx, type, toSubscription(row))
+}
+
+/** A subscription as the API shows it. */
+export function toSubscription(row: SubscriptionRow): Subscription {
+  return {
+    contactId: row.contactId,
+    listId: row.listId,
+    status: row.status,
+    source: row.source,
+    confirmedAt: toTimestampOrNull(row.confirmedAt),
+    unsubscribedAt: toTimestampOrNull(row.unsubscribedAt),
+    createdAt: toTimestamp(row.createdAt),
+  }
+}
