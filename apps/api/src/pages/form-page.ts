@@ -1,8 +1,6 @@
 import type { Issue } from '@rapport/core/errors.ts'
-import { maxLength } from '@rapport/core/forms/form-values.ts'
-import { type FormRow, versionOf } from '@rapport/core/forms/forms.ts'
-import { honeypotId } from '@rapport/core/forms/forms.schema.ts'
-import type { FormField } from '@rapport/core/schema.ts'
+import { type FormRow, toPublicForm, versionOf } from '@rapport/core/forms/forms.ts'
+import { honeypotId, type PublicForm } from '@rapport/core/forms/forms.schema.ts'
 import type { FastifyReply } from 'fastify'
 import { engine, sendDocument } from './document.ts'
 
@@ -29,7 +27,7 @@ const template = engine.parse(`
 <div class="field">
 <label for="{{ field.anchor }}">{{ field.label }}{% if field.optional %} <span class="optional">(optional)</span>{% endif %}</label>
 {%- if field.type == "TEXTAREA" %}
-<textarea id="{{ field.anchor }}" name="{{ field.id }}" maxlength="{{ field.maxLength }}" {{ field.flags | raw }}>
+<textarea id="{{ field.anchor }}" name="{{ field.id }}" {{ field.flags | raw }}>
 {{ field.value }}</textarea>
 {%- elsif field.type == "SELECT" %}
 <select id="{{ field.anchor }}" name="{{ field.id }}" {{ field.flags | raw }}>
@@ -67,7 +65,7 @@ interface FormPage {
 /** A form as a page: labels, native controls, and beside each what is wrong with it. */
 export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPage): FastifyReply {
   const { texts = {}, issues = [], notice } = filled ?? {}
-  const fields = form.fields.map((field) => fieldView(field, texts, problemOf(issues, field.id)))
+  const fields = toPublicForm(form).fields.map((field) => fieldView(field, texts, problemOf(issues, field.id)))
   const labelled = issues.map(({ path, message }) => {
     const field = fields.find(({ id }) => id === path)
     return { message, ...(field && { anchor: field.anchor, label: field.label }) }
@@ -93,35 +91,26 @@ export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPag
   })
 }
 
+type ShownField = PublicForm['fields'][number]
+
 const problemOf = (issues: readonly Issue[], id: string) => issues.find(({ path }) => path === id)?.message
 
-const inputTypes: Partial<Record<FormField['type'], string>> = {
+const inputTypes: Partial<Record<ShownField['type'], string>> = {
   EMAIL: 'email',
   PHONE: 'tel',
   NUMBER: 'number',
   DATE: 'date',
 }
 
-/** What a browser may fill in by itself (HTML `autocomplete`, WCAG 1.3.5). */
-const autocompletes: Record<string, string> = {
-  email: 'email',
-  firstName: 'given-name',
-  lastName: 'family-name',
-  phone: 'tel',
-  company: 'organization',
-}
-
-function fieldView(field: FormField, texts: Record<string, string>, problem: string | undefined) {
+function fieldView(field: ShownField, texts: Record<string, string>, problem: string | undefined) {
   const anchor = `f-${field.id}`
   const value = Object.hasOwn(texts, field.id) ? texts[field.id] : undefined
   const isTick = field.type === 'CHECKBOX' || field.type === 'CONSENT'
-  const autocomplete = autocompletes[field.mapsTo ?? '']
   const flags = [
     field.required && 'required',
     isTick && value !== undefined && 'checked',
     field.type === 'NUMBER' && 'step="any"',
-    field.type === 'TEXT' && `maxlength="${maxLength(field)}"`,
-    autocomplete && `autocomplete="${autocomplete}"`,
+    field.autocomplete && `autocomplete="${field.autocomplete}"`,
     problem && `aria-invalid="true" aria-describedby="${anchor}-problem"`,
   ]
   return {
@@ -131,7 +120,6 @@ function fieldView(field: FormField, texts: Record<string, string>, problem: str
     isTick,
     problem,
     inputType: inputTypes[field.type] ?? 'text',
-    maxLength: maxLength(field),
     optional: !field.required,
     flags: flags.filter(Boolean).join(' '),
   }

@@ -6,7 +6,6 @@
 ;(() => {
   const base = document.currentScript.src.replace(/\/embed\/form\.js.*$/, '')
   const inputTypes = { EMAIL: 'email', PHONE: 'tel', NUMBER: 'number', DATE: 'date', CHECKBOX: 'checkbox', CONSENT: 'checkbox' }
-  const autocompletes = { email: 'email', firstName: 'given-name', lastName: 'family-name', phone: 'tel', company: 'organization' }
   const trapId = '_website'
   const failed = 'This could not be sent. Please try again.'
   const style = `
@@ -45,10 +44,10 @@
       id: field.id,
       name: field.id,
       required: field.required,
-      autocomplete: autocompletes[field.mapsTo],
+      autocomplete: field.autocomplete,
       'aria-describedby': `${field.id}-problem`,
     }
-    if (field.type === 'TEXTAREA') return create('textarea', { ...common, maxlength: '20000' })
+    if (field.type === 'TEXTAREA') return create('textarea', common)
     if (field.type !== 'SELECT') {
       const type = inputTypes[field.type] ?? 'text'
       return create('input', { ...common, type, step: field.type === 'NUMBER' && 'any' })

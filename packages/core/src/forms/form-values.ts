@@ -65,7 +65,7 @@ const checks: Record<FormField['type'], (field: FormField) => Check> = {
 }
 
 /** How many characters a text may have: what it maps to must be able to hold it. */
-export function maxLength(field: FormField): number {
+function maxLength(field: FormField): number {
   if (field.type === 'TEXTAREA') return field.mapsTo ? 2_000 : 20_000
   return field.mapsTo && !field.mapsTo.startsWith('customFieldValues.') ? 200 : 2_000
 }

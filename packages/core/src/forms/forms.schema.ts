@@ -22,31 +22,31 @@ export const FormField = z
   })
   .meta({ id: 'FormField' })
 
-const shape = {
-  id: z.string(),
-  name: z.string(),
-  fields: z.array(FormField),
-  successMessage: z.string(),
-  redirectUrl: z.string().nullable(),
-}
+const PublicFormField = FormField.omit({ mapsTo: true })
+  .extend({ autocomplete: z.string().optional().describe('What a browser may fill in, as in HTML') })
+  .meta({ id: 'PublicFormField' })
 
 const example = {
   id: 'frm_01kag7m3v9e8fs2t4w6x8y0z1b',
   name: 'Contact us',
-  fields: [
-    { id: 'email', label: 'Email', type: 'EMAIL', required: true, mapsTo: 'email' },
-    { id: 'message', label: 'Your message', type: 'TEXTAREA', required: false },
-    { id: 'news', label: 'Send me the monthly letter', type: 'CONSENT', required: false },
-  ],
   successMessage: 'Thank you. We will be in touch.',
   redirectUrl: null,
 }
+const email = { id: 'email', label: 'Email', type: 'EMAIL', required: true }
+const otherFields = [
+  { id: 'message', label: 'Your message', type: 'TEXTAREA', required: false },
+  { id: 'consent', label: 'Send me the monthly letter', type: 'CONSENT', required: false },
+]
 
 export const Form = z
   .object({
-    ...shape,
+    id: z.string(),
+    name: z.string(),
+    fields: z.array(FormField),
     listId: z.string().nullable(),
     tags: z.array(z.string()),
+    successMessage: z.string(),
+    redirectUrl: z.string().nullable(),
     enabled: z.boolean(),
     spamCount: z.number().int().describe('How many submissions filled the honeypot'),
     createdAt: Timestamp,
@@ -58,6 +58,7 @@ export const Form = z
     examples: [
       {
         ...example,
+        fields: [{ ...email, mapsTo: 'email' }, ...otherFields],
         listId: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
         tags: ['website'],
         enabled: true,
@@ -70,8 +71,18 @@ export const Form = z
 export type Form = z.output<typeof Form>
 
 export const PublicForm = z
-  .object(shape)
-  .meta({ id: 'PublicForm', description: 'What a form shows to the world.', examples: [example] })
+  .object({
+    id: z.string(),
+    name: z.string(),
+    fields: z.array(PublicFormField),
+    successMessage: z.string(),
+    redirectUrl: z.string().nullable(),
+  })
+  .meta({
+    id: 'PublicForm',
+    description: 'What a form shows to the world.',
+    examples: [{ ...example, fields: [{ ...email, autocomplete: 'email' }, ...otherFields] }],
+  })
 export type PublicForm = z.output<typeof PublicForm>
 
 const options = z
@@ -174,8 +185,8 @@ export const Submission = z
         id: 'sub_01kag7m3v9e8fs2t4w6x8y0z1b',
         formId: 'frm_01kag7m3v9e8fs2t4w6x8y0z1b',
         contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
-        values: { email: 'ada@example.com', news: true },
-        consents: [{ fieldId: 'news', wording: 'Send me the monthly letter' }],
+        values: { email: 'ada@example.com', consent: true },
+        consents: [{ fieldId: 'consent', wording: 'Send me the monthly letter' }],
         createdAt: '2026-11-21T06:35:49.123Z',
       },
     ],

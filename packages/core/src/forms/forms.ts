@@ -94,10 +94,22 @@ export function toPublicForm(row: FormRow): PublicForm {
   return {
     id: row.id,
     name: row.name,
-    fields: row.fields,
+    fields: row.fields.map(({ mapsTo = '', ...field }) => ({
+      ...field,
+      ...(autocompletes[mapsTo] && { autocomplete: autocompletes[mapsTo] }),
+    })),
     successMessage: row.successMessage,
     redirectUrl: row.redirectUrl,
   }
+}
+
+/** What a browser may fill in by itself (HTML `autocomplete`, WCAG 1.3.5). */
+const autocompletes: Record<string, string> = {
+  email: 'email',
+  firstName: 'given-name',
+  lastName: 'family-name',
+  phone: 'tel',
+  company: 'organization',
 }
 
 /** Another for each state of what a form shows: whoever fills one in can say which they saw. */
@@ -140,27 +152,24 @@ function checkList({ fields, listId }: { fields: readonly FormField[]; listId: s
   }
 }
 
-/** Fields without an id get one from their label, `your-message`, numbered where it is taken. */
+/** Fields without an id get one from the start of their label, `your-message`, numbered where it is taken. */
 function withIds(fields: readonly FormFieldInput[]): FormField[] {
   const taken = new Set(fields.flatMap(({ id }) => id ?? []))
   return fields.map(({ id, ...field }) => {
-    const unique = id ?? freeId(field.label, taken)
+    const unique = id ?? freeId(field, taken)
     taken.add(unique)
     return withoutUndefined({ id: unique, ...field })
   })
 }
 
-function freeId(label: string, taken: ReadonlySet<string>): string {
-  const words =
-    label
-      .normalize('NFKD')
-      .toLowerCase()
-      .match(/[a-z0-9]+/g) ?? []
-  const base =
-    words
-      .join('-')
-      .replace(/^[^a-z]+/, '')
-      .slice(0, 40) || 'field'
+function freeId({ label, type }: Omit<FormFieldInput, 'id'>, taken: ReadonlySet<string>): string {
+  const text = type === 'CONSENT' ? 'consent' : label.normalize('NFKD').replace(/\p{Mark}/gu, '')
+  const words = text.toLowerCase().match(/[a-z0-9]+/g) ?? []
+  const start = words
+    .slice(0, 4)
+    .join('-')
+    .replace(/^[^a-z]+/, '')
+  const base = start.slice(0, 60) || 'field'
   for (let number = 1; ; number++) {
     const id = number === 1 ? base : `${base}-${number}`
     if (!taken.has(id)) return id
@@ -177,9 +186,13 @@ function matches(ctx: Ctx, id: string) {
 
 function toForm(row: FormRow): Form {
   return {
-    ...toPublicForm(row),
+    id: row.id,
+    name: row.name,
+    fields: row.fields,
     listId: row.listId,
     tags: row.tags,
+    successMessage: row.successMessage,
+    redirectUrl: row.redirectUrl,
     enabled: row.enabled,
     spamCount: row.spamCount,
     createdAt: toTimestamp(row.createdAt),
