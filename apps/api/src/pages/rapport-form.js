@@ -4,6 +4,8 @@
  * `--rapport-accent` and `--rapport-problem` change two more. Fires `rapport-form:submitted` with the submission's id.
  */
 ;(() => {
+  // A page may have the script once for each of its forms.
+  if (customElements.get('rapport-form')) return
   const base = document.currentScript.src.replace(/\/embed\/form\.js.*$/, '')
   const inputTypes = { EMAIL: 'email', PHONE: 'tel', NUMBER: 'number', DATE: 'date', CHECKBOX: 'checkbox', CONSENT: 'checkbox' }
   const trapId = '_website'
