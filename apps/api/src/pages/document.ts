@@ -27,6 +27,7 @@ textarea { min-height: 120px; resize: vertical }
 [aria-invalid] { border-color: var(--wrong); border-width: 2px }
 .problems { margin: 16px 0; padding: 12px 16px; border: 2px solid var(--wrong); border-radius: 8px }
 .problems p, .problems ul { margin: 0; padding: 0; list-style: none }
+a { color: var(--accent) }
 .problems a { color: var(--wrong) }
 .trap { position: absolute; left: -9999px }`
 
@@ -59,16 +60,14 @@ interface Document {
   content: string
   /** Who may show the page in a frame; nobody when left out. */
   frameAncestors?: '*'
-  /** Where a form of the page may lead besides the page's own origin. */
-  formTargets?: readonly string[]
 }
 
 export function sendDocument(reply: FastifyReply, document: Document): FastifyReply {
-  const { heading, title = heading, content, frameAncestors = `'none'`, formTargets = [] } = document
+  const { heading, title = heading, content, frameAncestors = `'none'` } = document
   const policy = [
     `default-src 'none'`,
     `style-src 'sha256-${styleHash}'`,
-    ['form-action', `'self'`, ...formTargets].join(' '),
+    `form-action 'self'`,
     `base-uri 'none'`,
     `frame-ancestors ${frameAncestors}`,
   ]
