@@ -94,9 +94,13 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
   return reply.redirect(`./${form.id}/thanks`, 303)
 }
 
-/** The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. */
+/**
+ * The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. A browser posts a line break as two
+ * characters, having counted it as one.
+ */
 function parsePosted(raw: Buffer): Record<string, string> {
-  const entries = [...new URLSearchParams(raw.toString('utf8'))]
+  const posted = [...new URLSearchParams(raw.toString('utf8'))]
+  const entries = posted.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')] as const)
   if (entries.length > 1_000 || new Set(entries.map(([name]) => name)).size < entries.length) {
     throw new AppError('invalid', 'The form was posted with a field twice')
   }
