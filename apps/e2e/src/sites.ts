@@ -34,7 +34,7 @@ export async function startSite(pages: Record<string, SitePage | SiteRedirect>):
 
 function document(body: string, style: string) {
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>A site</title>
-<meta name="viewport" content="width=device-width, initial-scale=1"><style>${style}</style></head><body>${body}</body></html>`
+<meta name="viewport" content="width=device-width, initial-scale=1">${style && `<style>${style}</style>`}</head><body>${body}</body></html>`
 }
 
 /** Whom the page has talked to, and what the browser had to complain of: errors in scripts, refusals by a policy. */
