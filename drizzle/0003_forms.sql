@@ -3,7 +3,7 @@ CREATE TABLE "form_submissions" (
 	"id" uuid NOT NULL,
 	"form_id" uuid NOT NULL,
 	"contact_id" uuid,
-	"values" jsonb NOT NULL,
+	"values" json NOT NULL,
 	"consents" jsonb NOT NULL,
 	"repetition_hash" text,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,

@@ -40,6 +40,7 @@ test('the walk-through of the README works as printed', async () => {
   expect(printed).toContain('{"queued":1}')
   expect(printed).toContain('Only a DRAFT can be sent')
   expect(printed).toContain('"emailSubscribedStatus":"SUBSCRIBED"')
+  expect(printed).toContain('"values":{"your-email":"mary@example.com","message":"Hello"}')
 })
 
 /** The commands in their order. Where a person would look and wait, this waits until there is something to see. */

@@ -470,7 +470,7 @@ export const formSubmissions = pgTable(
     formId: id('frm').notNull(),
     /** Who it maps to, if anyone. It goes with the person. */
     contactId: id('con'),
-    values: jsonb().$type<Record<string, string | number | boolean>>().notNull(),
+    values: json().$type<Record<string, string | number | boolean>>().notNull(),
     /** What was consented to, in the words that were shown. */
     consents: jsonb().$type<{ fieldId: string; wording: string }[]>().notNull(),
     /** Of the sender's key and what was sent: a repetition is recognised by it. */
