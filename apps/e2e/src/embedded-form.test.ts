@@ -135,7 +135,8 @@ describe.skipIf(whyNoBrowser())('a form on somebody else’s page', () => {
 
   test('neither the styles of the page leak in, nor those of the form out', async () => {
     const own = '<p class="field">One</p><p class="problem">Two</p><label>Three</label><input><button>Four</button>'
-    const loud = 'form, div, label, input, select, p, button { border: 9px solid lime !important; padding: 40px !important }'
+    const loud =
+      'form, div, label, input, select, p, button { border: 9px solid lime !important; padding: 40px !important }'
     const [plain, styled] = [await startSiteWith(own + embed(form)), await startSiteWith(own + embed(form), loud)]
     const look = (query: string) =>
       page.evaluate(`(() => [...${query}].map((element) => {
