@@ -118,6 +118,7 @@ describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybo
     await page.getByRole('heading', { name: 'You are unsubscribed' }).waitFor()
     await expectGoodLooks('unsubscribed')
     await page.goto(`${stack.api.url}/public/unsubscribe?token=broken`)
+    await page.getByText('click the link in the mail itself').waitFor()
     await expectGoodLooks('unsubscribe, broken link')
   })
 
