@@ -64,14 +64,19 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
     { schema: { ...schema, summary: 'The page after a submission', response: page } },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
-      return sendMessage(reply, { title: form.name, text: form.successMessage, frameAncestors: '*' })
+      return sendMessage(reply, {
+        title: form.name,
+        text: form.successMessage,
+        frameAncestors: '*',
+        ...(form.redirectUrl !== null && { goOnTo: new URL(form.redirectUrl).href }),
+      })
     },
   )
 }
 
 type PostRequest = FastifyRequest<{ Body: z.output<typeof PostedForm> }>
 
-/** Goes on to where the form says, or shows the page again with what is wrong and all that was filled in. */
+/** Goes on to the thanks, or shows the page again with what is wrong and all that was filled in. */
 async function submitPage(request: PostRequest, reply: FastifyReply, form: FormRow): Promise<FastifyReply> {
   const { [versionName]: version, [keyName]: key = randomUUID(), ...texts } = request.body
   const values = fromPostedTexts(form.fields, texts)
@@ -84,13 +89,18 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
     reply.code(notice ? 412 : 400)
     return sendFormPage(reply, { form, key, filled: { texts, issues, ...(notice && { notice }) } })
   }
-  // Relative, so that it stays where the page came from, whatever is in front of it.
-  return reply.redirect(form.redirectUrl ?? `./${form.id}/thanks`, 303)
+  // Relative, so that it stays where the page came from, whatever is in front of it. Never to the form's own address: a
+  // browser holds `form-action` against every step of a redirect, and nobody knows where that address leads on to.
+  return reply.redirect(`./${form.id}/thanks`, 303)
 }
 
-/** The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. */
+/**
+ * The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. A browser posts a line break as two
+ * characters, having counted it as one.
+ */
 function parsePosted(raw: Buffer): Record<string, string> {
-  const entries = [...new URLSearchParams(raw.toString('utf8'))]
+  const posted = [...new URLSearchParams(raw.toString('utf8'))]
+  const entries = posted.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')] as const)
   if (entries.length > 1_000 || new Set(entries.map(([name]) => name)).size < entries.length) {
     throw new AppError('invalid', 'The form was posted with a field twice')
   }
