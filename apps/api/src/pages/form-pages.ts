@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { errorBody } from '../error-handler.ts'
 import { IdParams, NoQuery } from '../routes/shapes.ts'
 import { inSteadyTime } from '../steady-time.ts'
-import { wantsHtml } from './document.ts'
+import { parsePosted, wantsHtml } from './document.ts'
 import { sendFormPage } from './form-page.ts'
 import { sendMessage } from './message-page.ts'
 
@@ -92,17 +92,4 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
   // Relative, so that it stays where the page came from, whatever is in front of it. Never to the form's own address: a
   // browser holds `form-action` against every step of a redirect, and nobody knows where that address leads on to.
   return reply.redirect(`./${form.id}/thanks`, 303)
-}
-
-/**
- * The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. A browser posts a line break as two
- * characters, having counted it as one.
- */
-function parsePosted(raw: Buffer): Record<string, string> {
-  const posted = [...new URLSearchParams(raw.toString('utf8'))]
-  const entries = posted.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')] as const)
-  if (entries.length > 1_000 || new Set(entries.map(([name]) => name)).size < entries.length) {
-    throw new AppError('invalid', 'The form was posted with a field twice')
-  }
-  return Object.fromEntries(entries)
 }
