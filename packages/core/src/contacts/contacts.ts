@@ -93,8 +93,8 @@ export async function findOrCreateContact(
 }
 
 /**
- * Locks a contact until the transaction ends; undefined when there is none. Whoever changes a contact, or subscriptions
- * of one, takes it first: so a status is never derived from half of two changes, and nobody waits for each other.
+ * Locks a contact until the transaction ends; undefined when there is none. Whoever changes a contact, or what hangs on
+ * one, takes it first: so a status is never derived from half of two changes, and nobody waits for each other.
  */
 export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow | undefined> {
   const [row] = await ctx.db.select().from(contacts).where(matches(ctx, id)).for('no key update')
@@ -111,9 +111,20 @@ export async function lockCurrentContact(ctx: Ctx, id: string): Promise<string> 
   return alias ? lockCurrentContact(ctx, alias.contactId) : id
 }
 
+/** What every event of a contact moves. Never back: who waited for the contact's lock began earlier than who had it. */
+const activityNow = { lastActivityAt: sql`greatest(${contacts.lastActivityAt}, now())`, updatedAt: sql`now()` }
+
+/**
+ * Moves `lastActivityAt`, in the transaction of what happened to the contact, and locks the contact as `lockContact`
+ * does. Answers its id; no row when there is none. A query, so that it can also be a member of a `with` list.
+ */
+export function noteActivity(ctx: Ctx, id: string) {
+  return ctx.db.update(contacts).set(activityNow).where(matches(ctx, id)).returning({ id: contacts.id })
+}
+
 /**
  * Derives `emailSubscribedStatus` from the contacts' subscriptions, the strictest word first, and moves
- * `lastActivityAt`. The one place that writes either; call it in the transaction that changed a subscription, after
+ * `lastActivityAt`. The one place that writes the status; call it in the transaction that changed a subscription, after
  * `lockContact`.
  */
 export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly string[]): Promise<void> {
@@ -129,7 +140,7 @@ export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly stri
     where s.workspace_id = ${contacts.workspaceId} and s.contact_id = ${contacts.id}), 'NONE')`
   await ctx.db
     .update(contacts)
-    .set({ emailSubscribedStatus: status, lastActivityAt: sql`now()`, updatedAt: sql`now()` })
+    .set({ emailSubscribedStatus: status, ...activityNow })
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...contactIds])))
 }
 
