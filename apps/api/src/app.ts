@@ -27,10 +27,12 @@ import { credentialRoutes, meRoutes } from './routes/auth.ts'
 import { campaignRoutes } from './routes/campaigns.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
+import { dealRoutes } from './routes/deals.ts'
 import { healthRoutes } from './routes/health.ts'
 import { importRoutes } from './routes/imports.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
+import { taskRoutes } from './routes/tasks.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { limitSlowRequests } from './slow-requests.ts'
 
@@ -107,8 +109,10 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
       importRoutes,
       listRoutes,
       campaignRoutes,
-      webhookRoutes,
       pipelineRoutes,
+      dealRoutes,
+      taskRoutes,
+      webhookRoutes,
     ]) {
       await scope.register(routes)
     }

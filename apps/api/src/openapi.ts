@@ -13,6 +13,8 @@ const tagsInReadingOrder = [
   'Subscription pages',
   'Campaigns',
   'Pipelines',
+  'Deals',
+  'Tasks',
   'Webhooks',
   'Operators',
 ]
@@ -29,7 +31,7 @@ export async function describeRoutes(app: FastifyInstance, publicUrl: string): P
       info: {
         title: 'Rapport',
         version: '1.0.0',
-        description: 'A headless CRM: contacts, lists, newsletters, pipelines and webhooks behind one HTTP API.',
+        description: 'A headless CRM: contacts, lists, newsletters, deals, tasks and webhooks behind one HTTP API.',
       },
       servers: [{ url: publicUrl }],
       tags: tagsInReadingOrder.map((name) => ({ name })),
