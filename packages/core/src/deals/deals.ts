@@ -3,10 +3,10 @@ import { and, eq, sql } from 'drizzle-orm'
 import { withContactLocked } from '../contacts/contact-lock.ts'
 import { lockContact, noteActivity } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
-import { invalidField, notFound } from '../errors.ts'
+import { brokenConstraint, invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
 import { newId, uuidOf } from '../ids.ts'
-import { findStage, lockStage, refuseStage } from '../pipelines/stages.ts'
+import { lockStage } from '../pipelines/stages.ts'
 import { dealMoves, deals } from '../schema.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealChange, DealInput } from './deals.schema.ts'
@@ -15,15 +15,14 @@ import type { Deal, DealChange, DealInput } from './deals.schema.ts'
 export function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   return inTransaction(ctx, async (ctx) => {
     const row = await insertDeal(ctx, input)
-    if (!row) {
-      await refuseStage(ctx, input)
-      await requireContact(ctx, input.contactId)
-      // Only the first stage was missing, which somebody removed at this moment: the next one is first now.
-      return createDeal(ctx, input)
-    }
+    if (!row) throw await whyNoDeal(ctx, input)
     const deal = toDeal(row)
     await emit(ctx, 'deal.created', deal)
     return deal
+  }).catch((error: unknown) => {
+    // The stage was removed at this very moment: now it is known to be missing, or another one is the first.
+    if (brokenConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
+    throw error
   })
 }
 
@@ -73,33 +72,28 @@ export async function moveDeals(ctx: Ctx, contacts: { from: string; to: string }
     .where(and(eq(deals.workspaceId, ctx.workspaceId), eq(deals.contactId, contacts.from)))
 }
 
-/** One statement for all of it: it locks the contact and the stage, and answers nothing where one of them is missing. */
-async function insertDeal(ctx: Ctx, input: DealInput): Promise<DealRow | undefined> {
-  const contact = ctx.db.$with('contact').as(noteActivity(ctx, input.contactId))
-  const stage = ctx.db.$with('stage').as(findStage(ctx, input))
+/** One statement for all of it, which locks the contact; no row where the contact or the stage is missing. */
+async function insertDeal(
+  ctx: Ctx,
+  { pipelineId, stageId, contactId, ...input }: DealInput,
+): Promise<DealRow | undefined> {
   const [row] = await ctx.db
-    .with(contact, stage)
+    .with(ctx.db.$with('contact').as(noteActivity(ctx, contactId)))
     .insert(deals)
-    .select((query) =>
-      query
-        .select({
-          workspaceId: sql`${uuidOf(ctx.workspaceId)}::uuid`.as('workspace_id'),
-          id: sql`${uuidOf(newId('dea'))}::uuid`.as('id'),
-          pipelineId: stage.pipelineId,
-          stageId: stage.stageId,
-          contactId: contact.id,
-          name: sql`${input.name}::text`.as('name'),
-          valueCents: sql`${input.valueCents}::bigint`.as('value_cents'),
-          status: sql`'OPEN'`.as('status'),
-          closedAt: sql`null::timestamptz`.as('closed_at'),
-          createdAt: sql`now()`.as('created_at'),
-          updatedAt: sql`now()`.as('updated_at'),
-        })
-        .from(contact)
-        .crossJoin(stage),
-    )
+    .select(sql`
+      select s.workspace_id, ${uuidOf(newId('dea'))}::uuid, s.pipeline_id, s.id, contact.id,
+        ${input.name}::text, ${input.valueCents}::bigint, 'OPEN', null::timestamptz, now(), now()
+      from contact, stages s
+      where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.pipeline_id = ${uuidOf(pipelineId)}
+        ${stageId ? sql`and s.id = ${uuidOf(stageId)}` : sql``}
+      order by s.position limit 1`)
     .returning()
   return row
+}
+
+async function whyNoDeal(ctx: Ctx, input: DealInput): Promise<Error> {
+  await lockStage(ctx, input)
+  return invalidField('contactId', 'Contact not found')
 }
 
 async function changed(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {

@@ -11,32 +11,20 @@ export interface Place {
   stageId?: string | undefined
 }
 
-/**
- * Finds the stage, and locks it so that it cannot go before the transaction ends. A query, so that it can also be a
- * member of a `with` list. No row: see `refuseStage`.
- */
-export function findStage(ctx: Ctx, { pipelineId, stageId }: Place) {
-  return ctx.db
+/** Finds the stage and locks it, so that it cannot go before the transaction ends; or throws what is wrong with the place. */
+export async function lockStage(ctx: Ctx, place: Place): Promise<{ pipelineId: string; stageId: string }> {
+  const ofPipeline = ofPipelines(ctx, [place.pipelineId])
+  const [stage] = await ctx.db
     .select({ pipelineId: stages.pipelineId, stageId: stages.id })
     .from(stages)
-    .where(and(ofPipelines(ctx, [pipelineId]), stageId ? eq(stages.id, stageId) : undefined))
+    .where(and(ofPipeline, place.stageId ? eq(stages.id, place.stageId) : undefined))
     .orderBy(asc(stages.position))
     .limit(1)
     .for('key share')
-}
-
-/** Throws what is wrong with a place where no stage was found; nothing, if a first stage went and another is first now. */
-export async function refuseStage(ctx: Ctx, { pipelineId, stageId }: Place): Promise<void> {
-  const found = await ctx.db.$count(stages, ofPipelines(ctx, [pipelineId]))
-  if (found === 0) throw invalidField('pipelineId', 'Pipeline not found')
-  if (stageId) throw invalidField('stageId', 'Stage not found in this pipeline')
-}
-
-/** Finds and locks the stage, or throws what is wrong with the place. */
-export async function lockStage(ctx: Ctx, place: Place): Promise<{ pipelineId: string; stageId: string }> {
-  const [stage] = await findStage(ctx, place)
   if (stage) return stage
-  await refuseStage(ctx, place)
+  if ((await ctx.db.$count(stages, ofPipeline)) === 0) throw invalidField('pipelineId', 'Pipeline not found')
+  if (place.stageId) throw invalidField('stageId', 'Stage not found in this pipeline')
+  // The first stage was just removed: another is the first.
   return lockStage(ctx, place)
 }
 
