@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { Agent, request } from 'node:http'
+import { Agent, type IncomingMessage, request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { json } from 'node:stream/consumers'
@@ -45,14 +45,14 @@ try {
 }
 
 async function compare(key: string) {
-  const { data } = (await call(key, 'GET', '/pipelines')) as unknown as { data: (Json & { stages: Json[] })[] }
+  const { data } = (await call(key, 'GET /pipelines')) as unknown as { data: (Json & { stages: Json[] })[] }
   const [pipeline] = data
   if (!pipeline) throw new Error('There is no pipeline')
   const contactIds: string[] = []
   const dealIds: string[] = []
   const work: Record<string, (n: number) => Promise<unknown>> = {
     'POST /contacts': async (n) => {
-      const made = await call(key, 'POST', '/contacts', {
+      const made = await call(key, 'POST /contacts', {
         email: `p${n}@example.com`,
         firstName: 'Ada',
         lastName: 'L.',
@@ -62,13 +62,13 @@ async function compare(key: string) {
     'POST /deals': async (n) => {
       const contactId = contactIds[n % contactIds.length]
       const deal = { pipelineId: pipeline.id, contactId, name: `Deal ${n}`, valueCents: n }
-      dealIds.push((await call(key, 'POST', '/deals', deal)).id)
+      dealIds.push((await call(key, 'POST /deals', deal)).id)
     },
     'PATCH /contacts/{id}': (n) =>
-      call(key, 'PATCH', `/contacts/${contactIds[n % contactIds.length]}`, { company: `Company ${n}` }),
+      call(key, `PATCH /contacts/${contactIds[n % contactIds.length]}`, { company: `Company ${n}` }),
     'PATCH /deals/{id} (another stage)': (n) => {
       const stage = pipeline.stages[Math.floor(n / dealIds.length + n) % pipeline.stages.length]
-      return call(key, 'PATCH', `/deals/${dealIds[n % dealIds.length]}`, { stageId: stage?.id })
+      return call(key, `PATCH /deals/${dealIds[n % dealIds.length]}`, { stageId: stage?.id })
     },
   }
   const rates = new Map(Object.keys(work).map((name) => [name, [] as number[]]))
@@ -101,7 +101,8 @@ async function measure(from: number, once: (n: number) => Promise<unknown>): Pro
 }
 
 /** From so many addresses that the limits, which stay on, are never met. */
-async function call(key: string, method: string, path: string, body?: object): Promise<Json> {
+async function call(key: string, route: `${string} /${string}`, body?: object): Promise<Json> {
+  const [method = '', path = ''] = route.split(' ')
   calls += 1
   const address = Math.floor(calls / 50)
   const outgoing = request(`http://127.0.0.1:${port}${path}`, {
@@ -114,7 +115,7 @@ async function call(key: string, method: string, path: string, body?: object): P
     },
   })
   outgoing.end(body && JSON.stringify(body))
-  const [response] = (await once(outgoing, 'response')) as [import('node:http').IncomingMessage]
+  const [response] = (await once(outgoing, 'response')) as [IncomingMessage]
   const answer = (await json(response)) as Json
   if ((response.statusCode ?? 0) >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`)
   return answer
@@ -138,7 +139,7 @@ function startApi(databaseUrl: string): ChildProcess {
 
 async function waitForApi(key: string) {
   for (let tries = 0; tries < 200; tries += 1) {
-    const isReady = await call(key, 'GET', '/ready').then(
+    const isReady = await call(key, 'GET /ready').then(
       () => true,
       () => false,
     )

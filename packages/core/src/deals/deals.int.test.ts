@@ -83,10 +83,9 @@ describe('a change', () => {
     ['the same again', { name: 'Engine', valueCents: 0, status: 'OPEN' }, []],
   ] as [string, DealChange, string[]][])('that is %s is told once by what it is', async (_name, change, told) => {
     const changed = await changeDeal(ctx, deal.id, change)
-    expect(changed).toMatchObject(change)
+    expect(changed).toEqual(told.length === 0 ? deal : expect.objectContaining(change))
     expect(await toldOfDeal()).toEqual(told)
     expect(await readDeal(ctx, deal.id)).toEqual(changed)
-    if (told.length === 0) expect(changed).toEqual(deal)
   })
 
   test('of the stage is told with where the deal was', async () => {

@@ -50,9 +50,9 @@ const writable = {
   name: SingleLine(200),
   valueCents: z
     .number(valueMessage)
+    // At most 2^53-1: beyond, JSON numbers are no longer whole.
     .int(valueMessage)
     .min(0, valueMessage)
-    .max(Number.MAX_SAFE_INTEGER, valueMessage)
     // There is a minus zero, and it is no other value.
     .transform((cents) => cents + 0)
     .describe('In the minor unit of the currency of the workspace'),

@@ -10,7 +10,7 @@ export async function explainSelects(
 ): Promise<string[]> {
   const statements: { text: string; values: unknown[] }[] = []
   const logger = { logQuery: (text: string, values: unknown[]) => void statements.push({ text, values }) }
-  await work({ ...ctx, db: drizzle({ client: database.pool, casing: 'snake_case', logger }) as unknown as Ctx['db'] })
+  await work({ ...ctx, db: drizzle({ client: database.pool, casing: 'snake_case', logger }) })
   const selects = statements.filter(({ text }) => new RegExp(`from "?${table}\\b`).test(text))
   if (selects.length === 0) throw new Error(`Nothing was read from ${table}`)
   const plans = selects.map(({ text, values }) =>
