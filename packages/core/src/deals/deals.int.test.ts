@@ -263,6 +263,18 @@ describe('the contact of a deal', () => {
     await expect(readDeal(ctx, made?.id ?? '')).rejects.toMatchObject({ code: 'not_found' })
   })
 
+  test('changes places with that of another deal, at once and both ways, and neither waits for ever', async () => {
+    const other = await createTestDeal(ctx, { pipelineId: pipeline.id })
+    const pair = [deal.contactId, other.contactId] as const
+    for (let round = 1; round <= 10; round++) {
+      const swapped = await Promise.all([
+        changeDeal(ctx, deal.id, { contactId: pair[round % 2] ?? '' }),
+        changeDeal(ctx, other.id, { contactId: pair[(round + 1) % 2] ?? '' }),
+      ])
+      expect(swapped.map(({ contactId }) => contactId)).toEqual([pair[round % 2], pair[(round + 1) % 2]])
+    }
+  })
+
   test('changes while the deal does: merges, moves, wins and deletions at once end in no deadlock', async () => {
     for (let round = 0; round < 12; round++) {
       const [one, two] = [await createTestContact(ctx), await createTestContact(ctx)]

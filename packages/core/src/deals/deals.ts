@@ -28,7 +28,7 @@ export function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
 
 /** Reads one deal. */
 export async function readDeal(ctx: Ctx, id: string): Promise<Deal> {
-  const [row] = await ctx.db.select().from(deals).where(matches(ctx, id))
+  const row = await findDeal(ctx, id)
   if (!row) throw notFound('Deal')
   return toDeal(row)
 }
@@ -39,7 +39,7 @@ export async function readDeal(ctx: Ctx, id: string): Promise<Deal> {
  * a loss by `deal.won` or `deal.lost`, and all else, reopening too, by `deal.updated`.
  */
 export async function changeDeal(ctx: Ctx, id: string, change: DealChange): Promise<Deal> {
-  const record = { read: reader(id), otherContactId: change.contactId }
+  const record = { id, find: findDeal, otherContactId: change.contactId }
   const deal = await withContactLocked(ctx, record, async (ctx, current) => {
     const next = await changed(ctx, current, change)
     if (isDeepStrictEqual(next, current)) return toDeal(current)
@@ -55,7 +55,7 @@ export async function changeDeal(ctx: Ctx, id: string, change: DealChange): Prom
 
 /** Removes a deal and its history, and tells `deal.deleted`. */
 export async function deleteDeal(ctx: Ctx, id: string): Promise<void> {
-  const deal = await withContactLocked(ctx, { read: reader(id) }, async (ctx, row) => {
+  const deal = await withContactLocked(ctx, { id, find: findDeal }, async (ctx, row) => {
     await ctx.db.delete(deals).where(matches(ctx, id))
     await noteActivity(ctx, row.contactId)
     await emit(ctx, 'deal.deleted', toDeal(row))
@@ -172,12 +172,9 @@ async function requireContact(ctx: Ctx, contactId: string): Promise<void> {
   if (!(await lockContact(ctx, contactId))) throw invalidField('contactId', 'Contact not found')
 }
 
-function reader(id: string) {
-  return async (ctx: Ctx, { isLocking }: { isLocking: boolean }): Promise<DealRow | undefined> => {
-    const query = ctx.db.select().from(deals).where(matches(ctx, id))
-    const [row] = await (isLocking ? query.for('update') : query)
-    return row
-  }
+async function findDeal(ctx: Ctx, id: string): Promise<DealRow | undefined> {
+  const [row] = await ctx.db.select().from(deals).where(matches(ctx, id))
+  return row
 }
 
 function matches(ctx: Ctx, id: string) {

@@ -137,6 +137,17 @@ describe('what deals are in', () => {
     expect(await removing).toMatchObject([{ reason: { message: 'In use by 1 deal' } }])
   })
 
+  test('a stage that somebody removes is not brought back by who reorders at the same moment', async () => {
+    const [a, b, c] = stageIds().map((id) => ({ id }))
+    const removing = await openTransaction(ctx.db, (db) =>
+      changePipeline({ ...ctx, db }, pipeline.id, PipelineChange.parse({ stages: [a, b] })),
+    )
+    const reordering = Promise.allSettled([change({ stages: [c, b, a] })])
+    await waitUntilBlocked(database.db)
+    await removing.commit()
+    expect(await reordering).toMatchObject([{ reason: { issues: [{ path: 'stages.0.id' }] } }])
+  })
+
   test('of many who reorder at once each finds whole stages, and the last one stands', async () => {
     const orders = Array.from({ length: 10 }, (_, n) => stageIds().map((_id, at) => ({ id: stageIds()[(at + n) % 3] })))
     const results = await Promise.all(orders.map((stages) => change({ stages })))

@@ -62,8 +62,12 @@ test('twenty who complete at once complete once', async () => {
   expect((await eventsOf(ctx)).slice(2)).toEqual(['task.completed'])
 })
 
-test('a deleted task is gone and told', async () => {
+test('a deleted task is gone and told; its contact was active then', async () => {
+  const { lastActivityAt } = await readContact(ctx, task.contactId)
+  await changeTask(ctx, task.id, { title: 'Call again' })
+  expect((await readContact(ctx, task.contactId)).lastActivityAt).toBe(lastActivityAt)
   await deleteTask(ctx, task.id)
+  expect((await readContact(ctx, task.contactId)).lastActivityAt).not.toBe(lastActivityAt)
   await expect(readTask(ctx, task.id)).rejects.toMatchObject({ code: 'not_found', message: 'Task not found' })
   await expect(changeTask(ctx, task.id, { title: 'a' })).rejects.toMatchObject({ code: 'not_found' })
   await expect(deleteTask(ctx, task.id)).rejects.toMatchObject({ code: 'not_found' })

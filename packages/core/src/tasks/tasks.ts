@@ -33,14 +33,14 @@ export function createTask(ctx: Ctx, contactId: string, input: TaskInput): Promi
 
 /** Reads one task. */
 export async function readTask(ctx: Ctx, id: string): Promise<Task> {
-  const [row] = await ctx.db.select().from(tasks).where(matches(ctx, id))
+  const row = await findTask(ctx, id)
   if (!row) throw notFound('Task')
   return toTask(row)
 }
 
 /** Sets what the change names. DONE sets `completedAt` and tells `task.completed`; OPEN clears it. */
 export async function changeTask(ctx: Ctx, id: string, change: TaskChange): Promise<Task> {
-  const task = await withContactLocked(ctx, { read: reader(id) }, async (ctx, current) => {
+  const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, current) => {
     const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
     const next: TaskRow = { ...current, ...given }
     if (isDeepStrictEqual(next, current)) return toTask(current)
@@ -57,7 +57,7 @@ export async function changeTask(ctx: Ctx, id: string, change: TaskChange): Prom
 
 /** Removes a task, and tells `task.deleted`. */
 export async function deleteTask(ctx: Ctx, id: string): Promise<void> {
-  const task = await withContactLocked(ctx, { read: reader(id) }, async (ctx, row) => {
+  const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, row) => {
     await ctx.db.delete(tasks).where(matches(ctx, id))
     await noteActivity(ctx, row.contactId)
     await emit(ctx, 'task.deleted', toTask(row))
@@ -95,12 +95,9 @@ async function writeTask(ctx: Ctx, current: TaskRow, next: TaskRow): Promise<Tas
   return row
 }
 
-function reader(id: string) {
-  return async (ctx: Ctx, { isLocking }: { isLocking: boolean }): Promise<TaskRow | undefined> => {
-    const query = ctx.db.select().from(tasks).where(matches(ctx, id))
-    const [row] = await (isLocking ? query.for('update') : query)
-    return row
-  }
+async function findTask(ctx: Ctx, id: string): Promise<TaskRow | undefined> {
+  const [row] = await ctx.db.select().from(tasks).where(matches(ctx, id))
+  return row
 }
 
 function matches(ctx: Ctx, id: string) {
