@@ -100,6 +100,50 @@ export const sessions = pgTable(
   ],
 )
 
+/** Who was asked to join. The row goes when they do: a token is good once. */
+export const invites = pgTable(
+  'invites',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('inv').notNull(),
+    email: text().notNull(),
+    role: text({ enum: roles }).notNull(),
+    /** SHA-256 of the token in the mail. */
+    tokenHash: text().notNull(),
+    expiresAt: moment().notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    unique('invites_token_key').on(t.tokenHash),
+    uniqueIndex('invites_email_key').on(t.workspaceId, lower(t.email)),
+    index('invites_created_index').on(t.workspaceId, t.createdAt, t.id),
+    oneOf('invites_role_check', t.role, roles),
+  ],
+)
+
+/** Who forgot their password. The row goes when it is used: a token is good once. */
+export const passwordResets = pgTable(
+  'password_resets',
+  {
+    id: id('rst').primaryKey(),
+    userId: id('usr')
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    /** SHA-256 of the token in the mail. */
+    tokenHash: text().notNull(),
+    expiresAt: moment().notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    unique('password_resets_token_key').on(t.tokenHash),
+    index('password_resets_user_index').on(t.userId, t.createdAt),
+    index('password_resets_expiry_index').on(t.expiresAt),
+  ],
+)
+
 export const apiKeys = pgTable(
   'api_keys',
   {
@@ -646,7 +690,7 @@ export const campaignRecipients = pgTable(
   ],
 )
 
-export const mailKinds = ['CONFIRMATION', 'CAMPAIGN_TEST'] as const
+export const mailKinds = ['CONFIRMATION', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET'] as const
 export const mailStatuses = ['PENDING', 'SENDING', 'SENT', 'FAILED', 'INTERRUPTED'] as const
 
 /** Single mails, each asked for by somebody's own act. `data` holds ids for the kind's template, never a secret. */

@@ -1,5 +1,6 @@
 /** The frame of every page that people see: one style, no script, nothing from anywhere else. */
 import { createHash } from 'node:crypto'
+import { AppError } from '@rapport/core/errors.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Liquid } from 'liquidjs'
 
@@ -85,4 +86,17 @@ export function sendDocument(reply: FastifyReply, document: Document): FastifyRe
 /** Whether a person's browser asks, and not a program. */
 export function wantsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html')
+}
+
+/**
+ * The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. A browser posts a line break as two
+ * characters, having counted it as one.
+ */
+export function parsePosted(raw: Buffer): Record<string, string> {
+  const posted = [...new URLSearchParams(raw.toString('utf8'))]
+  const entries = posted.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')] as const)
+  if (entries.length > 1_000 || new Set(entries.map(([name]) => name)).size < entries.length) {
+    throw new AppError('invalid', 'The form was posted with a field twice')
+  }
+  return Object.fromEntries(entries)
 }

@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { errorBody } from '../error-handler.ts'
 import { IdParams, NoQuery } from '../routes/shapes.ts'
 import { inSteadyTime } from '../steady-time.ts'
-import { wantsHtml } from './document.ts'
+import { parsePosted, wantsHtml } from './document.ts'
 import { sendFormPage } from './form-page.ts'
 import { sendMessage } from './message-page.ts'
 
@@ -99,17 +99,4 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
 function withoutConsents(form: FormRow, texts: Record<string, string>): Record<string, string> {
   const consents = new Set(form.fields.filter(({ type }) => type === 'CONSENT').map(({ id }) => id))
   return Object.fromEntries(Object.entries(texts).filter(([id]) => !consents.has(id)))
-}
-
-/**
- * The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. A browser posts a line break as two
- * characters, having counted it as one.
- */
-function parsePosted(raw: Buffer): Record<string, string> {
-  const posted = [...new URLSearchParams(raw.toString('utf8'))]
-  const entries = posted.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')] as const)
-  if (entries.length > 1_000 || new Set(entries.map(([name]) => name)).size < entries.length) {
-    throw new AppError('invalid', 'The form was posted with a field twice')
-  }
-  return Object.fromEntries(entries)
 }
