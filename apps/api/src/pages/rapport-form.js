@@ -7,6 +7,8 @@
   const base = document.currentScript.src.replace(/\/embed\/form\.js.*$/, '')
   const inputTypes = { EMAIL: 'email', PHONE: 'tel', NUMBER: 'number', DATE: 'date', CHECKBOX: 'checkbox', CONSENT: 'checkbox' }
   const trapId = '_website'
+  /** Like the trap, no field's own id: those begin with a letter. */
+  const problemId = (fieldId) => `_problem-${fieldId}`
   const failed = 'This could not be sent. Please try again.'
   const style = `
     :host { display: block; overflow-wrap: anywhere }
@@ -45,14 +47,14 @@
       name: field.id,
       required: field.required,
       autocomplete: field.autocomplete,
-      'aria-describedby': `${field.id}-problem`,
+      'aria-describedby': problemId(field.id),
     }
     if (field.type === 'TEXTAREA') return create('textarea', common)
     if (field.type !== 'SELECT') {
       const type = inputTypes[field.type] ?? 'text'
       return create('input', { ...common, type, step: field.type === 'NUMBER' && 'any' })
     }
-    const choices = field.options.map((option) => create('option', {}, option))
+    const choices = field.options.map((option) => create('option', { value: option }, option))
     return create('select', common, create('option', { value: '' }, 'Please choose'), ...choices)
   }
 
@@ -60,7 +62,7 @@
     const label = create('label', { for: field.id }, field.label)
     if (!field.required) label.append(create('small', {}, ' (optional)'))
     const control = createControl(field)
-    const problem = create('p', { class: 'problem', id: `${field.id}-problem`, hidden: true })
+    const problem = create('p', { class: 'problem', id: problemId(field.id), hidden: true })
     if (control.type === 'checkbox') return create('div', { class: 'field tick' }, control, label, problem)
     return create('div', { class: 'field' }, label, control, problem)
   }
@@ -99,12 +101,17 @@
         if (id !== this.getAttribute('form-id')) return
         if (!answer?.ok) return this.#root.replaceChildren(create('p', {}, 'This form is not available at the moment.'))
         this.#key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('')
-        this.#draw(await answer.json(), answer.headers.get('etag'))
-        for (const control of this.#controls()) {
-          if (control.type === 'checkbox') control.checked = kept[control.name] === true
-          else if (control.name in kept) control.value = kept[control.name]
-        }
+        const form = await answer.json()
+        this.#draw(form, answer.headers.get('etag'))
+        for (const field of form.fields) this.#refill(field, Object.hasOwn(kept, field.id) ? kept[field.id] : undefined)
         this.#alert(notice)
+      }
+
+      /** But for consents: what is drawn again is another form, and a consent to other words is given anew. */
+      #refill({ id, type }, value) {
+        const control = this.#root.getElementById(id)
+        if (control.type === 'checkbox') control.checked = value === true && type !== 'CONSENT'
+        else if (value !== undefined) control.value = value
       }
 
       #draw(form, version) {
@@ -160,7 +167,7 @@
       #showIssues(issues) {
         const messages = new Map(issues.map(({ path, message }) => [path, message]))
         for (const control of this.#controls()) {
-          const problem = this.#root.getElementById(`${control.name}-problem`)
+          const problem = this.#root.getElementById(problemId(control.name))
           problem.textContent = messages.get(control.name) ?? ''
           problem.hidden = !messages.has(control.name)
           control.toggleAttribute('aria-invalid', messages.has(control.name))
