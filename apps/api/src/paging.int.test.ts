@@ -35,6 +35,8 @@ const makers: Record<string, () => Promise<unknown>> = {
       raw: 'email\nada@example.com\n',
       headers: { 'content-type': 'text/csv' },
     }),
+  '/forms': () =>
+    api.create('/forms', workspace.key, { name: 'Contact us', fields: [{ label: 'Message', type: 'TEXTAREA' }] }),
   '/pipelines': () =>
     api.query(
       `insert into pipelines (workspace_id, id, name) select workspace_id, uuidv7(), 'More' from pipelines

@@ -68,6 +68,10 @@ async function fillBesides(ctx: Ctx) {
       select workspace_id, id, 0, '' from imports where workspace_id = ${workspaceId}`,
     sql`insert into import_seen (workspace_id, import_id, email_hash)
       select workspace_id, id, 7 from imports where workspace_id = ${workspaceId}`,
+    sql`insert into forms (workspace_id, id, name, fields, list_id, success_message)
+      values (${workspaceId}, uuidv7(), 'Contact us', '[]', ${uuidOf(list.id)}, 'Thanks')`,
+    sql`insert into form_submissions (workspace_id, id, form_id, contact_id, "values", consents)
+      select workspace_id, uuidv7(), id, ${uuidOf(contact.id)}, '{}', '[]' from forms where workspace_id = ${workspaceId}`,
   ]) {
     await ctx.db.execute(statement)
   }
