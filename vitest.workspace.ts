@@ -33,7 +33,7 @@ export default defineConfig({
       {
         test: {
           ...everywhere,
-          ...needsServices,
+          globalSetup: [needsServices.globalSetup, `${testing}/browser-setup.ts`],
           name: 'e2e',
           include: ['apps/e2e/**/*.test.ts'],
           exclude: [notOurs],

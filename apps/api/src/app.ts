@@ -20,6 +20,7 @@ import { handleError, handleNotFound } from './error-handler.ts'
 import { acceptIdempotencyKeys } from './idempotency.ts'
 import { acceptJsonBodies } from './json-body.ts'
 import { describeRoutes } from './openapi.ts'
+import { accountPages } from './pages/account-pages.ts'
 import { embedScript } from './pages/embed-script.ts'
 import { formPages } from './pages/form-pages.ts'
 import { subscriptionPages } from './pages/subscription-pages.ts'
@@ -36,6 +37,7 @@ import { importRoutes } from './routes/imports.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
 import { publicFormRoutes } from './routes/public-forms.ts'
+import { teamRoutes } from './routes/team.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { limitSlowRequests } from './slow-requests.ts'
 
@@ -86,7 +88,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
     request.baseCtx = { db: database.db, requestId: request.id, settings }
     done()
   })
-  if (log.isLevelEnabled('debug')) {
+  if (config.LOG_LEVEL === 'debug' || config.LOG_LEVEL === 'trace') {
     app.addHook('onResponse', async (request, reply) => {
       // Without the query: the token of a link stands in it.
       const [path] = request.url.split('?', 1)
@@ -107,6 +109,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   await app.register(publicListRoutes)
   await app.register(subscriptionPages)
   await app.register(formPages)
+  await app.register(accountPages)
   await app.register(embedScript)
   await app.register(async (scope) => {
     requireCredential(scope)
@@ -115,6 +118,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
     acceptIdempotencyKeys(scope)
     for (const routes of [
       apiKeyRoutes,
+      teamRoutes,
       contactRoutes,
       customFieldRoutes,
       importRoutes,

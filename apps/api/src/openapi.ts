@@ -7,6 +7,7 @@ import { describeRoute, finishDocument } from './openapi-document.ts'
 const tagsInReadingOrder = [
   'Authentication',
   'API keys',
+  'Team',
   'Contacts',
   'Imports',
   'Forms',

@@ -81,7 +81,7 @@ interface Call {
 export type Api = ReturnType<typeof createApi>
 
 /** Speaks HTTP as a client would, each call from another address, so that the limits stay on and out of the way. */
-function createApi(url: string) {
+export function createApi(url: string) {
   let calls = 0
   async function call<Body>(
     method: string,

@@ -1,6 +1,7 @@
 import type { WorkerConfig } from '@rapport/core/config.ts'
 import type { QueueName, WorkJob } from '@rapport/core/queues.ts'
 import type { JobsOptions } from 'bullmq'
+import { clearCustomField } from './jobs/clear-custom-field.ts'
 import { clearDeletedListJob } from './jobs/clear-deleted-list.ts'
 import { deliverWebhook } from './jobs/deliver-webhook.ts'
 import { purgeExpired } from './jobs/purge-expired.ts'
@@ -25,10 +26,10 @@ export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName
   }
 }
 
-/** What comes by the clock names nothing. */
-function maintain(tools: Tools, data: Partial<WorkJob>): Promise<void> {
-  const { workspaceId, id } = data
-  return workspaceId && id ? clearDeletedListJob(tools, { workspaceId, id }) : purgeExpired(tools)
+/** What comes by the clock names nothing; the rest names something that was removed, of whichever kind. */
+async function maintain(tools: Tools, { workspaceId, id }: Partial<WorkJob>): Promise<void> {
+  if (!workspaceId || !id) return purgeExpired(tools)
+  for (const clear of [clearDeletedListJob, clearCustomField]) await clear(tools, { workspaceId, id })
 }
 
 const retry = (attempts: number, delay: number): JobsOptions => ({

@@ -15,9 +15,9 @@ const dialect = new PgDialect({ casing: 'snake_case' })
 /**
  * Streams the rows of a query as PostgreSQL writes them (`COPY … TO STDOUT`), by far the fastest way out, at the pace at
  * which they are read. Holds a connection and a snapshot until the stream ends or is destroyed; a reader that stands
- * still for five minutes loses them. `settings` are statements that prepare the transaction.
+ * still for five minutes loses them.
  */
-export async function copyOut(db: Db, query: SQL, options: { format: string; settings: string }): Promise<Readable> {
+export async function copyOut(db: Db, query: SQL, format: string): Promise<Readable> {
   // COPY takes no parameters: drizzle writes them into the text, quoted as the standard has it, which is therefore set.
   const { sql } = dialect.sqlToQuery(query.inlineParams())
   if (open >= mostAtOnce) throw new AppError('unavailable', 'Too many exports are running, try again later')
@@ -28,9 +28,8 @@ export async function copyOut(db: Db, query: SQL, options: { format: string; set
   try {
     await client.connect()
     await client.query(`begin isolation level repeatable read read only;
-      set local standard_conforming_strings = on; set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '5min';
-      ${options.settings}`)
-    const stream = client.query(copyTo(`copy (${sql}) to stdout (${options.format})`))
+      set local standard_conforming_strings = on; set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '5min'`)
+    const stream = client.query(copyTo(`copy (${sql}) to stdout (${format})`))
     let isReleased = false
     const release = () => {
       if (isReleased) return

@@ -7,6 +7,8 @@ const resourceNames = {
   wsp: 'Workspace',
   usr: 'User',
   key: 'API key',
+  inv: 'Invite',
+  rst: 'Password reset',
   con: 'Contact',
   cfd: 'Custom field',
   imp: 'Import',

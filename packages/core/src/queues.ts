@@ -6,7 +6,7 @@
 export const queueNames = ['webhooks', 'campaigns', 'mail', 'imports', 'maintenance'] as const
 export type QueueName = (typeof queueNames)[number]
 
-/** The data of a job: ids, never personal data. `id` is the UUID of the delivery, batch, mail, import or deleted list. */
+/** The data of a job: ids, never personal data. `id` is the UUID of the delivery, batch, mail or import, or of what was removed. */
 export interface WorkJob {
   workspaceId: string
   id: string

@@ -100,6 +100,50 @@ export const sessions = pgTable(
   ],
 )
 
+/** Who was asked to join. The row goes when they do: a token is good once. */
+export const invites = pgTable(
+  'invites',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('inv').notNull(),
+    email: text().notNull(),
+    role: text({ enum: roles }).notNull(),
+    /** SHA-256 of the token in the mail. */
+    tokenHash: text().notNull(),
+    expiresAt: moment().notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    unique('invites_token_key').on(t.tokenHash),
+    uniqueIndex('invites_email_key').on(t.workspaceId, lower(t.email)),
+    index('invites_created_index').on(t.workspaceId, t.createdAt, t.id),
+    oneOf('invites_role_check', t.role, roles),
+  ],
+)
+
+/** Who forgot their password. The row goes when it is used: a token is good once. */
+export const passwordResets = pgTable(
+  'password_resets',
+  {
+    id: id('rst').primaryKey(),
+    userId: id('usr')
+      .notNull()
+      .references(() => users.id, { onDelete: 'cascade' }),
+    /** SHA-256 of the token in the mail. */
+    tokenHash: text().notNull(),
+    expiresAt: moment().notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    unique('password_resets_token_key').on(t.tokenHash),
+    index('password_resets_user_index').on(t.userId, t.createdAt),
+    index('password_resets_expiry_index').on(t.expiresAt),
+  ],
+)
+
 export const apiKeys = pgTable(
   'api_keys',
   {
@@ -155,11 +199,6 @@ export const emailSubscribedStatuses = [
 /** What sorts by `lastActivityAt`: who was never active comes before all others. */
 export const activityOrder = (lastActivityAt: AnyPgColumn) => sql`coalesce(${lastActivityAt}, '-infinity'::timestamptz)`
 
-/** What `search` looks in. The index is on this very expression. */
-export function searchText(t: Record<'firstName' | 'lastName' | 'email' | 'company' | 'phone', AnyPgColumn>) {
-  return sql`lower(${t.firstName} || ' ' || ${t.lastName} || ' ' || ${t.email} || ' ' || coalesce(${t.company}, '') || ' ' || coalesce(${t.phone}, ''))`
-}
-
 export const contacts = pgTable(
   'contacts',
   {
@@ -178,6 +217,12 @@ export const contacts = pgTable(
     emailSubscribedStatus: text({ enum: emailSubscribedStatuses }).notNull().default('NONE'),
     lastActivityAt: moment(),
     source: text(),
+    /** What `search` looks in, without case and accents. Kept, as folding each candidate anew would be most of a search. */
+    searchText: text()
+      .notNull()
+      .generatedAlwaysAs(
+        sql`fold_text(first_name || ' ' || last_name || ' ' || email || ' ' || coalesce(company, '') || ' ' || coalesce(phone, ''))`,
+      ),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },
@@ -189,7 +234,7 @@ export const contacts = pgTable(
     index('contacts_status_index').on(t.workspaceId, t.emailSubscribedStatus, t.createdAt, t.id),
     index('contacts_source_index').on(t.workspaceId, t.source, t.createdAt, t.id),
     index('contacts_activity_index').on(t.workspaceId, activityOrder(t.lastActivityAt), t.id),
-    index('contacts_search_index').using('gin', t.workspaceId, sql`(${searchText(t)}) gin_trgm_ops`),
+    index('contacts_search_index').using('gin', t.workspaceId, t.searchText.op('gin_trgm_ops')),
     index('contacts_tags_index').using('gin', t.workspaceId, t.tags),
     index('contacts_custom_fields_index').using('gin', t.workspaceId, t.customFieldValues.op('jsonb_path_ops')),
     oneOf('contacts_status_check', t.emailSubscribedStatus, emailSubscribedStatuses),
@@ -211,6 +256,8 @@ export const customFields = pgTable(
     type: text({ enum: customFieldTypes }).notNull(),
     /** The choices of a SELECT; empty for the others. */
     options: text().array().notNull().default([]),
+    /** Removed for everybody but the worker, who takes the values from the contacts and then the row. */
+    removedAt: moment(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },
@@ -643,7 +690,7 @@ export const campaignRecipients = pgTable(
   ],
 )
 
-export const mailKinds = ['CONFIRMATION', 'CAMPAIGN_TEST'] as const
+export const mailKinds = ['CONFIRMATION', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET'] as const
 export const mailStatuses = ['PENDING', 'SENDING', 'SENT', 'FAILED', 'INTERRUPTED'] as const
 
 /** Single mails, each asked for by somebody's own act. `data` holds ids for the kind's template, never a secret. */

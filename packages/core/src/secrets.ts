@@ -12,6 +12,7 @@ import {
 export interface Keys {
   readonly cursors: Buffer
   readonly links: Buffer
+  readonly tokens: Buffer
   readonly optOuts: Buffer
   readonly storage: Buffer
   /** Names the storage key in what was sealed with it, so that it can be replaced one day. */
@@ -24,6 +25,7 @@ export function deriveKeys(secretKey: string): Keys {
   return {
     cursors: derive('cursors'),
     links: derive('links'),
+    tokens: derive('tokens'),
     optOuts: derive('opt-outs'),
     storage,
     storageKeyId: createHash('sha256').update(storage).digest('hex').slice(0, 8),
@@ -35,6 +37,14 @@ export type TokenPrefix = 'rpk' | 'rps'
 /** A new credential: 256 random bits behind a prefix that secret scanners can find (`rpk_` API key, `rps_` session). */
 export function newToken(prefix: TokenPrefix): string {
   return `${prefix}_${randomBytes(32).toString('base64url')}`
+}
+
+/**
+ * The token of a mail, 256 bits behind a prefix (`rpi_` invite, `rpr_` password reset). It is made from the id of its row,
+ * so that the worker who writes the mail, or writes it again, needs no secret but the key.
+ */
+export function mailToken(keys: Keys, prefix: 'rpi' | 'rpr', id: string): string {
+  return `${prefix}_${createHmac('sha256', keys.tokens).update(`${prefix} ${id}`).digest('base64url')}`
 }
 
 /** What is stored of a credential. A plain hash will do for 256 random bits: there is nothing to guess. */

@@ -1,5 +1,6 @@
 /** The frame of every page that people see: one style, no script, nothing from anywhere else. */
 import { createHash } from 'node:crypto'
+import { AppError } from '@rapport/core/errors.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Liquid } from 'liquidjs'
 
@@ -18,17 +19,21 @@ button { font: inherit; font-weight: 600; width: 100%; padding: 12px 20px; borde
 label { display: block; margin: 0 0 4px; font-weight: 600 }
 .optional { font-weight: 400; color: var(--soft) }
 input, textarea, select { font: inherit; width: 100%; padding: 10px 12px; color: inherit; background: var(--card); border: 1px solid var(--edge); border-radius: 8px }
-textarea { min-height: 120px; resize: vertical }
+input, select { min-height: 50px }
+textarea { min-height: 120px; resize: vertical; vertical-align: top }
 .tick { display: grid; grid-template-columns: auto 1fr; gap: 4px 10px; align-items: start }
-.tick input { width: 20px; height: 20px; margin: 3px 0 0; accent-color: var(--accent) }
+.tick input { width: 20px; height: 20px; min-height: 0; margin: 3px 0 0; accent-color: var(--accent) }
 .tick label { font-weight: 400; margin: 0 }
 .tick .problem { grid-column: 2 }
 .problem { margin: 4px 0 0; font-size: 15px; color: var(--wrong) }
 [aria-invalid] { border-color: var(--wrong); border-width: 2px }
 .problems { margin: 16px 0; padding: 12px 16px; border: 2px solid var(--wrong); border-radius: 8px }
 .problems p, .problems ul { margin: 0; padding: 0; list-style: none }
+a { color: var(--accent) }
+li { margin-top: 6px }
 .problems a { color: var(--wrong) }
-.trap { position: absolute; left: -9999px }`
+.trap { position: absolute; left: -9999px }
+@media (max-width: 480px) { main { padding: 24px 20px } }`
 
 export const engine = new Liquid({ outputEscape: 'escape', templates: {}, ownPropertyOnly: true })
 const layout = engine.parse(`<!doctype html>
@@ -59,16 +64,14 @@ interface Document {
   content: string
   /** Who may show the page in a frame; nobody when left out. */
   frameAncestors?: '*'
-  /** Where a form of the page may lead besides the page's own origin. */
-  formTargets?: readonly string[]
 }
 
 export function sendDocument(reply: FastifyReply, document: Document): FastifyReply {
-  const { heading, title = heading, content, frameAncestors = `'none'`, formTargets = [] } = document
+  const { heading, title = heading, content, frameAncestors = `'none'` } = document
   const policy = [
     `default-src 'none'`,
     `style-src 'sha256-${styleHash}'`,
-    ['form-action', `'self'`, ...formTargets].join(' '),
+    `form-action 'self'`,
     `base-uri 'none'`,
     `frame-ancestors ${frameAncestors}`,
   ]
@@ -83,4 +86,17 @@ export function sendDocument(reply: FastifyReply, document: Document): FastifyRe
 /** Whether a person's browser asks, and not a program. */
 export function wantsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html')
+}
+
+/**
+ * The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. A browser posts a line break as two
+ * characters, having counted it as one.
+ */
+export function parsePosted(raw: Buffer): Record<string, string> {
+  const posted = [...new URLSearchParams(raw.toString('utf8'))]
+  const entries = posted.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')] as const)
+  if (entries.length > 1_000 || new Set(entries.map(([name]) => name)).size < entries.length) {
+    throw new AppError('invalid', 'The form was posted with a field twice')
+  }
+  return Object.fromEntries(entries)
 }

@@ -89,8 +89,6 @@ export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPag
     title: isAgain ? `Please check: ${form.name}` : form.name,
     content,
     frameAncestors: '*',
-    // A browser holds the policy against where the answer to the form leads, too.
-    formTargets: form.redirectUrl === null ? [] : [new URL(form.redirectUrl).origin],
   })
 }
 

@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { errorBody } from '../error-handler.ts'
 import { IdParams, NoQuery } from '../routes/shapes.ts'
 import { inSteadyTime } from '../steady-time.ts'
-import { wantsHtml } from './document.ts'
+import { parsePosted, wantsHtml } from './document.ts'
 import { sendFormPage } from './form-page.ts'
 import { sendMessage } from './message-page.ts'
 
@@ -64,14 +64,19 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
     { schema: { ...schema, summary: 'The page after a submission', response: page } },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
-      return sendMessage(reply, { title: form.name, text: form.successMessage, frameAncestors: '*' })
+      return sendMessage(reply, {
+        title: form.name,
+        text: form.successMessage,
+        frameAncestors: '*',
+        ...(form.redirectUrl !== null && { goOnTo: new URL(form.redirectUrl).href }),
+      })
     },
   )
 }
 
 type PostRequest = FastifyRequest<{ Body: z.output<typeof PostedForm> }>
 
-/** Goes on to where the form says, or shows the page again with what is wrong and all that was filled in. */
+/** Goes on to the thanks, or shows the page again with what is wrong and all that was filled in. */
 async function submitPage(request: PostRequest, reply: FastifyReply, form: FormRow): Promise<FastifyReply> {
   const { [versionName]: version, [keyName]: key = randomUUID(), ...texts } = request.body
   const values = fromPostedTexts(form.fields, texts)
@@ -84,15 +89,7 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
     reply.code(notice ? 412 : 400)
     return sendFormPage(reply, { form, key, filled: { texts, issues, ...(notice && { notice }) } })
   }
-  // Relative, so that it stays where the page came from, whatever is in front of it.
-  return reply.redirect(form.redirectUrl ?? `./${form.id}/thanks`, 303)
-}
-
-/** The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. */
-function parsePosted(raw: Buffer): Record<string, string> {
-  const entries = [...new URLSearchParams(raw.toString('utf8'))]
-  if (entries.length > 1_000 || new Set(entries.map(([name]) => name)).size < entries.length) {
-    throw new AppError('invalid', 'The form was posted with a field twice')
-  }
-  return Object.fromEntries(entries)
+  // Relative, so that it stays where the page came from, whatever is in front of it. Never to the form's own address: a
+  // browser holds `form-action` against every step of a redirect, and nobody knows where that address leads on to.
+  return reply.redirect(`./${form.id}/thanks`, 303)
 }

@@ -4,6 +4,8 @@
  * `--rapport-accent` and `--rapport-problem` change two more. Fires `rapport-form:submitted` with the submission's id.
  */
 ;(() => {
+  // A page may have the script once for each of its forms.
+  if (customElements.get('rapport-form')) return
   const base = document.currentScript.src.replace(/\/embed\/form\.js.*$/, '')
   const inputTypes = { EMAIL: 'email', PHONE: 'tel', NUMBER: 'number', DATE: 'date', CHECKBOX: 'checkbox', CONSENT: 'checkbox' }
   const trapId = '_website'
@@ -19,15 +21,16 @@
     .tick label { font-weight: inherit; margin: 0 }
     .tick .problem { grid-column: 2 }
     small { font-size: inherit; font-weight: 400 }
-    input, textarea, select { width: 100%; padding: .6em .75em; background: transparent; border: 1px solid; border-radius: .5em }
+    input, textarea, select { width: 100%; padding: .6em .75em; background: transparent; border: 1px solid; border-color: color-mix(in srgb, currentColor 60%, transparent); border-radius: .5em }
+    input, select { min-height: 3em }
     option { color: CanvasText; background: Canvas }
-    textarea { min-height: 7em; resize: vertical }
-    input[type=checkbox] { width: 1.2em; height: 1.2em; margin: .15em 0 0; accent-color: var(--rapport-accent, #2f5bea) }
+    textarea { min-height: 7em; resize: vertical; vertical-align: top }
+    input[type=checkbox] { width: 1.2em; height: 1.2em; min-height: 0; margin: .15em 0 0; accent-color: var(--rapport-accent, #2f5bea) }
     button { width: 100%; padding: .7em 1.2em; border: 0; border-radius: .6em; font-weight: 600; color: #fff; background: var(--rapport-accent, #2f5bea); cursor: pointer }
     button[aria-disabled] { opacity: .75; cursor: progress }
     :focus-visible { outline: 3px solid var(--rapport-accent, #2f5bea); outline-offset: 2px }
-    .problem, [role=alert] { margin: .25em 0 0; font-weight: 600; text-decoration: underline 2px var(--rapport-problem, #c62a2f); text-underline-offset: .2em }
-    [role=alert]:empty { margin: 0 }
+    .problem, [role=alert]:not(:empty) { margin: .5em 0 0; font-weight: 600; padding-inline-start: .6em; border-inline-start: 4px solid var(--rapport-problem, #c62a2f) }
+    [role=alert] { margin: 0 }
     [aria-invalid] { border: 2px solid var(--rapport-problem, #c62a2f) }
     .trap { position: absolute; left: -9999px }`
 

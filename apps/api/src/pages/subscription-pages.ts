@@ -29,9 +29,12 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
   )
   app.setErrorHandler((error, request, reply) => {
     if (errorBody(error)?.statusCode !== 400 || !wantsHtml(request)) throw error
+    const isLeaving = request.routeOptions.url === '/public/unsubscribe'
     return sendMessage(reply.code(400), {
       title: 'This link does not work',
-      text: 'It may be incomplete or older than seven days. Please use the newest mail, or sign up once more.',
+      text: isLeaving
+        ? 'It is incomplete. Please click the link in the mail itself, or answer the mail and ask to be taken off the list.'
+        : 'It may be incomplete or older than seven days. Please use the newest mail, or sign up once more.',
     })
   })
 

@@ -1,8 +1,19 @@
 import { readMe } from '@rapport/core/auth/authenticate.ts'
-import { LoginInput, Me, Session, SignupInput } from '@rapport/core/auth/auth.schema.ts'
+import {
+  ForgotPasswordInput,
+  LoginInput,
+  Me,
+  ResetPasswordInput,
+  Session,
+  SignupInput,
+} from '@rapport/core/auth/auth.schema.ts'
+import { forgotPassword, resetPassword } from '@rapport/core/auth/password-resets.ts'
 import { logIn, logOut, signUp } from '@rapport/core/auth/sessions.ts'
+import { acceptInvite } from '@rapport/core/team/invites.ts'
+import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { bearerToken } from '../auth.ts'
+import { inSteadyTime } from '../steady-time.ts'
 import { Empty, NoBody, NoQuery } from './shapes.ts'
 
 const tags = ['Authentication']
@@ -43,6 +54,63 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     (request) => logIn(request.baseCtx, request.body),
+  )
+
+  app.post(
+    '/auth/forgot-password',
+    {
+      config: { rateLimit: { max: 5 } },
+      schema: {
+        tags,
+        summary: 'Ask for a new password',
+        description: 'Mails a link that lasts an hour, if anyone has the address. The answer is the same either way.',
+        querystring: NoQuery,
+        body: ForgotPasswordInput,
+        response: { 202: Empty },
+      },
+    },
+    async (request, reply) => {
+      await inSteadyTime(() => forgotPassword(request.baseCtx, request.body))
+      return reply.code(202).send(null)
+    },
+  )
+
+  app.post(
+    '/auth/reset-password',
+    {
+      config: { rateLimit: { max: 10 } },
+      schema: {
+        tags,
+        summary: 'Set a new password by the token of a mail',
+        description: 'The token is good once. Every session of the user ends.',
+        querystring: NoQuery,
+        body: ResetPasswordInput,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await resetPassword(request.baseCtx, request.body)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/auth/accept-invite',
+    {
+      config: { rateLimit: { max: 10 } },
+      schema: {
+        tags,
+        summary: 'Join a workspace by the token of a mail',
+        description: 'Makes the user. Who has an account already must send its password, or it is a 401.',
+        querystring: NoQuery,
+        body: AcceptInviteInput,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await acceptInvite(request.baseCtx, request.body)
+      return reply.code(204).send(null)
+    },
   )
 }
 

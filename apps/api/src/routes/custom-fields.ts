@@ -72,7 +72,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Remove a custom field',
-        description: 'With its values in every contact.',
+        description: 'At once; its values go from every contact soon after. Until then its key is taken: a 409.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },

@@ -32,7 +32,7 @@ import { dropLostClaims } from '../heart.ts'
 import { createTestTools, jobOf } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
-import { clearDeletedListJob } from './clear-deleted-list.ts'
+import { clearCustomField } from './clear-custom-field.ts'
 import { runImport } from './run-import.ts'
 import { sendMail } from './send-mail.ts'
 
@@ -61,7 +61,7 @@ const handlers = {
   campaigns: sendCampaignBatch,
   mail: sendMail,
   imports: runImport,
-  maintenance: clearDeletedListJob,
+  maintenance: clearCustomField,
 }
 const statements = [
   [/update deliveries d/, /with settled as/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],

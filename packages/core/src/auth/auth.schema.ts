@@ -24,7 +24,7 @@ export const Workspace = z
 export type Workspace = z.output<typeof Workspace>
 
 /** Compared exactly as typed: neither trimmed nor normalised. */
-const Password = z
+export const Password = z
   .string('must be text')
   .min(12, 'must have at least 12 characters')
   .max(128, 'must have at most 128 characters')
@@ -50,6 +50,17 @@ export const LoginInput = z
   })
   .meta({ examples: [{ email: 'ada@example.com', password: 'a long sentence nobody knows' }] })
 export type LoginInput = z.output<typeof LoginInput>
+
+export const ForgotPasswordInput = z.strictObject({ email: Email }).meta({ examples: [{ email: 'ada@example.com' }] })
+export type ForgotPasswordInput = z.output<typeof ForgotPasswordInput>
+
+/** A token of a mail; one of the wrong form is no more than one that is wrong. */
+export const MailToken = z.string('must be text').max(200)
+
+export const ResetPasswordInput = z
+  .strictObject({ token: MailToken, password: Password })
+  .meta({ examples: [{ token: 'rpr_…', password: 'a long sentence nobody knows' }] })
+export type ResetPasswordInput = z.output<typeof ResetPasswordInput>
 
 export const Session = z
   .object({

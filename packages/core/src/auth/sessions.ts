@@ -1,13 +1,13 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
-import { AppError, conflict, onConstraint } from '../errors.ts'
+import { AppError } from '../errors.ts'
 import { normalizeEmail, toTimestamp } from '../fields.ts'
-import { newId } from '../ids.ts'
-import { members, sessions, users, workspaces } from '../schema.ts'
+import { members, sessions, workspaces } from '../schema.ts'
 import { hashToken, newToken } from '../secrets.ts'
 import type { LoginInput, Session, SignupInput, User, Workspace } from './auth.schema.ts'
 import { checkPassword, hashPassword, isPassword } from './passwords.ts'
+import { createUser, findUser } from './users.ts'
 import { createWorkspace, toUser, toWorkspace } from './workspaces.ts'
 
 const sessionDays = 30
@@ -16,13 +16,9 @@ const sessionDays = 30
 export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session> {
   checkPassword(input.password, input.email)
   const passwordHash = await hashPassword(input.password)
-  return inTransaction(ctx, async ({ db }) => {
-    const [row] = await db
-      .insert(users)
-      .values({ id: newId('usr'), email: input.email, name: input.name, passwordHash })
-      .returning()
-      .catch(onConstraint('users_email_key', () => conflict('Email already registered')))
-    if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  return inTransaction(ctx, async (ctx) => {
+    const { db } = ctx
+    const row = await createUser(ctx, { email: input.email, name: input.name, passwordHash })
     const workspace = await createWorkspace(db, input.workspaceName ?? `${input.name || input.email}'s workspace`)
     await db.insert(members).values({ workspaceId: workspace.id, userId: row.id, role: 'OWNER' })
     return openSession(db, toUser(row), workspace)
@@ -33,7 +29,7 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
 export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
   const wrong = new AppError('unauthenticated', 'Invalid email or password')
   const email = normalizeEmail(input.email) ?? input.email
-  const [user] = await ctx.db.select().from(users).where(sql`lower(${users.email}) = lower(${email})`)
+  const user = await findUser(ctx, email)
   if (!(await isPassword(user?.passwordHash, input.password)) || !user) throw wrong
   const [membership] = await ctx.db
     .select({ workspace: workspaces })

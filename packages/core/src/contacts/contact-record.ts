@@ -3,8 +3,11 @@ import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { contacts } from '../schema.ts'
 import type { Contact } from './contacts.schema.ts'
 
-export type ContactRow = typeof contacts.$inferSelect
-export const contactColumns = getTableColumns(contacts)
+export type ContactRow = Omit<typeof contacts.$inferSelect, 'searchText'>
+
+/** What is read of a contact: all but what is derived for the search. */
+const { searchText: _, ...columns } = getTableColumns(contacts)
+export const contactColumns = columns
 
 /** A contact as the API shows it, field for field as specified. */
 export function toContact(row: ContactRow): Contact {

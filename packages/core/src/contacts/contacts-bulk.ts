@@ -3,7 +3,7 @@ import { and, eq, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../context.ts'
 import { idOf, uuidOf } from '../ids.ts'
 import { contacts } from '../schema.ts'
-import { toContact } from './contact-record.ts'
+import { contactColumns, toContact } from './contact-record.ts'
 import { maxTags } from './contacts.ts'
 import type { Contact } from './contacts.schema.ts'
 import type { CustomValues } from './custom-fields.ts'
@@ -75,7 +75,7 @@ export async function findTagOverflow(ctx: Ctx, people: readonly BulkContact[]):
 /** These contacts as the API shows them, in the order in which they were created. */
 export async function readContacts(ctx: Ctx, ids: readonly string[]): Promise<Contact[]> {
   const rows = await ctx.db
-    .select()
+    .select(contactColumns)
     .from(contacts)
     .where(
       and(eq(contacts.workspaceId, ctx.workspaceId), sql`${contacts.id} = any(${sql.param(ids.map(uuidOf))}::uuid[])`),

@@ -2,10 +2,8 @@ import { type Readable, Transform } from 'node:stream'
 import { type SQL, sql, type SQLWrapper } from 'drizzle-orm'
 import { copyOut } from '../copy-out.ts'
 import { type Ctx, inTransaction } from '../context.ts'
-import { idOf } from '../ids.ts'
 import { contacts } from '../schema.ts'
 import { contactFilter } from './contacts-list.ts'
-import { searchSettings } from './contacts-search.ts'
 import type { Contact, ExportQuery } from './contacts.schema.ts'
 import { readCustomFields } from './custom-fields.ts'
 
@@ -20,11 +18,8 @@ export async function exportContacts(ctx: Ctx, query: ExportQuery): Promise<Read
   const fields = named(isCsv ? await csvFields(ctx) : jsonFields)
   const rows = sql`select ${fields} from ${contacts} where ${where} order by ${contacts.createdAt}, ${contacts.id}`
   const source = isCsv
-    ? await copyOut(ctx.db, rows, { format: 'format csv, header', settings: searchSettings })
-    : await copyOut(ctx.db, sql`select row_to_json(contact) from (${rows}) contact`, {
-        format: rawLines,
-        settings: searchSettings,
-      })
+    ? await copyOut(ctx.db, rows, 'format csv, header')
+    : await copyOut(ctx.db, sql`select row_to_json(contact) from (${rows}) contact`, rawLines)
   const lines = source.pipe(writeIds())
   source.once('error', (error) => lines.destroy(error))
   lines.once('close', () => source.destroy())
@@ -94,6 +89,30 @@ function safeCell(value: SQLWrapper): SQL {
 }
 
 const uuidLength = 36
+const prefix = Buffer.from('con_')
+const alphabet = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
+const hyphen = 0x2d
+
+/**
+ * `idOf` straight from bytes to bytes: there two thirds of an export's time would go, in which the API answers nobody
+ * else. 128 bits, led by two zeros, five in a letter. Answers where the id ends.
+ */
+function writeId(uuid: Buffer, at: number, target: Buffer, start: number): number {
+  let end = start + prefix.copy(target, start)
+  let bits = 0
+  let pending = 2
+  for (let index = at; index < at + uuidLength; index += 1) {
+    const digit = uuid[index] ?? 0
+    if (digit === hyphen) continue
+    // '0' to '9' are 0x30 to 0x39, 'a' to 'f' are 0x61 to 0x66.
+    bits = ((bits << 4) | ((digit & 15) + (digit > 0x39 ? 9 : 0))) & 0xff
+    pending += 4
+    if (pending < 5) continue
+    pending -= 5
+    target[end++] = alphabet[(bits >> pending) & 31] ?? 0
+  }
+  return end
+}
 
 /** Writes the ids as the API does. Works on whatever pieces the rows come in. */
 function writeIds(): Transform {
@@ -109,7 +128,7 @@ function writeIds(): Transform {
         const end = at + 1 + uuidLength
         if (end > bytes.length) break
         length += bytes.copy(written, length, from, at)
-        length += written.write(idOf('con', bytes.toString('latin1', at + 1, end)), length, 'latin1')
+        length = writeId(bytes, at + 1, written, length)
         from = end
       }
       const cut = bytes.indexOf(marker, from)

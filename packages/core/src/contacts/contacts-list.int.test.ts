@@ -27,6 +27,8 @@ beforeAll(async () => {
   })
   await createTestContact(ctx, { email: 'grace@example.org', firstName: 'Grace', lastName: 'Hopper', tags: ['vip'] })
   await createTestContact(ctx, { email: 'john@example.edu', firstName: 'John' })
+  await createTestContact(ctx, { email: 'gabo@example.info', firstName: 'Gabriel', lastName: 'García Márquez' })
+  await createTestContact(ctx, { email: 'strasse@example.de', company: 'Straße des 17. Juni', lastName: 'Marquez' })
   await createTestContact(ctx, {
     email: 'percent@example.net',
     company: '100% wool_and\\more',
@@ -47,6 +49,23 @@ test.each([
   [{ search: 'hoper' }, ['grace']],
   [{ search: 'example.org' }, ['grace']],
   [{ search: 'jonh' }, ['john']],
+  [{ search: 'marquez' }, ['strasse', 'gabo']],
+  [{ search: 'MÁRQUEZ' }, ['strasse', 'gabo']],
+  [{ search: 'garcia marquez' }, ['gabo']],
+  [{ search: 'Strasse' }, ['strasse']],
+  [{ search: 'STRAẞE' }, ['strasse']],
+  [{ search: 'straße des' }, ['strasse']],
+  [{ search: 'lovelace ada' }, ['ada']],
+  [{ search: 'lovelaace ada' }, ['ada']],
+  [{ search: 'ada lvoelace' }, ['ada']],
+  [{ search: 'ada hopper' }, []],
+  [{ search: 'grcae' }, ['grace']],
+  [{ search: 'gracie' }, ['grace']],
+  [{ search: 'jhn@example.edu' }, ['john']],
+  [{ search: 'wol_and' }, ['percent']],
+  [{ search: 'w%ol_and' }, ['percent']],
+  [{ search: 'wo%_and' }, []],
+  [{ search: 'márqez' }, ['strasse', 'gabo']],
   [{ search: '7946' }, ['ada']],
   [{ search: '100%' }, ['percent']],
   [{ search: 'wool_and\\' }, ['percent']],
@@ -60,10 +79,10 @@ test.each([
   [{ source: 'import' }, ['ada']],
   [{ 'customField.plan': 'pro' }, ['ada']],
   [{ 'customField.seats': '3' }, ['ada']],
-  [{ emailSubscribedStatus: 'NONE', sort: 'email' }, ['ada', 'grace', 'john', 'percent']],
-  [{ sort: '-email' }, ['percent', 'john', 'grace', 'ada']],
-  [{ sort: 'lastActivityAt' }, ['ada', 'grace', 'john', 'percent']],
-  [{ search: 'example', sort: 'createdAt' }, ['ada', 'grace', 'john', 'percent']],
+  [{ emailSubscribedStatus: 'NONE', sort: 'email' }, ['ada', 'gabo', 'grace', 'john', 'percent', 'strasse']],
+  [{ sort: '-email' }, ['strasse', 'percent', 'john', 'grace', 'gabo', 'ada']],
+  [{ sort: 'lastActivityAt' }, ['ada', 'grace', 'john', 'gabo', 'strasse', 'percent']],
+  [{ search: 'example', sort: 'createdAt' }, ['ada', 'grace', 'john', 'gabo', 'strasse', 'percent']],
   [{ createdBefore: '2000-01-01T00:00:00Z' }, []],
 ])('%j finds %j', async (query, expected) => {
   expect(await find(query as Record<string, string>)).toEqual(expected)

@@ -76,7 +76,7 @@ function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
     id: { column: contacts.id, valueOf: (row) => row.id },
     read: ({ after, orderBy, limit }) =>
       ctx.db
-        .select()
+        .select(contactColumns)
         .from(contacts)
         .where(and(where, after))
         .orderBy(...orderBy)

@@ -1,47 +1,78 @@
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../context.ts'
-import { contacts, searchText } from '../schema.ts'
+import { contacts } from '../schema.ts'
 
-const text = searchText(contacts)
-
-/** How alike a word must be, most alike first. Below the last, short names with a typo would be lost in noise. */
-const similarities = [0.6, 0.4]
+const text = contacts.searchText
 
 /**
- * Lets this transaction search: pg_trgm reads from a setting how alike is alike enough, and the planner, who cannot tell
- * how many that is, is kept from reading the whole table.
- */
-async function prepareSearch(ctx: Ctx, similarity: number): Promise<void> {
-  await ctx.db.execute(sql`
-    select set_config('pg_trgm.word_similarity_threshold', ${String(similarity)}, true),
-      set_config('enable_seqscan', 'off', true)`)
-}
-
-/** What a transaction needs that uses a condition which another one made. */
-export const searchSettings = `set local pg_trgm.word_similarity_threshold = ${similarities.at(-1)}`
-
-/**
- * The condition for what was searched for, to be used in this same transaction or one with `searchSettings`. Who
- * contains it, wildcards taken literally; where nobody in the workspace does, who has a word much like it, as it may
- * hold a typo.
+ * The condition for what was searched for, wildcards taken literally, without regard to case and accents: who contains
+ * it; where nobody in the workspace does, who contains each of its words; where nobody does, who contains all of its
+ * words but one, and that one with a typo. To be called in the transaction that uses the condition, as it keeps the
+ * planner, who cannot tell how rare a text is, from reading the whole table.
  */
 export async function searchCondition(ctx: Ctx, search: string): Promise<SQL> {
-  const wanted = search.toLowerCase()
-  const contains = sql`${text} like ${`%${wanted.replace(/[\\%_]/g, '\\$&')}%`}`
-  await prepareSearch(ctx, similarities[0] ?? 1)
-  // Less than three letters make no trigram to be alike in.
-  if (wanted.length < 3 || (await anyoneIs(ctx, contains))) return contains
-  for (const similarity of similarities) {
-    await prepareSearch(ctx, similarity)
-    const isAlike = sql`(${wanted} <% ${text} and word_similarity(${wanted}, ${text}) >= ${similarity})`
-    if (await anyoneIs(ctx, isAlike)) return isAlike
-  }
-  return contains
+  const wanted = await prepareSearch(ctx, search)
+  const whole = contains(wanted)
+  // Less than three letters are in no index: there is nothing cheaper than to look.
+  if (wanted.length < 3 || (await anyoneIs(ctx, whole))) return whole
+  // From here on few fit, which the planner cannot know either: it would walk along another index and test everyone.
+  await ctx.db.execute(sql`select set_config('enable_indexscan', 'off', true)`)
+  for (const condition of conditionsByWord(wanted)) if (await anyoneIs(ctx, condition)) return condition
+  return whole
 }
 
 /** How well a contact fits what was searched for: the more of a word is alike, the better. */
 export function searchRank(search: string): SQL<number> {
-  return sql<number>`word_similarity(${search.toLowerCase()}, ${text})::float8`
+  return sql<number>`word_similarity(fold_text(${search}), ${text})::float8`
+}
+
+/** Answers what was searched for as `searchText` has it. */
+async function prepareSearch(ctx: Ctx, search: string): Promise<string> {
+  const result = await ctx.db.execute<{ wanted: string }>(
+    sql`select set_config('enable_seqscan', 'off', true), fold_text(${search}) as wanted`,
+  )
+  return result.rows[0]?.wanted ?? search
+}
+
+const mostWords = 6
+
+function* conditionsByWord(wanted: string): Generator<SQL> {
+  const words = wanted.split(' ').filter(Boolean)
+  if (words.length > mostWords) return
+  if (words.length > 1) yield sql.join(words.map(contains), sql` and `)
+  for (const word of words) {
+    const patterns = typoPatterns(word)
+    if (patterns.length === 0) continue
+    const others = words.filter((other) => other !== word).map(contains)
+    const oneOf = sql.join(
+      patterns.map((pattern) => sql`${pattern}`),
+      sql`, `,
+    )
+    yield sql.join([...others, sql`${text} like any(array[${oneOf}])`], sql` and `)
+  }
+}
+
+const contains = (wanted: string) => sql`${text} like ${`%${literally(wanted)}%`}`
+const literally = (wanted: string) => wanted.replace(/[\\%_]/g, '\\$&')
+
+const longestWord = 32
+
+/** What may have been meant, as patterns: with one letter left out, another in its place, one too few, or two swapped. */
+function typoPatterns(word: string): string[] {
+  const letters = [...word].map(literally)
+  if (letters.length > longestWord) return []
+  const patterns = letters.flatMap((letter, index) => {
+    const before = letters.slice(0, index).join('')
+    const next = letters[index + 1] ?? ''
+    const after = letters.slice(index + 2).join('')
+    const atEdge = before === '' || next === ''
+    // At the edges another letter, or one more, is like none: there is always something before and after.
+    const inside = atEdge ? [] : [`${before}_${next}${after}`]
+    const between = before === '' ? [] : [`${before}_${letter}${next}${after}`]
+    return [`${before}${next}${after}`, `${before}${next}${letter}${after}`, ...inside, ...between]
+  })
+  // Without three letters in a row the index is of no help.
+  return [...new Set(patterns)].filter((pattern) => /[\p{L}\p{N}]{3}/u.test(pattern)).map((pattern) => `%${pattern}%`)
 }
 
 async function anyoneIs(ctx: Ctx, condition: SQL): Promise<boolean> {

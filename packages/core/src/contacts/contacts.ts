@@ -6,7 +6,7 @@ import { emit } from '../events.ts'
 import { newId } from '../ids.ts'
 import { keepOptOuts } from '../lists/opt-outs.ts'
 import { contactAliases, contacts } from '../schema.ts'
-import { type ContactRow, toContact } from './contact-record.ts'
+import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
 import { checkCustomValues, type CustomValues } from './custom-fields.ts'
 
@@ -38,7 +38,7 @@ export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact:
 
 /** Reads one contact. */
 export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
-  const [row] = await ctx.db.select().from(contacts).where(matches(ctx, id))
+  const [row] = await ctx.db.select(contactColumns).from(contacts).where(matches(ctx, id))
   if (!row) throw notFound('Contact')
   return toContact(row)
 }
@@ -99,7 +99,7 @@ export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promis
  * of one, takes it first: so a status is never derived from half of two changes, and nobody waits for each other.
  */
 export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow | undefined> {
-  const [row] = await ctx.db.select().from(contacts).where(matches(ctx, id)).for('no key update')
+  const [row] = await ctx.db.select(contactColumns).from(contacts).where(matches(ctx, id)).for('no key update')
   return row
 }
 
@@ -179,7 +179,7 @@ export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactR
       .update(contacts)
       .set({ ...next, updatedAt: sql`now()` })
       .where(matches(ctx, current.id))
-      .returning()
+      .returning(contactColumns)
   if (next.email === current.email) return (await write(ctx))[0] ?? current
   // In a savepoint, so that an address that is taken leaves a transaction in which its owner can be looked up.
   const [row] = await inTransaction(ctx, write).catch(async (error: unknown) => {
@@ -236,7 +236,7 @@ async function insertContact(ctx: Ctx, input: ContactInput): Promise<Contact | u
       id: newId('con'),
     })
     .onConflictDoNothing()
-    .returning()
+    .returning(contactColumns)
   if (!row) return undefined
   const contact = toContact(row)
   await emit(ctx, 'contact.created', contact)
@@ -250,13 +250,13 @@ async function insertOrLock(ctx: Ctx, input: ContactInput): Promise<InsertedOrLo
   for (;;) {
     const created = await insertContact(ctx, input)
     if (created) return { created }
-    const [known] = await ctx.db.select().from(contacts).where(hasEmail(ctx, input.email)).for('no key update')
+    const [known] = await ctx.db.select(contactColumns).from(contacts).where(hasEmail(ctx, input.email)).for('no key update')
     if (known) return { known }
   }
 }
 
 async function findByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
-  const [row] = await ctx.db.select().from(contacts).where(hasEmail(ctx, email))
+  const [row] = await ctx.db.select(contactColumns).from(contacts).where(hasEmail(ctx, email))
   if (!row) throw new AppError('unavailable', 'The contact was just deleted: try again')
   return row
 }

@@ -1,11 +1,12 @@
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, conflict, invalidField, type Issue, notFound, onConstraint } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { newId } from '../ids.ts'
+import { enqueue } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
-import { contacts, customFields } from '../schema.ts'
+import { customFields } from '../schema.ts'
 import type { CustomField, CustomFieldChange, CustomFieldInput, CustomFieldQuery } from './custom-fields.schema.ts'
 
 export type CustomValue = string | number | boolean
@@ -14,13 +15,17 @@ type CustomFieldRow = typeof customFields.$inferSelect
 /** The definitions of a workspace, by key. */
 export type CustomFields = ReadonlyMap<string, Pick<CustomFieldRow, 'label' | 'type' | 'options'>>
 
-/** Defines a field. A key that is taken is a conflict. */
+/** Defines a field. A key that is taken is a conflict, also while the values of a removed field are being cleared. */
 export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Promise<CustomField> {
   const [row] = await ctx.db
     .insert(customFields)
     .values({ ...input, workspaceId: ctx.workspaceId, id: newId('cfd') })
     .returning()
-    .catch(onConstraint('custom_fields_key_key', () => conflict(`Custom field "${input.key}" already exists`)))
+    .catch(
+      onConstraint('custom_fields_key_key', () =>
+        conflict(`Custom field "${input.key}" already exists or is still being removed`),
+      ),
+    )
   if (!row) throw new Error('INSERT … RETURNING returned nothing')
   return toCustomField(row)
 }
@@ -35,7 +40,7 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
       ctx.db
         .select()
         .from(customFields)
-        .where(and(eq(customFields.workspaceId, ctx.workspaceId), after))
+        .where(and(isKnown(ctx), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
@@ -59,15 +64,16 @@ export async function changeCustomField(ctx: Ctx, id: string, change: CustomFiel
   })
 }
 
-/** Removes a definition and its values from every contact that has one. */
+/** Removes a definition at once. Its values go from the contacts by and by, by the worker; until then the key is taken. */
 export async function deleteCustomField(ctx: Ctx, id: string): Promise<void> {
-  await inTransaction(ctx, async ({ db }) => {
-    const [row] = await db.delete(customFields).where(matches(ctx, id)).returning()
+  await inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db
+      .update(customFields)
+      .set({ removedAt: sql`now()` })
+      .where(matches(ctx, id))
+      .returning({ id: customFields.id })
     if (!row) throw notFound('Custom field')
-    await db
-      .update(contacts)
-      .set({ customFieldValues: sql`${contacts.customFieldValues} - ${row.key}::text` })
-      .where(and(eq(contacts.workspaceId, ctx.workspaceId), sql`${contacts.customFieldValues} ? ${row.key}`))
+    await enqueue(ctx, 'maintenance', id)
   })
 }
 
@@ -81,7 +87,7 @@ export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
       options: customFields.options,
     })
     .from(customFields)
-    .where(eq(customFields.workspaceId, ctx.workspaceId))
+    .where(isKnown(ctx))
   return new Map(rows.map((row) => [row.key, row]))
 }
 
@@ -149,7 +155,11 @@ const valueSchemas = {
 }
 
 function matches(ctx: Ctx, id: string) {
-  return and(eq(customFields.workspaceId, ctx.workspaceId), eq(customFields.id, id))
+  return and(isKnown(ctx), eq(customFields.id, id))
+}
+
+function isKnown(ctx: Ctx) {
+  return and(eq(customFields.workspaceId, ctx.workspaceId), isNull(customFields.removedAt))
 }
 
 function toCustomField(row: CustomFieldRow): CustomField {

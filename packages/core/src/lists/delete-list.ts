@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm'
 import { lockContacts, refreshSubscribedStatus } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { conflict, notFound } from '../errors.ts'
@@ -45,9 +45,10 @@ export function clearDeletedList(ctx: Ctx, uuid: string): Promise<boolean> {
       return true
     }
     // Nobody can subscribe while the row is locked, so the contacts' statuses cannot miss a last one.
-    await ctx.db.select().from(lists).where(matches(ctx, id)).for('update')
+    const [list] = await ctx.db.select().from(lists).where(isDeleted(ctx, id)).for('update')
+    if (!list) return false
     if ((await findSubscribers(ctx, id)).length > 0) return true
-    await ctx.db.delete(lists).where(and(matches(ctx, id), sql`${lists.deletedAt} is not null`))
+    await ctx.db.delete(lists).where(isDeleted(ctx, id))
     await finishWork(ctx.db, [uuidOf(id)])
     return false
   })
@@ -78,4 +79,8 @@ async function removeSubscriptions(ctx: Ctx, listId: string, contactIds: readonl
 
 function matches(ctx: Ctx, id: string) {
   return and(eq(lists.workspaceId, ctx.workspaceId), eq(lists.id, id))
+}
+
+function isDeleted(ctx: Ctx, id: string) {
+  return and(matches(ctx, id), isNotNull(lists.deletedAt))
 }

@@ -1,6 +1,8 @@
+import { renderPasswordResetMail } from '../auth/password-resets.ts'
 import { renderTestMail } from '../campaigns/campaign-mail.ts'
 import type { Ctx } from '../context.ts'
 import { renderConfirmationMail } from '../lists/confirmation-mail.ts'
+import { renderInviteMail } from '../team/invites.ts'
 import type { Mail, MailKind } from './mails.ts'
 import type { OutgoingMail } from './outgoing-mail.ts'
 
@@ -8,6 +10,8 @@ import type { OutgoingMail } from './outgoing-mail.ts'
 const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail | undefined>> = {
   CONFIRMATION: renderConfirmationMail,
   CAMPAIGN_TEST: renderTestMail,
+  INVITE: renderInviteMail,
+  PASSWORD_RESET: renderPasswordResetMail,
 }
 
 export function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {

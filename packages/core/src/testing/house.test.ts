@@ -23,6 +23,8 @@ const owners: Record<string, string[]> = {
   members: ['auth/', 'team/'],
   sessions: ['auth/'],
   apiKeys: ['auth/'],
+  invites: ['team/'],
+  passwordResets: ['auth/'],
   idempotencyRecords: ['idempotency.ts', 'apps/api/src/idempotency.ts'],
   contacts: ['contacts/'],
   customFields: ['contacts/'],

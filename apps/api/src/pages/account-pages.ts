@@ -1,0 +1,108 @@
+import { ResetPasswordInput } from '@rapport/core/auth/auth.schema.ts'
+import { resetPassword } from '@rapport/core/auth/password-resets.ts'
+import type { BaseCtx } from '@rapport/core/context.ts'
+import { AppError } from '@rapport/core/errors.ts'
+import { acceptInvite } from '@rapport/core/team/invites.ts'
+import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { engine, parsePosted, sendDocument } from './document.ts'
+import { sendMessage } from './message-page.ts'
+
+const TokenQuery = z.strictObject({ token: z.string().max(200) })
+const PostedFields = z.record(z.string(), z.string())
+const Html = { content: { 'text/html': { schema: z.string().describe('An HTML page') } } }
+
+interface Page {
+  heading: string
+  text: string
+  button: string
+  hasName: boolean
+  done: { title: string; text: string }
+  submit: (base: BaseCtx, fields: Record<string, string>) => Promise<void>
+}
+
+const pages: Record<'/reset-password' | '/accept-invite', Page> = {
+  '/reset-password': {
+    heading: 'Choose a new password',
+    text: 'At least 12 characters. You will be logged out everywhere.',
+    button: 'Set password',
+    hasName: false,
+    done: { title: 'Your password is set', text: 'You can log in with it now.' },
+    submit: (base, { token, password }) => resetPassword(base, parse(ResetPasswordInput, { token, password })),
+  },
+  '/accept-invite': {
+    heading: 'Accept the invite',
+    text: 'Choose a password of at least 12 characters. If you have an account with this address, enter its password.',
+    button: 'Join',
+    hasName: true,
+    done: { title: 'Welcome', text: 'You are in. You can log in now.' },
+    submit: (base, fields) => acceptInvite(base, parse(AcceptInviteInput, fields)),
+  },
+}
+
+const template = engine.parse(`<p>{{ text }}</p>
+{%- if problem %}
+<div class="problems" role="alert" tabindex="-1" autofocus><p>{{ problem }}</p></div>
+{%- endif %}
+<form method="post">
+{%- if hasName %}
+<div class="field">
+<label for="name">Your name <span class="optional">(optional)</span></label>
+<input id="name" name="name" value="{{ name }}" autocomplete="name">
+</div>
+{%- endif %}
+<div class="field">
+<label for="password">Password</label>
+<input type="password" id="password" name="password" required autocomplete="new-password"{% if problem %} aria-invalid="true"{% endif %}>
+</div>
+<button>{{ button }}</button>
+</form>`)
+
+/** What the links of an invite and of a forgotten password lead to. GET changes nothing; the form posts to its own address. */
+export const accountPages: FastifyPluginAsyncZod = async (app) => {
+  app.addContentTypeParser(
+    'application/x-www-form-urlencoded',
+    { parseAs: 'buffer' },
+    async (_: unknown, raw: Buffer) => parsePosted(raw),
+  )
+  for (const [path, page] of Object.entries(pages)) {
+    const schema = { tags: ['Authentication'], querystring: TokenQuery, response: { 200: Html } }
+    app.get(path, { schema: { ...schema, summary: `${page.heading}: the page` } }, async (_request, reply) =>
+      sendPage(reply, page),
+    )
+    app.post(
+      path,
+      { config: { rateLimit: { max: 10 } }, schema: { ...schema, summary: page.heading, body: PostedFields } },
+      (request, reply) => submitPage(request, reply, page),
+    )
+  }
+}
+
+type PostRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery>; Body: z.output<typeof PostedFields> }>
+
+async function submitPage({ baseCtx, query, body }: PostRequest, reply: FastifyReply, page: Page) {
+  try {
+    await page.submit(baseCtx, { ...body, token: query.token })
+  } catch (error) {
+    if (!(error instanceof AppError) || !(error.code in refusals)) throw error
+    return sendPage(reply.code(refusals[error.code] ?? 400), page, { problem: error.message, name: body['name'] })
+  }
+  return sendMessage(reply, page.done)
+}
+
+/** What a person can mend themselves, or be told of. */
+const refusals: Partial<Record<string, number>> = { invalid: 400, unauthenticated: 401, conflict: 409 }
+
+function sendPage(reply: FastifyReply, page: Page, filled: { problem?: string; name?: string | undefined } = {}) {
+  const content = String(engine.renderSync(template, { ...page, ...filled }))
+  return sendDocument(reply, { heading: page.heading, content })
+}
+
+function parse<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.output<Schema> {
+  const result = schema.safeParse(fields)
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  throw new AppError('invalid', issue ? `${issue.path.join('.')}: ${issue.message}` : 'Invalid request')
+}

@@ -1,0 +1,153 @@
+import { Workspace } from '@rapport/core/auth/auth.schema.ts'
+import { readWorkspace } from '@rapport/core/auth/workspaces.ts'
+import { PageOf } from '@rapport/core/paging.ts'
+import { createInvite, deleteInvite, listInvites, resendInvite } from '@rapport/core/team/invites.ts'
+import { changeMember, listMembers, removeMember } from '@rapport/core/team/members.ts'
+import {
+  Invite,
+  InviteInput,
+  InviteQuery,
+  Member,
+  MemberChange,
+  MemberQuery,
+  WorkspaceChange,
+} from '@rapport/core/team/team.schema.ts'
+import { changeWorkspace } from '@rapport/core/team/workspace.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
+
+const common = { tags: ['Team'], security: [{ bearer: [] }] }
+const config = { role: 'ADMIN' } as const
+
+export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/workspace',
+    { schema: { ...common, summary: 'Read the workspace', querystring: NoQuery, response: { 200: Workspace } } },
+    (request) => readWorkspace(request.ctx.db, request.ctx.workspaceId),
+  )
+
+  app.patch(
+    '/workspace',
+    {
+      config,
+      schema: {
+        ...common,
+        summary: 'Change the workspace',
+        description: 'Its name and currency, and who its newsletters are from.',
+        querystring: NoQuery,
+        body: WorkspaceChange,
+        response: { 200: Workspace },
+      },
+    },
+    (request) => changeWorkspace(request.ctx, request.body),
+  )
+
+  app.post(
+    '/invites',
+    {
+      config,
+      schema: {
+        ...common,
+        summary: 'Invite somebody',
+        description: 'By mail, with at most your own role, for seven days. Who is in already is a 409.',
+        querystring: NoQuery,
+        body: InviteInput,
+        response: { 201: Invite },
+      },
+    },
+    async (request, reply) => {
+      const invite = await createInvite(request.ctx, request.body)
+      reply.code(201).header('location', `/invites/${invite.id}`)
+      return invite
+    },
+  )
+
+  app.get(
+    '/invites',
+    {
+      config,
+      schema: { ...common, summary: 'List the invites', querystring: InviteQuery, response: { 200: PageOf(Invite) } },
+    },
+    (request) => listInvites(request.ctx, request.query),
+  )
+
+  app.post(
+    '/invites/:id/resend',
+    {
+      config,
+      schema: {
+        ...common,
+        summary: 'Mail an invite once more',
+        description: 'The same link, good for another seven days.',
+        params: IdParams('inv'),
+        querystring: NoQuery,
+        body: NoBody,
+        response: { 202: Invite },
+      },
+    },
+    async (request, reply) => {
+      reply.code(202)
+      return resendInvite(request.ctx, request.params.id)
+    },
+  )
+
+  app.delete(
+    '/invites/:id',
+    {
+      config,
+      schema: {
+        ...common,
+        summary: 'Take an invite back',
+        params: IdParams('inv'),
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await deleteInvite(request.ctx, request.params.id)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/members',
+    { schema: { ...common, summary: 'List the members', querystring: MemberQuery, response: { 200: PageOf(Member) } } },
+    (request) => listMembers(request.ctx, request.query),
+  )
+
+  app.patch(
+    '/members/:id',
+    {
+      config,
+      schema: {
+        ...common,
+        summary: 'Give a member another role',
+        description: 'At most your own. The last OWNER stays one: a 409.',
+        params: IdParams('usr'),
+        querystring: NoQuery,
+        body: MemberChange,
+        response: { 200: Member },
+      },
+    },
+    (request) => changeMember(request.ctx, request.params.id, request.body),
+  )
+
+  app.delete(
+    '/members/:id',
+    {
+      config,
+      schema: {
+        ...common,
+        summary: 'Take a member out of the workspace',
+        description: 'Their sessions end at once. The last OWNER stays: a 409.',
+        params: IdParams('usr'),
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await removeMember(request.ctx, request.params.id)
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,199 @@
+import { launchBrowser, whyNoBrowser } from '@rapport/core/testing/browser.ts'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { consentWording, createForm, createList, fillIn, filledIn, type Form, readSubmissions } from './public-form.ts'
+import { focusedId, type Site, startSite, watch } from './sites.ts'
+import { type Stack, startStack } from './stack.ts'
+
+describe.skipIf(whyNoBrowser())('a form on somebody else’s page', () => {
+  let stack: Stack
+  let key: string
+  let browser: Browser
+  let page: Page
+  let form: Form
+  let site: Site
+  const open: Site[] = []
+  beforeAll(async () => {
+    ;[stack, browser] = await Promise.all([startStack('postgres'), launchBrowser()])
+    ;({ key } = await stack.api.createWorkspace())
+  })
+  beforeEach(async () => {
+    page = await browser.newPage()
+    form = await createForm(stack.api, key, { listId: (await createList(stack.api, key)).id })
+    site = await startSiteWith(embed(form))
+    return () => page.close()
+  })
+  afterAll(async () => {
+    await browser.close()
+    await Promise.all(open.map((each) => each.close()))
+    await stack.close()
+  })
+
+  const embed = ({ id }: { id: string }) =>
+    `<script src="${stack.api.url}/embed/form.js"></script><rapport-form form-id="${id}"></rapport-form>`
+
+  /** Its policy is as strict as one can be that has a form of Rapport in the page. */
+  async function startSiteWith(body: string, style?: string) {
+    const sources = `script-src ${stack.api.url}; connect-src ${stack.api.url}`
+    const policy = `default-src 'none'; ${style === undefined ? sources : `${sources}; style-src 'unsafe-inline'`}`
+    const started = await startSite({
+      '/': { body, headers: { 'content-security-policy': policy }, ...(style && { style }) },
+      '/thanks': { body: '<h1>Thanks from the site</h1>' },
+    })
+    open.push(started)
+    return started
+  }
+
+  test('the script is under 10 KB', async () => {
+    const script = await stack.api.call<string>('GET', '/embed/form.js')
+    expect(Buffer.byteLength(script.body)).toBeLessThan(10_000)
+    expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
+  })
+
+  test('with the keyboard alone it is filled in and sent, and talks to nobody but Rapport', async () => {
+    const watched = watch(page)
+    await page.goto(site.url)
+    await page.getByLabel('Email').waitFor()
+    const { keyboard } = page
+    await tabTo('firstName')
+    await keyboard.type('Ada')
+    await tabTo('email')
+    await keyboard.type('ada@example.com')
+    await tabTo('topic')
+    await keyboard.type('An')
+    await tabTo('message')
+    await keyboard.type('Hello')
+    await tabTo('callback')
+    await keyboard.press('Space')
+    await tabTo('news')
+    await keyboard.press('Space')
+    await keyboard.press('Enter')
+    await page.getByRole('status').getByText(form.successMessage).waitFor()
+
+    const [submission] = await readSubmissions(stack.api, key, form)
+    expect(submission?.values).toEqual({
+      firstName: 'Ada',
+      email: 'ada@example.com',
+      topic: 'An order',
+      message: 'Hello',
+      callback: true,
+      news: true,
+    })
+    expect(submission?.consents).toEqual([{ fieldId: 'news', wording: consentWording }])
+    const contact = await stack.api.call('GET', `/contacts/${submission?.contactId}`, { key })
+    expect(contact.body).toMatchObject({
+      email: 'ada@example.com',
+      firstName: 'Ada',
+      source: `form:${form.name}`,
+      emailSubscribedStatus: 'PENDING',
+    })
+    expect(watched.origins).toEqual(new Set([site.url, stack.api.url]))
+    expect(watched.complaints).toEqual([])
+  })
+
+  test('a mistake is told beside its field, which gets the focus, and all else stays filled in', async () => {
+    const watched = watch(page)
+    await page.goto(site.url)
+    await fillIn(page, { email: 'ada@localhost' })
+    await page.getByRole('button', { name: 'Send' }).click()
+    const problem = page.getByText('Please enter an email address such as ada@example.com.')
+    await problem.waitFor()
+    const email = page.getByLabel('Email')
+    expect(await email.getAttribute('aria-invalid')).toBe('true')
+    expect(await email.getAttribute('aria-describedby')).toBe(await problem.getAttribute('id'))
+    expect(await focusedId(page)).toBe('email')
+    expect(await page.locator('[aria-invalid]').count()).toBe(1)
+
+    await email.fill(filledIn.email)
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText(form.successMessage).waitFor()
+    expect(await page.getByRole('button').count()).toBe(0)
+    const submissions = await readSubmissions(stack.api, key, form)
+    expect(submissions.map(({ values }) => values)).toEqual([filledIn])
+    expect(watched.complaints).toEqual([])
+  })
+
+  test('a double click sends it once', async () => {
+    const posts: string[] = []
+    page.on('request', (request) => void (request.method() === 'POST' && posts.push(request.url())))
+    await page.goto(site.url)
+    await fillIn(page)
+    await page.getByRole('button', { name: 'Send' }).dblclick()
+    await page.getByText(form.successMessage).waitFor()
+    expect(posts).toHaveLength(1)
+    expect(await readSubmissions(stack.api, key, form)).toHaveLength(1)
+  })
+
+  test('it leads on to where the form says', async () => {
+    form = await createForm(stack.api, key, { redirectUrl: `${site.url}/thanks` })
+    site = await startSiteWith(embed(form))
+    await page.goto(site.url)
+    await fillIn(page)
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('heading', { name: 'Thanks from the site' }).waitFor()
+  })
+
+  test('neither the styles of the page leak in, nor those of the form out', async () => {
+    const own = '<p class="field">One</p><p class="problem">Two</p><label>Three</label><input><button>Four</button>'
+    const loud =
+      'form, div, label, input, select, p, button { border: 9px solid lime !important; padding: 40px !important }'
+    const [plain, styled] = [await startSiteWith(own + embed(form)), await startSiteWith(own + embed(form), loud)]
+    const look = (query: string) =>
+      page.evaluate(`(() => [...${query}].map((element) => {
+        const { display, padding, borderWidth, borderRadius, fontWeight, width, backgroundColor } = getComputedStyle(element)
+        return [element.localName, display, padding, borderWidth, borderRadius, fontWeight, width, backgroundColor].join()
+      }))()`)
+    const inside = () => look(`document.querySelector('rapport-form').shadowRoot.querySelectorAll('*')`)
+    const outside = () => look(`document.querySelectorAll('body > :not(rapport-form)')`)
+
+    await page.goto((await startSiteWith(own)).url)
+    const alone = await outside()
+    await page.goto(plain.url)
+    await page.getByLabel('Email').waitFor()
+    const quiet = await inside()
+    expect(await outside()).toEqual([...(alone as string[]), expect.stringMatching(/^script,none/)])
+    await page.goto(styled.url)
+    await page.getByLabel('Email').waitFor()
+    expect(await inside()).toEqual(quiet)
+  })
+
+  test('a page that has the tag twice, script and all, has two forms', async () => {
+    const other = await createForm(stack.api, key, { name: 'Another', successMessage: 'The other one.' })
+    const watched = watch(page)
+    await page.goto((await startSiteWith(embed(form) + embed(other))).url)
+    const second = page.locator('rapport-form').nth(1)
+    await second.getByLabel('Email').fill('grace@example.com')
+    await second.getByLabel('Your message').fill('Hello')
+    await second.getByRole('button', { name: 'Send' }).click()
+    await second.getByText('The other one.').waitFor()
+    expect(await page.locator('rapport-form').first().getByLabel('Email').inputValue()).toBe('')
+    expect(await readSubmissions(stack.api, key, form)).toEqual([])
+    expect(watched.complaints).toEqual([])
+  })
+
+  test('what goes wrong is told, and nothing that was filled in is lost', async () => {
+    await page.goto(site.url)
+    await fillIn(page)
+    await page.route('**/submit', (route) => route.abort())
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('alert').getByText('This could not be sent. Please try again.').waitFor()
+    await page.unroute('**/submit')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText(form.successMessage).waitFor()
+    const submissions = await readSubmissions(stack.api, key, form)
+    expect(submissions.map(({ values }) => values)).toEqual([filledIn])
+
+    await stack.api.call('PATCH', `/forms/${form.id}`, { key, body: { enabled: false } })
+    await page.reload()
+    await page.getByText('This form is not available at the moment.').waitFor()
+  })
+
+  /** Presses Tab until this control has the focus: fails when it cannot be reached. */
+  async function tabTo(id: string) {
+    for (let presses = 0; presses < 12; presses++) {
+      if ((await focusedId(page)) === id) return
+      await page.keyboard.press('Tab')
+    }
+    throw new Error(`Tab does not lead to ${id}, but to ${String(await focusedId(page))}`)
+  }
+})

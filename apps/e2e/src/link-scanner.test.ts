@@ -1,0 +1,72 @@
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createForm, createList } from './public-form.ts'
+import { type Stack, startStack } from './stack.ts'
+
+let stack: Stack
+let key: string
+beforeAll(async () => {
+  stack = await startStack('postgres')
+  ;({ key } = await stack.api.createWorkspace())
+})
+afterAll(() => stack.close())
+
+test('a scanner that fetches every link of every mail, as a browser and as a program, changes nothing', async () => {
+  const list = await createList(stack.api, key)
+  const { id: formId } = await createForm(stack.api, key, { listId: list.id })
+  const post = <Body>(path: string, body?: unknown) => stack.api.call<Body>('POST', path, { key, body })
+  await post(`/public/forms/${formId}/submit`, { values: { email: 'ada@example.com', message: 'Hi', news: true } })
+  await post(`/public/lists/${list.id}/subscribe`, { email: 'grace@example.com' })
+  await post(`/lists/${list.id}/subscribers`, { email: 'mary@example.com', status: 'CONFIRMED' })
+  const html = '<p>The news, and <a href="{{ unsubscribeUrl }}">a way out</a>.</p>'
+  const campaign = await post<{ id: string }>('/campaigns', { name: 'News', subject: 'News', listId: list.id, html })
+  await post(`/campaigns/${campaign.body.id}/send`)
+  await post(`/campaigns/${campaign.body.id}/send-test`, { email: 'editor@example.com' })
+  const mails = await stack.inbox.waitFor(4)
+  expect(mails.map(({ to }) => to[0]).toSorted()).toEqual([
+    'ada@example.com',
+    'editor@example.com',
+    'grace@example.com',
+    'mary@example.com',
+  ])
+
+  const links = new Set(mails.flatMap(({ html, text, headers }) => linksIn([html, text, ...Object.values(headers)])))
+  expect([...links].map((link) => new URL(link).pathname).toSorted()).toEqual([
+    '/public/subscriptions/confirm',
+    '/public/subscriptions/confirm',
+    '/public/unsubscribe',
+    '/public/unsubscribe',
+  ])
+  const isQuiet = async () => (await stack.database.pool.query('select from outbox')).rowCount === 0
+  await waitUntil(isQuiet, { describe: 'all work is done' })
+  const before = await readEverything()
+  for (const link of links) {
+    for (const accept of ['text/html,*/*;q=0.8', '*/*', 'application/json']) {
+      const answers = [await stack.api.call('GET', link, { headers: { accept } })]
+      answers.push(await stack.api.call('HEAD', link, { headers: { accept } }))
+      expect(answers.map(({ status }) => status)).toEqual([200, 200])
+    }
+  }
+  expect(await readEverything()).toEqual(before)
+})
+
+function linksIn(texts: string[]): string[] {
+  return texts.flatMap((text) => text.match(/https?:\/\/[^\s<>"')\]]+/g) ?? [])
+}
+
+/** Every row of every table but the workers', who say by and by that they are alive. */
+async function readEverything(): Promise<Record<string, unknown[]>> {
+  const { pool } = stack.database
+  const tables = await pool.query<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'public' and table_name <> 'workers'`,
+  )
+  const rows = await Promise.all(
+    tables.rows.map(async ({ name }) => {
+      const found = await pool.query<{ row: unknown }>(
+        `select to_jsonb(t) as row from ${name} t order by to_jsonb(t)::text`,
+      )
+      return [name, found.rows.map(({ row }) => row)] as const
+    }),
+  )
+  return Object.fromEntries(rows)
+}

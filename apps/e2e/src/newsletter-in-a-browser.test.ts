@@ -1,0 +1,117 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { launchBrowser, whyNoBrowser } from '@rapport/core/testing/browser.ts'
+import { startProcess, type StartedProcess } from '@rapport/core/testing/processes.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { consentWording, createForm, createList } from './public-form.ts'
+import { startSite } from './sites.ts'
+import { type Api, createApi } from './stack.ts'
+
+describe.skipIf(whyNoBrowser())('what "start" runs, in a browser', () => {
+  let directory: string
+  let start: StartedProcess
+  let inboxUrl: string
+  let api: Api
+  let key: string
+  let browser: Browser
+  let page: Page
+  beforeAll(async () => {
+    directory = mkdtempSync(join(tmpdir(), 'rapport-newsletter-'))
+    start = await startProcess({
+      script: 'apps/local/src/main.ts',
+      env: { DATA_DIR: directory, PORT: '0' },
+      readyPattern: /API +(http\S+)[^]*Inbox +(http\S+)[^]*API key +(rpk_\S+)[^]*Ctrl-C/,
+      timeoutMs: 60_000,
+    })
+    const [, apiUrl = '', inbox = '', apiKey = ''] = start.ready ?? []
+    ;[api, inboxUrl, key] = [createApi(apiUrl), inbox, apiKey]
+    browser = await launchBrowser()
+    page = await browser.newPage()
+  })
+  afterAll(async () => {
+    await browser.close()
+    start.kill('SIGTERM')
+    await start.exited
+    rmSync(directory, { recursive: true })
+  })
+
+  test('a reader subscribes by a form, confirms, gets the letter, leaves, and gets no more', async () => {
+    const list = await createList(api, key)
+    const form = await createForm(api, key, { listId: list.id })
+    await page.goto(`${api.url}/f/${form.id}`)
+    await page.getByLabel('Email').fill('ada@example.com')
+    await page.getByLabel('Your message').fill('Hello')
+    await page.getByLabel(consentWording).check()
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText(form.successMessage).waitFor()
+    expect(await statusOf('ada@example.com')).toBe('PENDING')
+
+    const confirmPage = await followMail('Confirm your subscription to Monthly letter', 'Confirm subscription')
+    expect(await statusOf('ada@example.com')).toBe('PENDING')
+    await expectNoFrame(confirmPage.url())
+    await confirmPage.getByRole('button', { name: 'Confirm subscription' }).click()
+    await confirmPage.getByRole('heading', { name: 'You are subscribed' }).waitFor()
+    expect(await statusOf('ada@example.com')).toBe('SUBSCRIBED')
+
+    expect(await sendCampaign(list.id, 'First letter')).toBe(1)
+    const leavePage = await followMail('First letter', 'Unsubscribe')
+    expect(await statusOf('ada@example.com')).toBe('SUBSCRIBED')
+    await expectNoFrame(leavePage.url())
+    await leavePage.getByRole('button', { name: 'Unsubscribe' }).click()
+    await leavePage.getByRole('heading', { name: 'You are unsubscribed' }).waitFor()
+    expect(await statusOf('ada@example.com')).toBe('UNSUBSCRIBED')
+
+    const other = { email: 'grace@example.com', status: 'CONFIRMED' }
+    expect((await api.call('POST', `/lists/${list.id}/subscribers`, { key, body: other })).status).toBe(201)
+    expect(await sendCampaign(list.id, 'Second letter')).toBe(1)
+    await page.goto(inboxUrl)
+    const mails = page.getByRole('navigation').getByRole('link')
+    await mails.filter({ hasText: 'Second letter' }).waitFor()
+    expect(await mails.filter({ hasText: 'grace@example.com' }).count()).toBe(1)
+    expect(await mails.filter({ hasText: 'ada@example.com' }).count()).toBe(2)
+  })
+
+  /** Opens a mail in the inbox and clicks on what stands in it. */
+  async function followMail(subject: string, link: string): Promise<Page> {
+    await page.goto(inboxUrl)
+    // The inbox shows what comes in by itself.
+    await page.getByRole('link', { name: subject }).click()
+    const opened = page.waitForEvent('popup')
+    await page.frameLocator('iframe').getByRole('link', { name: link }).click()
+    const followed = await opened
+    await followed.waitForLoadState()
+    return followed
+  }
+
+  /** That another site cannot lay the page under its own, and have a click on it that was meant for something else. */
+  async function expectNoFrame(url: string) {
+    const site = await startSite({ '/': { body: `<iframe src="${url}"></iframe>` } })
+    const framing = await browser.newPage()
+    await framing.goto(site.url)
+    expect(framing.frames().map((frame) => frame.url())).toEqual([`${site.url}/`, 'chrome-error://chromewebdata/'])
+    await framing.close()
+    await site.close()
+  }
+
+  /** Sends a letter to the list and waits until all of it is out. Answers to how many it was queued. */
+  async function sendCampaign(listId: string, subject: string): Promise<number> {
+    const created = await api.call<{ id: string }>('POST', '/campaigns', {
+      key,
+      body: { name: subject, subject, listId, html: '<p>Here is the news.</p>' },
+    })
+    const sent = await api.call<{ queued: number }>('POST', `/campaigns/${created.body.id}/send`, { key })
+    const read = () => api.call<{ status: string }>('GET', `/campaigns/${created.body.id}`, { key })
+    await waitUntil(async () => (await read()).body.status === 'SENT', { describe: `${subject} is SENT` })
+    return sent.body.queued
+  }
+
+  async function statusOf(email: string) {
+    const found = await api.call<{ data: { emailSubscribedStatus: string }[] }>('GET', `/contacts?email=${email}`, {
+      key,
+    })
+    return found.body.data[0]?.emailSubscribedStatus
+  }
+})

@@ -1,0 +1,82 @@
+import { readContact } from '@rapport/core/contacts/contacts.ts'
+import {
+  changeCustomField,
+  createCustomField,
+  deleteCustomField,
+  listCustomFields,
+} from '@rapport/core/contacts/custom-fields.ts'
+import type { Ctx } from '@rapport/core/context.ts'
+import { uuidOf } from '@rapport/core/ids.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { createTestContact, createTestCtx, waitingWork } from '@rapport/core/testing/factories.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createTestTools, jobOf, type TestTools } from '../testing.ts'
+import { clearCustomField } from './clear-custom-field.ts'
+
+let database: TestDatabase
+let tools: TestTools
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+  tools = await createTestTools(database.db)
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(async () => {
+  await tools.close()
+  await database.close()
+})
+
+const definition = { key: 'plan', label: 'Plan', type: 'TEXT', options: [] } as const
+const define = (on = ctx) => createCustomField(on, { ...definition, options: [] })
+const countValues = async () => {
+  const result = await database.pool.query<{ count: number }>(
+    `select count(*)::int from contacts where workspace_id = $1 and custom_field_values ? 'plan'`,
+    [uuidOf(ctx.workspaceId)],
+  )
+  return result.rows[0]?.count
+}
+
+test('a removed field is gone at once, its key is taken until its values are gone, and no value comes back', async () => {
+  const other = await createTestCtx(database.db)
+  await define(other)
+  const elsewhere = await createTestContact(other, { customFieldValues: { plan: 'free' } })
+  const field = await define()
+  await createCustomField(ctx, { ...definition, key: 'city', options: [] })
+  const { id } = await createTestContact(ctx, { customFieldValues: { plan: 'pro', city: 'Rome' } })
+
+  await deleteCustomField(ctx, field.id)
+  await expect(deleteCustomField(ctx, field.id)).rejects.toThrow('Custom field not found')
+  await expect(changeCustomField(ctx, field.id, { label: 'Tariff' })).rejects.toThrow('Custom field not found')
+  expect((await listCustomFields(ctx, { limit: 50, sort: '-createdAt' })).data).toMatchObject([{ key: 'city' }])
+  await expect(createTestContact(ctx, { customFieldValues: { plan: 'pro' } })).rejects.toThrow('Unknown custom field')
+  await expect(define()).rejects.toThrow('is still being removed')
+  expect(await waitingWork(ctx, 'maintenance')).toEqual([uuidOf(field.id)])
+
+  await clearCustomField(tools, jobOf(ctx, uuidOf(field.id)))
+  expect(await waitingWork(ctx)).toEqual([])
+  await define()
+  expect(await readContact(ctx, id)).toMatchObject({ customFieldValues: { city: 'Rome' } })
+  expect(await countValues()).toBe(0)
+  expect(await readContact(other, elsewhere.id)).toMatchObject({ customFieldValues: { plan: 'free' } })
+})
+
+test('a worker that stops hands the rest on, and the next one, or two at once, finish it', async () => {
+  const field = await define()
+  await database.pool.query(
+    `insert into contacts (workspace_id, id, email, custom_field_values)
+     select $1, uuidv7(), 'p' || n || '@example.com', '{"plan": "pro"}' from generate_series(1, 2500) n`,
+    [uuidOf(ctx.workspaceId)],
+  )
+  await deleteCustomField(ctx, field.id)
+  const job = jobOf(ctx, uuidOf(field.id))
+  await clearCustomField({ ...tools, stopping: AbortSignal.abort() }, job)
+  expect([await countValues(), await waitingWork(ctx, 'maintenance')]).toEqual([2_500, [uuidOf(field.id)]])
+  const second = await createTestTools(database.db)
+  await Promise.all([clearCustomField(tools, job), clearCustomField(second, job)])
+  await second.close()
+  expect([await countValues(), await waitingWork(ctx, 'maintenance')]).toEqual([0, []])
+  await clearCustomField(tools, job)
+  await define()
+})

@@ -1,0 +1,104 @@
+import { and, asc, eq, gt, sql } from 'drizzle-orm'
+import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
+import type { Db } from '../db.ts'
+import { AppError } from '../errors.ts'
+import { newId } from '../ids.ts'
+import { renderLetter } from '../mail/layout.ts'
+import { enqueueMail, type Mail } from '../mail/mails.ts'
+import { mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { members, passwordResets, sessions, users } from '../schema.ts'
+import { hashToken, mailToken } from '../secrets.ts'
+import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
+import { checkPassword, hashPassword } from './passwords.ts'
+
+const mailsAnHour = 3
+
+/** Mails a link that lasts an hour to whoever has this address, three an hour at most. Tells nothing of whether anyone has. */
+export async function forgotPassword(base: BaseCtx, { email }: ForgotPasswordInput): Promise<void> {
+  await inTransaction(base, async (base) => {
+    const [user] = await base.db
+      .select()
+      .from(users)
+      .where(sql`lower(${users.email}) = lower(${email})`)
+      .for('no key update')
+    if (!user || (await countRecent(base.db, user.id)) >= mailsAnHour) return
+    const [membership] = await base.db
+      .select({ workspaceId: members.workspaceId })
+      .from(members)
+      .where(eq(members.userId, user.id))
+      .orderBy(asc(members.createdAt))
+      .limit(1)
+    // Who is in no workspace has nowhere to log in to.
+    if (!membership) return
+    const id = newId('rst')
+    await base.db.insert(passwordResets).values({
+      id,
+      userId: user.id,
+      tokenHash: hashToken(mailToken(base.settings.keys, 'rpr', id)),
+      expiresAt: sql`now() + interval '1 hour'`,
+    })
+    const ctx: Ctx = { ...base, workspaceId: membership.workspaceId, actor: { kind: 'public' } }
+    await enqueueMail(ctx, { kind: 'PASSWORD_RESET', to: user.email, data: { passwordResetId: id } })
+  })
+}
+
+/** Sets a new password by the token of a mail, which is good once. Every session of the user ends. */
+export async function resetPassword(base: BaseCtx, { token, password }: ResetPasswordInput): Promise<void> {
+  const isMeant = and(eq(passwordResets.tokenHash, hashToken(token)), gt(passwordResets.expiresAt, sql`now()`))
+  const [user] = await base.db
+    .select({ email: users.email })
+    .from(passwordResets)
+    .innerJoin(users, eq(users.id, passwordResets.userId))
+    .where(isMeant)
+  if (!user) throw invalidToken()
+  checkPassword(password, user.email)
+  const passwordHash = await hashPassword(password)
+  await inTransaction(base, async ({ db }) => {
+    // Of many at once, one deletes it.
+    const [used] = await db.delete(passwordResets).where(isMeant).returning({ userId: passwordResets.userId })
+    if (!used) throw invalidToken()
+    await db.update(users).set({ passwordHash, updatedAt: sql`now()` }).where(eq(users.id, used.userId))
+    await db.delete(passwordResets).where(eq(passwordResets.userId, used.userId))
+    await db.delete(sessions).where(eq(sessions.userId, used.userId))
+  })
+}
+
+export const invalidToken = () => new AppError('invalid', 'Invalid or expired token')
+
+/** The mail with the link; undefined when it was used or has expired meanwhile. */
+export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
+  const id = mail.data['passwordResetId'] ?? ''
+  const [reset] = await ctx.db
+    .select({ id: passwordResets.id })
+    .from(passwordResets)
+    .where(and(eq(passwordResets.id, id), gt(passwordResets.expiresAt, sql`now()`)))
+  if (!reset) return undefined
+  const title = 'Choose a new password'
+  const url = `${ctx.settings.publicUrl}/reset-password?token=${mailToken(ctx.settings.keys, 'rpr', id)}`
+  return {
+    from: { name: '', address: ctx.settings.mailFrom },
+    to: { name: '', address: mail.toAddress },
+    subject: title,
+    messageId: `<${mail.id}@${mailDomain(ctx.settings.mailFrom)}>`,
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    ...renderLetter({
+      title,
+      paragraphs: [`Somebody, hopefully you, forgot the password of ${mail.toAddress}.`],
+      button: { label: 'Choose a new password', url },
+      small:
+        'The link is good for an hour, and once. If it was not you, ignore this mail: your password stays as it is.',
+    }),
+  }
+}
+
+/** Forgets resets that have expired, a few at a time. Answers how many. */
+export async function purgePasswordResets(db: Db): Promise<number> {
+  const result = await db.execute(sql`
+    delete from password_resets where id in (select id from password_resets where expires_at < now() limit 1000)`)
+  return result.rowCount ?? 0
+}
+
+async function countRecent(db: Db, userId: string): Promise<number> {
+  const recent = and(eq(passwordResets.userId, userId), gt(passwordResets.createdAt, sql`now() - interval '1 hour'`))
+  return db.$count(passwordResets, recent)
+}

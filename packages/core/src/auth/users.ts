@@ -1,0 +1,27 @@
+import { sql } from 'drizzle-orm'
+import type { BaseCtx } from '../context.ts'
+import { conflict, onConstraint } from '../errors.ts'
+import { newId } from '../ids.ts'
+import { users } from '../schema.ts'
+
+type UserRow = typeof users.$inferSelect
+
+/** Makes a user. A taken address is a conflict. */
+export async function createUser(
+  ctx: BaseCtx,
+  user: Pick<UserRow, 'email' | 'name' | 'passwordHash'>,
+): Promise<UserRow> {
+  const [row] = await ctx.db
+    .insert(users)
+    .values({ id: newId('usr'), ...user })
+    .returning()
+    .catch(onConstraint('users_email_key', () => conflict('Email already registered')))
+  if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  return row
+}
+
+/** The user of an address, without regard to case; undefined when nobody has it. */
+export async function findUser(ctx: BaseCtx, email: string): Promise<UserRow | undefined> {
+  const [user] = await ctx.db.select().from(users).where(sql`lower(${users.email}) = lower(${email})`)
+  return user
+}

@@ -1,0 +1,149 @@
+import { and, eq, gt, sql } from 'drizzle-orm'
+import type { BaseCtx, Ctx } from '../context.ts'
+import { inTransaction } from '../context.ts'
+import { AppError, conflict, notFound, onConstraint } from '../errors.ts'
+import { toTimestamp } from '../fields.ts'
+import { newId } from '../ids.ts'
+import { invalidToken } from '../auth/password-resets.ts'
+import { checkPassword, hashPassword, isPassword } from '../auth/passwords.ts'
+import { createUser, findUser } from '../auth/users.ts'
+import { renderLetter } from '../mail/layout.ts'
+import { enqueueMail, type Mail } from '../mail/mails.ts'
+import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { byCreation, type Page, readPage } from '../paging.ts'
+import { invites, members, users, workspaces } from '../schema.ts'
+import { hashToken, mailToken } from '../secrets.ts'
+import { requireAtMostOwn } from './members.ts'
+import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
+
+type InviteRow = typeof invites.$inferSelect
+
+const inSevenDays = sql`now() + interval '7 days'`
+
+/** Asks somebody by mail to join, with at most one's own role. Who is in already, or was asked already, is a conflict. */
+export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
+  requireAtMostOwn(ctx, input.role)
+  return inTransaction(ctx, async (ctx) => {
+    if (await isMember(ctx, input.email)) throw conflict('They are a member already')
+    const id = newId('inv')
+    const tokenHash = hashToken(mailToken(ctx.settings.keys, 'rpi', id))
+    const [row] = await ctx.db
+      .insert(invites)
+      .values({ ...input, workspaceId: ctx.workspaceId, id, tokenHash, expiresAt: inSevenDays })
+      .returning()
+      .catch(onConstraint('invites_email_key', () => conflict('They have an invite already: resend or delete it')))
+    if (!row) throw new Error('INSERT … RETURNING returned nothing')
+    await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
+    return toInvite(row)
+  })
+}
+
+/** Mails the same link once more, good for another seven days. */
+export function resendInvite(ctx: Ctx, id: string): Promise<Invite> {
+  return inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db.update(invites).set({ expiresAt: inSevenDays }).where(matches(ctx, id)).returning()
+    if (!row) throw notFound('Invite')
+    requireAtMostOwn(ctx, row.role)
+    await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
+    return toInvite(row)
+  })
+}
+
+/** A page of the invites that wait to be accepted. */
+export async function listInvites(ctx: Ctx, query: InviteQuery): Promise<Page<Invite>> {
+  const page = await readPage<InviteRow>(ctx, {
+    name: 'invites',
+    query,
+    ...byCreation<InviteRow>(invites),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(invites)
+        .where(and(eq(invites.workspaceId, ctx.workspaceId), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toInvite) }
+}
+
+/** Takes an invite back: its link is dead at once. */
+export async function deleteInvite(ctx: Ctx, id: string): Promise<void> {
+  const [row] = await ctx.db.delete(invites).where(matches(ctx, id)).returning({ id: invites.id })
+  if (!row) throw notFound('Invite')
+}
+
+/**
+ * Joins by the token of a mail, which is good once. Makes the user; who exists already proves by their own password that
+ * it is them, and keeps it.
+ */
+export async function acceptInvite(base: BaseCtx, { token, password, name }: AcceptInviteInput): Promise<void> {
+  const isMeant = and(eq(invites.tokenHash, hashToken(token)), gt(invites.expiresAt, sql`now()`))
+  const [invite] = await base.db.select().from(invites).where(isMeant)
+  if (!invite) throw invalidToken()
+  const known = await findUser(base, invite.email)
+  if (known && !(await isPassword(known.passwordHash, password))) {
+    throw new AppError('unauthenticated', 'This address has an account: its password is needed')
+  }
+  if (!known) checkPassword(password, invite.email)
+  const passwordHash = known ? known.passwordHash : await hashPassword(password)
+  await inTransaction(base, async (base) => {
+    const [used] = await base.db.delete(invites).where(isMeant).returning()
+    if (!used) throw invalidToken()
+    const user = known ?? (await createUser(base, { email: used.email, name, passwordHash }))
+    await base.db
+      .insert(members)
+      .values({ workspaceId: used.workspaceId, userId: user.id, role: used.role })
+      .onConflictDoNothing()
+  })
+}
+
+/** The mail with the link; undefined when the invite was used or taken back meanwhile. */
+export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
+  const id = mail.data['inviteId'] ?? ''
+  const [found] = await ctx.db
+    .select({ workspace: workspaces.name })
+    .from(invites)
+    .innerJoin(workspaces, eq(workspaces.id, invites.workspaceId))
+    .where(matches(ctx, id))
+  if (!found) return undefined
+  const title = `Join ${found.workspace}`
+  return {
+    from: { name: headerText(found.workspace), address: ctx.settings.mailFrom },
+    to: { name: '', address: mail.toAddress },
+    subject: headerText(title),
+    messageId: `<${mail.id}@${mailDomain(ctx.settings.mailFrom)}>`,
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    ...renderLetter({
+      title,
+      paragraphs: [`You are invited to work in "${found.workspace}".`],
+      button: {
+        label: 'Accept the invite',
+        url: `${ctx.settings.publicUrl}/accept-invite?token=${mailToken(ctx.settings.keys, 'rpi', id)}`,
+      },
+      small: 'The link is good for seven days, and once. If you do not know what this is about, ignore this mail.',
+    }),
+  }
+}
+
+async function isMember(ctx: Ctx, email: string): Promise<boolean> {
+  const found = await ctx.db
+    .select({ id: users.id })
+    .from(members)
+    .innerJoin(users, eq(users.id, members.userId))
+    .where(and(eq(members.workspaceId, ctx.workspaceId), sql`lower(${users.email}) = lower(${email})`))
+  return found.length > 0
+}
+
+function matches(ctx: Ctx, id: string) {
+  return and(eq(invites.workspaceId, ctx.workspaceId), eq(invites.id, id))
+}
+
+function toInvite(row: InviteRow): Invite {
+  return {
+    id: row.id,
+    email: row.email,
+    role: row.role,
+    expiresAt: toTimestamp(row.expiresAt),
+    createdAt: toTimestamp(row.createdAt),
+  }
+}

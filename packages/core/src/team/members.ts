@@ -1,0 +1,96 @@
+import { and, eq } from 'drizzle-orm'
+import { type Ctx, inTransaction } from '../context.ts'
+import { AppError, conflict, notFound } from '../errors.ts'
+import { toTimestamp } from '../fields.ts'
+import { byCreation, type Page, readPage } from '../paging.ts'
+import { members, type Role, roles, users, workspaces } from '../schema.ts'
+import type { Member, MemberChange, MemberQuery } from './team.schema.ts'
+
+interface MemberRow {
+  id: string
+  email: string
+  name: string
+  role: Role
+  createdAt: Date
+}
+
+/** A page of the people in the workspace. */
+export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Member>> {
+  const page = await readPage<MemberRow>(ctx, {
+    name: 'members',
+    query,
+    ...byCreation<MemberRow>({ createdAt: members.createdAt, id: members.userId }),
+    read: ({ after, orderBy, limit }) =>
+      selectMembers(ctx)
+        .where(and(eq(members.workspaceId, ctx.workspaceId), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toMember) }
+}
+
+/** Gives somebody another role, at most one's own and not to who has more. The last OWNER stays one: a conflict. */
+export function changeMember(ctx: Ctx, userId: string, { role }: MemberChange): Promise<Member> {
+  return inTransaction(ctx, async (ctx) => {
+    requireAtMostOwn(ctx, role)
+    const member = await lockMember(ctx, userId)
+    if (role !== 'OWNER') await keepAnOwner(ctx, member)
+    await ctx.db.update(members).set({ role }).where(matches(ctx, userId))
+    return toMember({ ...member, role })
+  })
+}
+
+/** Takes somebody out of the workspace; their sessions in it end at once. The last OWNER stays: a conflict. */
+export function removeMember(ctx: Ctx, userId: string): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const member = await lockMember(ctx, userId)
+    await keepAnOwner(ctx, member)
+    await ctx.db.delete(members).where(matches(ctx, userId))
+  })
+}
+
+/** Nobody gives, or touches, more than they have themselves. */
+export function requireAtMostOwn(ctx: Ctx, role: Role): void {
+  const own = 'role' in ctx.actor ? roles.indexOf(ctx.actor.role) : roles.length
+  if (roles.indexOf(role) > own) throw new AppError('forbidden', `This needs the role ${role}`)
+}
+
+/** One change of a workspace's members at a time, so that two OWNERs cannot lower each other at once. */
+async function lockMember(ctx: Ctx, userId: string): Promise<MemberRow> {
+  await ctx.db
+    .select({ id: workspaces.id })
+    .from(workspaces)
+    .where(eq(workspaces.id, ctx.workspaceId))
+    .for('no key update')
+  const [member] = await selectMembers(ctx).where(matches(ctx, userId))
+  if (!member) throw notFound('Member')
+  requireAtMostOwn(ctx, member.role)
+  return member
+}
+
+async function keepAnOwner(ctx: Ctx, member: MemberRow): Promise<void> {
+  if (member.role !== 'OWNER') return
+  const owners = await ctx.db.$count(members, and(eq(members.workspaceId, ctx.workspaceId), eq(members.role, 'OWNER')))
+  if (owners === 1) throw conflict('A workspace needs an OWNER, and this is the last')
+}
+
+function selectMembers(ctx: Ctx) {
+  return ctx.db
+    .select({
+      id: users.id,
+      email: users.email,
+      name: users.name,
+      role: members.role,
+      createdAt: members.createdAt,
+    })
+    .from(members)
+    .innerJoin(users, eq(users.id, members.userId))
+}
+
+function matches(ctx: Ctx, userId: string) {
+  return and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, userId))
+}
+
+function toMember(row: MemberRow): Member {
+  return { ...row, createdAt: toTimestamp(row.createdAt) }
+}

@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { MailToken, Password } from '../auth/auth.schema.ts'
+import { Email, MultiLine, SingleLine, Timestamp } from '../fields.ts'
+import { PageQuery, Sort } from '../paging.ts'
+import { roles } from '../schema.ts'
+
+const AnyRole = z.enum(roles, { error: `must be one of ${roles.join(', ')}` })
+
+export const Invite = z
+  .object({ id: z.string(), email: z.string(), role: z.enum(roles), expiresAt: Timestamp, createdAt: Timestamp })
+  .meta({
+    id: 'Invite',
+    description: 'Somebody who was asked to join. The token is in their mail alone.',
+    examples: [
+      {
+        id: 'inv_01kag7m3v9e8fs2t4w6x8y0z1b',
+        email: 'grace@example.com',
+        role: 'MEMBER',
+        expiresAt: '2026-11-28T06:35:49.123Z',
+        createdAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
+export type Invite = z.output<typeof Invite>
+
+export const InviteInput = z
+  .strictObject({ email: Email, role: AnyRole })
+  .meta({ examples: [{ email: 'grace@example.com', role: 'MEMBER' }] })
+export type InviteInput = z.output<typeof InviteInput>
+
+export const InviteQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type InviteQuery = z.output<typeof InviteQuery>
+
+export const AcceptInviteInput = z
+  .strictObject({ token: MailToken, password: Password, name: SingleLine(200).default('') })
+  .meta({ examples: [{ token: 'rpi_…', password: 'a long sentence nobody knows', name: 'Grace Hopper' }] })
+export type AcceptInviteInput = z.output<typeof AcceptInviteInput>
+
+export const Member = z
+  .object({ id: z.string(), email: z.string(), name: z.string(), role: z.enum(roles), createdAt: Timestamp })
+  .meta({
+    id: 'Member',
+    description: "A person in the workspace. `id` is the user's.",
+    examples: [
+      {
+        id: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b',
+        email: 'ada@example.com',
+        name: 'Ada Lovelace',
+        role: 'OWNER',
+        createdAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
+export type Member = z.output<typeof Member>
+
+export const MemberQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type MemberQuery = z.output<typeof MemberQuery>
+
+export const MemberChange = z.strictObject({ role: AnyRole }).meta({ examples: [{ role: 'ADMIN' }] })
+export type MemberChange = z.output<typeof MemberChange>
+
+const currencies = new Set(Intl.supportedValuesOf('currency'))
+
+export const WorkspaceChange = z
+  .strictObject({
+    name: SingleLine(200, 1),
+    currency: z.string('must be text').refine((code) => currencies.has(code), 'must be a code of ISO 4217 such as EUR'),
+    fromName: SingleLine(200)
+      .nullable()
+      .transform((name) => name || null),
+    fromEmail: Email.nullable(),
+    postalAddress: MultiLine(2_000)
+      .nullable()
+      .transform((address) => address || null),
+  })
+  .partial()
+  .meta({ examples: [{ fromName: 'Ada at Engines', postalAddress: '12 Analytical Street, London' }] })
+export type WorkspaceChange = z.output<typeof WorkspaceChange>
