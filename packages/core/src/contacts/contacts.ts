@@ -250,7 +250,11 @@ async function insertOrLock(ctx: Ctx, input: ContactInput): Promise<InsertedOrLo
   for (;;) {
     const created = await insertContact(ctx, input)
     if (created) return { created }
-    const [known] = await ctx.db.select(contactColumns).from(contacts).where(hasEmail(ctx, input.email)).for('no key update')
+    const [known] = await ctx.db
+      .select(contactColumns)
+      .from(contacts)
+      .where(hasEmail(ctx, input.email))
+      .for('no key update')
     if (known) return { known }
   }
 }

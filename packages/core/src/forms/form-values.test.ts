@@ -47,7 +47,9 @@ const taken: [Type, unknown, unknown][] = [
 ]
 test.each(taken)('%s takes %j', (type, given, stored) => {
   expect(check(field(type), given)).toEqual(stored)
-  expect(check(field(type, { required: true }), given === false ? true : given)).toEqual(given === false ? true : stored)
+  expect(check(field(type, { required: true }), given === false ? true : given)).toEqual(
+    given === false ? true : stored,
+  )
 })
 
 const refused: [Type, unknown[]][] = [
@@ -63,13 +65,26 @@ const refused: [Type, unknown[]][] = [
 ]
 test.each(refused)('%s refuses what it is not, with one issue by the id of the field', (type, values) => {
   for (const given of values) {
-    expect([given, check(field(type), given)]).toEqual([given, [{ path: 'it', message: expect.stringMatching(/^Please /) }]])
+    expect([given, check(field(type), given)]).toEqual([
+      given,
+      [{ path: 'it', message: expect.stringMatching(/^Please /) }],
+    ])
   }
 })
 
 const empty = [undefined, null, '', '  ']
 test.each(empty)('%j is no value: left out, and a mistake where one is needed', (given) => {
-  for (const type of ['TEXT', 'TEXTAREA', 'EMAIL', 'PHONE', 'NUMBER', 'DATE', 'SELECT', 'CHECKBOX', 'CONSENT'] as const) {
+  for (const type of [
+    'TEXT',
+    'TEXTAREA',
+    'EMAIL',
+    'PHONE',
+    'NUMBER',
+    'DATE',
+    'SELECT',
+    'CHECKBOX',
+    'CONSENT',
+  ] as const) {
     expect(checkFormValues([field(type)], { it: given })).toEqual({})
     expect(check(field(type, { required: true }), given)).toEqual([{ path: 'it', message: expect.any(String) }])
   }
@@ -109,7 +124,9 @@ test('a field may be called as what every object has, and is empty when it was n
 test('a text is as long as what it maps to can hold', () => {
   expect(check(field('TEXT', { mapsTo: 'firstName' }), 'x'.repeat(201))).toEqual([expect.any(Object)])
   expect(check(field('TEXT', { mapsTo: 'customFieldValues.note' }), 'x'.repeat(2_000))).toHaveLength(2_000)
-  expect(check(field('TEXTAREA', { mapsTo: 'customFieldValues.note' }), 'x'.repeat(2_001))).toEqual([expect.any(Object)])
+  expect(check(field('TEXTAREA', { mapsTo: 'customFieldValues.note' }), 'x'.repeat(2_001))).toEqual([
+    expect.any(Object),
+  ])
 })
 
 describe('what a browser posts', () => {

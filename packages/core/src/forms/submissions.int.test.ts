@@ -301,21 +301,24 @@ describe('while others are at work', () => {
     expect([await findContact(), await eventsOf(ctx)]).toEqual([undefined, []])
   })
 
-  test.each(['deleted', 'merged', 'renamed'])('a contact that is %s meanwhile makes room for a new one', async (how) => {
-    const form = await createTestForm()
-    const [known, other] = [await createTestContact(ctx, { email }), await createTestContact(ctx)]
-    const changing = await openTransaction(ctx.db, (db) => {
-      if (how === 'deleted') return deleteContact({ ...ctx, db }, known.id)
-      if (how === 'merged') return mergeContacts({ ...ctx, db }, other.id, { contactId: known.id })
-      return changeContact({ ...ctx, db }, known.id, { email: 'new@example.com' })
-    })
-    const submitting = submit(form, { email, first: 'Ada' })
-    await waitUntilBlocked(ctx.db)
-    await Promise.all([submitting, changing.commit()])
-    const contact = await findContact()
-    expect(contact?.id).not.toBe(known.id)
-    expect(await submissionsOf(form)).toMatchObject([{ contactId: contact?.id }])
-  })
+  test.each(['deleted', 'merged', 'renamed'])(
+    'a contact that is %s meanwhile makes room for a new one',
+    async (how) => {
+      const form = await createTestForm()
+      const [known, other] = [await createTestContact(ctx, { email }), await createTestContact(ctx)]
+      const changing = await openTransaction(ctx.db, (db) => {
+        if (how === 'deleted') return deleteContact({ ...ctx, db }, known.id)
+        if (how === 'merged') return mergeContacts({ ...ctx, db }, other.id, { contactId: known.id })
+        return changeContact({ ...ctx, db }, known.id, { email: 'new@example.com' })
+      })
+      const submitting = submit(form, { email, first: 'Ada' })
+      await waitUntilBlocked(ctx.db)
+      await Promise.all([submitting, changing.commit()])
+      const contact = await findContact()
+      expect(contact?.id).not.toBe(known.id)
+      expect(await submissionsOf(form)).toMatchObject([{ contactId: contact?.id }])
+    },
+  )
 
   test('twenty strangers with one address fill one contact, and each is heard', async () => {
     const form = await createTestForm()
