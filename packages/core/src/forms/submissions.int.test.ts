@@ -39,8 +39,11 @@ const fields = [
 ]
 const createTestForm = (given: object = {}): Promise<Form> =>
   createForm(ctx, FormInput.parse({ name: 'Contact us', fields, ...given }))
-const submit = (form: Form, values: Record<string, unknown>, more: { repetitionKey?: string; version?: string } = {}) =>
-  submitForm(ctx, form.id, { values, ...more })
+const submit = (
+  form: Form,
+  values: Record<string, unknown>,
+  more: { repetitionKey?: string; versions?: string[] } = {},
+) => submitForm(ctx, form.id, { values, ...more })
 const submissionsOf = async (form: Form) =>
   (await listSubmissions(ctx, form.id, { limit: 100, sort: '-createdAt' })).data
 const mailsOf = () => ctx.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
@@ -206,11 +209,11 @@ describe('the version that was shown', () => {
     const form = await createTestForm()
     const version = versionOf(await findPublicForm(ctx, form.id))
     await changeForm(ctx, form.id, { tags: ['inside'] })
-    await submit(form, { email }, { version })
+    await submit(form, { email }, { versions: ['x', version] })
     const reworded = fields.map((field) => (field.id === 'news' ? { ...field, label: 'Sell my address' } : field))
     await changeForm(ctx, form.id, FormInput.partial().parse({ fields: reworded }))
-    for (const old of [version, '', 'x']) {
-      await expect(submit(form, { email, news: true }, { version: old })).rejects.toMatchObject({
+    for (const versions of [[version], [''], ['x', version], []]) {
+      await expect(submit(form, { email, news: true }, { versions })).rejects.toMatchObject({
         code: 'precondition_failed',
       })
     }

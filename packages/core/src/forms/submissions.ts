@@ -26,8 +26,8 @@ type SubmissionRow = typeof formSubmissions.$inferSelect
 interface Submit extends SubmitInput {
   /** Of one filling-in: the same key with the same values again is that submission, not another. */
   repetitionKey?: string | undefined
-  /** Of the form as it was shown. When it has changed since, nothing is taken: a consent is to the words that were read. */
-  version?: string | undefined
+  /** Of the form as it was shown. When it is none of these, nothing is taken: a consent is to the words that were read. */
+  versions?: readonly string[] | undefined
 }
 
 /**
@@ -43,7 +43,7 @@ export async function submitForm(base: BaseCtx, formId: string, input: Submit): 
     await countSpam(stranger, formId)
     return { success: true, submissionId: newId('sub') }
   }
-  if (input.version !== undefined && input.version !== versionOf(form)) {
+  if (input.versions && !input.versions.includes(versionOf(form))) {
     throw new AppError('precondition_failed', 'The form has changed. Please check what you filled in.')
   }
   const values = checkFormValues(form.fields, given)
