@@ -83,7 +83,7 @@ test('an id of the wrong form, prefix or length in a path is answered like one t
     const missing = await api.call(method, path, { key: workspace.key, ...body })
     expectError(missing, 404)
     for (const id of wrongIds) {
-      const answer = await api.call(method, template.replace(/\{\w+\}/, id), { key: workspace.key, ...body })
+      const answer = await api.call(method, path.replace(/[a-z]{3}_[0-9a-z]{26}/, id), { key: workspace.key, ...body })
       expect(`${method} ${template} ${id}: ${answer.text}`).toBe(`${method} ${template} ${id}: ${missing.text}`)
     }
   }

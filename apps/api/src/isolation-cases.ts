@@ -12,6 +12,10 @@ export interface Ids {
   duplicates: [string, string, string]
   customField: string
   import: string
+  form: string
+  submission: string
+  /** To be deleted: nothing hangs on it. */
+  spareList: string
   pipeline: string
   stage: string
   /** A pipeline without deals, to be deleted. */
@@ -31,6 +35,9 @@ export const nobodys: Ids = {
   duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c', 'con_01kag7m3v9e8fs2t4w6x8y0z3d'],
   customField: 'cfd_01kag7m3v9e8fs2t4w6x8y0z1b',
   import: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
+  form: 'frm_01kag7m3v9e8fs2t4w6x8y0z1b',
+  submission: 'sub_01kag7m3v9e8fs2t4w6x8y0z1b',
+  spareList: 'lst_01kag7m3v9e8fs2t4w6x8y0z2c',
   pipeline: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
   stage: 'stg_01kag7m3v9e8fs2t4w6x8y0z1b',
   emptyPipeline: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -48,6 +55,14 @@ export interface Request {
 
 /** In place of a body of JSON. */
 export const aFile = { raw: 'email\nada@example.com\n', headers: { 'content-type': 'text/csv' } }
+
+export const aForm = {
+  name: 'Contact us',
+  fields: [
+    { id: 'email', label: 'Email', type: 'EMAIL', mapsTo: 'email' },
+    { id: 'news', label: 'Send me the letter', type: 'CONSENT' },
+  ],
+}
 
 type MakeRequest = (ids: Ids, own: Ids) => Request
 
@@ -85,6 +100,41 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /lists': [],
   'POST /lists': [],
   'GET /lists/{id}': [({ list }) => ({ path: `/lists/${list}` })],
+  'PATCH /lists/{id}': [({ list }) => ({ path: `/lists/${list}`, body: { name: 'taken over' } })],
+  'DELETE /lists/{id}': [({ spareList }) => ({ path: `/lists/${spareList}` })],
+  'POST /lists/{id}/subscribers': [
+    ({ list }, own) => ({ path: `/lists/${list}/subscribers`, body: { contactId: own.contact, status: 'CONFIRMED' } }),
+    ({ contact }, own) => ({
+      path: `/lists/${own.list}/subscribers`,
+      body: { contactId: contact, status: 'CONFIRMED' },
+    }),
+  ],
+  'GET /lists/{id}/subscribers': [({ list }) => ({ path: `/lists/${list}/subscribers` })],
+  'GET /lists/{id}/subscribers/{contactId}': [
+    ({ list }, own) => ({ path: `/lists/${list}/subscribers/${own.contact}` }),
+    ({ contact }, own) => ({ path: `/lists/${own.list}/subscribers/${contact}` }),
+  ],
+  'DELETE /lists/{id}/subscribers/{contactId}': [
+    ({ list }, own) => ({ path: `/lists/${list}/subscribers/${own.contact}` }),
+    ({ contact }, own) => ({ path: `/lists/${own.list}/subscribers/${contact}` }),
+  ],
+  'GET /forms': [],
+  'POST /forms': [({ list }) => ({ path: '/forms', body: { ...aForm, listId: list } })],
+  'GET /forms/{id}': [({ form }) => ({ path: `/forms/${form}` })],
+  'PATCH /forms/{id}': [
+    ({ form }) => ({ path: `/forms/${form}`, body: { name: 'taken over' } }),
+    ({ form }, own) => ({ path: `/forms/${form}`, body: { listId: own.list } }),
+    ({ list }, own) => ({ path: `/forms/${own.form}`, body: { listId: list } }),
+  ],
+  'GET /forms/{id}/submissions': [({ form }) => ({ path: `/forms/${form}/submissions` })],
+  'GET /forms/{id}/submissions/{submissionId}': [
+    ({ form, submission }) => ({ path: `/forms/${form}/submissions/${submission}` }),
+    ({ submission }, own) => ({ path: `/forms/${own.form}/submissions/${submission}` }),
+  ],
+  'DELETE /forms/{id}/submissions/{submissionId}': [
+    ({ form, submission }) => ({ path: `/forms/${form}/submissions/${submission}` }),
+  ],
+  'DELETE /forms/{id}': [({ form }) => ({ path: `/forms/${form}` })],
   'GET /campaigns': [],
   'POST /campaigns': [({ list }) => ({ path: '/campaigns', body: { name: 'a', subject: 'b', listId: list } })],
   'GET /campaigns/{id}': [({ campaign }) => ({ path: `/campaigns/${campaign}` })],

@@ -2,7 +2,7 @@
 import type { CreatedApiKey, Me } from '@rapport/core/auth/auth.schema.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aFile, cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
+import { aFile, aForm, cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
 import {
   type Answer,
   expectError,
@@ -39,6 +39,8 @@ async function fill({ id, key, token }: TestWorkspace): Promise<Ids> {
     api.create<Pipeline>('/pipelines', key, { name: 'Sales', stages: [{ name: 'Lead', winProbability: 10 }] })
   const pipeline = await makePipeline()
   const { body: me } = await api.call<Me>('GET', '/auth/me', { key: token })
+  const form = await make('/forms', aForm)
+  const submitted = await api.call('POST', `/public/forms/${form}/submit`, { body: { values: { news: true } } })
   return {
     workspace: id,
     list,
@@ -54,6 +56,9 @@ async function fill({ id, key, token }: TestWorkspace): Promise<Ids> {
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
     duplicates: [await makeContact(), await makeContact(), await makeContact()],
     customField: await make('/custom-fields', { key: 'plan', label: 'Plan', type: 'TEXT' }),
+    form,
+    submission: String(submitted.body['submissionId']),
+    spareList: await make('/lists', { name: 'Spare' }),
     import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
   }
 }
@@ -72,7 +77,7 @@ async function readEverything(key = '') {
       [key.slice(0, 10)],
     )
   }
-  expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}, {}], lists: [{}], campaigns: [{}], webhooks: [{}] })
+  expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}, {}], lists: [{}, {}], campaigns: [{}], forms: [{}] })
   return rows
 }
 

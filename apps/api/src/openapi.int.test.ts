@@ -83,7 +83,7 @@ test('every operation says what it does, under which heading, and how it can ans
     expect(`${name}: ${summary}`).toMatch(/: \S.{5,}/)
     expect([name, tags?.length, headings]).toEqual([name, 1, expect.arrayContaining(tags ?? [])])
     const statuses = Object.keys(responses)
-    expect(`${name}: ${statuses.join()}`).toMatch(/: 20[0124],(201,|503,)?4XX$/)
+    expect(`${name}: ${statuses.join()}`).toMatch(/: (20[0124]|303),(201,|304,|503,)?4XX$/)
     for (const [status, { description }] of Object.entries(responses)) {
       expect(`${name} ${status}: ${description}`).not.toMatch(/: (Default Response)?$/)
     }
@@ -94,12 +94,18 @@ test('every operation says what it does, under which heading, and how it can ans
 test('what needs no credential is a short list; all else says that it does', () => {
   const open = operations.filter(({ security }) => security === undefined).map(({ name }) => name)
   expect(open.toSorted()).toEqual([
+    'GET /embed/form.js',
+    'GET /f/{id}',
+    'GET /f/{id}/thanks',
     'GET /health',
+    'GET /public/forms/{id}',
     'GET /public/subscriptions/confirm',
     'GET /public/unsubscribe',
     'GET /ready',
     'POST /auth/login',
     'POST /auth/signup',
+    'POST /f/{id}',
+    'POST /public/forms/{id}/submit',
     'POST /public/lists/{id}/subscribe',
     'POST /public/subscriptions/confirm',
     'POST /public/unsubscribe',
@@ -146,7 +152,7 @@ test('every body has an example that the route takes, as far as the records exis
   for (const { method, path, template, example } of withBody) {
     const { status, body } = await api.call(method, path, { key: workspace.key, body: example })
     const issues = (body?.['issues'] ?? []) as { message: string }[]
-    expect(`${method} ${template}: ${status}`).toMatch(/: (200|201|202|400|401|404)$|\/import: 415$/)
+    expect(`${method} ${template}: ${status}`).toMatch(/: (200|201|202|400|401|404)$|\/(import|f\/\{id\}): 415$/)
     expect([template, issues.filter(({ message }) => !message.endsWith('not found'))]).toEqual([template, []])
   }
 })

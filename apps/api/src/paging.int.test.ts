@@ -35,6 +35,8 @@ const makers: Record<string, () => Promise<unknown>> = {
       raw: 'email\nada@example.com\n',
       headers: { 'content-type': 'text/csv' },
     }),
+  '/forms': () =>
+    api.create('/forms', workspace.key, { name: 'Contact us', fields: [{ label: 'Message', type: 'TEXTAREA' }] }),
   '/pipelines': () =>
     api.create('/pipelines', workspace.key, { name: 'More', stages: [{ name: 'Lead', winProbability: 10 }] }),
   '/deals': async () => {

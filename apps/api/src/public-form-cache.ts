@@ -16,22 +16,36 @@ export interface PublicFormCache {
 }
 
 /**
- * Spares the database what every visitor of a page asks for. Kept for a second, and however many ask at once, one
- * looks it up.
+ * Spares the database what every visitor of a page asks for. Kept for a second from when it was asked for, and however
+ * many ask at once, one looks it up. A form that is not there is looked up each time.
  */
 export function createPublicFormCache(): PublicFormCache {
-  const cache = new LRUCache<string, Sendable, BaseCtx>({
-    max: 1_000,
-    maxSize: 32 * 1_048_576,
-    sizeCalculation: ({ body }) => body.length,
-    ttl: 1_000,
-    fetchMethod: async (id, _stale, { context }) => {
-      const row = await findPublicForm(context, id)
-      return { body: JSON.stringify(toPublicForm(row)), etag: `"${versionOf(row)}"` }
-    },
-  })
+  const cache = new LRUCache<string, Promise<Sendable>>({ max: 1_000, maxSize: 32 * 1_048_576, ttl: 1_000 })
+
+  async function look(ctx: BaseCtx, id: string): Promise<Sendable> {
+    const row = await findPublicForm(ctx, id)
+    return { body: JSON.stringify(toPublicForm(row)), etag: `"${versionOf(row)}"` }
+  }
+
+  /** Unless it was dropped or looked up anew meanwhile. */
+  function settle(id: string, looking: Promise<Sendable>, size: number | undefined) {
+    if (cache.peek(id) !== looking) return
+    if (size === undefined) cache.delete(id)
+    else cache.set(id, looking, { size, noUpdateTTL: true })
+  }
+
   return {
-    get: (ctx, id) => cache.forceFetch(id, { context: ctx }),
+    get(ctx, id) {
+      const known = cache.get(id)
+      if (known) return known
+      const looking = look(ctx, id)
+      cache.set(id, looking, { size: 1 })
+      looking.then(
+        ({ body }) => settle(id, looking, body.length),
+        () => settle(id, looking, undefined),
+      )
+      return looking
+    },
     drop: (id) => void cache.delete(id),
   }
 }

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import rateLimit from '@fastify/rate-limit'
 import type { FastifyInstance } from 'fastify'
 import type { Redis } from 'ioredis'
@@ -48,13 +49,37 @@ function storeCountingIn(count: (key: string) => Promise<Count>) {
 }
 
 const incrementScript = `
-local current = redis.call('INCR', KEYS[1])
-local ttl = redis.call('PTTL', KEYS[1])
-if ttl < 0 then
-  redis.call('PEXPIRE', KEYS[1], ARGV[1])
-  ttl = tonumber(ARGV[1])
+local counts = {}
+for index, key in ipairs(KEYS) do
+  local current = redis.call('INCR', key)
+  local ttl = redis.call('PTTL', key)
+  if ttl < 0 then
+    redis.call('PEXPIRE', key, ARGV[1])
+    ttl = tonumber(ARGV[1])
+  end
+  counts[index] = {current, ttl}
 end
-return {current, ttl}`
+return counts`
+
+/** Counts in Redis. Those who come at once, while one turn of the event loop lasts, go there as one command. */
+function createSharedCounter(redis: Redis): (key: string) => Promise<[current: number, ttl: number]> {
+  let waiting: string[] = []
+  let counting: Promise<[number, number][]>
+
+  async function countAll(): Promise<[number, number][]> {
+    await setImmediate()
+    const keys = waiting
+    waiting = []
+    return redis.eval(incrementScript, keys.length, ...keys, windowMs) as Promise<[number, number][]>
+  }
+
+  return async (key) => {
+    const index = waiting.push(`rapport:limit:${key}`) - 1
+    if (index === 0) counting = countAll()
+    const counts = await counting
+    return counts[index] ?? [0, 0]
+  }
+}
 
 const probeAfterMs = 1_000
 
@@ -64,6 +89,7 @@ const probeAfterMs = 1_000
  * background whether Redis is back: never no limit, never a wait for each request, never an error.
  */
 function createCounter(redis: Redis | undefined): (key: string) => Promise<Count> {
+  const countShared = redis && createSharedCounter(redis)
   const local = new LRUCache<string, { current: number; endsAt: number }>({ max: 100_000 })
   let isAway = false
   /** For one window after an outage Redis does not know what was counted here meanwhile. */
@@ -78,9 +104,8 @@ function createCounter(redis: Redis | undefined): (key: string) => Promise<Count
     return { current: window.current, ttl: window.endsAt - now }
   }
 
-  async function countThere(key: string, redis: Redis): Promise<Count> {
-    const reply = await redis.eval(incrementScript, 1, `rapport:limit:${key}`, windowMs)
-    const [current, ttl] = reply as [number, number]
+  async function countThere(key: string, countShared: ReturnType<typeof createSharedCounter>): Promise<Count> {
+    const [current, ttl] = await countShared(key)
     if (Date.now() < distrustUntil) {
       const here = countHere(key)
       if (here.current > current) return here
@@ -102,9 +127,9 @@ function createCounter(redis: Redis | undefined): (key: string) => Promise<Count
   }
 
   return async (key) => {
-    if (!redis || isAway) return countHere(key)
+    if (!redis || !countShared || isAway) return countHere(key)
     try {
-      return await countThere(key, redis)
+      return await countThere(key, countShared)
     } catch {
       if (!isAway) {
         isAway = true

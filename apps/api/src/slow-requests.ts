@@ -33,10 +33,12 @@ export function limitSlowRequests(app: FastifyInstance, timeoutMs: number): void
       else app.server.emit('clientError', requestTimeout(), request.socket)
     })
   })
-  app.addHook('preHandler', async ({ raw, routeOptions }) => {
+  app.addHook('preHandler', ({ raw, routeOptions }, _reply, done) => {
     if (routeOptions.config.streamsBody) clearTimeout(timers.get(raw))
+    done()
   })
-  app.addHook('onResponse', async ({ raw, routeOptions }) => {
+  app.addHook('onResponse', ({ raw, routeOptions }, _reply, done) => {
+    done()
     if (!routeOptions.config.streamsBody || !timers.has(raw) || raw.complete || raw.destroyed) return
     // Refused before its end. The rest is read and thrown away, for a while: who is cut off may never read the answer.
     const end = () => void raw.destroy()

@@ -76,6 +76,10 @@ async function fillBesides(ctx: Ctx) {
       from deals where workspace_id = ${workspaceId}`,
     sql`insert into tasks (workspace_id, id, contact_id, title, assignee_id)
       select workspace_id, uuidv7(), ${uuidOf(contact.id)}, 'Call', user_id from members where workspace_id = ${workspaceId}`,
+    sql`insert into forms (workspace_id, id, name, fields, list_id, success_message)
+      values (${workspaceId}, uuidv7(), 'Contact us', '[]', ${uuidOf(list.id)}, 'Thanks')`,
+    sql`insert into form_submissions (workspace_id, id, form_id, contact_id, "values", consents)
+      select workspace_id, uuidv7(), id, ${uuidOf(contact.id)}, '{}', '[]' from forms where workspace_id = ${workspaceId}`,
   ]) {
     await ctx.db.execute(statement)
   }

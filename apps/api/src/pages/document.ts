@@ -90,13 +90,26 @@ export function wantsHtml(request: FastifyRequest): boolean {
 
 /**
  * The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. A browser posts a line break as two
- * characters, having counted it as one.
+ * characters, having counted it as one. What is not UTF-8 is refused rather than kept as something else.
  */
 export function parsePosted(raw: Buffer): Record<string, string> {
-  const posted = [...new URLSearchParams(raw.toString('utf8'))]
-  const entries = posted.map(([name, value]) => [name, value.replaceAll('\r\n', '\n')] as const)
-  if (entries.length > 1_000 || new Set(entries.map(([name]) => name)).size < entries.length) {
+  const pairs = raw.toString('latin1').split('&').filter(Boolean)
+  if (pairs.length > 1_000) throw new AppError('invalid', 'The form was posted with more than 1,000 fields')
+  const entries = pairs.map((pair) => {
+    const [, name = '', value = ''] = /^([^=]*)=?([^]*)$/.exec(pair) ?? []
+    return [decodePosted(name), decodePosted(value).replaceAll('\r\n', '\n')] as const
+  })
+  if (new Set(entries.map(([name]) => name)).size < entries.length) {
     throw new AppError('invalid', 'The form was posted with a field twice')
   }
   return Object.fromEntries(entries)
+}
+
+function decodePosted(text: string): string {
+  try {
+    if (/[^\u0000-\u007f]/.test(text)) throw new URIError('a browser encodes what is not ASCII')
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    throw new AppError('invalid', 'The form was not posted in UTF-8')
+  }
 }

@@ -33,7 +33,7 @@ const template = engine.parse(`
 <select id="{{ field.anchor }}" name="{{ field.id }}" {{ field.flags | raw }}>
 <option value="">Please choose</option>
 {%- for option in field.options %}
-<option{% if option == field.value %} selected{% endif %}>{{ option }}</option>
+<option value="{{ option }}"{% if option == field.value %} selected{% endif %}>{{ option }}</option>
 {%- endfor %}
 </select>
 {%- else %}
@@ -41,13 +41,13 @@ const template = engine.parse(`
 {%- endif %}
 {%- endif %}
 {%- if field.problem %}
-<p class="problem" id="{{ field.anchor }}-problem">{{ field.problem }}</p>
+<p class="problem" id="problem-{{ field.id }}">{{ field.problem }}</p>
 {%- endif %}
 </div>
 {%- endfor %}
 <div class="trap" aria-hidden="true">
-<label for="f-trap">Leave this empty</label>
-<input id="f-trap" name="{{ trap }}" tabindex="-1" autocomplete="off">
+<label for="{{ trap }}">Leave this empty</label>
+<input id="{{ trap }}" name="{{ trap }}" tabindex="-1" autocomplete="off">
 </div>
 <input type="hidden" name="_version" value="{{ version }}">
 <input type="hidden" name="_key" value="{{ key }}">
@@ -65,7 +65,10 @@ interface FormPage {
 /** A form as a page: labels, native controls, and beside each what is wrong with it. */
 export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPage): FastifyReply {
   const { texts = {}, issues = [], notice } = filled ?? {}
-  const fields = toPublicForm(form).fields.map((field) => fieldView(field, texts, problemOf(issues, field.id)))
+  const textOf = ({ id, type }: ShownField) =>
+    // With a notice the form is another than was read, and a consent to other words is given anew.
+    Object.hasOwn(texts, id) && !(notice && type === 'CONSENT') ? texts[id] : undefined
+  const fields = toPublicForm(form).fields.map((field) => fieldView(field, textOf(field), problemOf(issues, field.id)))
   const labelled = issues.map(({ path, message }) => {
     const field = fields.find(({ id }) => id === path)
     return { message, ...(field && { anchor: field.anchor, label: field.label }) }
@@ -100,16 +103,15 @@ const inputTypes: Partial<Record<ShownField['type'], string>> = {
   DATE: 'date',
 }
 
-function fieldView(field: ShownField, texts: Record<string, string>, problem: string | undefined) {
+function fieldView(field: ShownField, value: string | undefined, problem: string | undefined) {
   const anchor = `f-${field.id}`
-  const value = Object.hasOwn(texts, field.id) ? texts[field.id] : undefined
   const isTick = field.type === 'CHECKBOX' || field.type === 'CONSENT'
   const flags = [
     field.required && 'required',
     isTick && value !== undefined && 'checked',
     field.type === 'NUMBER' && 'step="any"',
     field.autocomplete && `autocomplete="${field.autocomplete}"`,
-    problem && `aria-invalid="true" aria-describedby="${anchor}-problem"`,
+    problem && `aria-invalid="true" aria-describedby="problem-${field.id}"`,
   ]
   return {
     ...field,

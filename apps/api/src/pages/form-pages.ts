@@ -81,7 +81,11 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
   const { [versionName]: version, [keyName]: key = randomUUID(), ...texts } = request.body
   const values = fromPostedTexts(form.fields, texts)
   try {
-    await submitForm(request.baseCtx, form.id, { values, version, repetitionKey: key })
+    await submitForm(request.baseCtx, form.id, {
+      values,
+      ...(version !== undefined && { versions: [version] }),
+      repetitionKey: key,
+    })
   } catch (error) {
     if (!(error instanceof AppError) || (error.code !== 'invalid' && error.code !== 'precondition_failed')) throw error
     const notice = error.code === 'precondition_failed' ? error.message : undefined

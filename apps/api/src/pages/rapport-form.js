@@ -9,6 +9,8 @@
   const base = document.currentScript.src.replace(/\/embed\/form\.js.*$/, '')
   const inputTypes = { EMAIL: 'email', PHONE: 'tel', NUMBER: 'number', DATE: 'date', CHECKBOX: 'checkbox', CONSENT: 'checkbox' }
   const trapId = '_website'
+  /** Like the trap, no field's own id: those begin with a letter. */
+  const problemId = (fieldId) => `_problem-${fieldId}`
   const failed = 'This could not be sent. Please try again.'
   const style = `
     :host { display: block; overflow-wrap: anywhere }
@@ -48,14 +50,14 @@
       name: field.id,
       required: field.required,
       autocomplete: field.autocomplete,
-      'aria-describedby': `${field.id}-problem`,
+      'aria-describedby': problemId(field.id),
     }
     if (field.type === 'TEXTAREA') return create('textarea', common)
     if (field.type !== 'SELECT') {
       const type = inputTypes[field.type] ?? 'text'
       return create('input', { ...common, type, step: field.type === 'NUMBER' && 'any' })
     }
-    const choices = field.options.map((option) => create('option', {}, option))
+    const choices = field.options.map((option) => create('option', { value: option }, option))
     return create('select', common, create('option', { value: '' }, 'Please choose'), ...choices)
   }
 
@@ -63,7 +65,7 @@
     const label = create('label', { for: field.id }, field.label)
     if (!field.required) label.append(create('small', {}, ' (optional)'))
     const control = createControl(field)
-    const problem = create('p', { class: 'problem', id: `${field.id}-problem`, hidden: true })
+    const problem = create('p', { class: 'problem', id: problemId(field.id), hidden: true })
     if (control.type === 'checkbox') return create('div', { class: 'field tick' }, control, label, problem)
     return create('div', { class: 'field' }, label, control, problem)
   }
@@ -172,7 +174,7 @@
       #showIssues(issues) {
         const messages = new Map(issues.map(({ path, message }) => [path, message]))
         for (const control of this.#controls()) {
-          const problem = this.#root.getElementById(`${control.name}-problem`)
+          const problem = this.#root.getElementById(problemId(control.name))
           problem.textContent = messages.get(control.name) ?? ''
           problem.hidden = !messages.has(control.name)
           control.toggleAttribute('aria-invalid', messages.has(control.name))

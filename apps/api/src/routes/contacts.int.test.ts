@@ -181,7 +181,7 @@ const badValues: [string, unknown, path?: string][] = [
   ['company', 'x'.repeat(201)],
   ['company', 'a\r\nb'],
   ['company', {}],
-  ['source', 'x'.repeat(201)],
+  ['source', 'x'.repeat(206)],
   ['phone', 'x'.repeat(33)],
   ['phone', '1'.repeat(5_000)],
   ['phone', 'call me'],

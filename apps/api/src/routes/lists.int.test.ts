@@ -92,6 +92,7 @@ test('a sign-up is answered alike, whoever the person is to the list, and tells 
       'content-type': 'application/json; charset=utf-8',
       'content-length': '16',
       'access-control-allow-origin': '*',
+      'access-control-expose-headers': 'etag, retry-after',
       'x-content-type-options': 'nosniff',
       'x-ratelimit-limit': '20',
       'x-ratelimit-remaining': '19',

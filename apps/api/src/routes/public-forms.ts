@@ -52,7 +52,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
         const submit = {
           ...request.body,
           repetitionKey: idempotencyKeyOf(request),
-          version: /^"([\w-]{1,100})"$/.exec(request.headers['if-match'] ?? '')?.[1],
+          versions: versionsIn(request.headers['if-match']),
         }
         const result = await inSteadyTime(() => submitForm(request.baseCtx, request.params.id, submit))
         reply.code(201)
@@ -64,6 +64,13 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
 
 /** Whether `If-None-Match` names the tag: any of a list, weak or not, or `*` (RFC 9110 §13.1.2). */
 function namesTag(header: string | undefined, etag: string): boolean {
-  const tags = header?.split(',').map((tag) => tag.trim().replace(/^W\//, ''))
-  return tags?.some((tag) => tag === etag || tag === '*') ?? false
+  return header !== undefined && tagsIn(header).some((tag) => tag === etag || tag === '*')
 }
+
+/** The versions that `If-Match` takes; undefined when it takes any. A proxy that compresses makes a tag a weak one. */
+function versionsIn(header: string | undefined): string[] | undefined {
+  const tags = header === undefined ? ['*'] : tagsIn(header)
+  return tags.includes('*') ? undefined : tags.map((tag) => tag.replaceAll('"', ''))
+}
+
+const tagsIn = (header: string) => header.split(',').map((tag) => tag.trim().replace(/^W\//, ''))

@@ -4,7 +4,7 @@ import { AppError, conflict, invalidField, notFound, onConstraint } from '../err
 import { emit } from '../events.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId, uuidOf } from '../ids.ts'
-import { checkListId, findList } from '../lists/lists.ts'
+import { checkListId, holdList } from '../lists/lists.ts'
 import { enqueueMail } from '../mail/mails.ts'
 import { enqueueEach } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
@@ -116,7 +116,7 @@ export function sendTestMail(ctx: Ctx, id: string, input: SendTestInput): Promis
 }
 
 async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number> {
-  if (campaign.listId === null || !(await findList(ctx, campaign.listId))) return 0
+  if (campaign.listId === null || !(await holdList(ctx, campaign.listId))) return 0
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
   const result = await ctx.db.execute<{ queued: number }>(sql`
     with audience as (

@@ -27,9 +27,8 @@ export function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
  */
 export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact: Contact; isNew: boolean }> {
   return inTransaction(ctx, async (ctx) => {
-    const created = await insertContact(ctx, input)
+    const { created, known } = await insertOrLock(ctx, input)
     if (created) return { contact: created, isNew: true }
-    const known = await lockByEmail(ctx, input.email)
     const next = await changed(ctx, known, { ...input, email: known.email })
     return { contact: await replaceContact(ctx, known, next), isNew: false }
   })
@@ -79,9 +78,8 @@ export function deleteContact(ctx: Ctx, id: string): Promise<void> {
  * word: it fills what is empty in a known contact and never overwrites. `source` is that of a new contact alone.
  */
 export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
-  const created = await insertContact(ctx, input)
+  const { created, known } = await insertOrLock(ctx, input)
   if (created) return created
-  const known = await lockByEmail(ctx, input.email)
   const custom = await checkCustomValues(ctx, input.customFieldValues ?? {})
   return replaceContact(ctx, known, {
     ...known,
@@ -249,17 +247,25 @@ async function insertContact(ctx: Ctx, input: ContactInput): Promise<Contact | u
   return contact
 }
 
-async function lockByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
-  const [row] = await ctx.db.select(contactColumns).from(contacts).where(hasEmail(ctx, email)).for('no key update')
-  if (!row) throw justDeleted()
-  return row
-}
+type InsertedOrLocked = { created: Contact; known?: never } | { created?: never; known: ContactRow }
 
-const justDeleted = () => new AppError('unavailable', 'The contact was just deleted: try again')
+/** Again when the one who had the address goes, or changes it, between the two: then it is free, or another's. */
+async function insertOrLock(ctx: Ctx, input: ContactInput): Promise<InsertedOrLocked> {
+  for (;;) {
+    const created = await insertContact(ctx, input)
+    if (created) return { created }
+    const [known] = await ctx.db
+      .select(contactColumns)
+      .from(contacts)
+      .where(hasEmail(ctx, input.email))
+      .for('no key update')
+    if (known) return { known }
+  }
+}
 
 async function findByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
   const [row] = await ctx.db.select(contactColumns).from(contacts).where(hasEmail(ctx, email))
-  if (!row) throw justDeleted()
+  if (!row) throw new AppError('unavailable', 'The contact was just deleted: try again')
   return row
 }
 

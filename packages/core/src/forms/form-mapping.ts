@@ -8,13 +8,14 @@ import type { FormValues } from './form-values.ts'
 
 type FieldType = FormField['type']
 
-const propertyTypes: Record<string, readonly FieldType[]> = {
-  email: ['EMAIL'],
-  firstName: ['TEXT'],
-  lastName: ['TEXT'],
-  phone: ['PHONE'],
-  company: ['TEXT'],
-}
+/** A map, since what an author writes is looked up in it: `constructor` is no property of a contact. */
+const propertyTypes: ReadonlyMap<string, readonly FieldType[]> = new Map([
+  ['email', ['EMAIL']],
+  ['firstName', ['TEXT']],
+  ['lastName', ['TEXT']],
+  ['phone', ['PHONE']],
+  ['company', ['TEXT']],
+])
 
 const customTypes: Record<'TEXT' | 'NUMBER' | 'BOOLEAN' | 'DATE' | 'SELECT', readonly FieldType[]> = {
   TEXT: ['TEXT', 'TEXTAREA', 'EMAIL', 'PHONE', 'SELECT'],
@@ -44,8 +45,8 @@ function mappingProblem(custom: CustomFields, field: FormField): string | undefi
   const key = customKeyOf(field)
   const definition = key === undefined ? undefined : custom.get(key)
   if (key !== undefined && !definition) return `Unknown custom field "${key}"`
-  const types = definition ? customTypes[definition.type] : propertyTypes[field.mapsTo]
-  if (!types) return `must be one of ${Object.keys(propertyTypes).join(', ')} or ${customPrefix}<key>`
+  const types = definition ? customTypes[definition.type] : propertyTypes.get(field.mapsTo)
+  if (!types) return `must be one of ${[...propertyTypes.keys()].join(', ')} or ${customPrefix}<key>`
   if (!types.includes(field.type)) return `takes only a field of type ${types.join(', ')}`
   if (definition?.type !== 'SELECT') return undefined
   const missing = field.options?.find((option) => !definition.options.includes(option))

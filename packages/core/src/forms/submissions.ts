@@ -6,7 +6,7 @@ import { AppError, notFound, onConstraint } from '../errors.ts'
 import { emit } from '../events.ts'
 import { toTimestamp } from '../fields.ts'
 import { newId } from '../ids.ts'
-import { findList } from '../lists/lists.ts'
+import { holdList } from '../lists/lists.ts'
 import { requestSubscription } from '../lists/subscriptions.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { formSubmissions } from '../schema.ts'
@@ -26,8 +26,8 @@ type SubmissionRow = typeof formSubmissions.$inferSelect
 interface Submit extends SubmitInput {
   /** Of one filling-in: the same key with the same values again is that submission, not another. */
   repetitionKey?: string | undefined
-  /** Of the form as it was shown. When it has changed since, nothing is taken: a consent is to the words that were read. */
-  version?: string | undefined
+  /** Of the form as it was shown. When it is none of these, nothing is taken: a consent is to the words that were read. */
+  versions?: readonly string[] | undefined
 }
 
 /**
@@ -43,7 +43,7 @@ export async function submitForm(base: BaseCtx, formId: string, input: Submit): 
     await countSpam(stranger, formId)
     return { success: true, submissionId: newId('sub') }
   }
-  if (input.version !== undefined && input.version !== versionOf(form)) {
+  if (input.versions && !input.versions.includes(versionOf(form))) {
     throw new AppError('precondition_failed', 'The form has changed. Please check what you filled in.')
   }
   const values = checkFormValues(form.fields, given)
@@ -55,6 +55,9 @@ export async function submitForm(base: BaseCtx, formId: string, input: Submit): 
 type Filled = Pick<SubmissionRow, 'values' | 'repetitionHash'>
 
 async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash }: Filled): Promise<string> {
+  // Before anything else: what was done to the contact since the first time is not undone by the second.
+  const repeated = repetitionHash && (await findRepeated(ctx, form, repetitionHash))
+  if (repeated) return repeated
   const source = `form:${form.name}`
   const person = await contactFrom(ctx, form.fields, values)
   const contact = person && (await findOrCreateContact(ctx, { ...person, tags: form.tags, source }))
@@ -76,12 +79,13 @@ async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash 
     .onConflictDoNothing()
     .returning()
     .catch(onConstraint('form_submissions_form_fk', () => notFound('Form')))
-  if (!row) return findRepeated(ctx, form, repetitionHash)
+  // Somebody was quicker with the same.
+  if (!row) return keepSubmission(ctx, form, { values, repetitionHash })
   await emit(ctx, 'form.submitted', toSubmission(row))
   if (!contact) return row.id
   await noteActivity(ctx, contact.id)
   // A list that was deleted meanwhile keeps nobody from being heard.
-  const list = form.listId === null ? undefined : await findList(ctx, form.listId)
+  const list = form.listId === null ? undefined : await holdList(ctx, form.listId)
   if (list && consents.length === asked.length) await requestSubscription(ctx, { list, contact, source })
   return row.id
 }
@@ -113,14 +117,14 @@ interface SubmissionKey {
 /** Reads one submission. */
 export async function readSubmission(ctx: Ctx, key: SubmissionKey): Promise<Submission> {
   const [row] = await ctx.db.select().from(formSubmissions).where(matches(ctx, key))
-  if (!row) throw notFound('Submission')
+  if (!row) throw await missing(ctx, key)
   return toSubmission(row)
 }
 
 /** Deletes one submission; its contact stays. */
 export async function deleteSubmission(ctx: Ctx, key: SubmissionKey): Promise<void> {
   const [row] = await ctx.db.delete(formSubmissions).where(matches(ctx, key)).returning({ id: formSubmissions.id })
-  if (!row) throw notFound('Submission')
+  if (!row) throw await missing(ctx, key)
 }
 
 /** Moves the submissions of one contact to another, who is to be the same person. */
@@ -131,6 +135,11 @@ export async function moveSubmissions(ctx: Ctx, contacts: { from: string; to: st
     .where(and(eq(formSubmissions.workspaceId, ctx.workspaceId), eq(formSubmissions.contactId, contacts.from)))
 }
 
+async function missing(ctx: Ctx, { formId }: SubmissionKey): Promise<AppError> {
+  await readForm(ctx, formId)
+  return notFound('Submission')
+}
+
 /** The values belong to it: who corrects a mistake after going back has filled in another submission. */
 function hashRepetition(key: string, values: FormValues): string {
   return createHash('sha256')
@@ -138,7 +147,7 @@ function hashRepetition(key: string, values: FormValues): string {
     .digest('base64url')
 }
 
-async function findRepeated(ctx: Ctx, form: FormRow, repetitionHash: string | null): Promise<string> {
+async function findRepeated(ctx: Ctx, form: FormRow, repetitionHash: string): Promise<string | undefined> {
   const [row] = await ctx.db
     .select({ id: formSubmissions.id })
     .from(formSubmissions)
@@ -146,11 +155,10 @@ async function findRepeated(ctx: Ctx, form: FormRow, repetitionHash: string | nu
       and(
         eq(formSubmissions.workspaceId, ctx.workspaceId),
         eq(formSubmissions.formId, form.id),
-        eq(formSubmissions.repetitionHash, repetitionHash ?? ''),
+        eq(formSubmissions.repetitionHash, repetitionHash),
       ),
     )
-  if (!row) throw new AppError('unavailable', 'The submission was just deleted: try again')
-  return row.id
+  return row?.id
 }
 
 function matches(ctx: Ctx, { formId, submissionId }: SubmissionKey) {

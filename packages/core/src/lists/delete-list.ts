@@ -12,21 +12,20 @@ import { campaigns, lists, subscriptions } from '../schema.ts'
  */
 export function deleteList(ctx: Ctx, id: string): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    // Locked, so that none of them begins to be sent meanwhile.
-    const toThisList = await ctx.db
-      .select({ status: campaigns.status })
-      .from(campaigns)
-      .where(and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.listId, id)))
-      .for('update')
-    if (toThisList.some(({ status }) => status === 'SENDING' || status === 'PAUSED')) {
-      throw conflict('A campaign to this list is under way')
-    }
+    // Waits for those who hold the list, so that a campaign that began meanwhile is seen, and none begins after.
     const [row] = await ctx.db
       .update(lists)
       .set({ deletedAt: sql`now()` })
       .where(and(matches(ctx, id), isNull(lists.deletedAt)))
       .returning({ id: lists.id })
     if (!row) throw notFound('List')
+    const underWay = and(eq(campaigns.listId, id), inArray(campaigns.status, ['SENDING', 'PAUSED']))
+    const [campaign] = await ctx.db
+      .select({ id: campaigns.id })
+      .from(campaigns)
+      .where(and(eq(campaigns.workspaceId, ctx.workspaceId), underWay))
+      .limit(1)
+    if (campaign) throw conflict('A campaign to this list is under way')
     await enqueue(ctx, 'maintenance', id)
   })
 }

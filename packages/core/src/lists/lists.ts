@@ -63,12 +63,19 @@ export async function changeList(ctx: Ctx, id: string, change: ListChange): Prom
 }
 
 /** What subscribing needs to know of a list, without counting anybody; undefined when there is none. */
-export async function findList(ctx: Ctx, id: string): Promise<{ id: string; doubleOptIn: boolean } | undefined> {
-  const [list] = await ctx.db
-    .select({ id: lists.id, doubleOptIn: lists.doubleOptIn })
-    .from(lists)
-    .where(matches(ctx, id))
+async function findList(ctx: Ctx, id: string): Promise<{ id: string; doubleOptIn: boolean } | undefined> {
+  const [list] = await selectList(ctx, id)
   return list
+}
+
+/** The same, and whoever deletes the list waits until the transaction ends. */
+export async function holdList(ctx: Ctx, id: string): Promise<{ id: string; doubleOptIn: boolean } | undefined> {
+  const [list] = await selectList(ctx, id).for('share')
+  return list
+}
+
+function selectList(ctx: Ctx, id: string) {
+  return ctx.db.select({ id: lists.id, doubleOptIn: lists.doubleOptIn }).from(lists).where(matches(ctx, id))
 }
 
 /** The same of a list that a path names. */

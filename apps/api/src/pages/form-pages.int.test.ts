@@ -1,0 +1,247 @@
+import type { Form, Submission } from '@rapport/core/forms/forms.schema.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import {
+  type Answer,
+  type Call,
+  expectError,
+  freshEmail,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+let form: Form
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+  form = await make()
+})
+afterAll(() => api.close())
+
+const fields = [
+  { id: 'email', label: 'Email', type: 'EMAIL', required: true, mapsTo: 'email' },
+  { id: 'message', label: 'Message', type: 'TEXTAREA' },
+  { id: 'size', label: 'Size', type: 'SELECT', options: ['S', 'two  spaces'] },
+  { id: 'age', label: 'Age', type: 'NUMBER' },
+  { id: 'news', label: 'Send me the letter', type: 'CONSENT' },
+]
+const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+const posted = { ...browser, 'content-type': 'application/x-www-form-urlencoded' }
+const make = (body: object = {}) => api.create<Form>('/forms', workspace.key, { name: 'Contact us', fields, ...body })
+const change = (id: string, body: object) => api.call('PATCH', `/forms/${id}`, { key: workspace.key, body })
+const get = (path: string) => api.call('GET', path, { headers: browser })
+const post = (raw: string | Buffer, of = form, call: Call = {}) =>
+  api.call('POST', `/f/${of.id}`, { raw, headers: posted, ...call })
+const submissionsOf = async ({ id }: Form) =>
+  (await api.call<{ data: Submission[] }>('GET', `/forms/${id}/submissions?limit=100`, { key: workspace.key })).body
+    .data
+const hiddenIn = (page: Answer, name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(page.text)?.[1] ?? ''
+/** What a browser posts. */
+const formOf = (values: Record<string, string>) => new URLSearchParams(values).toString()
+
+function expectPage(answer: Answer, status: number) {
+  expect([answer.status, answer.headers['content-type']]).toEqual([status, 'text/html; charset=utf-8'])
+  expect(answer.headers['content-security-policy']).toMatch(
+    /^default-src 'none'; style-src 'sha256-[\w+/=]{44}'; form-action 'self'; base-uri 'none'; frame-ancestors \*$/,
+  )
+  expect(answer.headers).toMatchObject({
+    'referrer-policy': 'no-referrer',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+  })
+  expect(answer.headers['set-cookie']).toBeUndefined()
+  expect(answer.headers['access-control-allow-origin']).toBeUndefined()
+  expect(answer.text).toMatch(/^<!doctype html>\n<html lang="en">/)
+  expect(answer.text).not.toMatch(/<script|\ssrc=|\son\w+=|\{\{|\}\}/)
+}
+
+test('a form is a page in itself, and each control has its label, whatever the fields are called', async () => {
+  const awkward = ['trap', 'a', 'a-problem', 'problem-a', 'constructor', 'submit', 'f-a']
+  const types = ['TEXT', 'TEXTAREA', 'EMAIL', 'PHONE', 'NUMBER', 'DATE', 'CHECKBOX', 'CONSENT']
+  const all = await make({
+    fields: [
+      ...awkward.map((id) => ({ id, label: `Called ${id}`, type: 'TEXT' })),
+      ...types.map((type) => ({ label: `Of ${type}`, type, required: true })),
+      { label: 'Of SELECT', type: 'SELECT', options: ['S', 'L'] },
+    ],
+  })
+  for (const page of [await get(`/f/${all.id}`), await post('age=1', all)]) {
+    expectPage(page, page.status)
+    const ids = [...page.text.matchAll(/\sid="([^"]*)"/g)].map(([, id]) => id)
+    expect(new Set(ids).size).toBe(ids.length)
+    const labels = [...page.text.matchAll(/<label for="([^"]*)"/g)].map(([, id]) => id)
+    const controls = [...page.text.matchAll(/<(?:input|select|textarea)(?: type="(\w+)")? id="([^"]*)"/g)].map(
+      ([, , id]) => id,
+    )
+    expect(labels.toSorted()).toEqual(controls.toSorted())
+    for (const [, id] of page.text.matchAll(/aria-describedby="([^"]*)"/g)) expect(ids).toContain(id)
+  }
+})
+
+const markup = `"><script>alert(1)</script><img src=x onerror=alert(1)> {{ 7 | times: 7 }} {% raw %} ' & \${x}`
+test('names, labels, options, thanks and what was filled in are text, whatever they look like', async () => {
+  const evil = await make({
+    name: markup,
+    successMessage: markup,
+    fields: [
+      { id: 'text', label: markup, type: 'TEXT' },
+      { id: 'area', label: markup, type: 'TEXTAREA' },
+      { id: 'choice', label: markup, type: 'SELECT', options: [markup, `</option></select>${markup}`] },
+      { id: 'yes', label: markup, type: 'CONSENT', required: true },
+    ],
+  })
+  const escaped = '&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;'
+  const again = await post(
+    formOf({
+      text: markup,
+      area: `</textarea>${markup}`,
+      choice: markup,
+      [markup]: markup,
+      _key: markup,
+      _version: markup,
+    }),
+    evil,
+  )
+  for (const page of [await get(`/f/${evil.id}`), await get(`/f/${evil.id}/thanks`), again]) {
+    expect(page.text).toContain(escaped)
+    expect(page.text).not.toMatch(/<script|<img|<\/textarea>[^\n]|\s49\s/)
+    expect(page.text.match(/<h1>/g)).toHaveLength(1)
+  }
+  expect(again.status).toBe(412)
+})
+
+test('a page that is filled in is kept, and leads on to the thanks of its own site', async () => {
+  const of = await make()
+  const email = freshEmail()
+  const page = await get(`/f/${of.id}`)
+  const hidden = { _version: hiddenIn(page, '_version'), _key: hiddenIn(page, '_key'), _website: '' }
+  const values = { email, message: 'one\r\ntwo +&=%', size: 'two  spaces', age: '4.5', news: 'on' }
+  for (let sent = 0; sent < 2; sent++) {
+    const answer = await post(formOf({ ...values, ...hidden }), of)
+    expect([answer.status, answer.headers['location'], answer.text]).toEqual([303, `./${of.id}/thanks`, ''])
+  }
+  expect(await submissionsOf(of)).toMatchObject([
+    {
+      values: { email, message: 'one\ntwo +&=%', size: 'two  spaces', age: 4.5, news: true },
+      consents: [{ fieldId: 'news' }],
+    },
+  ])
+  const thanks = await get(`/f/${of.id}/thanks`)
+  expectPage(thanks, 200)
+  expect(thanks.text).toContain('<p>Thank you.</p>')
+})
+
+test('what is wrong is told beside its field, and all that was filled in is still there', async () => {
+  const of = await make()
+  const answer = await post(
+    formOf({ email: 'nobody', message: '\nHello', size: 'two  spaces', age: 'x', news: 'on', _key: 'k' }),
+    of,
+  )
+  expectPage(answer, 400)
+  expect(answer.text).toContain('<title>Please check: Contact us</title>')
+  expect(answer.text).toContain('<a href="#f-email">Email</a>: Please enter an email address such as ada@example.com.')
+  expect(answer.text).toMatch(
+    /id="f-email" name="email" value="nobody" [^>]*aria-invalid="true" aria-describedby="problem-email"/,
+  )
+  expect(answer.text).toContain('<p class="problem" id="problem-email">Please enter an email address')
+  expect(answer.text).toMatch(/<textarea id="f-message"[^>]*>\n\nHello<\/textarea>/)
+  expect(answer.text).toContain('<option value="two  spaces" selected>two  spaces</option>')
+  expect(answer.text).toMatch(/id="f-news" name="news" [^>]*checked/)
+  expect(hiddenIn(answer, '_key')).toBe('k')
+  expect(await submissionsOf(of)).toEqual([])
+})
+
+test('a form that has changed is shown anew with what was filled in, but for consents: those were to other words', async () => {
+  const of = await make()
+  const _version = hiddenIn(await get(`/f/${of.id}`), '_version')
+  await change(of.id, { fields: [...fields.slice(0, 4), { ...fields[4], label: 'Sell my address' }] })
+  const answer = await post(formOf({ email: 'ada@example.com', news: 'on', _version }), of)
+  expectPage(answer, 412)
+  expect(answer.text).toContain('The form has changed. Please check what you filled in.')
+  expect(answer.text).toContain('value="ada@example.com"')
+  expect(answer.text).toMatch(/id="f-news" name="news" +>/)
+  expect(hiddenIn(answer, '_version')).not.toBe(_version)
+  expect(await submissionsOf(of)).toEqual([])
+})
+
+test('a machine that fills the trap is thanked, counted and forgotten', async () => {
+  const of = await make()
+  expect(await post(formOf({ email: 'x', _website: 'https://spam.example' }), of)).toMatchObject({ status: 303 })
+  const { body } = await api.call<Form>('GET', `/forms/${of.id}`, { key: workspace.key })
+  expect([body.spamCount, await submissionsOf(of)]).toEqual([1, []])
+})
+
+test('the thanks lead on to the address of the form, which cannot reach into a header or the page', async () => {
+  for (const [redirectUrl, href] of [
+    ['https://exämple.com/日本 x', 'https://xn--exmple-cua.com/%E6%97%A5%E6%9C%AC%20x'],
+    [`https://x.example/;%20script-src%20*;"'><script>`, `https://x.example/;%20script-src%20*;%22'%3E%3Cscript%3E`],
+  ] as const) {
+    const of = await make({ redirectUrl })
+    expectPage(await get(`/f/${of.id}`), 200)
+    const thanks = await get(`/f/${of.id}/thanks`)
+    expectPage(thanks, 200)
+    expect(thanks.headers['refresh']).toBe(`0; url=${href}`)
+    expect(thanks.text).toContain(`<a href="${href.replaceAll("'", '&#39;')}">Continue</a>`)
+    const { headers } = await post(formOf({ email: freshEmail() }), of)
+    expect(headers['location']).toBe(`./${of.id}/thanks`)
+  }
+})
+
+const refused: [string, string | Buffer, number, RegExp][] = [
+  ['a field twice', 'email=a@example.com&email=b@example.com', 400, /a field twice/],
+  ['a thousand and one fields', Array.from({ length: 1_001 }, (_, n) => `k${n}=1`).join('&'), 400, /more than 1,000/],
+  ['a byte that is none', 'email=a@example.com&message=%ff', 400, /not posted in UTF-8/],
+  ['half a character', 'email=a@example.com&message=%e2%82', 400, /not posted in UTF-8/],
+  ['a surrogate', 'email=a@example.com&message=%ed%a0%80', 400, /not posted in UTF-8/],
+  ['half an escape', 'email=a@example.com&message=%', 400, /not posted in UTF-8/],
+  ['raw bytes', Buffer.from('email=a@example.com&message=\xe9', 'latin1'), 400, /not posted in UTF-8/],
+  ['too much', `email=a@example.com&message=${'x'.repeat(1_048_576)}`, 413, /too large/],
+]
+test.each(refused)('%s is refused as on every route', async (_name, raw, status, message) => {
+  expect(expectError(await post(raw), status).message).toMatch(message)
+})
+
+const mistakes = [
+  'email=a@example.com&message=%00',
+  'email=a@example.com&message=%1b',
+  'email=a@example.com&other=1',
+  'email=a@example.com&constructor=1',
+  'email=a@example.com&=1',
+  'email=a@example.com&age=1e400',
+  'email=a@example.com&size=M',
+  `email=a@example.com&message=${'x'.repeat(20_001)}`,
+  `email=${encodeURIComponent('a@example.com\r\nBcc: b@example.com')}`,
+  'email[]=a@example.com',
+  Array.from({ length: 1_000 }, (_, n) => `k${n}=1`).join('&'),
+  'email',
+  '&&',
+]
+test.each(mistakes)('"%s" is shown as the mistake it is', async (raw) => {
+  expectPage(await post(raw), 400)
+})
+
+test('nothing of all that was kept, and files are not taken', async () => {
+  expect(await submissionsOf(form)).toEqual([])
+  for (const type of ['multipart/form-data; boundary=x', 'text/plain', 'application/xml']) {
+    expectError(await post('x', form, { headers: { ...browser, 'content-type': type } }), 415)
+  }
+  expectError(await api.call('POST', `/f/${form.id}`, { headers: browser }), 400)
+})
+
+test('a form that is not there is a page for people, an error for programs, and the limit is the same for both', async () => {
+  const missing = '/f/frm_01kag7m3v9e8fs2t4w6x8y0z1b'
+  for (const path of [missing, `${missing}/thanks`, '/f/nope']) {
+    const page = await get(path)
+    expectPage(page, 404)
+    expect(page.text).toContain('This form is not here')
+    expectError(await api.call('GET', path), 404, 'Form not found')
+  }
+  const from = '203.0.113.78'
+  for (let count = 0; count < 20; count++) await post('x=1', form, { from })
+  expect(await post('x=1', form, { from })).toMatchObject({
+    status: 429,
+    text: '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}',
+  })
+})

@@ -1,0 +1,97 @@
+import type { Ctx } from '@rapport/core/context.ts'
+import { changeForm, createForm, deleteForm } from '@rapport/core/forms/forms.ts'
+import { type Form, FormInput } from '@rapport/core/forms/forms.schema.ts'
+import {
+  createTestDatabase,
+  openTransaction,
+  type TestDatabase,
+  waitUntilBlocked,
+} from '@rapport/core/testing/database.ts'
+import { createTestCtx } from '@rapport/core/testing/factories.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createPublicFormCache, type PublicFormCache } from './public-form-cache.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let form: Form
+let cache: PublicFormCache
+let lookups = 0
+beforeAll(async () => {
+  database = await createTestDatabase()
+  const { db } = database
+  const counting = new Proxy(db, {
+    get(target, name) {
+      if (name === 'select') lookups += 1
+      return Reflect.get(target, name, target) as unknown
+    },
+  })
+  ctx = await createTestCtx(counting)
+})
+beforeEach(async () => {
+  form = await createForm(ctx, FormInput.parse({ name: 'Before', fields: [{ label: 'Message', type: 'TEXT' }] }))
+  cache = createPublicFormCache()
+  lookups = 0
+})
+afterAll(() => database.close())
+
+const nameIn = async (from = cache) => (JSON.parse((await from.get(ctx, form.id)).body) as Form).name
+const rename = (name = 'After') => changeForm({ ...ctx, db: database.db }, form.id, { name })
+const notFound = { code: 'not_found', message: 'Form not found' }
+
+test('a thousand who ask at once are one look-up, and so are those who ask right after', async () => {
+  const answers = await Promise.all(Array.from({ length: 1_000 }, () => cache.get(ctx, form.id)))
+  for (let count = 0; count < 10; count++) answers.push(await cache.get(ctx, form.id))
+  expect(new Set(answers).size).toBe(1)
+  expect(lookups).toBe(1)
+})
+
+test('a form that is not there is asked for once by many at once, and again by the next', async () => {
+  const missing = 'frm_01kag7m3v9e8fs2t4w6x8y0z1b'
+  const ask = () => Promise.allSettled(Array.from({ length: 100 }, () => cache.get(ctx, missing)))
+  for (const answer of await ask()) expect(answer).toMatchObject({ status: 'rejected', reason: notFound })
+  expect(lookups).toBe(1)
+  await ask()
+  expect(lookups).toBe(2)
+})
+
+test('what was dropped is looked up anew, and what was not is seen by itself within a second', async () => {
+  const elsewhere = createPublicFormCache()
+  expect([await nameIn(), await nameIn(elsewhere)]).toEqual(['Before', 'Before'])
+  await rename()
+  cache.drop(form.id)
+  expect([await nameIn(), await nameIn(elsewhere)]).toEqual(['After', 'Before'])
+  await waitUntil(async () => (await nameIn(elsewhere)) === 'After', { describe: 'it is seen', timeoutMs: 1_500 })
+  await deleteForm({ ...ctx, db: database.db }, form.id)
+  cache.drop(form.id)
+  await expect(cache.get(ctx, form.id)).rejects.toMatchObject(notFound)
+})
+
+test('a change while many look it up fails nobody, and what they saw is not kept', async () => {
+  const locked = await openTransaction(database.db, (db) => db.execute('lock table forms in access exclusive mode'))
+  const looking = Array.from({ length: 20 }, () => cache.get(ctx, form.id))
+  await waitUntilBlocked(database.db)
+  cache.drop(form.id)
+  const lookingAgain = cache.get(ctx, form.id)
+  await waitUntilBlocked(database.db, 2)
+  await locked.commit()
+  expect(await Promise.all([...looking, lookingAgain])).toHaveLength(21)
+  expect(lookups).toBe(2)
+  expect(await cache.get(ctx, form.id)).toBe(await lookingAgain)
+})
+
+test('more forms at once than there is room for fail nobody either', async () => {
+  const others = Array.from({ length: 1_200 }, () => cache.get(ctx, 'frm_01kag7m3v9e8fs2t4w6x8y0z1b').catch(() => {}))
+  const first = cache.get(ctx, form.id)
+  for (let n = 0; n < 1_200; n++) {
+    const id = `frm_01kag7m3v9e8fs2t4w6x8y${String(n).padStart(4, '0')}`
+    others.push(cache.get({ ...ctx, db: failing }, id).catch(() => {}))
+  }
+  expect(JSON.parse((await first).body)).toMatchObject({ name: 'Before' })
+  await Promise.all(others)
+})
+const failing = new Proxy({} as Ctx['db'], {
+  get() {
+    throw new Error('There is no database')
+  },
+})

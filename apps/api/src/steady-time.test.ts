@@ -1,0 +1,40 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { inSteadyTime } from './steady-time.ts'
+
+const { sleep } = vi.hoisted(() => ({ sleep: vi.fn<(ms: number) => Promise<void>>(async () => {}) }))
+vi.mock('node:timers/promises', () => ({ setTimeout: sleep }))
+
+let now = 0
+beforeEach(() => {
+  now = 1_000.25
+  vi.spyOn(performance, 'now').mockImplementation(() => now)
+  sleep.mockClear()
+})
+afterEach(() => void vi.restoreAllMocks())
+
+const workFor = (ms: number) => async () => {
+  now += ms
+  return 'done'
+}
+const slept = () => sleep.mock.calls.map(([ms]) => ms)
+
+test.each([
+  [1, 49],
+  [12.5, 37.5],
+  [49.75, 0.25],
+  [50, 0],
+  [51, 49],
+  [120, 30],
+])('work of %d ms ends on a full step, %d ms later', async (spentMs, restMs) => {
+  expect(await inSteadyTime(workFor(spentMs))).toBe('done')
+  expect(slept()).toEqual([restMs])
+})
+
+test('work that fails takes as long, and fails as it did', async () => {
+  const failing = async () => {
+    await workFor(7)()
+    throw new Error('so')
+  }
+  await expect(inSteadyTime(failing)).rejects.toThrow('so')
+  expect(slept()).toEqual([43])
+})

@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CustomFieldInput } from '../contacts/custom-fields.schema.ts'
+import { changeCustomField, createCustomField, deleteCustomField } from '../contacts/custom-fields.ts'
+import type { Ctx } from '../context.ts'
+import type { FormField } from '../schema.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { createTestCtx } from '../testing/factories.ts'
+import { contactFrom, findMappingIssues } from './form-mapping.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+  ctx = await createTestCtx(database.db)
+  for (const type of ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE'] as const) await define({ key: type.toLowerCase(), type })
+  await define({ key: 'plan', type: 'SELECT', options: ['Free', 'Paid'] })
+})
+afterAll(() => database.close())
+
+const define = (given: object) => createCustomField(ctx, CustomFieldInput.parse({ label: 'Some', ...given }))
+const field = (type: FormField['type'], mapsTo?: string, more: Partial<FormField> = {}): FormField => ({
+  id: 'it',
+  label: 'It',
+  type,
+  required: false,
+  ...(mapsTo && { mapsTo }),
+  ...more,
+})
+
+const good: [FormField['type'], string][] = [
+  ['EMAIL', 'email'],
+  ['TEXT', 'firstName'],
+  ['TEXT', 'lastName'],
+  ['PHONE', 'phone'],
+  ['TEXT', 'company'],
+  ['TEXTAREA', 'customFieldValues.text'],
+  ['EMAIL', 'customFieldValues.text'],
+  ['NUMBER', 'customFieldValues.number'],
+  ['CHECKBOX', 'customFieldValues.boolean'],
+  ['CONSENT', 'customFieldValues.boolean'],
+  ['DATE', 'customFieldValues.date'],
+]
+test.each(good)('a %s maps to %s', async (type, mapsTo) => {
+  expect(await findMappingIssues(ctx, [field(type, mapsTo)])).toEqual([])
+})
+
+const bad: [FormField['type'], string, RegExp][] = [
+  ['TEXT', 'email', /takes only a field of type EMAIL/],
+  ['TEXTAREA', 'firstName', /takes only a field of type TEXT/],
+  ['TEXT', 'id', /must be one of email, /],
+  ['TEXT', 'emailSubscribedStatus', /must be one of/],
+  ['TEXT', 'source', /must be one of/],
+  ['TEXT', 'constructor', /must be one of/],
+  ['TEXT', '__proto__', /must be one of/],
+  ['TEXT', 'toString', /must be one of/],
+  ['TEXT', '', /must be one of/],
+  ['TEXT', 'customFieldValues', /must be one of/],
+  ['TEXT', 'customFieldValues.', /Unknown custom field ""/],
+  ['TEXT', 'customFieldValues.nope', /Unknown custom field "nope"/],
+  ['TEXT', 'customFieldValues.constructor', /Unknown custom field/],
+  ['TEXT', 'customFieldValues.number', /takes only a field of type NUMBER/],
+  ['NUMBER', 'customFieldValues.text', /takes only/],
+]
+test.each(bad)('a %s does not map to "%s"', async (type, mapsTo, message) => {
+  expect(await findMappingIssues(ctx, [{ ...field(type), mapsTo }])).toEqual([
+    { path: 'fields.0.mapsTo', message: expect.stringMatching(message) },
+  ])
+})
+
+test('two fields never map to the same, and a choice has the options of what it maps to', async () => {
+  const twice = [field('EMAIL', 'email'), field('EMAIL', 'email', { id: 'again' })]
+  expect(await findMappingIssues(ctx, twice)).toEqual([
+    { path: 'fields.1.mapsTo', message: 'is the target of another field already' },
+  ])
+  const choice = (options: string[]) => [field('SELECT', 'customFieldValues.plan', { options })]
+  expect(await findMappingIssues(ctx, choice(['Paid']))).toEqual([])
+  expect(await findMappingIssues(ctx, choice(['Paid', 'Gold']))).toEqual([
+    { path: 'fields.0.mapsTo', message: 'does not know the option "Gold"' },
+  ])
+})
+
+test('values become a contact when they name an address, each what it maps to', async () => {
+  const fields = [
+    field('EMAIL', 'email', { id: 'email' }),
+    field('TEXT', 'firstName', { id: 'constructor' }),
+    field('CHECKBOX', 'customFieldValues.boolean', { id: 'box' }),
+    field('TEXT', undefined, { id: 'unmapped' }),
+  ]
+  expect(await contactFrom(ctx, fields, { constructor: 'Ada' })).toBeUndefined()
+  expect(await contactFrom(ctx, fields, { email: 'a@example.com' })).toEqual({
+    email: 'a@example.com',
+    customFieldValues: {},
+  })
+  const values = { email: 'a@example.com', constructor: 'Ada', box: false, unmapped: 'x' }
+  expect(await contactFrom(ctx, fields, values)).toEqual({
+    email: 'a@example.com',
+    firstName: 'Ada',
+    customFieldValues: { boolean: false },
+  })
+})
+
+test('a custom field that was deleted, or no longer takes the value, costs nobody their submission', async () => {
+  const [gone, changed] = [
+    await define({ key: 'gone', type: 'TEXT' }),
+    await define({ key: 'size', type: 'SELECT', options: ['S', 'L'] }),
+  ]
+  const fields = [
+    field('EMAIL', 'email', { id: 'email' }),
+    field('TEXT', 'customFieldValues.gone', { id: 'gone' }),
+    field('SELECT', 'customFieldValues.size', { id: 'size', options: ['S', 'L'] }),
+  ]
+  const values = { email: 'a@example.com', gone: 'x', size: 'L' }
+  expect((await contactFrom(ctx, fields, values))?.customFieldValues).toEqual({ gone: 'x', size: 'L' })
+  await deleteCustomField(ctx, gone.id)
+  await changeCustomField(ctx, changed.id, { options: ['S'] })
+  expect((await contactFrom(ctx, fields, values))?.customFieldValues).toEqual({})
+})

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest'
+import { AppError } from '../errors.ts'
+import type { FormField } from '../schema.ts'
+import { checkFormValues, fromPostedTexts } from './form-values.ts'
+
+type Type = FormField['type']
+const field = (type: Type, more: Partial<FormField> = {}): FormField => ({
+  id: 'it',
+  label: 'It',
+  type,
+  required: false,
+  ...(type === 'SELECT' && { options: ['Sales', 'two  spaces', 'constructor'] }),
+  ...more,
+})
+
+/** The value as it is stored, or the issue. */
+function check(of: FormField, given: unknown): unknown {
+  try {
+    return checkFormValues([of], { it: given })['it']
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== 'invalid') throw error
+    return error.issues
+  }
+}
+
+const taken: [Type, unknown, unknown][] = [
+  ['TEXT', '  Ada ', 'Ada'],
+  ['TEXT', 'e\u0301', 'é'],
+  ['TEXT', '<script>alert(1)</script>', '<script>alert(1)</script>'],
+  ['TEXT', '=HYPERLINK("x")', '=HYPERLINK("x")'],
+  ['TEXT', '👩‍👩‍👧', '👩‍👩‍👧'],
+  ['TEXT', 'x'.repeat(2_000), 'x'.repeat(2_000)],
+  ['TEXTAREA', 'one\n\ttwo', 'one\n\ttwo'],
+  ['TEXTAREA', 'x'.repeat(20_000), 'x'.repeat(20_000)],
+  ['EMAIL', ' Ada@Example.com ', 'Ada@Example.com'],
+  ['EMAIL', 'ada@münchen.example', 'ada@xn--mnchen-3ya.example'],
+  ['PHONE', '+44 (0)20 7946-0958', '+44 (0)20 7946-0958'],
+  ['NUMBER', 0, 0],
+  ['NUMBER', -1.5, -1.5],
+  ['NUMBER', 5e-324, 5e-324],
+  ['DATE', '2024-02-29', '2024-02-29'],
+  ['SELECT', 'two  spaces', 'two  spaces'],
+  ['SELECT', 'constructor', 'constructor'],
+  ['CHECKBOX', true, true],
+  ['CHECKBOX', false, false],
+  ['CONSENT', true, true],
+]
+test.each(taken)('%s takes %j', (type, given, stored) => {
+  expect(check(field(type), given)).toEqual(stored)
+  expect(check(field(type, { required: true }), given === false ? true : given)).toEqual(
+    given === false ? true : stored,
+  )
+})
+
+const refused: [Type, unknown[]][] = [
+  ['TEXT', ['a\nb', 'a\u0000', '\ud800', 'x'.repeat(2_001), 5, true, ['a'], { a: 1 }]],
+  ['TEXTAREA', ['a\u0000b', '\u001b[31m', 'x'.repeat(20_001), 5, ['a']]],
+  ['EMAIL', ['ada', 'a@b', 'a@example.com\r\nBcc: b@example.com', 'a@x.test, b@x.test', ['a@example.com'], { $ne: 1 }]],
+  ['PHONE', ['none', '1'.repeat(33), 5]],
+  ['NUMBER', ['5', Number.NaN, Number.POSITIVE_INFINITY, true, [5]]],
+  ['DATE', ['2026-02-29', '2026-11-21T06:35:49Z', '21.11.2026', '275760-09-13', '+12026-01-01', 20261121]],
+  ['SELECT', ['sales', 'Other', ' Sales', 'toString', '__proto__', 0, ['Sales']]],
+  ['CHECKBOX', ['on', 1, 'true']],
+  ['CONSENT', ['on', 1, 'yes', {}]],
+]
+test.each(refused)('%s refuses what it is not, with one issue by the id of the field', (type, values) => {
+  for (const given of values) {
+    expect([given, check(field(type), given)]).toEqual([
+      given,
+      [{ path: 'it', message: expect.stringMatching(/^Please /) }],
+    ])
+  }
+})
+
+const empty = [undefined, null, '', '  ']
+test.each(empty)('%j is no value: left out, and a mistake where one is needed', (given) => {
+  for (const type of [
+    'TEXT',
+    'TEXTAREA',
+    'EMAIL',
+    'PHONE',
+    'NUMBER',
+    'DATE',
+    'SELECT',
+    'CHECKBOX',
+    'CONSENT',
+  ] as const) {
+    expect(checkFormValues([field(type)], { it: given })).toEqual({})
+    expect(check(field(type, { required: true }), given)).toEqual([{ path: 'it', message: expect.any(String) }])
+  }
+})
+
+test('a box that must be ticked is a mistake when it is not', () => {
+  for (const type of ['CHECKBOX', 'CONSENT'] as const) {
+    expect(check(field(type, { required: true }), false)).toEqual([{ path: 'it', message: 'Please tick this box.' }])
+  }
+})
+
+test('what no field has is an issue, also what every object has, and each mistake is told at once', () => {
+  const fields = [field('TEXT', { required: true }), field('NUMBER', { id: 'age' })]
+  for (const id of ['other', 'constructor', 'toString', 'hasOwnProperty']) {
+    const given = { it: 'Ada', [id]: 1 }
+    expect(() => checkFormValues(fields, given)).toThrow(
+      expect.objectContaining({ issues: [{ path: id, message: 'is not a field of this form' }] }),
+    )
+  }
+  expect(() => checkFormValues(fields, { other: 1, age: 'x' })).toThrow(
+    expect.objectContaining({
+      issues: [
+        { path: 'other', message: 'is not a field of this form' },
+        { path: 'it', message: 'Please fill this in.' },
+        { path: 'age', message: 'Please enter a number.' },
+      ],
+    }),
+  )
+})
+
+test('a field may be called as what every object has, and is empty when it was not filled in', () => {
+  const fields = ['constructor', 'toString', 'valueOf'].map((id) => field('TEXT', { id }))
+  expect(checkFormValues(fields, {})).toEqual({})
+  expect(checkFormValues(fields, { constructor: 'Ada' })).toEqual({ constructor: 'Ada' })
+})
+
+test('a text is as long as what it maps to can hold', () => {
+  expect(check(field('TEXT', { mapsTo: 'firstName' }), 'x'.repeat(201))).toEqual([expect.any(Object)])
+  expect(check(field('TEXT', { mapsTo: 'customFieldValues.note' }), 'x'.repeat(2_000))).toHaveLength(2_000)
+  expect(check(field('TEXTAREA', { mapsTo: 'customFieldValues.note' }), 'x'.repeat(2_001))).toEqual([
+    expect.any(Object),
+  ])
+})
+
+describe('what a browser posts', () => {
+  const fields = [
+    field('NUMBER', { id: 'age' }),
+    field('CHECKBOX', { id: 'box' }),
+    field('CONSENT', { id: 'constructor' }),
+    field('TEXT', { id: 'name' }),
+  ]
+  test('a tick is there or not, a number is text, and an empty one none', () => {
+    expect(fromPostedTexts(fields, { age: '4.5', box: 'on', name: '4.5' })).toEqual({
+      age: 4.5,
+      box: true,
+      constructor: false,
+      name: '4.5',
+    })
+    expect(fromPostedTexts(fields, { age: ' ', name: '' })).toMatchObject({ age: ' ', box: false })
+  })
+
+  test('a number that is none, or too large, stays a mistake', () => {
+    for (const age of ['abc', '1e400', '-1e999', 'Infinity', '1,5', '١']) {
+      expect(() => checkFormValues(fields, fromPostedTexts(fields, { age }))).toThrow('age: Please enter a number.')
+    }
+  })
+})

@@ -1,0 +1,191 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { CampaignInput } from '../campaigns/campaigns.schema.ts'
+import { changeCampaign, createCampaign, readCampaign, sendCampaign } from '../campaigns/campaigns.ts'
+import { readContact } from '../contacts/contacts.ts'
+import type { Ctx } from '../context.ts'
+import { createForm, readForm } from '../forms/forms.ts'
+import { FormInput } from '../forms/forms.schema.ts'
+import { uuidOf } from '../ids.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import {
+  addSubscribers,
+  createTestCampaign,
+  createTestCtx,
+  createTestList,
+  eventsOf,
+  waitingWork,
+} from '../testing/factories.ts'
+import { clearDeletedList, deleteList } from './delete-list.ts'
+import type { List } from './lists.schema.ts'
+import { changeList, listLists, readList } from './lists.ts'
+import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from './subscribers.ts'
+import { subscribe } from './subscriptions.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let list: List
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  list = await createTestList(ctx)
+})
+afterAll(() => database.close())
+
+const notFound = { code: 'not_found', message: 'List not found' }
+const unknownList = { code: 'invalid', issues: [{ path: 'listId', message: 'List not found' }] }
+const underWay = { code: 'conflict', message: 'A campaign to this list is under way' }
+const clear = async () => {
+  let steps = 1
+  while (await clearDeletedList(ctx, uuidOf(list.id))) steps += 1
+  return steps
+}
+const countLists = async () => (await ctx.db.execute(sql`select from lists where id = ${uuidOf(list.id)}`)).rowCount
+const statuses = async () =>
+  (
+    await ctx.db.execute<{ status: string; count: number }>(sql`
+      select email_subscribed_status as status, count(*)::int from contacts
+      where workspace_id = ${uuidOf(ctx.workspaceId)} group by 1 order by 1`)
+  ).rows.map(({ status, count }) => `${count} ${status}`)
+const aForm = () =>
+  FormInput.parse({
+    name: 'Form',
+    listId: list.id,
+    fields: [
+      { label: 'Email', type: 'EMAIL', mapsTo: 'email' },
+      { label: 'Yes', type: 'CONSENT' },
+    ],
+  })
+
+test('a deleted list is there for nobody, from that instant and before the worker comes', async () => {
+  const [contactId = ''] = await addSubscribers(ctx, list.id, { count: 1 })
+  const [draft, other] = [await createTestCampaign(ctx, { listId: list.id }), await createTestCampaign(ctx)]
+  await deleteList(ctx, list.id)
+  for (const attempt of [
+    () => readList(ctx, list.id),
+    () => changeList(ctx, list.id, { name: 'New' }),
+    () => deleteList(ctx, list.id),
+    () => listSubscribers(ctx, list.id, { limit: 10, sort: '-createdAt' }),
+    () => readSubscriber(ctx, list.id, contactId),
+    () => removeSubscriber(ctx, list.id, contactId),
+    () => addSubscriber(ctx, list.id, { contactId, status: 'CONFIRMED' }),
+    () => subscribe(ctx, list.id, { email: 'ada@example.com', firstName: '', lastName: '' }),
+  ]) {
+    await expect(attempt()).rejects.toMatchObject(notFound)
+  }
+  const input = CampaignInput.parse({ name: 'a', subject: 'b', listId: list.id })
+  await expect(createCampaign(ctx, input)).rejects.toMatchObject(unknownList)
+  await expect(changeCampaign(ctx, other.id, { listId: list.id })).rejects.toMatchObject(unknownList)
+  await expect(createForm(ctx, aForm())).rejects.toMatchObject(unknownList)
+  await expect(sendCampaign(ctx, draft.id)).rejects.toMatchObject({ message: 'List has no subscribed recipients' })
+  const { data } = await listLists(ctx, { limit: 10, sort: '-createdAt' })
+  expect(data.map(({ id }) => id)).toEqual([other.listId])
+  expect(await waitingWork(ctx, 'maintenance')).toEqual([uuidOf(list.id)])
+  expect(await eventsOf(ctx)).toEqual([])
+})
+
+test('the worker takes it away in steps, each contact stands as it should at every step, and nothing else goes', async () => {
+  const other = await createTestList(ctx, { name: 'Stays' })
+  const ids = await addSubscribers(ctx, list.id, { count: 1_100 })
+  await addSubscribers(ctx, list.id, { count: 3, status: 'COMPLAINED', name: 'left' })
+  for (const id of ids.slice(0, 2)) await addSubscriber(ctx, other.id, { contactId: id, status: 'CONFIRMED' })
+  const [campaign, form] = [await createTestCampaign(ctx, { listId: list.id }), await createForm(ctx, aForm())]
+  const before = await readContact(ctx, ids[0] ?? '')
+  await deleteList(ctx, list.id)
+  expect(await clearDeletedList(ctx, uuidOf(list.id))).toBe(true)
+  const wrong = await ctx.db.execute(sql`
+    select from contacts c where workspace_id = ${uuidOf(ctx.workspaceId)} and (email_subscribed_status = 'NONE') = exists (
+      select from subscriptions s where s.workspace_id = c.workspace_id and s.contact_id = c.id)`)
+  expect(wrong.rowCount).toBe(0)
+  expect(await clear()).toBe(3)
+  expect(await statuses()).toEqual(['1101 NONE', '2 SUBSCRIBED'])
+  expect(await countLists()).toBe(0)
+  expect(await waitingWork(ctx, 'maintenance')).toEqual([])
+  expect(await readContact(ctx, ids[0] ?? '')).toEqual(before)
+  expect(await readCampaign(ctx, campaign.id)).toMatchObject({ listId: null, status: 'DRAFT' })
+  expect(await readForm(ctx, form.id)).toMatchObject({ listId: null, enabled: true })
+  expect((await readList(ctx, other.id)).confirmedCount).toBe(2)
+  // A second job of the same is harmless.
+  expect(await clearDeletedList(ctx, uuidOf(list.id))).toBe(false)
+})
+
+test('clearing touches no list that was not deleted, and none of another workspace', async () => {
+  await addSubscribers(ctx, list.id, { count: 1 })
+  await deleteList(ctx, list.id)
+  const stranger = await createTestCtx(database.db)
+  expect(await clearDeletedList(stranger, uuidOf(list.id))).toBe(false)
+  expect([await countLists(), await statuses()]).toEqual([1, ['1 SUBSCRIBED']])
+})
+
+test.each(['SENDING', 'PAUSED'])('a list with a campaign that is %s stays', async (status) => {
+  const campaign = await createTestCampaign(ctx, { listId: list.id })
+  const set = (to: string) => ctx.db.execute(sql`update campaigns set status = ${to} where id = ${uuidOf(campaign.id)}`)
+  await set(status)
+  await expect(deleteList(ctx, list.id)).rejects.toMatchObject(underWay)
+  expect((await readList(ctx, list.id)).id).toBe(list.id)
+  for (const ended of ['DRAFT', 'SENT', 'CANCELED']) {
+    await set(ended)
+    const trial = ctx.db.transaction(async (db) => {
+      await deleteList({ ...ctx, db }, list.id)
+      throw new Error('deleted')
+    })
+    await expect(trial).rejects.toThrow('deleted')
+  }
+})
+
+test('of a send and a deletion at once, one wins: no campaign is under way to a list that is gone', async () => {
+  const seen = new Set<string>()
+  for (let round = 0; round < 50; round++) {
+    list = await createTestList(ctx, { name: `Round ${round}` })
+    await addSubscribers(ctx, list.id, { count: 1, name: `round-${round}` })
+    const campaign = await createTestCampaign(ctx, { listId: list.id })
+    const both = [() => sendCampaign(ctx, campaign.id), () => deleteList(ctx, list.id)]
+    const [first, second] = round % 2 ? both : both.toReversed()
+    await Promise.allSettled([first?.(), second?.()])
+    const { status } = await readCampaign(ctx, campaign.id)
+    const isThere = await readList(ctx, list.id).then(
+      () => true,
+      () => false,
+    )
+    seen.add(`${status} ${isThere}`)
+  }
+  expect([...seen].filter((outcome) => outcome !== 'SENDING true' && outcome !== 'DRAFT false')).toEqual([])
+})
+
+test('a campaign that is made and sent while a deletion looks is seen by it', async () => {
+  await addSubscribers(ctx, list.id, { count: 1 })
+  const sending = await openTransaction(ctx.db, async (db) => {
+    const { id } = await createTestCampaign({ ...ctx, db }, { listId: list.id })
+    await sendCampaign({ ...ctx, db }, id)
+  })
+  const deleting = deleteList(ctx, list.id)
+  await waitUntilBlocked(ctx.db)
+  await Promise.all([expect(deleting).rejects.toMatchObject(underWay), sending.commit()])
+})
+
+test('a send that waits for a deletion finds nobody to send to', async () => {
+  await addSubscribers(ctx, list.id, { count: 1 })
+  const campaign = await createTestCampaign(ctx, { listId: list.id })
+  const deleting = await openTransaction(ctx.db, (db) => deleteList({ ...ctx, db }, list.id))
+  const sending = sendCampaign(ctx, campaign.id)
+  await waitUntilBlocked(ctx.db)
+  await Promise.all([
+    expect(sending).rejects.toMatchObject({ message: 'List has no subscribed recipients' }),
+    deleting.commit(),
+  ])
+  expect(await readCampaign(ctx, campaign.id)).toMatchObject({ status: 'DRAFT', sentAt: null })
+})
+
+test('who subscribes while the list goes is not left with a status of nothing', async () => {
+  const people = Array.from({ length: 40 }, (_, n) => ({ email: `p${n}@example.com`, firstName: '', lastName: '' }))
+  const clearing = deleteList(ctx, list.id).then(clear)
+  const results = await Promise.allSettled([...people.map((person) => subscribe(ctx, list.id, person)), clearing])
+  const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []))
+  for (const failure of failures) expect(failure).toMatchObject(notFound)
+  // Who came in between is the last step's to see.
+  await clear()
+  expect((await statuses()).filter((status) => !status.endsWith(' NONE'))).toEqual([])
+  expect(await countLists()).toBe(0)
+})
