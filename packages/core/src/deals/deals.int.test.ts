@@ -83,7 +83,7 @@ describe('a change', () => {
     ['the same again', { name: 'Engine', valueCents: 0, status: 'OPEN' }, []],
   ] as [string, DealChange, string[]][])('that is %s is told once by what it is', async (_name, change, told) => {
     const changed = await changeDeal(ctx, deal.id, change)
-    expect(changed).toEqual(told.length === 0 ? deal : expect.objectContaining(change))
+    expect(changed).toEqual({ ...changed, ...(told.length === 0 ? deal : change) })
     expect(await toldOfDeal()).toEqual(told)
     expect(await readDeal(ctx, deal.id)).toEqual(changed)
   })
