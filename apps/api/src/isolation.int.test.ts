@@ -1,6 +1,8 @@
 /** No workspace learns of, changes or uses what is another's, on any route that there is. */
-import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
+import type { CreatedApiKey, Me } from '@rapport/core/auth/auth.schema.ts'
+import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aFile, cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
 import {
   type Answer,
   expectError,
@@ -12,100 +14,6 @@ import {
   type TestApi,
   type TestWorkspace,
 } from './testing.ts'
-
-/** The records that a request can name. */
-interface Ids {
-  contact: string
-  list: string
-  campaign: string
-  webhook: string
-  apiKey: string
-  workspace: string
-  /** Three that are one person. */
-  duplicates: [string, string, string]
-  customField: string
-  import: string
-}
-
-const nobodys: Ids = {
-  contact: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
-  list: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
-  campaign: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
-  webhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
-  apiKey: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
-  workspace: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b',
-  duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c', 'con_01kag7m3v9e8fs2t4w6x8y0z3d'],
-  customField: 'cfd_01kag7m3v9e8fs2t4w6x8y0z1b',
-  import: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
-}
-
-interface Request {
-  path: string
-  body?: unknown
-  raw?: string
-  headers?: Record<string, string>
-}
-
-/** In place of a body of JSON. */
-const aFile = { raw: 'email\nada@example.com\n', headers: { 'content-type': 'text/csv' } }
-
-type MakeRequest = (ids: Ids, own: Ids) => Request
-
-/** For every operation that takes a credential, each way to name a record in it: in the path, the query and the body. */
-const cases: Record<string, MakeRequest[]> = {
-  'GET /auth/me': [],
-  'POST /auth/logout': [],
-  'GET /api-keys': [],
-  'POST /api-keys': [],
-  'DELETE /api-keys/{id}': [({ apiKey }) => ({ path: `/api-keys/${apiKey}` })],
-  'GET /contacts': [({ list }) => ({ path: `/contacts?listId=${list}` })],
-  'POST /contacts': [],
-  'PUT /contacts': [],
-  'GET /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}` })],
-  'PATCH /contacts/{id}': [({ contact }) => ({ path: `/contacts/${contact}`, body: { firstName: 'taken over' } })],
-  'GET /contacts/{id}/activity': [({ contact }) => ({ path: `/contacts/${contact}/activity` })],
-  'POST /contacts/{id}/tags': [({ contact }) => ({ path: `/contacts/${contact}/tags`, body: { tags: ['a'] } })],
-  'DELETE /contacts/{id}/tags/{tag}': [({ contact }) => ({ path: `/contacts/${contact}/tags/secret` })],
-  'POST /contacts/{id}/merge': [
-    ({ duplicates: [one] }, own) => ({ path: `/contacts/${one}/merge`, body: { contactId: own.duplicates[1] } }),
-    ({ duplicates: [, , three] }, own) => ({
-      path: `/contacts/${own.duplicates[0]}/merge`,
-      body: { contactId: three },
-    }),
-  ],
-  'DELETE /contacts/{id}': [({ duplicates: [one] }) => ({ path: `/contacts/${one}` })],
-  'GET /contacts/export': [({ list }) => ({ path: `/contacts/export?listId=${list}` })],
-  'POST /contacts/import': [({ list }) => ({ path: `/contacts/import?listId=${list}&consent=confirmed`, ...aFile })],
-  'GET /imports': [],
-  'GET /imports/{id}': [(ids) => ({ path: `/imports/${ids.import}` })],
-  'GET /custom-fields': [],
-  'POST /custom-fields': [],
-  'PATCH /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}`, body: { label: 'a' } })],
-  'DELETE /custom-fields/{id}': [({ customField }) => ({ path: `/custom-fields/${customField}` })],
-  'GET /lists': [],
-  'POST /lists': [],
-  'GET /lists/{id}': [({ list }) => ({ path: `/lists/${list}` })],
-  'GET /campaigns': [],
-  'POST /campaigns': [({ list }) => ({ path: '/campaigns', body: { name: 'a', subject: 'b', listId: list } })],
-  'GET /campaigns/{id}': [({ campaign }) => ({ path: `/campaigns/${campaign}` })],
-  'PATCH /campaigns/{id}': [
-    ({ campaign }) => ({ path: `/campaigns/${campaign}`, body: { name: 'taken over' } }),
-    ({ campaign }, own) => ({ path: `/campaigns/${campaign}`, body: { listId: own.list } }),
-    ({ list }, own) => ({ path: `/campaigns/${own.campaign}`, body: { listId: list } }),
-  ],
-  'POST /campaigns/{id}/send': [({ campaign }) => ({ path: `/campaigns/${campaign}/send` })],
-  'POST /campaigns/{id}/send-test': [
-    ({ campaign }) => ({ path: `/campaigns/${campaign}/send-test`, body: { email: 'eve@example.com' } }),
-    ({ contact }, own) => ({
-      path: `/campaigns/${own.campaign}/send-test`,
-      body: { email: 'eve@example.com', contactId: contact },
-    }),
-  ],
-  'GET /webhooks': [],
-  'POST /webhooks': [],
-  'GET /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}` })],
-  'GET /pipelines': [],
-}
 
 let api: TestApi
 let secured: Operation[]
@@ -120,16 +28,27 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 /** One record of each kind. */
-async function fill({ id, key }: TestWorkspace): Promise<Ids> {
+async function fill({ id, key, token }: TestWorkspace): Promise<Ids> {
   const make = async (path: string, body: Json) => String((await api.create(path, key, body))['id'])
   const makeContact = () => make('/contacts', { email: freshEmail() })
   const list = await make('/lists', { name: 'Letter', doubleOptIn: false })
   await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
   await api.call('POST', `/public/lists/${list}/subscribe`, { body: { email: 'both@example.com' } })
+  const contact = await make('/contacts', { email: freshEmail(), tags: ['secret'] })
+  const makePipeline = () =>
+    api.create<Pipeline>('/pipelines', key, { name: 'Sales', stages: [{ name: 'Lead', winProbability: 10 }] })
+  const pipeline = await makePipeline()
+  const { body: me } = await api.call<Me>('GET', '/auth/me', { key: token })
   return {
     workspace: id,
     list,
-    contact: await make('/contacts', { email: freshEmail(), tags: ['secret'] }),
+    contact,
+    pipeline: pipeline.id,
+    stage: pipeline.stages[0]?.id ?? '',
+    emptyPipeline: (await makePipeline()).id,
+    deal: await make('/deals', { pipelineId: pipeline.id, contactId: contact }),
+    task: await make(`/contacts/${contact}/tasks`, { title: 'Call', assigneeId: me.user?.id }),
+    user: me.user?.id ?? '',
     campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
     webhook: await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] }),
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),

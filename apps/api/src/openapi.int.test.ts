@@ -63,7 +63,7 @@ function registeredRoutes() {
         /^((?:│? +)*[├└]── )(\S+)(?: \(([\w, ]+)\))?$/.exec(line) ?? []
       const depth = indentation.length / 4
       parents[depth] = `${depth > 1 ? parents[depth - 1] : ''}${part}`
-      const path = parents[depth]?.replace(/:(\w+)/g, '{$1}')
+      const path = parents[depth]?.replace(/:\w+(\|:\w+)*/g, '{}')
       return methods ? methods.split(', ').map((method) => `${method} ${path}`) : []
     })
 }
@@ -72,7 +72,9 @@ test('every route is described, and every description is of a route', () => {
   const hidden = /^(GET \/docs(\/.*)?|GET \/openapi\.json|HEAD .*|OPTIONS \*)$/
   const registered = registeredRoutes().filter((route) => !hidden.test(route))
   expect(registered.length).toBeGreaterThan(25)
-  expect(operations.map(({ name }) => name).toSorted()).toEqual(registered.toSorted())
+  // The router knows the parts of a path by their place, and not by their name.
+  const described = operations.map(({ name }) => name.replace(/\{\w+\}/g, '{}'))
+  expect(described.toSorted()).toEqual(registered.toSorted())
 })
 
 test('every operation says what it does, under which heading, and how it can answer', () => {
