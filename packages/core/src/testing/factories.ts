@@ -1,6 +1,7 @@
 /** What tests begin with. Made by the real verbs, but for long lists: those are written as rows, in bulk. */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
+import type { z } from 'zod'
 import { createWorkspace } from '../auth/workspaces.ts'
 import { createCampaign, readCampaign } from '../campaigns/campaigns.ts'
 import { type Campaign, CampaignInput } from '../campaigns/campaigns.schema.ts'
@@ -8,6 +9,8 @@ import { createContact } from '../contacts/contacts.ts'
 import { type Contact, ContactInput } from '../contacts/contacts.schema.ts'
 import type { Ctx, Settings } from '../context.ts'
 import type { Db } from '../db.ts'
+import { createForm } from '../forms/forms.ts'
+import { type Form, FormInput } from '../forms/forms.schema.ts'
 import { idOf, newId, uuidOf } from '../ids.ts'
 import { createList } from '../lists/lists.ts'
 import type { QueueName } from '../queues.ts'
@@ -86,6 +89,19 @@ export async function createTestCampaign(
   )
   return readCampaign(ctx, id)
 }
+
+/** With a field for each property of a contact, a message and a consent. */
+export function createTestForm(ctx: Ctx, given: Partial<z.input<typeof FormInput>> = {}): Promise<Form> {
+  return createForm(ctx, FormInput.parse({ name: 'Contact us', fields: testFormFields, ...given }))
+}
+export const testFormFields: z.input<typeof FormInput>['fields'] = [
+  { id: 'email', label: 'Email', type: 'EMAIL', mapsTo: 'email' },
+  { id: 'first', label: 'First name', type: 'TEXT', mapsTo: 'firstName' },
+  { id: 'phone', label: 'Phone', type: 'PHONE', mapsTo: 'phone' },
+  { id: 'company', label: 'Company', type: 'TEXT', mapsTo: 'company' },
+  { id: 'message', label: 'Message', type: 'TEXTAREA' },
+  { id: 'news', label: 'Send me the letter', type: 'CONSENT' },
+]
 
 /** For `contact.created` unless told otherwise. */
 export function createTestWebhook(ctx: Ctx, given: Partial<WebhookInput> = {}): Promise<CreatedWebhook> {
