@@ -37,14 +37,16 @@ try {
   await migrate(url)
   const { apiKey } = await createFirstWorkspace(url)
   const api = start(process.execPath, [...process.execArgv, resolve(import.meta.dirname, '../../api/src/main.ts')], {
-    DATABASE_URL: url,
-    REDIS_URL: `redis://127.0.0.1:${ports.redis}`,
-    PORT: String(ports.api),
-    PUBLIC_URL: `http://127.0.0.1:${ports.api}`,
-    MAIL_FROM: 'bench@example.com',
-    SECRET_KEY: 'for measuring only, forty characters or more',
-    TRUST_PROXY: 'loopback',
-    LOG_LEVEL: 'warn',
+    environment: {
+      DATABASE_URL: url,
+      REDIS_URL: `redis://127.0.0.1:${ports.redis}`,
+      PORT: String(ports.api),
+      PUBLIC_URL: `http://127.0.0.1:${ports.api}`,
+      MAIL_FROM: 'bench@example.com',
+      SECRET_KEY: 'for measuring only, forty characters or more',
+      TRUST_PROXY: 'loopback',
+      LOG_LEVEL: 'warn',
+    },
   })
   await waitFor(ports.api, '/ready')
   const path = `/public/forms/${await createForm(apiKey)}`
@@ -58,7 +60,12 @@ try {
   await rm(directory, { recursive: true })
 }
 
-function start(command: string, parameters: string[], environment: Record<string, string> = {}, cwd = directory) {
+function start(
+  command: string,
+  parameters: string[],
+  more: { environment?: Record<string, string>; cwd?: string } = {},
+) {
+  const { environment = {}, cwd = directory } = more
   const stdio = ['ignore', 'ignore', 'inherit'] as ['ignore', 'ignore', 'inherit']
   const started = spawn(command, parameters, { cwd, stdio, env: { PATH: '/usr/bin:/bin', ...environment } })
   processes.push(started)
@@ -73,7 +80,7 @@ function startBare(path: string, bytes: string) {
     app.get('${path}', (_request, reply) => reply.type('application/json; charset=utf-8').send(${JSON.stringify(bytes)}))
     await app.listen({ host: '127.0.0.1', port: ${ports.bare} })`
   const parameters = ['--input-type=module', '--eval', program]
-  return start(process.execPath, parameters, {}, resolve(import.meta.dirname, '../../api'))
+  return start(process.execPath, parameters, { cwd: resolve(import.meta.dirname, '../../api') })
 }
 
 async function createForm(key: string): Promise<string> {

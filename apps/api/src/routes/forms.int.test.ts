@@ -241,7 +241,7 @@ test('a form goes with its submissions, and contacts that came by it stay', asyn
   for (const path of [
     `/forms/${form.id}`,
     `/forms/${form.id}/submissions`,
-    `/forms/${form.id}/submissions/${body['submissionId']}`,
+    `/forms/${form.id}/submissions/${String(body['submissionId'])}`,
   ]) {
     expectError(await api.call('GET', path, { key: workspace.key }), 404, 'Form not found')
   }

@@ -1,5 +1,5 @@
 import type { Ctx } from '@rapport/core/context.ts'
-import { brokenConstraint, isDatabaseUnavailable } from '@rapport/core/errors.ts'
+import { AppError, isDatabaseUnavailable } from '@rapport/core/errors.ts'
 import {
   type ClaimedImport,
   claimImport,
@@ -62,6 +62,7 @@ async function importChunks(tools: Tools, ctx: Ctx, claimed: ClaimedImport): Pro
 }
 
 function reasonFor(error: unknown): string {
-  if (brokenConstraint(error) === 'subscriptions_list_fk') return 'The list was deleted'
+  // Nothing else that it needs can go.
+  if (error instanceof AppError && error.code === 'not_found') return 'The list was deleted'
   return 'The import cannot go on from here, for a reason that is no fault of the file'
 }

@@ -101,7 +101,8 @@ export function sendCampaign(ctx: Ctx, id: string): Promise<SendResult> {
 /** Mails one test copy, whatever the campaign's status. With `contactId`, as that contact would get it. */
 export function sendTestMail(ctx: Ctx, id: string, input: SendTestInput): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
-    await readCampaign(ctx, id)
+    const { listId } = await readCampaign(ctx, id)
+    if (listId === null || !(await holdList(ctx, listId))) throw conflict('The list of this campaign was deleted')
     if (input.contactId) {
       const [contact] = await ctx.db
         .select({ id: contacts.id })

@@ -1,8 +1,8 @@
-import { and, arrayContains, eq, exists, gt, lt, type SQL, sql } from 'drizzle-orm'
+import { and, arrayContains, eq, exists, gt, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
 import { invalidField } from '../errors.ts'
 import { type Page, readPage } from '../paging.ts'
-import { activityOrder, contacts, subscriptions } from '../schema.ts'
+import { activityOrder, contacts, lists, subscriptions } from '../schema.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
 import { searchCondition, searchRank } from './contacts-search.ts'
 import type { Contact, ContactFilters, ContactQuery } from './contacts.schema.ts'
@@ -105,11 +105,13 @@ function isOnList(ctx: Ctx, listId: string): SQL {
     ctx.db
       .select({ one: sql`1` })
       .from(subscriptions)
+      .innerJoin(lists, and(eq(lists.workspaceId, subscriptions.workspaceId), eq(lists.id, subscriptions.listId)))
       .where(
         and(
           eq(subscriptions.workspaceId, ctx.workspaceId),
           eq(subscriptions.listId, listId),
           eq(subscriptions.contactId, contacts.id),
+          isNull(lists.deletedAt),
         ),
       ),
   )

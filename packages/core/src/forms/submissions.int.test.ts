@@ -1,20 +1,15 @@
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { changeContact, createContact, deleteContact, readContact } from '../contacts/contacts.ts'
-import { mergeContacts } from '../contacts/contacts-merge.ts'
-import type { Contact, ContactInput } from '../contacts/contacts.schema.ts'
+import { changeContact, createContact, readContact } from '../contacts/contacts.ts'
+import type { Contact } from '../contacts/contacts.schema.ts'
 import { CustomFieldInput } from '../contacts/custom-fields.schema.ts'
 import { createCustomField } from '../contacts/custom-fields.ts'
 import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
-import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
-import { readSubscriber } from '../lists/subscribers.ts'
-import { unsubscribe } from '../lists/subscriptions.ts'
-import { unsubscribeUrl } from '../lists/links.ts'
-import { contacts, events, mails } from '../schema.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
-import { createTestContact, createTestCtx, createTestList, eventsOf } from '../testing/factories.ts'
-import { changeForm, createForm, deleteForm, findPublicForm, readForm, versionOf } from './forms.ts'
+import { contacts, events } from '../schema.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { createTestCtx, createTestForm, eventsOf, testFormFields } from '../testing/factories.ts'
+import { changeForm, deleteForm, findPublicForm, readForm, versionOf } from './forms.ts'
 import { type Form, FormInput } from './forms.schema.ts'
 import { listSubmissions, readSubmission, submitForm } from './submissions.ts'
 
@@ -29,16 +24,7 @@ beforeEach(async () => {
 afterAll(() => database.close())
 
 const email = 'ada@example.com'
-const fields = [
-  { id: 'email', label: 'Email', type: 'EMAIL', mapsTo: 'email' },
-  { id: 'first', label: 'First name', type: 'TEXT', mapsTo: 'firstName' },
-  { id: 'phone', label: 'Phone', type: 'PHONE', mapsTo: 'phone' },
-  { id: 'company', label: 'Company', type: 'TEXT', mapsTo: 'company' },
-  { id: 'message', label: 'Message', type: 'TEXTAREA' },
-  { id: 'news', label: 'Send me the letter', type: 'CONSENT' },
-]
-const createTestForm = (given: object = {}): Promise<Form> =>
-  createForm(ctx, FormInput.parse({ name: 'Contact us', fields, ...given }))
+const fields = testFormFields
 const submit = (
   form: Form,
   values: Record<string, unknown>,
@@ -46,7 +32,6 @@ const submit = (
 ) => submitForm(ctx, form.id, { values, ...more })
 const submissionsOf = async (form: Form) =>
   (await listSubmissions(ctx, form.id, { limit: 100, sort: '-createdAt' })).data
-const mailsOf = () => ctx.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
 
 async function findContact(address = email): Promise<Contact | undefined> {
   const [row] = await ctx.db
@@ -58,7 +43,7 @@ async function findContact(address = email): Promise<Contact | undefined> {
 
 describe('what comes in', () => {
   test('is kept, makes a contact of what maps to one, and is told as the API shows it', async () => {
-    const form = await createTestForm({ tags: ['website'] })
+    const form = await createTestForm(ctx, { tags: ['website'] })
     const { submissionId } = await submit(form, { email, first: ' Ada ', message: 'Hello\nthere', news: true })
     const contact = await findContact()
     expect(contact).toMatchObject({
@@ -82,7 +67,7 @@ describe('what comes in', () => {
   })
 
   test('is kept where it maps to nobody', async () => {
-    const form = await createTestForm()
+    const form = await createTestForm(ctx)
     await submit(form, { first: 'Ada' })
     await submit(form, {})
     expect(await submissionsOf(form)).toMatchObject([
@@ -95,7 +80,7 @@ describe('what comes in', () => {
   test('fills what is empty in a known contact and overwrites nothing, whatever stands there', async () => {
     await createCustomField(ctx, CustomFieldInput.parse({ key: 'size', label: 'Size', type: 'TEXT' }))
     await createCustomField(ctx, CustomFieldInput.parse({ key: 'vip', label: 'Vip', type: 'BOOLEAN' }))
-    const form = await createTestForm({
+    const form = await createTestForm(ctx, {
       tags: ['website', 'old'],
       fields: [
         ...fields,
@@ -109,7 +94,7 @@ describe('what comes in', () => {
       tags: ['old'],
       source: 'fair',
       customFieldValues: { vip: false },
-    } as ContactInput)
+    })
     await submit(form, { email, first: 'Eve', phone: '+44 20', company: 'Engines', size: 'L', vip: true })
     const filled = await readContact(ctx, known.id)
     expect(filled).toMatchObject({
@@ -128,7 +113,7 @@ describe('what comes in', () => {
   })
 
   test('is refused by the form as it is now, names the field, and leaves nothing', async () => {
-    const form = await createTestForm()
+    const form = await createTestForm(ctx)
     for (const [values, path] of [
       [{ email: 'nobody' }, 'email'],
       [{ email, other: 1 }, 'other'],
@@ -141,7 +126,7 @@ describe('what comes in', () => {
   })
 
   test('of a machine is answered alike, counted, and otherwise forgotten', async () => {
-    const form = await createTestForm()
+    const form = await createTestForm(ctx)
     for (const trap of ['http://spam.example', 1, false, ['x'], ' ']) {
       expect(await submit(form, { email: 'not checked', _website: trap })).toEqual({
         success: true,
@@ -154,7 +139,7 @@ describe('what comes in', () => {
   })
 
   test('is taken only by an enabled form, and by none that is gone', async () => {
-    const form = await createTestForm({ enabled: false })
+    const form = await createTestForm(ctx, { enabled: false })
     await expect(submit(form, { email })).rejects.toMatchObject({ code: 'not_found', message: 'Form not found' })
     await deleteForm(ctx, form.id)
     await expect(submit(form, { email })).rejects.toMatchObject({ code: 'not_found', message: 'Form not found' })
@@ -166,7 +151,7 @@ describe('repeated', () => {
   const key = 'one filling-in'
 
   test('with the same key and values it is the same submission, fifty times at once or a day later', async () => {
-    const form = await createTestForm()
+    const form = await createTestForm(ctx)
     const answers = await Promise.all(Array.from({ length: 50 }, () => submit(form, { email }, { repetitionKey: key })))
     answers.push(await submit(form, { email: ` ${email}` }, { repetitionKey: key }))
     expect(new Set(answers.map(({ submissionId }) => submissionId)).size).toBe(1)
@@ -175,7 +160,7 @@ describe('repeated', () => {
   })
 
   test('also where it maps to nobody, whom a lock could keep apart', async () => {
-    const form = await createTestForm()
+    const form = await createTestForm(ctx)
     const repeat = () => submit(form, { message: 'Hello' }, { repetitionKey: key })
     await Promise.all(Array.from({ length: 50 }, repeat))
     expect(await submissionsOf(form)).toHaveLength(1)
@@ -183,7 +168,7 @@ describe('repeated', () => {
   })
 
   test('with other values, another key, without a key or for another form it is another', async () => {
-    const [form, other] = [await createTestForm(), await createTestForm()]
+    const [form, other] = [await createTestForm(ctx), await createTestForm(ctx)]
     await submit(form, { email }, { repetitionKey: key })
     await submit(form, { email, first: 'Ada' }, { repetitionKey: key })
     await submit(form, { email }, { repetitionKey: 'another' })
@@ -194,7 +179,7 @@ describe('repeated', () => {
   })
 
   test('it undoes nothing that was done to the contact since', async () => {
-    const form = await createTestForm()
+    const form = await createTestForm(ctx)
     const first = await submit(form, { email, first: 'Ada' }, { repetitionKey: key })
     const { id = '' } = (await findContact()) ?? {}
     const changed = await changeContact(ctx, id, { email: 'new@example.com', firstName: '' })
@@ -206,7 +191,7 @@ describe('repeated', () => {
 
 describe('the version that was shown', () => {
   test('takes what was filled in for the form as it is, and nothing for another', async () => {
-    const form = await createTestForm()
+    const form = await createTestForm(ctx)
     const version = versionOf(await findPublicForm(ctx, form.id))
     await changeForm(ctx, form.id, { tags: ['inside'] })
     await submit(form, { email }, { versions: ['x', version] })
@@ -221,7 +206,7 @@ describe('the version that was shown', () => {
   })
 
   test('the wording of a consent stays with the submission, whatever becomes of the form', async () => {
-    const form = await createTestForm()
+    const form = await createTestForm(ctx)
     const { submissionId } = await submit(form, { news: true, email })
     await submit(form, { news: false, email })
     await changeForm(ctx, form.id, FormInput.partial().parse({ fields: [{ label: 'Something else', type: 'TEXT' }] }))
@@ -231,115 +216,4 @@ describe('the version that was shown', () => {
     })
     expect((await submissionsOf(form))[0]).toMatchObject({ values: { news: false }, consents: [] })
   })
-})
-
-describe('with a list', () => {
-  const both = [...fields, { id: 'terms', label: 'I know the terms', type: 'CONSENT' }]
-
-  test('who gives every consent is asked by mail, and who gives not all is not', async () => {
-    const list = await createTestList(ctx)
-    const form = await createTestForm({ listId: list.id, fields: both })
-    await submit(form, { email, news: true })
-    await submit(form, { email, terms: true, news: false })
-    expect([(await findContact())?.emailSubscribedStatus, (await mailsOf()).length]).toEqual(['NONE', 0])
-    await submit(form, { email, terms: true, news: true })
-    const { id = '' } = (await findContact()) ?? {}
-    expect(await readSubscriber(ctx, list.id, id)).toMatchObject({ status: 'PENDING', source: 'form:Contact us' })
-    expect(await mailsOf()).toMatchObject([{ kind: 'CONFIRMATION', toAddress: email }])
-    // No address, nobody to subscribe.
-    await submit(form, { terms: true, news: true })
-    expect(await mailsOf()).toHaveLength(1)
-  })
-
-  test.each(['left', 'left and was deleted'])('who %s is asked by mail, also without double opt-in', async (how) => {
-    const list = await createTestList(ctx, { doubleOptIn: false })
-    const form = await createTestForm({ listId: list.id })
-    await submit(form, { email, news: true })
-    const { id = '', emailSubscribedStatus } = (await findContact()) ?? {}
-    expect(emailSubscribedStatus).toBe('SUBSCRIBED')
-    const url = unsubscribeUrl(ctx, { listId: list.id, contactId: id })
-    await unsubscribe(ctx, new URL(url).searchParams.get('token') ?? '')
-    if (how !== 'left') await deleteContact(ctx, id)
-    await submit(form, { email, news: true })
-    expect((await findContact())?.emailSubscribedStatus).toBe(how === 'left' ? 'UNSUBSCRIBED' : 'PENDING')
-    expect(await mailsOf()).toHaveLength(1)
-  })
-
-  test('that is deleted meanwhile, what is said by the form is heard all the same', async () => {
-    const list = await createTestList(ctx)
-    const form = await createTestForm({ listId: list.id })
-    await deleteList(ctx, list.id)
-    await submit(form, { email, news: true })
-    expect(await clearDeletedList(ctx, uuidOf(list.id))).toBe(false)
-    expect(await readForm(ctx, form.id)).toMatchObject({ listId: null, updatedAt: form.updatedAt })
-    await submit(form, { email, news: true })
-    expect([(await submissionsOf(form)).length, (await findContact())?.emailSubscribedStatus]).toEqual([2, 'NONE'])
-  })
-
-  test('that is deleted and cleared while many submit, none is lost and nobody is left subscribed', async () => {
-    const list = await createTestList(ctx)
-    const form = await createTestForm({ listId: list.id })
-    const submitting = Array.from({ length: 30 }, (_, n) => submit(form, { email: `p${n}@example.com`, news: true }))
-    const clearing = deleteList(ctx, list.id).then(async () => {
-      while (await clearDeletedList(ctx, uuidOf(list.id)));
-    })
-    await Promise.all([...submitting, clearing])
-    expect(await submissionsOf(form)).toHaveLength(30)
-    const statuses = await ctx.db.execute(sql`
-      select email_subscribed_status from contacts where workspace_id = ${uuidOf(ctx.workspaceId)} group by 1`)
-    expect(statuses.rows).toEqual([{ email_subscribed_status: 'NONE' }])
-  })
-})
-
-describe('while others are at work', () => {
-  test('a form that is deleted under a submission takes it for one that is not there, and leaves no contact', async () => {
-    const form = await createTestForm()
-    const deleting = await openTransaction(ctx.db, (db) => deleteForm({ ...ctx, db }, form.id))
-    const submitting = submit(form, { email })
-    await waitUntilBlocked(ctx.db)
-    await Promise.all([
-      expect(submitting).rejects.toMatchObject({ code: 'not_found', message: 'Form not found' }),
-      deleting.commit(),
-    ])
-    expect([await findContact(), await eventsOf(ctx)]).toEqual([undefined, []])
-  })
-
-  test.each(['deleted', 'merged', 'renamed'])(
-    'a contact that is %s meanwhile makes room for a new one',
-    async (how) => {
-      const form = await createTestForm()
-      const [known, other] = [await createTestContact(ctx, { email }), await createTestContact(ctx)]
-      const changing = await openTransaction(ctx.db, (db) => {
-        if (how === 'deleted') return deleteContact({ ...ctx, db }, known.id)
-        if (how === 'merged') return mergeContacts({ ...ctx, db }, other.id, { contactId: known.id })
-        return changeContact({ ...ctx, db }, known.id, { email: 'new@example.com' })
-      })
-      const submitting = submit(form, { email, first: 'Ada' })
-      await waitUntilBlocked(ctx.db)
-      await Promise.all([submitting, changing.commit()])
-      const contact = await findContact()
-      expect(contact?.id).not.toBe(known.id)
-      expect(await submissionsOf(form)).toMatchObject([{ contactId: contact?.id }])
-    },
-  )
-
-  test('twenty strangers with one address fill one contact, and each is heard', async () => {
-    const form = await createTestForm()
-    await Promise.all(Array.from({ length: 20 }, (_, n) => submit(form, { email, first: `Name ${n}` })))
-    const submissions = await submissionsOf(form)
-    expect([submissions.length, new Set(submissions.map(({ contactId }) => contactId)).size]).toEqual([20, 1])
-    expect(submissions.map(({ values }) => values['first'])).toContain((await findContact())?.firstName)
-  })
-})
-
-test('submissions go over to whom their contact is merged into, and go with whom they belong to', async () => {
-  const form = await createTestForm()
-  const [one, two] = [await submit(form, { email }), await submit(form, { email: 'two@example.com' })]
-  const [ada, duplicate] = [await findContact(), await findContact('two@example.com')]
-  await mergeContacts(ctx, ada?.id ?? '', { contactId: duplicate?.id ?? '' })
-  for (const { submissionId } of [one, two]) {
-    expect(await readSubmission(ctx, { formId: form.id, submissionId })).toMatchObject({ contactId: ada?.id })
-  }
-  await deleteContact(ctx, ada?.id ?? '')
-  expect(await submissionsOf(form)).toEqual([])
 })

@@ -1,13 +1,16 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { CampaignInput } from '../campaigns/campaigns.schema.ts'
-import { changeCampaign, createCampaign, readCampaign, sendCampaign } from '../campaigns/campaigns.ts'
+import { changeCampaign, createCampaign, readCampaign, sendCampaign, sendTestMail } from '../campaigns/campaigns.ts'
+import { listContacts } from '../contacts/contacts-list.ts'
+import { ContactQuery } from '../contacts/contacts.schema.ts'
 import { readContact } from '../contacts/contacts.ts'
 import type { Ctx } from '../context.ts'
 import { createForm, readForm } from '../forms/forms.ts'
 import { FormInput } from '../forms/forms.schema.ts'
 import { uuidOf } from '../ids.ts'
 import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { importFile, queueFile, runQueued } from '../testing/imports.ts'
 import {
   addSubscribers,
   createTestCampaign,
@@ -80,6 +83,12 @@ test('a deleted list is there for nobody, from that instant and before the worke
   await expect(changeCampaign(ctx, other.id, { listId: list.id })).rejects.toMatchObject(unknownList)
   await expect(createForm(ctx, aForm())).rejects.toMatchObject(unknownList)
   await expect(sendCampaign(ctx, draft.id)).rejects.toMatchObject({ message: 'List has no subscribed recipients' })
+  await expect(sendTestMail(ctx, draft.id, { email: 'ada@example.com' })).rejects.toMatchObject({
+    code: 'conflict',
+    message: 'The list of this campaign was deleted',
+  })
+  await expect(importFile(ctx, 'email\nnew@example.com', { listId: list.id })).rejects.toMatchObject(unknownList)
+  expect((await listContacts(ctx, ContactQuery.parse({ listId: list.id }))).data).toEqual([])
   const { data } = await listLists(ctx, { limit: 10, sort: '-createdAt' })
   expect(data.map(({ id }) => id)).toEqual([other.listId])
   expect(await waitingWork(ctx, 'maintenance')).toEqual([uuidOf(list.id)])
@@ -189,3 +198,14 @@ test('who subscribes while the list goes is not left with a status of nothing', 
   expect((await statuses()).filter((status) => !status.endsWith(' NONE'))).toEqual([])
   expect(await countLists()).toBe(0)
 })
+
+test.each(['deleted', 'deleted and cleared'])(
+  'an import to a list that is %s meanwhile subscribes nobody',
+  async (how) => {
+    const { id } = await queueFile(ctx, 'email\nada@example.com\nbob@example.com', { listId: list.id })
+    await deleteList(ctx, list.id)
+    if (how !== 'deleted') await clear()
+    await expect(runQueued(ctx, id)).rejects.toMatchObject(notFound)
+    expect(await statuses()).toEqual([])
+  },
+)

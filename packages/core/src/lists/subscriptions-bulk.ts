@@ -2,16 +2,20 @@ import { sql } from 'drizzle-orm'
 import { lockContactsByEmail } from '../contacts/contacts-bulk.ts'
 import { noteSubscriptionChange } from '../contacts/contacts.ts'
 import type { Ctx } from '../context.ts'
+import { notFound } from '../errors.ts'
 import { idOf, uuidOf } from '../ids.ts'
+import { holdList } from './lists.ts'
 import { findOptOuts, hashEmail } from './opt-outs.ts'
 
 /**
  * Confirms the contacts of these addresses on a list, on somebody's word that they consented. Who has ever opted out of
- * it stays out: whoever is UNSUBSCRIBED, BOUNCED or COMPLAINED, and whoever was before they were deleted. Tells no event.
+ * it stays out: whoever is UNSUBSCRIBED, BOUNCED or COMPLAINED, and whoever was before they were deleted. Tells no event. Throws
+ * when the list is not there any more.
  */
 export async function confirmSubscribers(ctx: Ctx, listId: string, emails: readonly string[]): Promise<void> {
   // Whoever changes subscriptions of a contact has the contact first, so that its status is derived from all of them.
   const people = await lockContactsByEmail(ctx, emails)
+  if (!(await holdList(ctx, listId))) throw notFound('List')
   const hashes = new Map(people.map(({ id, email }) => [id, hashEmail(ctx, email)]))
   const optOuts = await findOptOuts(ctx, listId, [...hashes.values()])
   const willing = people.map(({ id }) => id).filter((id) => !optOuts.has(hashes.get(id) ?? ''))

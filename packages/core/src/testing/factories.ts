@@ -1,6 +1,7 @@
 /** What tests begin with. Made by the real verbs, but for long lists: those are written as rows, in bulk. */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
+import type { z } from 'zod'
 import { createWorkspace } from '../auth/workspaces.ts'
 import { createCampaign, readCampaign } from '../campaigns/campaigns.ts'
 import { type Campaign, CampaignInput } from '../campaigns/campaigns.schema.ts'
@@ -10,6 +11,8 @@ import type { Ctx, Settings } from '../context.ts'
 import type { Db } from '../db.ts'
 import { createDeal } from '../deals/deals.ts'
 import { type Deal, DealInput } from '../deals/deals.schema.ts'
+import { createForm } from '../forms/forms.ts'
+import { type Form, FormInput } from '../forms/forms.schema.ts'
 import { idOf, newId, uuidOf } from '../ids.ts'
 import { createList } from '../lists/lists.ts'
 import type { QueueName } from '../queues.ts'
@@ -116,6 +119,19 @@ export async function createTestTask(
   const { contactId = (await createTestContact(ctx)).id, ...input } = given
   return createTask(ctx, contactId, TaskInput.parse({ title: 'Call', ...input }))
 }
+
+/** With a field for each property of a contact, a message and a consent. */
+export function createTestForm(ctx: Ctx, given: Partial<z.input<typeof FormInput>> = {}): Promise<Form> {
+  return createForm(ctx, FormInput.parse({ name: 'Contact us', fields: testFormFields, ...given }))
+}
+export const testFormFields: z.input<typeof FormInput>['fields'] = [
+  { id: 'email', label: 'Email', type: 'EMAIL', mapsTo: 'email' },
+  { id: 'first', label: 'First name', type: 'TEXT', mapsTo: 'firstName' },
+  { id: 'phone', label: 'Phone', type: 'PHONE', mapsTo: 'phone' },
+  { id: 'company', label: 'Company', type: 'TEXT', mapsTo: 'company' },
+  { id: 'message', label: 'Message', type: 'TEXTAREA' },
+  { id: 'news', label: 'Send me the letter', type: 'CONSENT' },
+]
 
 /** For `contact.created` unless told otherwise. */
 export function createTestWebhook(ctx: Ctx, given: Partial<WebhookInput> = {}): Promise<CreatedWebhook> {

@@ -1,0 +1,164 @@
+/** What submissions do with lists, and with others who are at work at the same time. */
+import { eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { changeContact, deleteContact, readContact } from '../contacts/contacts.ts'
+import { mergeContacts } from '../contacts/contacts-merge.ts'
+import type { Contact } from '../contacts/contacts.schema.ts'
+import type { Ctx } from '../context.ts'
+import { uuidOf } from '../ids.ts'
+import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
+import { unsubscribeUrl } from '../lists/links.ts'
+import { readSubscriber } from '../lists/subscribers.ts'
+import { unsubscribe } from '../lists/subscriptions.ts'
+import { contacts, mails } from '../schema.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestForm,
+  createTestList,
+  eventsOf,
+  testFormFields,
+} from '../testing/factories.ts'
+import { deleteForm, readForm } from './forms.ts'
+import type { Form } from './forms.schema.ts'
+import { listSubmissions, readSubmission, submitForm } from './submissions.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+const email = 'ada@example.com'
+const submit = (
+  form: Form,
+  values: Record<string, unknown>,
+  more: { repetitionKey?: string; versions?: string[] } = {},
+) => submitForm(ctx, form.id, { values, ...more })
+const submissionsOf = async (form: Form) =>
+  (await listSubmissions(ctx, form.id, { limit: 100, sort: '-createdAt' })).data
+const mailsOf = () => ctx.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
+
+async function findContact(address = email): Promise<Contact | undefined> {
+  const [row] = await ctx.db
+    .select({ id: contacts.id })
+    .from(contacts)
+    .where(sql`workspace_id = ${uuidOf(ctx.workspaceId)} and email = ${address}`)
+  return row && readContact(ctx, row.id)
+}
+
+describe('with a list', () => {
+  const both = [...testFormFields, { id: 'terms', label: 'I know the terms', type: 'CONSENT' as const }]
+
+  test('who gives every consent is asked by mail, and who gives not all is not', async () => {
+    const list = await createTestList(ctx)
+    const form = await createTestForm(ctx, { listId: list.id, fields: both })
+    await submit(form, { email, news: true })
+    await submit(form, { email, terms: true, news: false })
+    expect([(await findContact())?.emailSubscribedStatus, (await mailsOf()).length]).toEqual(['NONE', 0])
+    await submit(form, { email, terms: true, news: true })
+    const { id = '' } = (await findContact()) ?? {}
+    expect(await readSubscriber(ctx, list.id, id)).toMatchObject({ status: 'PENDING', source: 'form:Contact us' })
+    expect(await mailsOf()).toMatchObject([{ kind: 'CONFIRMATION', toAddress: email }])
+    // No address, nobody to subscribe.
+    await submit(form, { terms: true, news: true })
+    expect(await mailsOf()).toHaveLength(1)
+  })
+
+  test.each(['left', 'left and was deleted'])('who %s is asked by mail, also without double opt-in', async (how) => {
+    const list = await createTestList(ctx, { doubleOptIn: false })
+    const form = await createTestForm(ctx, { listId: list.id })
+    await submit(form, { email, news: true })
+    const { id = '', emailSubscribedStatus } = (await findContact()) ?? {}
+    expect(emailSubscribedStatus).toBe('SUBSCRIBED')
+    const url = unsubscribeUrl(ctx, { listId: list.id, contactId: id })
+    await unsubscribe(ctx, new URL(url).searchParams.get('token') ?? '')
+    if (how !== 'left') await deleteContact(ctx, id)
+    await submit(form, { email, news: true })
+    expect((await findContact())?.emailSubscribedStatus).toBe(how === 'left' ? 'UNSUBSCRIBED' : 'PENDING')
+    expect(await mailsOf()).toHaveLength(1)
+  })
+
+  test('that is deleted meanwhile, what is said by the form is heard all the same', async () => {
+    const list = await createTestList(ctx)
+    const form = await createTestForm(ctx, { listId: list.id })
+    await deleteList(ctx, list.id)
+    await submit(form, { email, news: true })
+    expect(await clearDeletedList(ctx, uuidOf(list.id))).toBe(false)
+    expect(await readForm(ctx, form.id)).toMatchObject({ listId: null, updatedAt: form.updatedAt })
+    await submit(form, { email, news: true })
+    expect([(await submissionsOf(form)).length, (await findContact())?.emailSubscribedStatus]).toEqual([2, 'NONE'])
+  })
+
+  test('that is deleted and cleared while many submit, none is lost and nobody is left subscribed', async () => {
+    const list = await createTestList(ctx)
+    const form = await createTestForm(ctx, { listId: list.id })
+    const submitting = Array.from({ length: 30 }, (_, n) => submit(form, { email: `p${n}@example.com`, news: true }))
+    const clearing = deleteList(ctx, list.id).then(async () => {
+      while (await clearDeletedList(ctx, uuidOf(list.id)));
+    })
+    await Promise.all([...submitting, clearing])
+    expect(await submissionsOf(form)).toHaveLength(30)
+    const statuses = await ctx.db.execute(sql`
+      select email_subscribed_status from contacts where workspace_id = ${uuidOf(ctx.workspaceId)} group by 1`)
+    expect(statuses.rows).toEqual([{ email_subscribed_status: 'NONE' }])
+  })
+})
+
+describe('while others are at work', () => {
+  test('a form that is deleted under a submission takes it for one that is not there, and leaves no contact', async () => {
+    const form = await createTestForm(ctx)
+    const deleting = await openTransaction(ctx.db, (db) => deleteForm({ ...ctx, db }, form.id))
+    const submitting = submit(form, { email })
+    await waitUntilBlocked(ctx.db)
+    await Promise.all([
+      expect(submitting).rejects.toMatchObject({ code: 'not_found', message: 'Form not found' }),
+      deleting.commit(),
+    ])
+    expect([await findContact(), await eventsOf(ctx)]).toEqual([undefined, []])
+  })
+
+  test.each(['deleted', 'merged', 'renamed'])(
+    'a contact that is %s meanwhile makes room for a new one',
+    async (how) => {
+      const form = await createTestForm(ctx)
+      const [known, other] = [await createTestContact(ctx, { email }), await createTestContact(ctx)]
+      const changing = await openTransaction(ctx.db, (db) => {
+        if (how === 'deleted') return deleteContact({ ...ctx, db }, known.id)
+        if (how === 'merged') return mergeContacts({ ...ctx, db }, other.id, { contactId: known.id })
+        return changeContact({ ...ctx, db }, known.id, { email: 'new@example.com' })
+      })
+      const submitting = submit(form, { email, first: 'Ada' })
+      await waitUntilBlocked(ctx.db)
+      await Promise.all([submitting, changing.commit()])
+      const contact = await findContact()
+      expect(contact?.id).not.toBe(known.id)
+      expect(await submissionsOf(form)).toMatchObject([{ contactId: contact?.id }])
+    },
+  )
+
+  test('twenty strangers with one address fill one contact, and each is heard', async () => {
+    const form = await createTestForm(ctx)
+    await Promise.all(Array.from({ length: 20 }, (_, n) => submit(form, { email, first: `Name ${n}` })))
+    const submissions = await submissionsOf(form)
+    expect([submissions.length, new Set(submissions.map(({ contactId }) => contactId)).size]).toEqual([20, 1])
+    expect(submissions.map(({ values }) => values['first'])).toContain((await findContact())?.firstName)
+  })
+})
+
+test('submissions go over to whom their contact is merged into, and go with whom they belong to', async () => {
+  const form = await createTestForm(ctx)
+  const [one, two] = [await submit(form, { email }), await submit(form, { email: 'two@example.com' })]
+  const [ada, duplicate] = [await findContact(), await findContact('two@example.com')]
+  await mergeContacts(ctx, ada?.id ?? '', { contactId: duplicate?.id ?? '' })
+  for (const { submissionId } of [one, two]) {
+    expect(await readSubmission(ctx, { formId: form.id, submissionId })).toMatchObject({ contactId: ada?.id })
+  }
+  await deleteContact(ctx, ada?.id ?? '')
+  expect(await submissionsOf(form)).toEqual([])
+})
