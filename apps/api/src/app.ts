@@ -21,15 +21,17 @@ import { acceptIdempotencyKeys } from './idempotency.ts'
 import { acceptJsonBodies } from './json-body.ts'
 import { describeRoutes } from './openapi.ts'
 import { subscriptionPages } from './pages/subscription-pages.ts'
+import { trackingPages } from './pages/tracking.ts'
 import { limitRequests } from './rate-limit.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { credentialRoutes, meRoutes } from './routes/auth.ts'
-import { campaignRoutes } from './routes/campaigns.ts'
+import { campaignRoutes, campaignSendingRoutes } from './routes/campaigns.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
 import { healthRoutes } from './routes/health.ts'
 import { importRoutes } from './routes/imports.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
+import { mailEventRoutes } from './routes/mail-events.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { limitSlowRequests } from './slow-requests.ts'
@@ -95,6 +97,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   await app.register(credentialRoutes)
   await app.register(publicListRoutes)
   await app.register(subscriptionPages)
+  await app.register(trackingPages)
   await app.register(async (scope) => {
     requireCredential(scope)
     // What concerns the credential itself is no other credential's to replay.
@@ -107,6 +110,8 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
       importRoutes,
       listRoutes,
       campaignRoutes,
+      campaignSendingRoutes,
+      mailEventRoutes,
       webhookRoutes,
       pipelineRoutes,
     ]) {

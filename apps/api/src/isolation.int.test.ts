@@ -18,6 +18,7 @@ interface Ids {
   contact: string
   list: string
   campaign: string
+  draft: string
   webhook: string
   apiKey: string
   workspace: string
@@ -31,6 +32,7 @@ const nobodys: Ids = {
   contact: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
   list: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
   campaign: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
+  draft: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
   webhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
   apiKey: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
   workspace: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -93,12 +95,38 @@ const cases: Record<string, MakeRequest[]> = {
     ({ campaign }, own) => ({ path: `/campaigns/${campaign}`, body: { listId: own.list } }),
     ({ list }, own) => ({ path: `/campaigns/${own.campaign}`, body: { listId: list } }),
   ],
+  'DELETE /campaigns/{id}': [({ draft }) => ({ path: `/campaigns/${draft}` })],
+  'GET /campaigns/{id}/audience': [({ campaign }) => ({ path: `/campaigns/${campaign}/audience` })],
+  'POST /campaigns/{id}/preview': [
+    ({ campaign }) => ({ path: `/campaigns/${campaign}/preview`, body: {} }),
+    ({ contact }, own) => ({ path: `/campaigns/${own.campaign}/preview`, body: { contactId: contact } }),
+  ],
   'POST /campaigns/{id}/send': [({ campaign }) => ({ path: `/campaigns/${campaign}/send` })],
   'POST /campaigns/{id}/send-test': [
     ({ campaign }) => ({ path: `/campaigns/${campaign}/send-test`, body: { email: 'eve@example.com' } }),
     ({ contact }, own) => ({
       path: `/campaigns/${own.campaign}/send-test`,
       body: { email: 'eve@example.com', contactId: contact },
+    }),
+  ],
+  'POST /campaigns/{id}/retry': [({ campaign }) => ({ path: `/campaigns/${campaign}/retry`, body: {} })],
+  'POST /campaigns/{id}/pause': [({ campaign }) => ({ path: `/campaigns/${campaign}/pause` })],
+  'POST /campaigns/{id}/resume': [({ campaign }) => ({ path: `/campaigns/${campaign}/resume` })],
+  'POST /campaigns/{id}/cancel': [({ campaign }) => ({ path: `/campaigns/${campaign}/cancel` })],
+  'GET /campaigns/{id}/stats': [({ campaign }) => ({ path: `/campaigns/${campaign}/stats` })],
+  'GET /campaigns/{id}/recipients': [
+    ({ campaign }) => ({ path: `/campaigns/${campaign}/recipients` }),
+    ({ contact }, own) => ({ path: `/campaigns/${own.campaign}/recipients?contactId=${contact}` }),
+  ],
+  'POST /mail-events': [
+    ({ campaign, contact }) => ({
+      path: '/mail-events',
+      body: {
+        type: 'BOUNCE',
+        email: 'both@example.com',
+        permanent: true,
+        messageId: `<${campaign}.${contact}@crm.example.com>`,
+      },
     }),
   ],
   'GET /webhooks': [],
@@ -131,6 +159,7 @@ async function fill({ id, key }: TestWorkspace): Promise<Ids> {
     list,
     contact: await make('/contacts', { email: freshEmail(), tags: ['secret'] }),
     campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
+    draft: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
     webhook: await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] }),
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
     duplicates: [await makeContact(), await makeContact(), await makeContact()],
@@ -153,7 +182,7 @@ async function readEverything(key = '') {
       [key.slice(0, 10)],
     )
   }
-  expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}, {}], lists: [{}], campaigns: [{}], webhooks: [{}] })
+  expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}, {}], lists: [{}], campaigns: [{}, {}], webhooks: [{}] })
   return rows
 }
 
@@ -231,7 +260,7 @@ test("another's record is answered as one that is not there, to the byte, on eve
       const missing = await call(method, make(nobodys, eves), eve?.key)
       const foreign = await call(method, make(adas, eves), eve?.key)
       expect({ name, index, ...told(foreign) }).toEqual({ name, index, ...told(missing) })
-      expect(`${name}: ${foreign.status}`).toMatch(/: (200|400|404)$/)
+      expect(`${name}: ${foreign.status}`).toMatch(/: (200|202|400|404)$/)
     }
   }
   expect(await readEverything(ada?.key)).toEqual(before)

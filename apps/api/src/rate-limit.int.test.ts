@@ -29,8 +29,8 @@ const notYetRouted = [
   'POST /auth/accept-invite',
   'POST /public/forms/{id}/submit',
 ]
-/** Load balancers and scrapers ask often. */
-const unlimited = ['GET /health', 'GET /ready', 'GET /metrics']
+/** Load balancers and scrapers ask often; mail programs and offices ask for many people from one address. */
+const unlimited = ['GET /health', 'GET /ready', 'GET /metrics', 'GET /public/open', 'GET /public/click']
 
 const refusal = '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}'
 

@@ -4,6 +4,7 @@ import type { Contact } from './contacts/contacts.schema.ts'
 import type { Ctx } from './context.ts'
 import type { Import } from './imports/imports.schema.ts'
 import { newId, uuidOf } from './ids.ts'
+import type { MailEvent } from './mail/mail-events.schema.ts'
 import type { Subscription } from './lists/lists.schema.ts'
 import { enqueueEach } from './outbox.ts'
 
@@ -46,13 +47,16 @@ interface EventData {
   'subscription.unsubscribed': Subscription
   'campaign.sending': Campaign
   'campaign.sent': Campaign
+  'campaign.canceled': Campaign
+  'mail.bounced': MailEvent
+  'mail.complained': MailEvent
   'import.completed': Import
 }
 
 /** Whose activity an event is, if a person's. */
-function contactOf(type: string, data: { id?: string; contactId?: string }): string | null {
+function contactOf(type: string, data: { id?: string; contactId?: string | null }): string | null {
   const id = type.startsWith('contact.') ? data.id : data.contactId
-  return id === undefined ? null : uuidOf(id)
+  return id ? uuidOf(id) : null
 }
 
 /**

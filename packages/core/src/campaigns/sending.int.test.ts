@@ -15,6 +15,7 @@ import {
 } from '../testing/factories.ts'
 import { buryDeadWorkers } from '../workers.ts'
 import { readCampaign, sendCampaign } from './campaigns.ts'
+import type { RecipientOutcome } from './outcomes.ts'
 import {
   claimBatch,
   type ClaimedBatch,
@@ -23,7 +24,6 @@ import {
   finishBatch,
   handOnBatch,
   putBackBatch,
-  type RecipientOutcome,
   settleRecipients,
   undoRecipientClaims,
 } from './sending.ts'
@@ -97,10 +97,12 @@ describe('a batch', () => {
     expect(await claimBatch(await createTestCtx(database.db), batchUuids[0] ?? '', workerId)).toBeUndefined()
   })
 
-  test.each(['PAUSED', 'CANCELED'] as const)("of a %s campaign is in nobody's", async (status) => {
+  test("of a PAUSED campaign is in nobody's, and of a CANCELED one is taken to skip who is left", async () => {
     const { id, batchUuids } = await startCampaign(3)
-    await setCampaign(id, status)
+    await setCampaign(id, 'PAUSED')
     expect(await claimBatch(ctx, batchUuids[0] ?? '', workerId)).toBeUndefined()
+    await setCampaign(id, 'CANCELED')
+    expect(await claimBatch(ctx, batchUuids[0] ?? '', workerId)).toMatchObject({ isCanceled: true })
   })
 
   test('that is put back can be claimed by another; handed on, it waits for the relay as well', async () => {
@@ -240,7 +242,13 @@ describe('the end', () => {
         from old, unnest(contact_ids) contact`)
       const rows = await database.db.select().from(campaignBatches).where(eq(campaignBatches.campaignId, campaign.id))
       const finished = rows.map((row) =>
-        finishBatch(inRound, { uuid: uuidOf(row.id), campaignId: campaign.id, contactUuids: row.contactIds, workerId }),
+        finishBatch(inRound, {
+          uuid: uuidOf(row.id),
+          campaignId: campaign.id,
+          contactUuids: row.contactIds,
+          workerId,
+          isCanceled: false,
+        }),
       )
       expect(await Promise.all(finished)).toEqual(['done', 'done', 'done', 'done'])
       expect(await eventsOf(inRound)).toEqual(['campaign.sending', 'campaign.sent'])

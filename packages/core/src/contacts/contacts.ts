@@ -5,6 +5,7 @@ import { AppError, brokenConstraint, conflict, invalidField, notFound } from '..
 import { emit } from '../events.ts'
 import { newId } from '../ids.ts'
 import { keepOptOuts } from '../lists/opt-outs.ts'
+import { respectSuppression } from '../lists/suppression.ts'
 import { contactAliases, contacts } from '../schema.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
@@ -40,6 +41,17 @@ export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
   const [row] = await ctx.db.select().from(contacts).where(matches(ctx, id))
   if (!row) throw notFound('Contact')
   return toContact(row)
+}
+
+/** The contact of an address; undefined when there is none. */
+export async function findContactByEmail(ctx: Ctx, email: string): Promise<ContactRow | undefined> {
+  const [row] = await ctx.db.select().from(contacts).where(hasEmail(ctx, email))
+  return row
+}
+
+/** Moves `lastActivityAt`: something happened that concerns this person. */
+export async function noteActivity(ctx: Ctx, id: string): Promise<void> {
+  await ctx.db.update(contacts).set({ lastActivityAt: sql`now()` }).where(matches(ctx, id))
 }
 
 /** Sets what the change names: merges `customFieldValues` (null removes a key), replaces `tags`. */
@@ -154,7 +166,8 @@ export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactR
     throw brokenConstraint(error) === 'contacts_email_key' ? alreadyExists(await findByEmail(ctx, next.email)) : error
   })
   if (!row) throw notFound('Contact')
-  return row
+  const isSuppressed = await respectSuppression(ctx, row)
+  return (isSuppressed ? await lockContact(ctx, row.id) : undefined) ?? row
 }
 
 /** `change` laid over `values`; null removes a key. */
@@ -220,7 +233,7 @@ async function lockByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
 const justDeleted = () => new AppError('unavailable', 'The contact was just deleted: try again')
 
 async function findByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
-  const [row] = await ctx.db.select().from(contacts).where(hasEmail(ctx, email))
+  const row = await findContactByEmail(ctx, email)
   if (!row) throw justDeleted()
   return row
 }

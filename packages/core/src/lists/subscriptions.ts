@@ -1,4 +1,5 @@
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
+import { noteEngagement } from '../campaigns/engagement.ts'
 import { findOrCreateContact, lockCurrentContact, noteSubscriptionChange, readContact } from '../contacts/contacts.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import { AppError } from '../errors.ts'
@@ -10,6 +11,7 @@ import { openConfirmation, openUnsubscribe, type SubscriptionLink } from './link
 import { enterAsStranger } from './lists.ts'
 import { findOptOuts, forgetOptOut, hashEmail } from './opt-outs.ts'
 import type { SubscribeInput, Subscription } from './lists.schema.ts'
+import { readSuppression } from './suppression.ts'
 
 /**
  * A stranger asks to be subscribed. Says nothing of what was known before. Mails a confirmation link, at most one in
@@ -21,6 +23,7 @@ export async function subscribe(base: BaseCtx, listId: string, input: SubscribeI
   await inTransaction(stranger, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
     const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
+    if (await readSuppression(ctx, contact.email)) return
     const optOuts = await findOptOuts(ctx, listId, [hashEmail(ctx, contact.email)])
     if (!doubleOptIn && optOuts.size === 0 && (await confirmAtOnce(ctx, link))) return
     const requested = await requestConfirmation(ctx, link)
@@ -57,7 +60,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
 
 /** Unsubscribes by the token of a mail. Idempotent, and content when the contact or the list is gone. */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
-  const named = openUnsubscribe(base, token)
+  const { campaignId, ...named } = openUnsubscribe(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const [left] = await ctx.db
@@ -65,7 +68,9 @@ export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
       .set({ status: 'UNSUBSCRIBED', unsubscribedAt: sql`now()` })
       .where(and(matches(link), inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])))
       .returning()
-    if (left) await tell(ctx, 'subscription.unsubscribed', left)
+    if (!left) return
+    await tell(ctx, 'subscription.unsubscribed', left)
+    if (campaignId) await noteEngagement(ctx, { campaignId, contactId: named.contactId }, 'unsubscribed')
   })
 }
 

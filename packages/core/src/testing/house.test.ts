@@ -30,6 +30,7 @@ const owners: Record<string, string[]> = {
   lists: ['lists/'],
   subscriptions: ['lists/'],
   optOuts: ['lists/'],
+  suppressions: ['lists/'],
   pipelines: ['pipelines/'],
   stages: ['pipelines/'],
   // workers.ts marks as interrupted, in every table with claims, what a dead worker had claimed.
@@ -40,6 +41,7 @@ const owners: Record<string, string[]> = {
   importParts: ['imports/'],
   importSeen: ['imports/'],
   mails: ['mail/', 'workers.ts'],
+  mailReports: ['mail/'],
   mailPace: ['mail/'],
   webhooks: ['webhooks/'],
   events: ['events.ts'],
