@@ -2,11 +2,11 @@
  * Pause, resume, cancel and retry. Each takes the campaign's row first, as the end of a batch does, so that they come
  * one after the other. Workers ask for the campaign's status with every group they claim, and so act within a group.
  */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
 import { conflict, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
-import { idOf, uuidOf } from '../ids.ts'
+import { uuidOf } from '../ids.ts'
 import { enqueueEach, requeueWork } from '../outbox.ts'
 import { campaignBatches, campaigns } from '../schema.ts'
 import type { Campaign, RetryInput, SendResult } from './campaigns.schema.ts'
@@ -146,23 +146,13 @@ async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupt
 
 /** Those that were over. The others still have their work on the queue. */
 async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
-  const reopened = ctx.db
-    .update(campaignBatches)
-    .set({ status: 'PENDING' })
-    .where(
-      and(
-        eq(campaignBatches.workspaceId, ctx.workspaceId),
-        inArray(
-          campaignBatches.id,
-          batchUuids.map((uuid) => idOf('bat', uuid)),
-        ),
-        eq(campaignBatches.status, 'DONE'),
-      ),
-    )
-    .returning({ id: campaignBatches.id })
-  await ctx.db.execute(
-    sql`with reopened as (${reopened}), ${enqueueEach(ctx, 'campaigns', 'reopened')} select from woken`,
-  )
+  await ctx.db.execute(sql`
+    with reopened as (
+      update campaign_batches set status = 'PENDING'
+      where workspace_id = ${uuidOf(ctx.workspaceId)} and id = any(${sql.param(batchUuids)}::uuid[]) and status = 'DONE'
+      returning id),
+    ${enqueueEach(ctx, 'campaigns', 'reopened')}
+    select from woken`)
 }
 
 function matches(ctx: Ctx, id: string) {
