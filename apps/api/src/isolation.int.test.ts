@@ -1,6 +1,7 @@
 /** No workspace learns of, changes or uses what is another's, on any route that there is. */
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { campaignCases } from './isolation-campaigns.ts'
 import {
   type Answer,
   expectError,
@@ -95,12 +96,6 @@ const cases: Record<string, MakeRequest[]> = {
     ({ campaign }, own) => ({ path: `/campaigns/${campaign}`, body: { listId: own.list } }),
     ({ list }, own) => ({ path: `/campaigns/${own.campaign}`, body: { listId: list } }),
   ],
-  'DELETE /campaigns/{id}': [({ draft }) => ({ path: `/campaigns/${draft}` })],
-  'GET /campaigns/{id}/audience': [({ campaign }) => ({ path: `/campaigns/${campaign}/audience` })],
-  'POST /campaigns/{id}/preview': [
-    ({ campaign }) => ({ path: `/campaigns/${campaign}/preview`, body: {} }),
-    ({ contact }, own) => ({ path: `/campaigns/${own.campaign}/preview`, body: { contactId: contact } }),
-  ],
   'POST /campaigns/{id}/send': [({ campaign }) => ({ path: `/campaigns/${campaign}/send` })],
   'POST /campaigns/{id}/send-test': [
     ({ campaign }) => ({ path: `/campaigns/${campaign}/send-test`, body: { email: 'eve@example.com' } }),
@@ -109,26 +104,7 @@ const cases: Record<string, MakeRequest[]> = {
       body: { email: 'eve@example.com', contactId: contact },
     }),
   ],
-  'POST /campaigns/{id}/retry': [({ campaign }) => ({ path: `/campaigns/${campaign}/retry`, body: {} })],
-  'POST /campaigns/{id}/pause': [({ campaign }) => ({ path: `/campaigns/${campaign}/pause` })],
-  'POST /campaigns/{id}/resume': [({ campaign }) => ({ path: `/campaigns/${campaign}/resume` })],
-  'POST /campaigns/{id}/cancel': [({ campaign }) => ({ path: `/campaigns/${campaign}/cancel` })],
-  'GET /campaigns/{id}/stats': [({ campaign }) => ({ path: `/campaigns/${campaign}/stats` })],
-  'GET /campaigns/{id}/recipients': [
-    ({ campaign }) => ({ path: `/campaigns/${campaign}/recipients` }),
-    ({ contact }, own) => ({ path: `/campaigns/${own.campaign}/recipients?contactId=${contact}` }),
-  ],
-  'POST /mail-events': [
-    ({ campaign, contact }) => ({
-      path: '/mail-events',
-      body: {
-        type: 'BOUNCE',
-        email: 'both@example.com',
-        permanent: true,
-        messageId: `<${campaign}.${contact}@crm.example.com>`,
-      },
-    }),
-  ],
+  ...campaignCases,
   'GET /webhooks': [],
   'POST /webhooks': [],
   'GET /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}` })],

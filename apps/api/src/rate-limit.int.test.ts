@@ -66,7 +66,9 @@ test('every row of the table whose route exists is checked, and those to come ar
   expect(Object.keys(specified).filter((row) => !routed.includes(row))).toEqual(notYetRouted)
 })
 
-test('every operation is refused with the first request beyond its limit, and not before', async () => {
+test('every operation is refused with the first request beyond its limit, and not before', {
+  timeout: 90_000,
+}, async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   const hidden = ['/openapi.json', '/docs/', '/docs/js/scalar.js', '/nope'].map((path) => ['GET', path, path] as const)
   const operations = (await operationsOf(api)).map(({ method, template, path }) => [method, template, path] as const)

@@ -13,7 +13,7 @@ import { newsletter } from './newsletter.ts'
 
 const parts = process.argv.length > 2 ? process.argv.slice(2) : ['speed', 'send', 'memory']
 const rounds = Number(inheritedEnvironment()['ROUNDS'] ?? 3)
-const recipients = 20_000
+const recipients = Number(inheritedEnvironment()['RECIPIENTS'] ?? 20_000)
 
 const sink = await startSink()
 const house = await openHouse({ backend: 'redis', smtpUrl: `smtp://127.0.0.1:${sink.port}` })
@@ -67,13 +67,18 @@ async function create(house: House, listId: string, html = newsletter): Promise<
 interface Sent {
   sentAt: string
   completedAt: string | null
-  queued: number
+  status: string
+  pauseReason: string | null
 }
 
 async function waitForEnd(house: House, id: string): Promise<{ sent: number; tookMs: number }> {
   const read = () => house.call<Sent>('GET', `/campaigns/${id}`)
-  await waitFor(async () => (await read()).completedAt !== null)
-  const { sentAt, completedAt } = await read()
+  await waitFor(async () => {
+    const { completedAt, status } = await read()
+    return completedAt !== null || status === 'PAUSED'
+  })
+  const { sentAt, completedAt, pauseReason } = await read()
+  if (pauseReason !== null) throw new Error(`The campaign was paused: ${pauseReason}`)
   const { sent } = await house.call<{ sent: number }>('GET', `/campaigns/${id}/stats`)
   return { sent, tookMs: Date.parse(completedAt ?? '') - Date.parse(sentAt) }
 }
@@ -138,9 +143,9 @@ async function insertBare(house: House, people: number) {
 async function p99WhileReading(house: House, contactId: string, until: Promise<unknown>): Promise<number> {
   const times: number[] = []
   const asked: Promise<unknown>[] = []
-  let isOver = false
-  void until.finally(() => (isOver = true))
-  for (let n = 0; !isOver || n < 100; n += 1) {
+  const over = new AbortController()
+  void until.finally(() => over.abort())
+  for (let n = 0; !over.signal.aborted || n < 100; n += 1) {
     const body = { company: `Company ${n}` }
     const asking = timed(() =>
       n % 2 ? house.call('GET', `/contacts/${contactId}`) : house.call('PATCH', `/contacts/${contactId}`, body),

@@ -16,11 +16,11 @@ test.each([
   const outcome = { kind: 'refused', temporary, error: words }
   for (const command of ['RCPT TO', 'DATA']) {
     const blames = responseCode === 421 ? { blames: 'server' } : {}
-    expect(judge({ ...refused, command }, false)).toEqual({ ...outcome, ...blames })
-    expect(judge({ ...refused, command }, true)).toEqual({ ...outcome, ...blames })
+    expect(judge(Object.assign(refused, { command }), false)).toEqual({ ...outcome, ...blames })
+    expect(judge(Object.assign(refused, { command }), true)).toEqual({ ...outcome, ...blames })
   }
   for (const command of ['CONN', 'EHLO', 'AUTH PLAIN', 'MAIL FROM']) {
-    expect(judge({ ...refused, command }, false)).toEqual({ ...outcome, blames: 'server' })
+    expect(judge(Object.assign(refused, { command }), false)).toEqual({ ...outcome, blames: 'server' })
   }
 })
 

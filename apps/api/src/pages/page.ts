@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { FastifyReply } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Liquid } from 'liquidjs'
 
 const style = `
@@ -44,6 +44,11 @@ const policy = [
   `base-uri 'none'`,
   `frame-ancestors 'none'`,
 ].join('; ')
+
+/** Whether it is a person who looks, by their browser. */
+export function wantsHtml(request: FastifyRequest): boolean {
+  return (request.headers.accept ?? '').includes('text/html')
+}
 
 /** A page with one thing to say and at most one button, which posts to the page's own address. Values are escaped. */
 export function sendPage(reply: FastifyReply, page: { title: string; text: string; button?: string }): FastifyReply {

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorBody } from '../error-handler.ts'
-import { sendPage } from './page.ts'
+import { sendPage, wantsHtml } from './page.ts'
 
 const TokenQuery = z.strictObject({ token: z.string().max(600) })
 const Html = z.string().describe('An HTML page')
@@ -68,8 +68,4 @@ async function showUnsubscribe(request: TokenRequest, reply: FastifyReply) {
 async function leave(request: TokenRequest, reply: FastifyReply) {
   await unsubscribe(request.baseCtx, request.query.token)
   return sendPage(reply, { title: 'You are unsubscribed', text: 'No more mails from this list will be sent to you.' })
-}
-
-function wantsHtml(request: FastifyRequest) {
-  return (request.headers.accept ?? '').includes('text/html')
 }

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorBody } from '../error-handler.ts'
-import { sendPage } from './page.ts'
+import { sendPage, wantsHtml } from './page.ts'
 
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
 /** A long address twice encoded, and what it is signed with. */
@@ -41,8 +41,8 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
     '/public/click',
     {
       config,
-      errorHandler(error, _request, reply) {
-        if (errorBody(error)?.statusCode !== 400) throw error
+      errorHandler(error, request, reply) {
+        if (errorBody(error)?.statusCode !== 400 || !wantsHtml(request)) throw error
         sendPage(reply.status(400 as never) as FastifyReply, {
           title: 'This link does not work',
           text: 'It may be incomplete. Please open it once more from the mail.',
@@ -51,13 +51,13 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'A link of a tracked mail',
-        response: { 302: z.null().describe('To where the link leads') },
+        response: { 302: z.string().describe('To where the link leads') },
       },
     },
     async (request, reply) => {
       // Who only asks whether the page is there (HEAD) has not clicked.
       const url = await followLink(request.baseCtx, request.query.token, { isNoted: request.method === 'GET' })
-      return reply.code(302).header('location', url).send(null)
+      return reply.code(302).header('location', url).send('')
     },
   )
 }

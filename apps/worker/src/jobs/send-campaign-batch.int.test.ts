@@ -1,8 +1,5 @@
-import { type AddressInfo, createServer } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
-import { resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import type { Ctx } from '@rapport/core/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
@@ -182,49 +179,6 @@ describe('the mail server', () => {
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 30 })
     expect(addressees()).toEqual(people(30))
   })
-
-  test('that stays away pauses the campaign with the reason at the third try, and everyone waits until it is resumed', async () => {
-    const { id, uuid } = await startCampaign(50)
-    const away = await createTestTools(database.db, { smtpUrl: nobody })
-    for (const _try of [1, 2]) await expect(send(uuid, away)).rejects.toThrow('tried again')
-    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING', pauseReason: null })
-    await send(uuid, away)
-    expect(await readCampaign(ctx, id)).toMatchObject({
-      status: 'PAUSED',
-      pauseReason: expect.stringMatching(/ECONNREFUSED/),
-    })
-    expect(await countRecipients(ctx, id)).toEqual({ WAITING: 20 })
-    expect(await readStats(ctx, id)).toMatchObject({ queued: 50, pending: 50, failed: 0 })
-    await resumeCampaign(ctx, id)
-    // As often as before: the tries of then count for nothing.
-    for (const _try of [1, 2]) await expect(send(uuid, away)).rejects.toThrow('tried again')
-    await away.close()
-    await send(uuid)
-    expect(await readStats(ctx, id)).toMatchObject({ sent: 50, pending: 0 })
-    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
-    expect(addressees()).toEqual(people(50))
-  })
-
-  test('that refuses the login or the sender pauses the campaign at once with its words, and nobody is lost to it', async () => {
-    for (const refusal of ['AUTH', 'MAIL'] as const) {
-      ctx = await createTestCtx(database.db)
-      before = smtp.mails.length
-      const { id, uuid } = await startCampaign(45)
-      const server = await startRefusingSmtp(refusal)
-      const refused = await createTestTools(database.db, { smtpUrl: server.url })
-      await send(uuid, refused)
-      expect(await readCampaign(ctx, id)).toMatchObject({
-        status: 'PAUSED',
-        pauseReason: expect.stringContaining(`5.7.8 no ${refusal} for you`),
-      })
-      expect(await readStats(ctx, id)).toMatchObject({ queued: 45, pending: 45 })
-      await refused.close()
-      await server.close()
-      await resumeCampaign(ctx, id)
-      await send(uuid)
-      expect(addressees()).toEqual(people(45))
-    }
-  })
 })
 
 describe('a stop in the middle', () => {
@@ -274,26 +228,6 @@ test('who leaves while the batch is being sent, before their turn, gets no mail'
   expect(addressees().filter((address) => left.rows.some(({ email }) => email === address))).toEqual([])
 })
 
-/** Says that a login is needed and lets nobody in, or takes the login and no sender. */
-async function startRefusingSmtp(refused: 'AUTH' | 'MAIL') {
-  const server = createServer((socket) => {
-    socket
-      .on('error', () => {})
-      .on('data', (chunk) => {
-        const command = chunk.toString().slice(0, 4).toUpperCase()
-        if (command === refused) socket.write(`535 5.7.8 no ${refused} for you\r\n`)
-        else if (command === 'EHLO') socket.write('250-hello\r\n250 AUTH PLAIN\r\n')
-        else socket.write(command === 'AUTH' ? '235 welcome\r\n' : '250 fine\r\n')
-      })
-    socket.write('220 hello\r\n')
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return {
-    url: `smtp://user:wrong@127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  }
-}
-
 async function readContacts(id: string) {
   const found = await database.pool.query<{ contact_id: string }>(
     'select contact_id from campaign_recipients where campaign_id = $1',
@@ -312,25 +246,6 @@ test('a template that exceeds its limits fails its people with the reason, and c
     expect.stringMatching(/^The mail could not be made: memory alloc limit exceeded/),
   ])
   expect(addressees()).toEqual([])
-})
-
-test('a template that fails, or takes long, for a whole group pauses the campaign with the reason: the rest is spared', async () => {
-  for (const [html, reason, pending] of [
-    ['{% for i in (1..100000000) %}x{% endfor %}', /could not be made: memory alloc limit exceeded/, 10],
-    [
-      '{% for i in (1..700) %}{% for j in (1..700) %}{{ j }}{% endfor %}{% endfor %}',
-      /takes too long: \d+ ms|render limit exceeded/,
-      10,
-    ],
-  ] as const) {
-    ctx = await createTestCtx(database.db)
-    const { id } = await createTestCampaign(ctx, { confirmed: 30, html })
-    await sendCampaign(ctx, id)
-    const [uuid = ''] = await waitingWork(ctx, 'campaigns')
-    await send(uuid)
-    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'PAUSED', pauseReason: expect.stringMatching(reason) })
-    expect(await readStats(ctx, id)).toMatchObject({ pending })
-  }
 })
 
 describe('on a network to the database that fails', () => {

@@ -110,5 +110,6 @@ function toRecipient(row: RecipientRow, campaign: Campaign): CampaignRecipient {
 }
 
 function momentOf(row: RecipientRow, column: string): string | null {
-  return toTimestampOrNull(row[column] ? new Date(String(row[column])) : null)
+  const moment = row[column] as string | null
+  return toTimestampOrNull(moment === null ? null : new Date(moment))
 }

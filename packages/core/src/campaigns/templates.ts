@@ -89,7 +89,7 @@ function compileHtml(source: string, { withText }: { withText: boolean }) {
   return (values: TemplateValues): { html: string; text?: string } => {
     marks.length = 0
     // Added to what was rendered, not to the template: there it could fall into a comment, or break a tag.
-    const shape = withHtmlFooter(render(engine, body, values), render(engine, footer, values))
+    const shape = insertAtEnd(render(engine, body, values), render(engine, footer, values))
     const html = fillMarks(shape, marks, 'html')
     return withText ? { html, text: fillMarks(textOf(shape), marks, 'text') } : { html }
   }
@@ -101,9 +101,10 @@ function render(engine: Liquid, template: Template[], values: TemplateValues): s
 
 const footerFor = (source: string, footer: string) => (source.includes('unsubscribeUrl') ? '' : footer)
 
-function withHtmlFooter(html: string, footer: string) {
+/** Puts something at the end of what is shown: before the last `</body>`, if there is one. */
+export function insertAtEnd(html: string, added: string): string {
   const end = [...html.matchAll(/<\/body/gi)].at(-1)?.index ?? html.length
-  return html.slice(0, end) + footer + html.slice(end)
+  return html.slice(0, end) + added + html.slice(end)
 }
 
 /** Without the tags that ask for other templates: there are none, so they are refused as a template is saved. */

@@ -61,6 +61,7 @@ test('the pixel stands at the end of the body, once, and only where openings are
   const pixel = /<img src="https:\/\/crm\.example\.com\/public\/open\?token=[\w.-]+"[^>]*>/
   const whole = track('<html><body><p>Hi</p></BODY></html>', { opens: true })
   expect(whole).toMatch(new RegExp(`^<html><body><p>Hi</p>${pixel.source}</BODY></html>$`))
+  expect(track('<body>İİİİ</body>', { opens: true })).toMatch(new RegExp(`^<body>İİİİ${pixel.source}</body>$`))
   expect(track('<p>Hi</p>', { opens: true })).toMatch(new RegExp(`^<p>Hi</p>${pixel.source}$`))
   expect(track('<p>Hi</p>')).toBe('<p>Hi</p>')
 })

@@ -6,6 +6,7 @@ import type { BaseCtx, Ctx } from '../context.ts'
 import { AppError, isDatabaseUnavailable } from '../errors.ts'
 import { idOf, uuidOf } from '../ids.ts'
 import { openPayload, signPayload } from '../secrets.ts'
+import { insertAtEnd } from './templates.ts'
 import { type Engagement, type MailedPerson, noteEngagement } from './engagement.ts'
 
 const longestUrl = 2_048
@@ -19,10 +20,10 @@ export function trackHtml(
   const tracked = clicks ? html.replace(linkInHtml, trackLink) : html
   if (!opens) return tracked
   const pixel = `<img src="${tokenUrl(ctx, 'open', payloadOf(ctx, person))}" width="1" height="1" alt="" style="display:none">`
-  const end = tracked.toLowerCase().lastIndexOf('</body')
-  return end < 0 ? tracked + pixel : tracked.slice(0, end) + pixel + tracked.slice(end)
+  return insertAtEnd(tracked, pixel)
 
-  function trackLink(whole: string, before: string, quote: string, value: string): string {
+  function trackLink(...match: string[]): string {
+    const [whole = '', before = '', quote = '', value = ''] = match
     const url = webAddress(value)
     // Our own pages stay what they are: above all the link that unsubscribes.
     if (url === undefined || url.startsWith(`${ctx.settings.publicUrl}/public/`)) return whole
@@ -69,8 +70,9 @@ const named: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', a
 /** The http or https address that an attribute says; undefined for any other, and for what is not surely understood. */
 function webAddress(attribute: string): string | undefined {
   const url = attribute
-    .replace(characterReference, (_whole, decimal?: string, hex?: string, name = '') => {
-      if (!decimal && !hex) return named[String(name).toLowerCase()] ?? ''
+    .replace(characterReference, (...match: (string | undefined)[]) => {
+      const [, decimal, hex, name = ''] = match
+      if (!decimal && !hex) return named[name.toLowerCase()] ?? ''
       const code = decimal ? Number(decimal) : Number.parseInt(hex ?? '', 16)
       return code <= 0x10ffff ? String.fromCodePoint(code) : '\ufffd'
     })

@@ -5,7 +5,7 @@ import { AppError, brokenConstraint, conflict, invalidField, notFound } from '..
 import { emit } from '../events.ts'
 import { newId } from '../ids.ts'
 import { keepOptOuts } from '../lists/opt-outs.ts'
-import { respectSuppression } from '../lists/suppression.ts'
+import { readSuppression, type SuppressedStatus, suppressSubscriptions } from '../lists/suppression.ts'
 import { contactAliases, contacts } from '../schema.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
@@ -166,8 +166,21 @@ export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactR
     throw brokenConstraint(error) === 'contacts_email_key' ? alreadyExists(await findByEmail(ctx, next.email)) : error
   })
   if (!row) throw notFound('Contact')
-  const isSuppressed = await respectSuppression(ctx, row)
-  return (isSuppressed ? await lockContact(ctx, row.id) : undefined) ?? row
+  return (await respectSuppression(ctx, row)) ?? row
+}
+
+/** At an address that is suppressed a contact is on no list any more. Answers the contact as it then is, if it changed. */
+async function respectSuppression(ctx: Ctx, row: ContactRow): Promise<ContactRow | undefined> {
+  const status = await readSuppression(ctx, row.email)
+  return status && suppressContact(ctx, row.id, status)
+}
+
+/** Takes a contact off every list, for what happened to their address. Undefined when nothing changed. */
+export async function suppressContact(ctx: Ctx, id: string, status: SuppressedStatus): Promise<ContactRow | undefined> {
+  const row = await lockContact(ctx, id)
+  if (!row || !(await suppressSubscriptions(ctx, id, status))) return undefined
+  await noteSubscriptionChange(ctx, [id])
+  return lockContact(ctx, id)
 }
 
 /** `change` laid over `values`; null removes a key. */

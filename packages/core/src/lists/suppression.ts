@@ -1,17 +1,13 @@
 /** Addresses that bounced for good, or complained: kept out of every list of the workspace, whoever they belong to. */
 import { and, eq, sql } from 'drizzle-orm'
-import { findContactByEmail, lockContact, noteSubscriptionChange } from '../contacts/contacts.ts'
 import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { suppressions } from '../schema.ts'
 import { hashEmail } from './opt-outs.ts'
 
-type SuppressedStatus = (typeof suppressions.$inferSelect)['status']
+export type SuppressedStatus = (typeof suppressions.$inferSelect)['status']
 
-/**
- * Keeps an address out from now on, and takes the contact who has it off every list. Of a bounce and a complaint the
- * complaint stays. No import and no sign-up undoes it. Part of the caller's transaction.
- */
+/** Keeps an address out from now on: no import and no sign-up undoes it. Of a bounce and a complaint the complaint stays. */
 export async function suppressAddress(ctx: Ctx, email: string, status: SuppressedStatus): Promise<void> {
   await ctx.db
     .insert(suppressions)
@@ -21,15 +17,6 @@ export async function suppressAddress(ctx: Ctx, email: string, status: Suppresse
       set: { status },
       setWhere: sql`${suppressions.status} = 'BOUNCED'`,
     })
-  const contact = await findContactByEmail(ctx, email)
-  if (contact) await suppressContact(ctx, contact.id, status)
-}
-
-/** For a contact whose address changed: at one that is suppressed they are on no list any more. Answers whether it is. */
-export async function respectSuppression(ctx: Ctx, contact: { id: string; email: string }): Promise<boolean> {
-  const status = await readSuppression(ctx, contact.email)
-  if (status) await suppressContact(ctx, contact.id, status)
-  return status !== undefined
 }
 
 /** Why nothing may be sent to an address; undefined when nothing is known against it. */
@@ -41,11 +28,11 @@ export async function readSuppression(ctx: Ctx, email: string): Promise<Suppress
   return row?.status
 }
 
-async function suppressContact(ctx: Ctx, contactId: string, status: SuppressedStatus) {
-  if (!(await lockContact(ctx, contactId))) return
+/** Takes a contact, who is locked, off every list. Answers whether they were on any. */
+export async function suppressSubscriptions(ctx: Ctx, contactId: string, status: SuppressedStatus): Promise<boolean> {
   const changed = await ctx.db.execute(sql`
     update subscriptions set status = ${status}
     where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contactId)}
       and status not in (${status}, 'COMPLAINED')`)
-  if (changed.rowCount) await noteSubscriptionChange(ctx, [contactId])
+  return (changed.rowCount ?? 0) > 0
 }

@@ -61,9 +61,9 @@ async function startSent() {
 }
 
 describe.each([
-  ['BOUNCE', 'BOUNCED', 'mail.bounced', 'bounced'],
-  ['COMPLAINT', 'COMPLAINED', 'mail.complained', 'complained'],
-] as const)('a %s', (type, status, event, count) => {
+  { type: 'BOUNCE', status: 'BOUNCED', event: 'mail.bounced', count: 'bounced' },
+  { type: 'COMPLAINT', status: 'COMPLAINED', event: 'mail.complained', count: 'complained' },
+])('a $type', ({ type, status, event, count }) => {
   test('takes the address off every list of the workspace, counts in its campaign and is told, once', async () => {
     const { id, ada, messageId } = await startSent()
     const other = await createTestList(ctx)

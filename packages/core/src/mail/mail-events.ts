@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { noteEngagement, personOfMessageId, wasMailed } from '../campaigns/engagement.ts'
-import { findContactByEmail, noteActivity } from '../contacts/contacts.ts'
+import { findContactByEmail, noteActivity, suppressContact } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
 import { emit } from '../events.ts'
@@ -21,12 +21,14 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
     if (!(await isNew(ctx, report))) return
     const isComplaint = report.type === 'COMPLAINT'
     const isPermanent = isComplaint || report.permanent === true
-    if (isPermanent) await suppressAddress(ctx, report.email, isComplaint ? 'COMPLAINED' : 'BOUNCED')
+    const status = isComplaint ? 'COMPLAINED' : 'BOUNCED'
+    if (isPermanent) await suppressAddress(ctx, report.email, status)
+    const contact = await findContactByEmail(ctx, report.email)
+    if (contact && isPermanent) await suppressContact(ctx, contact.id, status)
+    if (contact) await noteActivity(ctx, contact.id)
     const named = report.messageId === undefined ? undefined : personOfMessageId(report.messageId)
     const person = named && (await wasMailed(ctx, named)) ? named : undefined
     if (person && isPermanent) await noteEngagement(ctx, person, isComplaint ? 'complained' : 'bounced')
-    const contact = await findContactByEmail(ctx, report.email)
-    if (contact) await noteActivity(ctx, contact.id)
     await emit(ctx, isComplaint ? 'mail.complained' : 'mail.bounced', {
       email: report.email,
       permanent: isPermanent,
