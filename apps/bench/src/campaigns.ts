@@ -1,7 +1,8 @@
 /**
  * Campaigns in one run with what they are measured against: mails per second beside a bare nodemailer pool, two workers
  * beside one, `send` for a million beside a bare INSERT … SELECT, and a worker's memory for many recipients and for few.
- * `SMTP_SINK` names Postfix's smtp-sink; without it the sink is our own. `node apps/bench/src/campaigns.ts [speed|send|memory] …`
+ * `SMTP_SINK` names Postfix's smtp-sink; without it the sink is our own. `node apps/bench/src/campaigns.ts [speed|send|memory] …`;
+ * ROUNDS, RECIPIENTS (of speed) and PEOPLE (of send) make it shorter.
  */
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -101,7 +102,7 @@ async function measureMemory(house: House) {
 
 /** No worker runs meanwhile. */
 async function measureSend(house: House) {
-  const people = 1_000_000
+  const people = Number(inheritedEnvironment()['PEOPLE'] ?? 1_000_000)
   const listId = await house.fillList('million', people)
   const [first] = (await house.call<{ data: { id: string }[] }>('GET', '/contacts?limit=1')).data
   const ratios: { time: number; p99: number }[] = []
@@ -124,7 +125,7 @@ async function measureSend(house: House) {
     await house.client.query('delete from outbox')
   }
   console.log(
-    `send to a million : bare INSERT … SELECT of a million narrow rows  ${median(ratios.map(({ time }) => time)).toFixed(2)}`,
+    `send : bare INSERT … SELECT of as many narrow rows  ${median(ratios.map(({ time }) => time)).toFixed(2)}`,
   )
   console.log(`p99 of other requests meanwhile : quiet  ${median(ratios.map(({ p99 }) => p99)).toFixed(2)}`)
 }
