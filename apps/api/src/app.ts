@@ -24,11 +24,12 @@ import { accountPages } from './pages/account-pages.ts'
 import { embedScript } from './pages/embed-script.ts'
 import { formPages } from './pages/form-pages.ts'
 import { subscriptionPages } from './pages/subscription-pages.ts'
+import { trackingPages } from './pages/tracking.ts'
 import { createPublicFormCache } from './public-form-cache.ts'
 import { limitRequests } from './rate-limit.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { credentialRoutes, meRoutes } from './routes/auth.ts'
-import { campaignRoutes } from './routes/campaigns.ts'
+import { campaignRoutes, campaignSendingRoutes } from './routes/campaigns.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
 import { dealRoutes } from './routes/deals.ts'
@@ -36,6 +37,7 @@ import { formRoutes } from './routes/forms.ts'
 import { healthRoutes } from './routes/health.ts'
 import { importRoutes } from './routes/imports.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
+import { mailEventRoutes } from './routes/mail-events.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
 import { publicFormRoutes } from './routes/public-forms.ts'
 import { teamRoutes } from './routes/team.ts'
@@ -113,6 +115,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   await app.register(formPages)
   await app.register(accountPages)
   await app.register(embedScript)
+  await app.register(trackingPages)
   await app.register(async (scope) => {
     requireCredential(scope)
     // What concerns the credential itself is no other credential's to replay.
@@ -127,6 +130,8 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
       formRoutes(publicForms),
       listRoutes,
       campaignRoutes,
+      campaignSendingRoutes,
+      mailEventRoutes,
       pipelineRoutes,
       dealRoutes,
       taskRoutes,

@@ -1,10 +1,12 @@
 /** What the walk of isolation.int.test.ts asks of each route: every way to name a record in it. */
+import { campaignCases } from './isolation-campaigns.ts'
 
 /** The records that a request can name. */
 export interface Ids {
   contact: string
   list: string
   campaign: string
+  draft: string
   webhook: string
   apiKey: string
   workspace: string
@@ -29,6 +31,7 @@ export const nobodys: Ids = {
   contact: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
   list: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
   campaign: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
+  draft: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
   webhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
   apiKey: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
   workspace: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -151,6 +154,7 @@ export const cases: Record<string, MakeRequest[]> = {
       body: { email: 'eve@example.com', contactId: contact },
     }),
   ],
+  ...campaignCases,
   'GET /webhooks': [],
   'POST /webhooks': [],
   'GET /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}` })],

@@ -4,8 +4,8 @@ import { addConfirmedSubscribers, type Ledger, readLedger } from './audience.ts'
 import { queueBackends, type Stack, startStack } from './stack.ts'
 
 const recipients = 500
-/** Two batches at once in one worker, twenty mails in hand in each. */
-const mostInHand = 40
+/** Four batches at once in one worker, twenty mails in hand in each. */
+const mostInHand = 80
 
 describe.each(queueBackends)('with the queues in %s', (backend) => {
   let stack: Stack

@@ -19,7 +19,7 @@ interface Job {
 export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName, Job> {
   return {
     webhooks: { handle: (data) => deliverWebhook(tools, data), concurrency: config.WORKER_CONCURRENCY },
-    campaigns: { handle: (data) => sendCampaignBatch(tools, data), concurrency: 2 },
+    campaigns: { handle: (data) => sendCampaignBatch(tools, data), concurrency: 4 },
     mail: { handle: (data) => sendMail(tools, data), concurrency: 5 },
     imports: { handle: (data) => runImport(tools, data), concurrency: 2 },
     maintenance: { handle: (data) => maintain(tools, data), concurrency: 1 },

@@ -14,7 +14,14 @@ test.each([
   const words = `${responseCode} 5.1.1 these words`
   const refused = error(`Can't send mail: ${words}`, { code: 'EENVELOPE', responseCode, response: words })
   const outcome = { kind: 'refused', temporary, error: words }
-  expect([judge(refused, false), judge(refused, true)]).toEqual([outcome, outcome])
+  for (const command of ['RCPT TO', 'DATA']) {
+    const blames = responseCode === 421 ? { blames: 'server' } : {}
+    expect(judge(Object.assign(refused, { command }), false)).toEqual({ ...outcome, ...blames })
+    expect(judge(Object.assign(refused, { command }), true)).toEqual({ ...outcome, ...blames })
+  }
+  for (const command of ['CONN', 'EHLO', 'AUTH PLAIN', 'MAIL FROM']) {
+    expect(judge(Object.assign(refused, { command }), false)).toEqual({ ...outcome, blames: 'server' })
+  }
 })
 
 test('a recipient that cannot be written to is refused for good', () => {
@@ -35,7 +42,8 @@ test.each([
   ['Connection pool was closed', {}],
 ])('"%s" is ambiguous once the message was on its way, and may be tried again before', (message, more) => {
   expect(judge(error(message, more), true)).toEqual({ kind: 'ambiguous', error: message })
-  expect(judge(error(message, more), false)).toEqual({ kind: 'refused', temporary: true, error: message })
+  const unsent = { kind: 'refused', temporary: true, error: message, blames: 'server' }
+  expect(judge(error(message, more), false)).toEqual(unsent)
 })
 
 test('what is not even an error is told too', () => {

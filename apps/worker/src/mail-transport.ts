@@ -1,7 +1,10 @@
-import type { Readable } from 'node:stream'
+import { buffer } from 'node:stream/consumers'
+import type { DkimKey } from '@rapport/core/config.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
-import { createTransport, type SendMailOptions } from 'nodemailer'
+import DKIM from 'nodemailer/lib/dkim'
+import { buildMessage } from './mail-message.ts'
+import { openSmtpPool } from './smtp-pool.ts'
 
 export const mailConnections = 20
 
@@ -11,49 +14,48 @@ export interface MailTransport {
 }
 
 /**
- * A pool of SMTP connections that never sends a mail twice by itself: nodemailer's re-queueing on a closed connection
- * is off, and what is neither surely refused nor surely unsent is called ambiguous.
+ * A pool of SMTP connections that never sends a mail twice by itself: what is neither surely refused nor surely unsent
+ * is called ambiguous. With a key every mail is signed.
  */
-export function openMailTransport(smtpUrl: string): MailTransport {
-  const transport = createTransport({
-    url: smtpUrl,
-    pool: true,
-    maxConnections: mailConnections,
-    maxMessages: Number.POSITIVE_INFINITY,
-    maxRequeues: 0,
-    connectionTimeout: 5_000,
-    greetingTimeout: 5_000,
-    socketTimeout: 30_000,
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  } as Parameters<typeof createTransport>[0])
-  transport.use('stream', ({ message, data }, done) => {
-    const createReadStream = message.createReadStream.bind(message)
-    message.createReadStream = (options) => ((data as Wire).wire.stream = createReadStream(options))
-    done()
-  })
+export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTransport {
+  const pool = openSmtpPool(smtpUrl, mailConnections)
+  const sign = dkim && signer(dkim)
   return {
     async send(mail) {
-      const wire: Wire['wire'] = {}
+      const message = buildMessage(mail)
+      const signed = sign ? await sign(message) : message
+      let hasBegun = false
       try {
         const envelope = { from: mail.from.address, to: [mail.to.address] }
-        await transport.sendMail({ ...mail, envelope, wire } as SendMailOptions)
+        await pool.send(envelope, signed, () => (hasBegun = true))
         return { kind: 'sent' }
       } catch (error) {
-        return judge(error, wire.stream?.readableDidRead === true)
+        return judge(error, hasBegun)
       }
     },
-    close: () => transport.close(),
+    close: () => pool.close(),
   }
 }
 
-/** The message on its way: nodemailer reads it only when the server has asked for it, which is after DATA. */
-interface Wire {
-  wire: { stream?: Readable }
+/** What a signature vouches for: all that we write, above all both fields of the one-click unsubscribe (RFC 8058). */
+const signedFields = [
+  ['From', 'Reply-To', 'To', 'Subject', 'Date', 'Message-ID', 'MIME-Version', 'Content-Type'],
+  ['Content-Transfer-Encoding', 'List-Id', 'List-Unsubscribe', 'List-Unsubscribe-Post', 'Auto-Submitted'],
+].flat()
+
+function signer({ domain, selector, privateKey }: DkimKey): (message: Buffer) => Promise<Buffer> {
+  const dkim = new DKIM({
+    domainName: domain,
+    keySelector: selector,
+    privateKey,
+    headerFieldNames: signedFields.join(':'),
+  })
+  return (message) => buffer(dkim.sign(message))
 }
 
 interface SmtpError extends Error {
   code?: string
+  command?: string
   responseCode?: number
   response?: string
 }
@@ -65,7 +67,13 @@ interface SmtpError extends Error {
 export function judge(error: unknown, hasBegun: boolean): MailOutcome {
   const { responseCode, response, code, message } = error as SmtpError
   const text = response ?? message ?? String(error)
-  if (responseCode !== undefined) return { kind: 'refused', temporary: responseCode < 500, error: text }
-  if (hasBegun) return { kind: 'ambiguous', error: text }
-  return { kind: 'refused', temporary: code !== 'EENVELOPE', error: text }
+  if (responseCode === undefined && hasBegun) return { kind: 'ambiguous', error: text }
+  const temporary = responseCode === undefined ? code !== 'EENVELOPE' : responseCode < 500
+  return { kind: 'refused', temporary, error: text, ...(blamesServer(error as SmtpError) && { blames: 'server' }) }
+}
+
+/** Whether any mail would meet the same: what is said of a recipient, or of a message, may be different for the next. */
+function blamesServer({ responseCode, command, code }: SmtpError): boolean {
+  if (responseCode === undefined) return code !== 'EENVELOPE'
+  return responseCode === 421 || !(command === 'RCPT TO' || command === 'DATA')
 }

@@ -33,6 +33,12 @@ export function chooseBackend(config: WorkerConfig, log: Logger): QueueBackend {
 /** Kept for the dashboard: failures of a week, a thousand at most. */
 const keptJobs = { removeOnComplete: { count: 0 }, removeOnFail: { age: 7 * 24 * 3600, count: 1000 } }
 
+/**
+ * A worker that dies between a job and its claim leaves nothing in PostgreSQL to know it by: the queue itself gives the
+ * job to another, soon, and however often it happens, as a claim makes a second run harmless.
+ */
+const stalledJobs = { lockDuration: 15_000, stalledInterval: 5_000, maxStalledCount: 1_000 }
+
 function onRedis(url: string, log: Logger): QueueBackend {
   const onError = errorLogger(log, 'Redis is away')
   const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
@@ -56,7 +62,13 @@ function onRedis(url: string, log: Logger): QueueBackend {
     openWorker: (name, process, options) =>
       reporting(
         listening(
-          new Worker(name, process, { connection: consumer, prefix: queuePrefix(name), ...keptJobs, ...options }),
+          new Worker(name, process, {
+            connection: consumer,
+            prefix: queuePrefix(name),
+            ...keptJobs,
+            ...stalledJobs,
+            ...options,
+          }),
           onError,
         ),
         log,
@@ -80,7 +92,10 @@ function onPostgres(connectionString: string, log: Logger): QueueBackend {
     name: 'postgres',
     openQueue: (name) => listening(new postgres.Queue(name, { connection }), onError),
     openWorker: (name, process, options) =>
-      reporting(listening(new postgres.Worker(name, process, { connection, ...keptJobs, ...options }), onError), log),
+      reporting(
+        listening(new postgres.Worker(name, process, { connection, ...keptJobs, ...stalledJobs, ...options }), onError),
+        log,
+      ),
     // The queues live and die with the outbox itself.
     readEpoch: async () => 'postgres',
     close: async () => {},

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { WorkerConfig } from '@rapport/core/config.ts'
+import { dkimKeyOf, type WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/queues.ts'
@@ -30,7 +30,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     db,
     settings: settingsFrom(config),
     workerId: randomUUID(),
-    mail: openMailTransport(config.SMTP_URL),
+    mail: openMailTransport(config.SMTP_URL, dkimKeyOf(config)),
     pace: createMailPace(db, config.MAIL_RATE, stopping.signal),
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
     log,

@@ -1,5 +1,6 @@
+import { generateKeyPairSync } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { ConfigError, readApiConfig, readMigrateConfig, readWorkerConfig } from './config.ts'
+import { ConfigError, dkimKeyOf, readApiConfig, readMigrateConfig, readWorkerConfig } from './config.ts'
 
 const shared = {
   DATABASE_URL: 'postgres://localhost/rapport',
@@ -151,5 +152,40 @@ describe('numbers', () => {
   test('a rate may be a fraction, and there is none unless it is said', () => {
     expect(readWorkerConfig({ ...forWorker, MAIL_RATE: '0.5' }).MAIL_RATE).toBe(0.5)
     expect(readWorkerConfig(forWorker).MAIL_RATE).toBeUndefined()
+  })
+})
+
+describe('the key that signs mails', () => {
+  const pem = (type: 'rsa' | 'ed25519', modulusLength = 2048) =>
+    (type === 'rsa' ? generateKeyPairSync('rsa', { modulusLength }) : generateKeyPairSync('ed25519')).privateKey.export(
+      { type: 'pkcs8', format: 'pem' },
+    )
+  const dkim = { DKIM_DOMAIN: 'example.com', DKIM_SELECTOR: 'letters', DKIM_PRIVATE_KEY: pem('rsa') }
+
+  test('may be absent, and may have its line breaks written out', () => {
+    expect(dkimKeyOf(readWorkerConfig(forWorker))).toBeUndefined()
+    const onOneLine = { ...dkim, DKIM_PRIVATE_KEY: dkim.DKIM_PRIVATE_KEY.replaceAll('\n', '\\n') }
+    for (const given of [dkim, onOneLine]) {
+      expect(dkimKeyOf(readWorkerConfig({ ...forWorker, ...given }))).toEqual({
+        domain: 'example.com',
+        selector: 'letters',
+        privateKey: dkim.DKIM_PRIVATE_KEY,
+      })
+    }
+  })
+
+  test('needs its domain and selector, and is looked at before the first mail', () => {
+    const problems = (given: Record<string, string>) => problemsOf(() => readWorkerConfig({ ...forWorker, ...given }))
+    expect(problems({ DKIM_PRIVATE_KEY: dkim.DKIM_PRIVATE_KEY })).toEqual(['DKIM_DOMAIN', 'DKIM_SELECTOR'])
+    expect(problems({ DKIM_DOMAIN: 'example.com' })).toEqual(['DKIM_SELECTOR', 'DKIM_PRIVATE_KEY'])
+    for (const wrong of [
+      'secret',
+      '-----BEGIN PRIVATE KEY-----\nx\n-----END PRIVATE KEY-----',
+      pem('ed25519'),
+      pem('rsa', 512),
+    ]) {
+      expect(problems({ ...dkim, DKIM_PRIVATE_KEY: wrong })).toEqual(['DKIM_PRIVATE_KEY'])
+    }
+    expect(problems({ ...dkim, DKIM_DOMAIN: 'example.com; x=1' })).toEqual(['DKIM_DOMAIN'])
   })
 })

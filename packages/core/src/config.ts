@@ -1,3 +1,4 @@
+import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
@@ -72,12 +73,52 @@ const ApiEnvironment = z.object({
   DASHBOARD_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
 })
 
-const WorkerEnvironment = z.object({
-  ...serving,
-  SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// address' }),
-  MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
-  WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
-})
+export interface DkimKey {
+  domain: string
+  selector: string
+  /** PEM */
+  privateKey: string
+}
+
+const dnsName = (error: string) => z.string().regex(/^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/i, error)
+
+/** The environment has no line breaks everywhere: a PEM may have `\n` instead. */
+const rsaKey = z
+  .string()
+  .transform((pem) => pem.replaceAll('\\n', '\n'))
+  .refine(isRsaKey, 'must be an RSA private key of at least 1024 bits in PEM')
+
+function isRsaKey(pem: string): boolean {
+  try {
+    const { asymmetricKeyType, asymmetricKeyDetails } = createPrivateKey(pem)
+    return asymmetricKeyType === 'rsa' && (asymmetricKeyDetails?.modulusLength ?? 0) >= 1024
+  } catch {
+    return false
+  }
+}
+
+const WorkerEnvironment = z
+  .object({
+    ...serving,
+    SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// address' }),
+    MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
+    WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
+    DKIM_DOMAIN: dnsName('must be a domain').optional(),
+    DKIM_SELECTOR: dnsName('must be the name of a key in DNS').optional(),
+    DKIM_PRIVATE_KEY: rsaKey.optional(),
+  })
+  .superRefine((environment, check) => {
+    const missing = dkimNames.filter((name) => environment[name] === undefined)
+    if (missing.length === dkimNames.length) return
+    for (const name of missing) {
+      check.addIssue({
+        code: 'custom',
+        path: [name],
+        message: 'must be set too: a signature needs domain, selector and key',
+      })
+    }
+  })
+const dkimNames = ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_PRIVATE_KEY'] as const
 
 const MigrateEnvironment = z.object(base)
 
@@ -94,6 +135,12 @@ export function readWorkerConfig(environment: Environment = process.env) {
   return parse(WorkerEnvironment, environment)
 }
 export type WorkerConfig = ReturnType<typeof readWorkerConfig>
+
+/** The key that mails are signed with, if one is configured. */
+export function dkimKeyOf(config: WorkerConfig): DkimKey | undefined {
+  const { DKIM_DOMAIN: domain, DKIM_SELECTOR: selector, DKIM_PRIVATE_KEY: privateKey } = config
+  return domain && selector && privateKey ? { domain, selector, privateKey } : undefined
+}
 
 /** Reads what a migration needs. Throws a ConfigError that names every wrong variable. */
 export function readMigrateConfig(environment: Environment = process.env) {

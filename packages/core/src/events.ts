@@ -6,6 +6,7 @@ import type { Deal, MovedDeal } from './deals/deals.schema.ts'
 import type { Import } from './imports/imports.schema.ts'
 import type { Submission } from './forms/forms.schema.ts'
 import { newId, uuidOf } from './ids.ts'
+import type { MailEvent } from './mail/mail-events.schema.ts'
 import type { Subscription } from './lists/lists.schema.ts'
 import { enqueueEach } from './outbox.ts'
 import type { Task } from './tasks/tasks.schema.ts'
@@ -59,6 +60,9 @@ interface EventData {
   'task.deleted': Task
   'campaign.sending': Campaign
   'campaign.sent': Campaign
+  'campaign.canceled': Campaign
+  'mail.bounced': MailEvent
+  'mail.complained': MailEvent
   'import.completed': Import
 }
 

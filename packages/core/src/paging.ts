@@ -46,10 +46,11 @@ interface Listing<Row> {
   name: string
   query: { limit: number; cursor?: string | undefined; sort: string }
   /** What the field of `sort` is in SQL, and in a row as text that PostgreSQL reads back exactly. */
-  key: { column: SQLWrapper; type: 'timestamptz' | 'text' | 'float8' | 'int8'; valueOf: (row: Row) => string }
+  key: { column: SQLWrapper; type: 'timestamptz' | 'text' | 'float8' | 'int8' | 'uuid'; valueOf: (row: Row) => string }
   /** The tie-break, unique in the listing. */
   id: { column: SQLWrapper; valueOf: (row: Row) => string }
-  read: (part: { after: SQL | undefined; orderBy: SQL[]; limit: number }) => Promise<Row[]>
+  /** `from` says of the key alone what `after` says: for a key and a tie-break out of two tables, which no index has. */
+  read: (part: { after: SQL | undefined; from: SQL | undefined; orderBy: SQL[]; limit: number }) => Promise<Row[]>
 }
 
 /**
@@ -60,8 +61,11 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
   const { query, key, id } = listing
   const scope = `${listing.name} ${query.sort} ${ctx.workspaceId}`
   const descending = query.sort.startsWith('-')
+  const position = query.cursor === undefined ? undefined : openCursor(query.cursor)
+  const comparison = sql.raw(descending ? '<' : '>')
   const rows = await listing.read({
-    after: query.cursor === undefined ? undefined : positionAfter(query.cursor),
+    after: position && sql`(${key.column}, ${id.column}) ${comparison} (${position.key}, ${position.uuid}::uuid)`,
+    from: position && sql`${key.column} ${comparison}= ${position.key}`,
     orderBy: [key.column, id.column].map((column) => (descending ? sql`${column} desc` : sql`${column} asc`)),
     limit: query.limit + 1,
   })
@@ -72,12 +76,11 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
     : null
   return { data, nextCursor }
 
-  function positionAfter(cursor: string): SQL {
-    const position = openPayload(ctx.settings.keys.cursors, scope, cursor)
-    if (!position) throw invalidField('cursor', 'Invalid cursor')
-    const [value, uuid] = position
-    const comparison = sql.raw(descending ? '<' : '>')
-    return sql`(${key.column}, ${id.column}) ${comparison} (${value}::${sql.raw(key.type)}, ${uuid}::uuid)`
+  function openCursor(cursor: string) {
+    const payload = openPayload(ctx.settings.keys.cursors, scope, cursor)
+    if (!payload) throw invalidField('cursor', 'Invalid cursor')
+    const [value, uuid] = payload
+    return { key: sql`${value}::${sql.raw(key.type)}`, uuid }
   }
 }
 

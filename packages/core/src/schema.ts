@@ -366,6 +366,23 @@ export const optOuts = pgTable(
   ],
 )
 
+/** Addresses that bounced for good or complained, as keyed hashes: kept out of every list of the workspace. */
+export const suppressions = pgTable(
+  'suppressions',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    emailHash: text().notNull(),
+    status: text({ enum: ['BOUNCED', 'COMPLAINED'] }).notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.emailHash] }),
+    oneOf('suppressions_status_check', t.status, ['BOUNCED', 'COMPLAINED']),
+  ],
+)
+
 export const importStatuses = ['RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED'] as const
 
 /** An import of contacts. What was done of it, and where it stands, change in one transaction with the contacts. */
@@ -734,6 +751,8 @@ export const campaigns = pgTable(
     trackOpens: boolean().notNull().default(false),
     trackClicks: boolean().notNull().default(false),
     queued: integer().notNull().default(0),
+    /** Why the system paused it; null when a person did. */
+    pauseReason: text(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
     sentAt: moment(),
@@ -766,6 +785,17 @@ export const campaignBatches = pgTable(
     status: text({ enum: batchStatuses }).notNull().default('PENDING'),
     /** The worker that has it in hand while SENDING. */
     workerId: uuid(),
+    /** How many of its people are in each final status: changed in the statement that changes them, see `tally`. */
+    sent: integer().notNull().default(0),
+    failed: integer().notNull().default(0),
+    skipped: integer().notNull().default(0),
+    interrupted: integer().notNull().default(0),
+    /** How many did so at least once. */
+    opened: integer().notNull().default(0),
+    clicked: integer().notNull().default(0),
+    unsubscribed: integer().notNull().default(0),
+    bounced: integer().notNull().default(0),
+    complained: integer().notNull().default(0),
   },
   (t) => [
     primaryKey({ columns: [t.workspaceId, t.id] }),
@@ -774,7 +804,8 @@ export const campaignBatches = pgTable(
       columns: [t.workspaceId, t.campaignId],
       foreignColumns: [campaigns.workspaceId, campaigns.id],
     }).onDelete('cascade'),
-    index('campaign_batches_open_index').on(t.workspaceId, t.campaignId).where(sql`${t.status} <> 'DONE'`),
+    index('campaign_batches_campaign_index').on(t.workspaceId, t.campaignId),
+    index('campaign_batches_open_index').on(t.workspaceId, t.campaignId, t.id).where(sql`${t.status} <> 'DONE'`),
     index('campaign_batches_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
     oneOf('campaign_batches_status_check', t.status, batchStatuses),
   ],
@@ -800,6 +831,12 @@ export const campaignRecipients = pgTable(
     error: text(),
     createdAt: createdAt(),
     settledAt: moment(),
+    /** The first time each. */
+    openedAt: moment(),
+    clickedAt: moment(),
+    unsubscribedAt: moment(),
+    bouncedAt: moment(),
+    complainedAt: moment(),
   },
   (t) => [
     primaryKey({ columns: [t.workspaceId, t.campaignId, t.contactId] }),
@@ -809,6 +846,8 @@ export const campaignRecipients = pgTable(
       foreignColumns: [campaigns.workspaceId, campaigns.id],
     }).onDelete('cascade'),
     index('campaign_recipients_batch_index').on(t.workspaceId, t.batchId),
+    index('campaign_recipients_created_index').on(t.workspaceId, t.campaignId, t.createdAt, t.contactId),
+    index('campaign_recipients_status_index').on(t.workspaceId, t.campaignId, t.status, t.createdAt, t.contactId),
     index('campaign_recipients_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
     oneOf('campaign_recipients_status_check', t.status, recipientStatuses),
   ],
@@ -842,6 +881,19 @@ export const mails = pgTable(
     oneOf('mails_kind_check', t.kind, mailKinds),
     oneOf('mails_status_check', t.status, mailStatuses),
   ],
+)
+
+/** The reports of mail providers that were taken, as hashes, so that one that is repeated counts once. */
+export const mailReports = pgTable(
+  'mail_reports',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    fingerprint: text().notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [primaryKey({ columns: [t.workspaceId, t.fingerprint] }), index('mail_reports_created_index').on(t.createdAt)],
 )
 
 // ── Events and webhooks ─────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,7 @@
 /** Who is at work. A claim names its worker; what a dead worker had in hand is set right here, and nowhere else. */
 import { hostname } from 'node:os'
 import { eq, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { tally } from './campaigns/tally.ts'
 import type { Db } from './db.ts'
 import { uuidOf } from './ids.ts'
 import { maxMailAttempts } from './mail/mails.ts'
@@ -95,10 +96,13 @@ async function interruptDeliveries(db: Db, isHeld: Held, error: string) {
 }
 
 async function releaseCampaignBatches(db: Db, isHeld: Held, error: string) {
-  await db
-    .update(campaignRecipients)
-    .set({ status: 'INTERRUPTED', error, settledAt: sql`now()` })
-    .where(isHeld(campaignRecipients, campaignRecipients.batchId))
+  await db.execute(sql`
+    with interrupted as (
+      update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = now()
+      where ${isHeld(campaignRecipients, campaignRecipients.batchId)}
+      returning workspace_id, batch_id, old.status as was, new.status as became),
+    ${tally('interrupted')}
+    select from interrupted limit 1`)
   const released = await db
     .update(campaignBatches)
     .set({ status: 'PENDING', workerId: null })

@@ -61,6 +61,7 @@ test('a campaign of name, subject and list is a draft with every field, ready to
     trackOpens: false,
     trackClicks: false,
     queued: 0,
+    pauseReason: null,
     createdAt: aTimestamp,
     updatedAt: aTimestamp,
     sentAt: null,

@@ -1,16 +1,28 @@
+import { previewCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
+import { listRecipients } from '@rapport/core/campaigns/campaign-recipients.ts'
+import { readAudience, readStats } from '@rapport/core/campaigns/campaign-stats.ts'
+import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import {
   changeCampaign,
   createCampaign,
+  deleteCampaign,
   listCampaigns,
   readCampaign,
   sendCampaign,
   sendTestMail,
 } from '@rapport/core/campaigns/campaigns.ts'
 import {
+  Audience,
   Campaign,
   CampaignChange,
   CampaignInput,
   CampaignQuery,
+  CampaignRecipient,
+  CampaignStats,
+  Preview,
+  PreviewInput,
+  RecipientQuery,
+  RetryInput,
   SendResult,
   SendTestInput,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
@@ -86,6 +98,57 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
     },
   )
 
+  app.delete(
+    '/campaigns/:id',
+    {
+      schema: {
+        ...common,
+        summary: 'Delete a campaign',
+        description: 'Only a DRAFT; anything else is a 409, as it is the record of what was sent to whom.',
+        params: IdParams('cmp'),
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await deleteCampaign(request.ctx, request.params.id)
+      return reply.code(204).send(null)
+    },
+  )
+}
+
+/** Sending, and what becomes of it. */
+export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/campaigns/:id/audience',
+    {
+      schema: {
+        ...common,
+        summary: 'Whom a campaign would reach',
+        params: IdParams('cmp'),
+        querystring: NoQuery,
+        response: { 200: Audience },
+      },
+    },
+    (request) => readAudience(request.ctx, request.params.id),
+  )
+
+  app.post(
+    '/campaigns/:id/preview',
+    {
+      schema: {
+        ...common,
+        summary: 'Preview a campaign',
+        description: 'As a contact would get it, or an invented one. Nothing is sent, and nothing in it is tracked.',
+        params: IdParams('cmp'),
+        querystring: NoQuery,
+        body: PreviewInput,
+        response: { 200: Preview },
+      },
+    },
+    (request) => previewCampaign(request.ctx, request.params.id, request.body),
+  )
+
   app.post(
     '/campaigns/:id/send',
     {
@@ -125,5 +188,84 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
       reply.code(202)
       return result
     },
+  )
+
+  app.post(
+    '/campaigns/:id/retry',
+    {
+      schema: {
+        ...common,
+        summary: 'Send again to those it failed for',
+        description:
+          'To those who FAILED, and only with `includeInterrupted` to those who are INTERRUPTED, as they may get it twice. `queued` says how many that are.',
+        params: IdParams('cmp'),
+        querystring: NoQuery,
+        body: RetryInput,
+        response: { 202: SendResult },
+      },
+    },
+    async (request, reply) => {
+      const result = await retryCampaign(request.ctx, request.params.id, request.body)
+      reply.code(202)
+      return result
+    },
+  )
+
+  const steps = [
+    ['pause', 'Pause a campaign', 'Stops within seconds; whose turn has not come stays pending.', pauseCampaign],
+    ['resume', 'Resume a campaign', 'Goes on where it was paused.', resumeCampaign],
+    [
+      'cancel',
+      'Cancel a campaign',
+      'For good. Whose turn has not come becomes SKIPPED; `completedAt` says when all have.',
+      cancelCampaign,
+    ],
+  ] as const
+  for (const [step, summary, description, take] of steps) {
+    app.post(
+      `/campaigns/:id/${step}`,
+      {
+        schema: {
+          ...common,
+          summary,
+          description: `${description} To ask twice is harmless; in any other status it is a 409.`,
+          params: IdParams('cmp'),
+          querystring: NoQuery,
+          body: NoBody,
+          response: { 200: Campaign },
+        },
+      },
+      (request) => take(request.ctx, request.params.id),
+    )
+  }
+
+  app.get(
+    '/campaigns/:id/stats',
+    {
+      schema: {
+        ...common,
+        summary: 'Count what became of a campaign',
+        description: 'Exact at every instant: queued = sent + failed + skipped + interrupted + pending.',
+        params: IdParams('cmp'),
+        querystring: NoQuery,
+        response: { 200: CampaignStats },
+      },
+    },
+    (request) => readStats(request.ctx, request.params.id),
+  )
+
+  app.get(
+    '/campaigns/:id/recipients',
+    {
+      schema: {
+        ...common,
+        summary: "List a campaign's recipients",
+        description: 'Did she get it, and if not, why.',
+        params: IdParams('cmp'),
+        querystring: RecipientQuery,
+        response: { 200: PageOf(CampaignRecipient) },
+      },
+    },
+    (request) => listRecipients(request.ctx, request.params.id, request.query),
   )
 }

@@ -2,11 +2,15 @@ import { and, eq } from 'drizzle-orm'
 import { readContact } from '../contacts/contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
 import { unsubscribeUrl } from '../lists/links.ts'
 import type { Mail } from '../mail/mails.ts'
 import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { campaigns, lists, workspaces } from '../schema.ts'
+import type { Preview, PreviewInput } from './campaigns.schema.ts'
+import { findNamedContact, readCampaign } from './campaigns.ts'
 import { compileTemplates } from './templates.ts'
+import { trackHtml } from './tracking.ts'
 
 /** What a template may say of a person. */
 export type Recipient = Pick<
@@ -16,9 +20,13 @@ export type Recipient = Pick<
 
 /**
  * Loads a campaign with its list and workspace and parses its templates once. The renderer makes one recipient's mail,
- * and throws when the template exceeds its limits for them.
+ * and throws when the template exceeds its limits for them. A `copy` that somebody looks at is tracked by nothing.
  */
-export async function compileCampaign(ctx: Ctx, campaignId: string): Promise<(to: Recipient) => OutgoingMail> {
+export async function compileCampaign(
+  ctx: Ctx,
+  campaignId: string,
+  kind: 'mail' | 'copy' = 'mail',
+): Promise<(to: Recipient) => OutgoingMail> {
   const [found] = await ctx.db
     .select({ campaign: campaigns, list: lists, workspace: workspaces })
     .from(campaigns)
@@ -33,8 +41,11 @@ export async function compileCampaign(ctx: Ctx, campaignId: string): Promise<(to
     name: headerText(campaign.fromName ?? workspace.fromName ?? workspace.name),
     address: campaign.fromEmail ?? workspace.fromEmail ?? ctx.settings.mailFrom,
   }
+  const opens = campaign.trackOpens && kind === 'mail'
+  const clicks = campaign.trackClicks && kind === 'mail'
   return (to) => {
-    const unsubscribe = unsubscribeUrl(ctx, { listId: list.id, contactId: to.id })
+    const person = { campaignId: campaign.id, contactId: to.id }
+    const unsubscribe = unsubscribeUrl(ctx, { listId: list.id, ...(kind === 'mail' ? person : { contactId: to.id }) })
     const parts = render({
       contact: { ...to.customFieldValues, ...to },
       campaign: { id: campaign.id, name: campaign.name },
@@ -47,6 +58,8 @@ export async function compileCampaign(ctx: Ctx, campaignId: string): Promise<(to
       to: { name: headerText(`${to.firstName} ${to.lastName}`), address: to.email },
       ...(campaign.replyTo && { replyTo: campaign.replyTo }),
       ...parts,
+      ...(parts.html !== undefined &&
+        (opens || clicks) && { html: trackHtml(ctx, parts.html, { person, opens, clicks }) }),
       subject: headerText(parts.subject),
       // Stable, so that a copy, whoever makes it, is known to be one.
       messageId: `<${campaign.id}.${to.id}@${domain}>`,
@@ -63,7 +76,7 @@ export async function compileCampaign(ctx: Ctx, campaignId: string): Promise<(to
 export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const { campaignId, contactId } = mail.data
   if (!campaignId) return undefined
-  const render = await compileCampaign(ctx, campaignId)
+  const render = await compileCampaign(ctx, campaignId, 'copy')
   const recipient = contactId ? await readContact(ctx, contactId) : inventedRecipient
   const copy = render(recipient)
   return {
@@ -71,6 +84,20 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
     to: { name: '', address: mail.toAddress },
     subject: `[Test] ${copy.subject}`,
     messageId: `<${mail.id}@${mailDomain(ctx.settings.mailFrom)}>`,
+  }
+}
+
+/** What a contact, or an invented one, would get: nothing is sent. A template that exceeds its limits is invalid. */
+export async function previewCampaign(ctx: Ctx, campaignId: string, { contactId }: PreviewInput): Promise<Preview> {
+  await readCampaign(ctx, campaignId)
+  const render = await compileCampaign(ctx, campaignId, 'copy')
+  const recipient = contactId ? await findNamedContact(ctx, contactId) : inventedRecipient
+  try {
+    const { subject, html, text } = render(recipient)
+    return { subject, html: html ?? null, text }
+  } catch (error) {
+    const [reason = ''] = error instanceof Error ? error.message.split('\n') : []
+    throw new AppError('invalid', `The template cannot be rendered: ${reason}`)
   }
 }
 

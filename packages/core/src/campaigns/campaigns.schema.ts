@@ -19,6 +19,7 @@ export const Campaign = z
     trackOpens: z.boolean(),
     trackClicks: z.boolean(),
     queued: z.number().int(),
+    pauseReason: z.string().nullable().describe('Why the system paused it, if it did'),
     createdAt: Timestamp,
     updatedAt: Timestamp,
     sentAt: Timestamp.nullable(),
@@ -42,6 +43,7 @@ export const Campaign = z
         trackOpens: false,
         trackClicks: false,
         queued: 0,
+        pauseReason: null,
         createdAt: '2026-11-21T06:35:49.123Z',
         updatedAt: '2026-11-21T06:35:49.123Z',
         sentAt: null,
@@ -96,3 +98,103 @@ export const SendResult = z
   .object({ queued: z.number().int() })
   .meta({ id: 'CampaignSendResult', examples: [{ queued: 1207 }] })
 export type SendResult = z.output<typeof SendResult>
+
+export const RetryInput = z
+  .strictObject({
+    includeInterrupted: z
+      .boolean()
+      .default(false)
+      .describe('Also those whose mail may have arrived: they may get it twice'),
+  })
+  .meta({ examples: [{ includeInterrupted: false }] })
+export type RetryInput = z.output<typeof RetryInput>
+
+export const PreviewInput = z
+  .strictObject({ contactId: Id('con').optional().describe('Whose values fill the template; otherwise invented ones') })
+  .meta({ examples: [{}] })
+export type PreviewInput = z.output<typeof PreviewInput>
+
+export const Preview = z.object({ subject: z.string(), html: z.string().nullable(), text: z.string() }).meta({
+  id: 'CampaignPreview',
+  examples: [{ subject: 'What is new, Ada', html: '<p>Hello Ada,</p>', text: 'Hello Ada,' }],
+})
+export type Preview = z.output<typeof Preview>
+
+const count = z.number().int()
+
+export const Audience = z
+  .object({
+    willReceive: count,
+    excluded: z.object({ pending: count, unsubscribed: count, bounced: count, complained: count }),
+  })
+  .meta({
+    id: 'CampaignAudience',
+    description: 'Whom a `send` at this instant would reach, and whom on the list it would not.',
+    examples: [{ willReceive: 1207, excluded: { pending: 12, unsubscribed: 48, bounced: 5, complained: 1 } }],
+  })
+export type Audience = z.output<typeof Audience>
+
+export const CampaignStats = z
+  .object({
+    queued: count,
+    sent: count,
+    failed: count,
+    skipped: count,
+    interrupted: count,
+    pending: count,
+    opened: count.describe('People, not openings'),
+    clicked: count,
+    unsubscribed: count.describe("Who left by this campaign's own link"),
+    bounced: count,
+    complained: count,
+  })
+  .meta({
+    id: 'CampaignStats',
+    description: 'At every instant queued = sent + failed + skipped + interrupted + pending.',
+    examples: [
+      {
+        queued: 1207,
+        sent: 1190,
+        failed: 9,
+        skipped: 3,
+        interrupted: 0,
+        pending: 5,
+        opened: 610,
+        clicked: 122,
+        unsubscribed: 4,
+        bounced: 6,
+        complained: 1,
+      },
+    ],
+  })
+export type CampaignStats = z.output<typeof CampaignStats>
+
+/** As people are told: who is being sent to, or waits for another try, is pending still. */
+const shownStatuses = ['PENDING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as const
+
+export const CampaignRecipient = z
+  .object({
+    contactId: z.string(),
+    email: z.string().nullable().describe('null when the contact is gone'),
+    status: z.enum(shownStatuses),
+    error: z.string().nullable().describe('Why not; of a PENDING one, why not yet'),
+    createdAt: Timestamp.describe('When their turn came; of those it has not come to, when the campaign was sent'),
+    settledAt: Timestamp.nullable(),
+    openedAt: Timestamp.nullable(),
+    clickedAt: Timestamp.nullable(),
+    unsubscribedAt: Timestamp.nullable(),
+    bouncedAt: Timestamp.nullable(),
+    complainedAt: Timestamp.nullable(),
+  })
+  .meta({ id: 'CampaignRecipient', description: 'What became of one person of a campaign.' })
+export type CampaignRecipient = z.output<typeof CampaignRecipient>
+
+export const RecipientQuery = PageQuery.extend({
+  sort: Sort(['createdAt']),
+  status: z
+    .enum(shownStatuses)
+    .optional()
+    .describe('Without it: everyone whose turn has come. PENDING includes those whose turn has not'),
+  contactId: Id('con').optional(),
+})
+export type RecipientQuery = z.output<typeof RecipientQuery>

@@ -8,7 +8,9 @@ import { checkListId, holdList } from '../lists/lists.ts'
 import { enqueueMail } from '../mail/mails.ts'
 import { enqueueEach } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
-import { campaigns, contacts } from '../schema.ts'
+import { readContact } from '../contacts/contacts.ts'
+import type { Contact } from '../contacts/contacts.schema.ts'
+import { campaigns } from '../schema.ts'
 import type {
   Campaign,
   CampaignChange,
@@ -77,6 +79,15 @@ export async function changeCampaign(ctx: Ctx, id: string, change: CampaignChang
   if (!row) throw await notADraft(ctx, id, 'changed')
 }
 
+/** Deletes a DRAFT; anything else is a conflict, as it is a record of what was sent to whom. */
+export async function deleteCampaign(ctx: Ctx, id: string): Promise<void> {
+  const [row] = await ctx.db
+    .delete(campaigns)
+    .where(and(matches(ctx, id), eq(campaigns.status, 'DRAFT')))
+    .returning({ id: campaigns.id })
+  if (!row) throw await notADraft(ctx, id, 'deleted')
+}
+
 /**
  * Queues a DRAFT to everyone who is confirmed on its list at this instant, and answers how many that is, exactly.
  * One short transaction however long the list: people go into batches, not rows. Of two sends at once, one conflicts.
@@ -103,16 +114,17 @@ export function sendTestMail(ctx: Ctx, id: string, input: SendTestInput): Promis
   return inTransaction(ctx, async (ctx) => {
     const { listId } = await readCampaign(ctx, id)
     if (listId === null || !(await holdList(ctx, listId))) throw conflict('The list of this campaign was deleted')
-    if (input.contactId) {
-      const [contact] = await ctx.db
-        .select({ id: contacts.id })
-        .from(contacts)
-        .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, input.contactId)))
-      if (!contact) throw invalidField('contactId', 'Contact not found')
-    }
+    if (input.contactId) await findNamedContact(ctx, input.contactId)
     const data = { campaignId: id, contactId: input.contactId ?? null }
     await enqueueMail(ctx, { kind: 'CAMPAIGN_TEST', to: input.email, data })
     return { queued: 1 }
+  })
+}
+
+/** The contact that a body names: one that is not there is invalid. */
+export async function findNamedContact(ctx: Ctx, contactId: string): Promise<Contact> {
+  return readContact(ctx, contactId).catch((error: unknown) => {
+    throw error instanceof AppError ? invalidField('contactId', 'Contact not found') : error
   })
 }
 
@@ -134,7 +146,7 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
   return result.rows[0]?.queued ?? 0
 }
 
-async function notADraft(ctx: Ctx, id: string, what: 'changed' | 'sent') {
+async function notADraft(ctx: Ctx, id: string, what: 'changed' | 'deleted' | 'sent') {
   const { status } = await readCampaign(ctx, id)
   return conflict(`Only a DRAFT can be ${what}: this campaign is ${status}`)
 }
@@ -158,6 +170,7 @@ export function toCampaign(row: CampaignRow): Campaign {
     trackOpens: row.trackOpens,
     trackClicks: row.trackClicks,
     queued: row.queued,
+    pauseReason: row.pauseReason,
     createdAt: toTimestamp(row.createdAt),
     updatedAt: toTimestamp(row.updatedAt),
     sentAt: toTimestampOrNull(row.sentAt),

@@ -15,6 +15,7 @@ import {
 } from '../testing/factories.ts'
 import { buryDeadWorkers } from '../workers.ts'
 import { readCampaign, sendCampaign } from './campaigns.ts'
+import type { RecipientOutcome } from './outcomes.ts'
 import {
   claimBatch,
   type ClaimedBatch,
@@ -23,7 +24,6 @@ import {
   finishBatch,
   handOnBatch,
   putBackBatch,
-  type RecipientOutcome,
   settleRecipients,
   undoRecipientClaims,
 } from './sending.ts'
@@ -97,10 +97,12 @@ describe('a batch', () => {
     expect(await claimBatch(await createTestCtx(database.db), batchUuids[0] ?? '', workerId)).toBeUndefined()
   })
 
-  test.each(['PAUSED', 'CANCELED'] as const)("of a %s campaign is in nobody's", async (status) => {
+  test("of a PAUSED campaign is in nobody's, and of a CANCELED one is taken to skip who is left", async () => {
     const { id, batchUuids } = await startCampaign(3)
-    await setCampaign(id, status)
-    expect(await claimBatch(ctx, batchUuids[0] ?? '', workerId)).toBeUndefined()
+    await setCampaign(id, 'PAUSED')
+    await expect(claim(batchUuids[0])).rejects.toThrow('could not be claimed')
+    await setCampaign(id, 'CANCELED')
+    expect(await claim(batchUuids[0])).toMatchObject({ isCanceled: true })
   })
 
   test('that is put back can be claimed by another; handed on, it waits for the relay as well', async () => {
@@ -122,12 +124,8 @@ describe('a person', () => {
     const { batchUuids } = await startCampaign(40)
     const batch = await claim(batchUuids[0])
     const claimed = await Promise.all(Array.from({ length: 12 }, () => claimAll(batch)))
-    expect(
-      claimed
-        .flat()
-        .map(({ id }) => uuidOf(id))
-        .toSorted(),
-    ).toEqual(batch.contactUuids.toSorted())
+    const ids = claimed.flat().map(({ id }) => uuidOf(id))
+    expect(ids.toSorted()).toEqual(batch.contactUuids.toSorted())
     expect(await claimAll(batch)).toEqual([])
   })
 
@@ -239,8 +237,9 @@ describe('the end', () => {
         select workspace_id, uuidv7(), campaign_id, array[contact], 'SENDING', ${workerId}
         from old, unnest(contact_ids) contact`)
       const rows = await database.db.select().from(campaignBatches).where(eq(campaignBatches.campaignId, campaign.id))
+      const inHand = { campaignId: campaign.id, workerId, isCanceled: false }
       const finished = rows.map((row) =>
-        finishBatch(inRound, { uuid: uuidOf(row.id), campaignId: campaign.id, contactUuids: row.contactIds, workerId }),
+        finishBatch(inRound, { ...inHand, uuid: uuidOf(row.id), contactUuids: row.contactIds }),
       )
       expect(await Promise.all(finished)).toEqual(['done', 'done', 'done', 'done'])
       expect(await eventsOf(inRound)).toEqual(['campaign.sending', 'campaign.sent'])

@@ -8,24 +8,26 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
 import { emit } from '../events.ts'
 import { idOf, uuidOf } from '../ids.ts'
-import type { MailOutcome } from '../mail/mails.ts'
 import { finishWork, requeueWork } from '../outbox.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../schema.ts'
 import type { Recipient } from './campaign-mail.ts'
-import { toCampaign } from './campaigns.ts'
+import { type CampaignRow, toCampaign } from './campaigns.ts'
+import type { RecipientOutcome } from './outcomes.ts'
+import { tally } from './tally.ts'
 
 interface BatchInHand {
   uuid: string
   workerId: string
 }
 
-/** A batch in this worker's hands. */
+/** A batch in this worker's hands. `isCanceled`: its campaign is, and who is left is to be skipped. */
 export interface ClaimedBatch extends BatchInHand {
   campaignId: string
   contactUuids: string[]
+  isCanceled: boolean
 }
 
-/** Takes a batch of a campaign that is SENDING in hand; undefined when it is in other hands, done, or not to be sent. */
+/** Takes a batch of a campaign in hand that is SENDING or CANCELED; undefined when it is in other hands, done or PAUSED. */
 export async function claimBatch(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedBatch | undefined> {
   const [row] = await ctx.db
     .update(campaignBatches)
@@ -38,11 +40,35 @@ export async function claimBatch(ctx: Ctx, uuid: string, workerId: string): Prom
         eq(campaignBatches.status, 'PENDING'),
         eq(campaigns.workspaceId, campaignBatches.workspaceId),
         eq(campaigns.id, campaignBatches.campaignId),
-        eq(campaigns.status, 'SENDING'),
+        inArray(campaigns.status, ['SENDING', 'CANCELED']),
       ),
     )
-    .returning({ campaignId: campaignBatches.campaignId, contactIds: campaignBatches.contactIds })
-  return row && { uuid, campaignId: row.campaignId, contactUuids: row.contactIds, workerId }
+    .returning({
+      campaignId: campaignBatches.campaignId,
+      contactIds: campaignBatches.contactIds,
+      campaignStatus: campaigns.status,
+    })
+  if (!row) return undefined
+  const { campaignId, contactIds, campaignStatus } = row
+  return { uuid, campaignId, contactUuids: contactIds, workerId, isCanceled: campaignStatus === 'CANCELED' }
+}
+
+/** Of a campaign that was CANCELED: who has not been sent to is SKIPPED. Harmless to repeat. */
+export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'done'> {
+  await ctx.db.execute(sql`
+    with skipped as (
+      insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, settled_at)
+      select b.workspace_id, b.campaign_id, person.id, b.id, 'SKIPPED', 'The campaign was canceled', now()
+      from campaign_batches b cross join lateral unnest(b.contact_ids) as person (id)
+      where b.workspace_id = ${uuidOf(ctx.workspaceId)} and b.id = ${batch.uuid}
+        and b.status = 'SENDING' and b.worker_id = ${batch.workerId}
+      on conflict (workspace_id, campaign_id, contact_id) do update
+      set status = excluded.status, error = excluded.error, settled_at = excluded.settled_at
+      where r.status = 'WAITING'
+      returning workspace_id, batch_id, null as was, status as became),
+    ${tally('skipped')}
+    select from skipped limit 1`)
+  return 'done'
 }
 
 /** A person whom this worker, and nobody else, may send to; `attempts` counts this one. */
@@ -78,14 +104,15 @@ export async function claimRecipients(
       set status = excluded.status, worker_id = excluded.worker_id, error = excluded.error,
         settled_at = excluded.settled_at, attempts = r.attempts + 1
       where r.status = 'WAITING'
-      returning contact_id, status, attempts)
+      returning workspace_id, batch_id, contact_id, null as was, status as became, attempts),
+    ${tally('claimed')}
     select c.id, c.email, c.first_name, c.last_name, c.phone, c.company, c.custom_field_values, c.tags,
       c.attempts
     from mine
     left join (
       select contacts.*, claimed.attempts from claimed
       join contacts on contacts.workspace_id = ${uuidOf(ctx.workspaceId)} and contacts.id = claimed.contact_id
-      where claimed.status = 'SENDING') c on true`)
+      where claimed.became = 'SENDING') c on true`)
   const recipients = result.rows.filter((row) => row['id'] !== null).map(toRecipient)
   return { stopped: result.rows.length === 0, recipients }
 }
@@ -100,24 +127,6 @@ export async function undoRecipientClaims(ctx: Ctx, batch: ClaimedBatch, contact
       and worker_id = ${batch.workerId} and status = 'SENDING'`)
 }
 
-/** How one recipient's mail ended. */
-export interface RecipientOutcome {
-  contactId: string
-  status: 'SENT' | 'WAITING' | 'FAILED' | 'INTERRUPTED'
-  error: string | null
-}
-
-const maxAttempts = 3
-
-/** What an answer of the mail server, or the lack of one, means for a recipient. Ambiguous is never sent again. */
-export function outcomeFor(recipient: ClaimedRecipient, outcome: MailOutcome): RecipientOutcome {
-  const contactId = recipient.id
-  if (outcome.kind === 'sent') return { contactId, status: 'SENT', error: null }
-  if (outcome.kind === 'ambiguous') return { contactId, status: 'INTERRUPTED', error: outcome.error }
-  const mayRepeat = outcome.temporary && recipient.attempts < maxAttempts
-  return { contactId, status: mayRepeat ? 'WAITING' : 'FAILED', error: outcome.error }
-}
-
 /**
  * Records a group's outcomes in one statement. A late truth corrects a premature INTERRUPTED, but only its own, and not
  * to wait for another try: the batch may be over by then.
@@ -129,33 +138,39 @@ export async function settleRecipients(
 ): Promise<void> {
   if (outcomes.length === 0) return
   await ctx.db.execute(sql`
+    with settled as (
     update campaign_recipients r
     set status = case when outcome.status = 'WAITING' and r.status = 'INTERRUPTED' then 'FAILED' else outcome.status end,
-      error = outcome.error,
+      error = outcome.error, attempts = r.attempts - outcome.uncounted,
       settled_at = case when outcome.status = 'WAITING' and r.status = 'SENDING' then null else now() end
     from unnest(
       ${sql.param(outcomes.map((outcome) => uuidOf(outcome.contactId)))}::uuid[],
       ${sql.param(outcomes.map((outcome) => outcome.status))}::text[],
-      ${sql.param(outcomes.map((outcome) => outcome.error))}::text[]) as outcome (contact_id, status, error)
+      ${sql.param(outcomes.map((outcome) => outcome.error))}::text[],
+      ${sql.param(outcomes.map((outcome) => outcome.uncountedAttempts ?? 0))}::int[])
+      as outcome (contact_id, status, error, uncounted)
     where r.workspace_id = ${uuidOf(ctx.workspaceId)} and r.campaign_id = ${uuidOf(batch.campaignId)}
       and r.contact_id = outcome.contact_id and r.worker_id = ${batch.workerId}
-      and r.status in ('SENDING', 'INTERRUPTED')`)
+      and r.status in ('SENDING', 'INTERRUPTED')
+    returning r.workspace_id, r.batch_id, old.status as was, new.status as became),
+    ${tally('settled')}
+    select from settled limit 1`)
 }
 
 /**
- * Everyone in the batch has had their turn. The last batch to finish completes the campaign and tells `campaign.sent`.
- * `waiting`: somebody is to be tried again, or is still in the hands of a worker that had the batch before and was
- * taken for dead, so the batch is put back instead.
+ * Everyone in the batch has had their turn. The last batch to finish completes the campaign: `campaign.sent` is told,
+ * unless it was CANCELED. `waiting`: somebody is to be tried again, or is still in the hands of a worker that had the
+ * batch before and was taken for dead, so the batch is put back instead.
  */
 export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'waiting'> {
   return inTransaction(ctx, async (ctx) => {
+    // Batches that finish at once take turns here, else each would see the other one open and none complete it; so does
+    // a retry, that opens batches again. Those that claim recipients pass: their foreign key asks for the key only.
+    await ctx.db.select({ id: campaigns.id }).from(campaigns).where(isCampaignOf(ctx, batch)).for('no key update')
     if (await isAnyoneOpen(ctx, batch)) {
       await putBackBatch(ctx, batch)
       return 'waiting'
     }
-    // Batches that finish at once take turns here, else each would see the other one open and none complete it. Those
-    // that claim recipients pass: their foreign key asks for the campaign's key only.
-    await ctx.db.select({ id: campaigns.id }).from(campaigns).where(isCampaignOf(ctx, batch)).for('no key update')
     const done = await ctx.db
       .update(campaignBatches)
       .set({ status: 'DONE', workerId: null })
@@ -163,22 +178,33 @@ export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'wa
       .returning({ id: campaignBatches.id })
     if (done.length === 0) return 'done'
     await finishWork(ctx.db, [batch.uuid])
-    const [completed] = await ctx.db
-      .update(campaigns)
-      .set({ status: 'SENT', completedAt: sql`now()`, updatedAt: sql`now()` })
-      .where(
-        and(
-          isCampaignOf(ctx, batch),
-          eq(campaigns.status, 'SENDING'),
-          sql`not exists (
-            select from campaign_batches b
-            where b.workspace_id = ${campaigns.workspaceId} and b.campaign_id = ${campaigns.id} and b.status <> 'DONE')`,
-        ),
-      )
-      .returning()
-    if (completed) await emit(ctx, 'campaign.sent', toCampaign(completed))
+    const completed = await completeCampaign(ctx, batch)
+    if (completed?.status === 'SENT') await emit(ctx, 'campaign.sent', toCampaign(completed))
     return 'done'
   })
+}
+
+/** When no batch is open any more. One that is PAUSED with nobody left is complete as well. */
+async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<CampaignRow | undefined> {
+  const [completed] = await ctx.db
+    .update(campaigns)
+    .set({
+      status: sql`case ${campaigns.status} when 'CANCELED' then 'CANCELED' else 'SENT' end`,
+      pauseReason: null,
+      completedAt: sql`now()`,
+      updatedAt: sql`now()`,
+    })
+    .where(
+      and(
+        isCampaignOf(ctx, batch),
+        inArray(campaigns.status, ['SENDING', 'PAUSED', 'CANCELED']),
+        sql`not exists (
+          select from campaign_batches b
+          where b.workspace_id = ${campaigns.workspaceId} and b.campaign_id = ${campaigns.id} and b.status <> 'DONE')`,
+      ),
+    )
+    .returning()
+  return completed
 }
 
 /** Puts a batch back that is not done. The job that had it comes again, as it throws. */

@@ -104,6 +104,36 @@ describe('what is rendered', () => {
     expect(text).toContain(values.unsubscribeUrl)
   })
 
+  test('has in its text part the values of each recipient, whichever way the template goes for them', () => {
+    const render = compileTemplates({
+      subject: 'x',
+      html: `<p>Hi {{ contact.firstName }}!</p>{% if contact.vip %}<ul>{% for tag in contact.tags %}<li>{{ tag }}</li>{% endfor %}</ul>{% endif %}
+        <a href="https://example.com/{{ contact.code }}">{{ contact.note | raw }}</a> {{ unsubscribeUrl }}`,
+      text: null,
+    })
+    for (const [name, vip] of [
+      ['A & B <i>', true],
+      ['Bob\n\nx', false],
+      ['\ue0000\ue001', true],
+      ['', false],
+      ['$& $1', true],
+    ] as const) {
+      const contact = { firstName: name, vip, tags: ['one', 'two & three'], code: 'c7', note: '<b>bold</b>' }
+      const { html = '', text } = render({ ...values, contact })
+      expect(html).toContain(`<p>Hi ${name.replace('&', '&amp;').replace('<i>', '&lt;i&gt;')}!</p>`)
+      expect(text).toContain(`Hi ${name.replace(/\s+/g, ' ')}!`)
+      expect(text.includes(' * one\n * two & three')).toBe(vip)
+      expect(text).toContain(`bold [https://example.com/c7] ${values.unsubscribeUrl}`)
+    }
+  })
+
+  test('keeps what a template captures and cuts, in both parts', () => {
+    const html = '{% capture name %}{{ contact.firstName }}{% endcapture %}<p>{{ name | slice: 0, 3 }}</p>'
+    const { html: part, text } = rendering({ html }, named('Augusta'))
+    expect(part).toContain('<p>Aug</p>')
+    expect(text).toContain('Aug\n')
+  })
+
   test('has no HTML where only text was written', () => {
     expect(rendering({ text: 'Hi' })).not.toHaveProperty('html')
   })

@@ -1,6 +1,6 @@
-import { convert } from 'html-to-text'
 import { Liquid, type Template } from 'liquidjs'
 import { invalidField } from '../errors.ts'
+import { fillMarks, markValues, type Marks, textsOfShapes } from './text-parts.ts'
 
 // No files: `templates` replaces the disk. Limits: a template is a customer's program, and must not hold up the others.
 const limits = {
@@ -13,17 +13,17 @@ const limits = {
 const htmlEngine = withoutFiles(new Liquid({ ...limits, outputEscape: 'escape' }))
 const textEngine = withoutFiles(new Liquid(limits))
 
-const htmlFooter = htmlEngine.parse(`
+const htmlFooter = `
 <div style="margin-top:32px;padding-top:16px;border-top:1px solid #d9d9e0;font:13px/1.5 system-ui,sans-serif;color:#60646c">
 You receive this because you subscribed to {{ list.name }}. <a href="{{ unsubscribeUrl }}" style="color:inherit">Unsubscribe</a>
 {%- if workspace.postalAddress %}<br>{{ workspace.postalAddress }}{% endif %}
-</div>`)
-const textFooter = textEngine.parse(`
+</div>`
+const textFooter = `
 
 --
 You receive this because you subscribed to {{ list.name }}.
 Unsubscribe: {{ unsubscribeUrl }}{% if workspace.postalAddress %}
-{{ workspace.postalAddress }}{% endif %}`)
+{{ workspace.postalAddress }}{% endif %}`
 
 /** What a campaign starts from that was given neither HTML nor text. */
 export const plainTemplate = `<h1>{{ campaign.subject }}</h1>
@@ -59,22 +59,39 @@ export function checkTemplates(sources: { [Part in keyof TemplateSources]?: stri
  */
 export function compileTemplates(sources: TemplateSources) {
   const subject = textEngine.parse(sources.subject)
-  const html = sources.html === null ? undefined : htmlEngine.parse(sources.html)
-  const text = sources.text === null ? undefined : textEngine.parse(sources.text)
-  const htmlFooterFor = footer(htmlEngine, sources.html, htmlFooter)
-  const textFooterFor = footer(textEngine, sources.text, textFooter)
+  const text = sources.text === null ? undefined : compileText(sources.text)
+  const html = sources.html === null ? undefined : compileHtml(sources.html, { withText: !text })
   return (given: TemplateValues): { subject: string; html?: string; text: string } => {
     const renderedSubject = render(textEngine, subject, given)
     // The body's `campaign.subject` is what the recipient reads in the header.
     const values = { ...given, campaign: { ...given.campaign, subject: renderedSubject } }
+    return { subject: renderedSubject, text: '', ...html?.(values), ...text?.(values) }
+  }
+}
+
+function compileText(source: string) {
+  const body = textEngine.parse(source)
+  const footer = textEngine.parse(footerFor(source, textFooter))
+  return (values: TemplateValues) => ({
+    text: render(textEngine, body, values) + render(textEngine, footer, values),
+  })
+}
+
+/** With the text that the HTML says, where no other was written. */
+function compileHtml(source: string, { withText }: { withText: boolean }) {
+  const marks: Marks = []
+  // What a template captures it may cut to pieces, and a mark with it.
+  const isMarked = withText && !source.includes('capture')
+  const engine = isMarked ? withoutFiles(new Liquid({ ...limits, outputEscape: markValues(marks) })) : htmlEngine
+  const body = engine.parse(source)
+  const footer = engine.parse(footerFor(source, htmlFooter))
+  const textOf = textsOfShapes()
+  return (values: TemplateValues): { html: string; text?: string } => {
+    marks.length = 0
     // Added to what was rendered, not to the template: there it could fall into a comment, or break a tag.
-    const htmlPart = html && withHtmlFooter(render(htmlEngine, html, values), htmlFooterFor(values))
-    const textPart = text && render(textEngine, text, values) + textFooterFor(values)
-    return {
-      subject: renderedSubject,
-      ...(htmlPart !== undefined && { html: htmlPart }),
-      text: textPart ?? toText(htmlPart ?? ''),
-    }
+    const shape = insertAtEnd(render(engine, body, values), render(engine, footer, values))
+    const html = fillMarks(shape, marks, 'html')
+    return withText ? { html, text: fillMarks(textOf(shape), marks, 'text') } : { html }
   }
 }
 
@@ -82,20 +99,12 @@ function render(engine: Liquid, template: Template[], values: TemplateValues): s
   return String(engine.renderSync(template, values))
 }
 
-function footer(engine: Liquid, source: string | null, template: Template[]) {
-  const isNeeded = !source?.includes('unsubscribeUrl')
-  return (values: TemplateValues) => (isNeeded ? render(engine, template, values) : '')
-}
+const footerFor = (source: string, footer: string) => (source.includes('unsubscribeUrl') ? '' : footer)
 
-function toText(html: string) {
-  const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } }))
-  const links = { selector: 'a', options: { hideLinkHrefIfSameAsText: true } }
-  return convert(html, { wordwrap: false, selectors: [...headings, links] })
-}
-
-function withHtmlFooter(html: string, footer: string) {
+/** Puts something at the end of what is shown: before the last `</body>`, if there is one. */
+export function insertAtEnd(html: string, added: string): string {
   const end = [...html.matchAll(/<\/body/gi)].at(-1)?.index ?? html.length
-  return html.slice(0, end) + footer + html.slice(end)
+  return html.slice(0, end) + added + html.slice(end)
 }
 
 /** Without the tags that ask for other templates: there are none, so they are refused as a template is saved. */

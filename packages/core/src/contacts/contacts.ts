@@ -5,6 +5,7 @@ import { AppError, brokenConstraint, conflict, invalidField, notFound } from '..
 import { emit } from '../events.ts'
 import { newId } from '../ids.ts'
 import { keepOptOuts } from '../lists/opt-outs.ts'
+import { readSuppression, type SuppressedStatus, suppressSubscriptions } from '../lists/suppression.ts'
 import { contactAliases, contacts } from '../schema.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
@@ -39,6 +40,12 @@ export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
   const [row] = await ctx.db.select(contactColumns).from(contacts).where(matches(ctx, id))
   if (!row) throw notFound('Contact')
   return toContact(row)
+}
+
+/** The contact of an address; undefined when there is none. */
+export async function findContactByEmail(ctx: Ctx, email: string): Promise<ContactRow | undefined> {
+  const [row] = await ctx.db.select(contactColumns).from(contacts).where(hasEmail(ctx, email))
+  return row
 }
 
 /** Sets what the change names: merges `customFieldValues` (null removes a key), replaces `tags`. */
@@ -190,7 +197,21 @@ export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactR
     throw brokenConstraint(error) === 'contacts_email_key' ? alreadyExists(await findByEmail(ctx, next.email)) : error
   })
   if (!row) throw notFound('Contact')
-  return row
+  return (await respectSuppression(ctx, row)) ?? row
+}
+
+/** At an address that is suppressed a contact is on no list any more. Answers the contact as it then is, if it changed. */
+async function respectSuppression(ctx: Ctx, row: ContactRow): Promise<ContactRow | undefined> {
+  const status = await readSuppression(ctx, row.email)
+  return status && suppressContact(ctx, row.id, status)
+}
+
+/** Takes a contact off every list, for what happened to their address. Undefined when nothing changed. */
+export async function suppressContact(ctx: Ctx, id: string, status: SuppressedStatus): Promise<ContactRow | undefined> {
+  const row = await lockContact(ctx, id)
+  if (!row || !(await suppressSubscriptions(ctx, id, status))) return undefined
+  await noteSubscriptionChange(ctx, [id])
+  return lockContact(ctx, id)
 }
 
 /** `change` laid over `values`; null removes a key. */
@@ -264,7 +285,7 @@ async function insertOrLock(ctx: Ctx, input: ContactInput): Promise<InsertedOrLo
 }
 
 async function findByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
-  const [row] = await ctx.db.select(contactColumns).from(contacts).where(hasEmail(ctx, email))
+  const row = await findContactByEmail(ctx, email)
   if (!row) throw new AppError('unavailable', 'The contact was just deleted: try again')
   return row
 }

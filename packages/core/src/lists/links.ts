@@ -26,17 +26,19 @@ export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()):
   return { ...subscriptionOf(payload), issuedAt: new Date(issuedAt) }
 }
 
-/** The link that unsubscribes, good for ever. */
-export function unsubscribeUrl(ctx: Ctx, link: { listId: string; contactId: string }): string {
-  const payload = uuids({ ...link, workspaceId: ctx.workspaceId })
+/** The link that unsubscribes, good for ever. `campaignId`: the campaign whose mail it stands in. */
+export function unsubscribeUrl(ctx: Ctx, link: { listId: string; contactId: string; campaignId?: string }): string {
+  const campaign = link.campaignId === undefined ? [] : [uuidOf(link.campaignId)]
+  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), ...campaign]
   return urlWithToken(ctx, '/public/unsubscribe', signPayload(ctx.settings.keys.links, 'unsubscribe', payload))
 }
 
 /** Opens an unsubscribe token. Forged or damaged: invalid. */
-export function openUnsubscribe(ctx: BaseCtx, token: string): SubscriptionLink {
+export function openUnsubscribe(ctx: BaseCtx, token: string): SubscriptionLink & { campaignId?: string } {
   const payload = openPayload(ctx.settings.keys.links, 'unsubscribe', token)
   if (!payload) throw invalidLink()
-  return subscriptionOf(payload)
+  const [, , , campaign] = payload
+  return { ...subscriptionOf(payload), ...(campaign !== undefined && { campaignId: idOf('cmp', String(campaign)) }) }
 }
 
 const invalidLink = () => new AppError('invalid', 'Invalid or expired link')

@@ -1,9 +1,10 @@
 /** The memory of opt-outs beyond the person: who was deleted cannot be subscribed again by anyone but themselves. */
 import { createHmac } from 'node:crypto'
 import { and, eq, sql } from 'drizzle-orm'
+import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
-import { optOuts } from '../schema.ts'
+import { optOuts, suppressions } from '../schema.ts'
 
 /** A keyed hash, different in each workspace: the address cannot be told from it, only recognised. */
 export function hashEmail(ctx: Ctx, email: string): string {
@@ -23,17 +24,18 @@ export async function keepOptOuts(ctx: Ctx, contact: { id: string; email: string
     on conflict do nothing`)
 }
 
-/** Which of these addresses opted out of the list and were deleted since: their hashes. */
+/** Which of these addresses opted out of the list and were deleted since, or are suppressed everywhere: their hashes. */
 export async function findOptOuts(ctx: Ctx, listId: string, emailHashes: readonly string[]): Promise<Set<string>> {
+  const isAmong = (column: AnyPgColumn) => sql`${column} = any(${sql.param([...emailHashes])})`
   const rows = await ctx.db
     .select({ emailHash: optOuts.emailHash })
     .from(optOuts)
-    .where(
-      and(
-        eq(optOuts.workspaceId, ctx.workspaceId),
-        eq(optOuts.listId, listId),
-        sql`${optOuts.emailHash} = any(${sql.param([...emailHashes])})`,
-      ),
+    .where(and(eq(optOuts.workspaceId, ctx.workspaceId), eq(optOuts.listId, listId), isAmong(optOuts.emailHash)))
+    .union(
+      ctx.db
+        .select({ emailHash: suppressions.emailHash })
+        .from(suppressions)
+        .where(and(eq(suppressions.workspaceId, ctx.workspaceId), isAmong(suppressions.emailHash))),
     )
   return new Set(rows.map((row) => row.emailHash))
 }

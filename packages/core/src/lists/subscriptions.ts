@@ -1,5 +1,6 @@
 /** What strangers do with their own subscriptions: by a form on any site, and by the links in mails. */
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
+import { noteEngagement } from '../campaigns/engagement.ts'
 import { findOrCreateContact, lockCurrentContact, readContact } from '../contacts/contacts.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import { AppError, notFound, onConstraint } from '../errors.ts'
@@ -10,6 +11,7 @@ import { enterAsStranger } from './lists.ts'
 import { findOptOuts, forgetOptOut, hashEmail } from './opt-outs.ts'
 import type { SubscribeInput } from './lists.schema.ts'
 import { subscriptionColumns, type SubscriptionRow, tellSubscription } from './subscription-record.ts'
+import { readSuppression } from './suppression.ts'
 
 /** A contact who is to be subscribed, locked, and by what they came. */
 interface SubscriptionRequest {
@@ -30,9 +32,10 @@ export async function subscribe(base: BaseCtx, listId: string, input: SubscribeI
 /**
  * Subscribes by somebody's own wish. Mails a confirmation link, for each address and list at most one in ten minutes
  * and three a day; on a list without double opt-in a new subscriber is confirmed at once, but someone who once opted
- * out must confirm by the link even there, since anybody can type their address.
+ * out must confirm by the link even there, since anybody can type their address. Who bounced or complained gets nothing.
  */
 export async function requestSubscription(ctx: Ctx, { list, contact, source }: SubscriptionRequest): Promise<void> {
+  if (await readSuppression(ctx, contact.email)) return
   const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: contact.id }
   const optOuts = await findOptOuts(ctx, list.id, [hashEmail(ctx, contact.email)])
   if (!list.doubleOptIn && optOuts.size === 0 && (await confirmAtOnce(ctx, link, source))) return
@@ -67,21 +70,23 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
 
 /** Unsubscribes by the token of a mail. Idempotent, and content when the contact or the list is gone. */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
-  const named = openUnsubscribe(base, token)
+  const { campaignId, ...named } = openUnsubscribe(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
-    await endSubscription(ctx, link)
+    const hasLeft = await endSubscription(ctx, link)
+    if (hasLeft && campaignId) await noteEngagement(ctx, { campaignId, contactId: named.contactId }, 'unsubscribed')
   })
 }
 
-/** Makes a subscription of a locked contact UNSUBSCRIBED, unless a stricter word was said of it or it was none. */
-export async function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<void> {
+/** Makes a subscription of a locked contact UNSUBSCRIBED, unless a stricter word was said of it or it was none. Answers whether it did. */
+export async function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
   const [left] = await ctx.db
     .update(subscriptions)
     .set({ status: 'UNSUBSCRIBED', unsubscribedAt: sql`now()` })
     .where(and(matches(link), inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])))
     .returning(subscriptionColumns)
   if (left) await tellSubscription(ctx, left, ['subscription.unsubscribed'])
+  return left !== undefined
 }
 
 /** Confirms a locked contact who is new to the list or PENDING; undefined when there was nothing to confirm. */

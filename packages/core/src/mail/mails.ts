@@ -50,10 +50,13 @@ export async function purgeMails(db: Db): Promise<number> {
   return result.rowCount ?? 0
 }
 
-/** How handing a mail to the SMTP server ended. Ambiguous: it may have been taken, as no answer came back. */
+/**
+ * How handing a mail to the SMTP server ended. Ambiguous: it may have been taken, as no answer came back. A refusal
+ * blames the server when it would meet any mail: no connection, no login, the sender not wanted.
+ */
 export type MailOutcome =
   | { kind: 'sent' }
-  | { kind: 'refused'; temporary: boolean; error: string }
+  | { kind: 'refused'; temporary: boolean; error: string; blames?: 'server' }
   | { kind: 'ambiguous'; error: string }
 
 /**

@@ -1,0 +1,33 @@
+/** How requests about a campaign that was sent name records, for the walk over every route. */
+interface Ids {
+  campaign: string
+  draft: string
+  contact: string
+}
+
+const aBounce = { type: 'BOUNCE', email: 'both@example.com', permanent: true }
+
+/** In an order in which each means something to the owner: what cannot be undone comes last. */
+export const campaignCases = {
+  'DELETE /campaigns/{id}': [({ draft }: Ids) => ({ path: `/campaigns/${draft}` })],
+  'GET /campaigns/{id}/audience': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/audience` })],
+  'POST /campaigns/{id}/preview': [
+    ({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/preview`, body: {} }),
+    ({ contact }: Ids, own: Ids) => ({ path: `/campaigns/${own.campaign}/preview`, body: { contactId: contact } }),
+  ],
+  'POST /campaigns/{id}/retry': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/retry`, body: {} })],
+  'POST /campaigns/{id}/pause': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/pause` })],
+  'POST /campaigns/{id}/resume': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/resume` })],
+  'POST /campaigns/{id}/cancel': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/cancel` })],
+  'GET /campaigns/{id}/stats': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/stats` })],
+  'GET /campaigns/{id}/recipients': [
+    ({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/recipients` }),
+    ({ contact }: Ids, own: Ids) => ({ path: `/campaigns/${own.campaign}/recipients?contactId=${contact}` }),
+  ],
+  'POST /mail-events': [
+    ({ campaign, contact }: Ids) => ({
+      path: '/mail-events',
+      body: { ...aBounce, messageId: `<${campaign}.${contact}@crm.example.com>` },
+    }),
+  ],
+}

@@ -1,0 +1,90 @@
+import { trackHtml } from '@rapport/core/campaigns/tracking.ts'
+import type { Campaign, CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
+import type { List } from '@rapport/core/lists/lists.schema.ts'
+import { idOf } from '@rapport/core/ids.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expectError, freshEmail, startTestApi, type TestApi, type TestWorkspace } from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+let campaign: Campaign
+let pixel: string
+let link: string
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+})
+beforeEach(async () => {
+  const list = await api.create<List>('/lists', workspace.key, { name: 'Letter', doubleOptIn: false })
+  await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: freshEmail() } })
+  const given = { name: 'a', subject: 'b', listId: list.id, trackOpens: true, trackClicks: true }
+  campaign = await api.create<Campaign>('/campaigns', workspace.key, given)
+  await api.call('POST', `/campaigns/${campaign.id}/send`, { key: workspace.key })
+  // As a worker that has sent it would leave it.
+  const [sent] = await api.query(
+    `insert into campaign_recipients (workspace_id, campaign_id, contact_id, batch_id, status)
+     select workspace_id, campaign_id, contact_ids[1], id, 'SENT' from campaign_batches
+     where campaign_id = (select campaign_id from campaign_batches order by id desc limit 1) returning contact_id`,
+  )
+  const person = { campaignId: campaign.id, contactId: idOf('con', String(sent?.['contact_id'])) }
+  const html = trackHtml(api.ctx(workspace.id), '<a href="https://example.com/?a=1&amp;b=%0d%0aX:y">x</a>', {
+    person,
+    opens: true,
+    clicks: true,
+  })
+  const paths = [...html.matchAll(/https:\/\/crm\.example\.com(\/public\/[^"]+)/g)].map(([, path = '']) => path)
+  ;[link = '', pixel = ''] = paths
+})
+afterAll(() => api.close())
+
+const readStats = async () =>
+  (await api.call<CampaignStats>('GET', `/campaigns/${campaign.id}/stats`, { key: workspace.key })).body
+
+test('a pixel is a picture that nobody keeps, and counts each person once', async () => {
+  for (let time = 0; time < 3; time++) {
+    const answer = await api.call('GET', pixel)
+    expect(answer).toMatchObject({
+      status: 200,
+      headers: { 'content-type': 'image/gif', 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
+    })
+  }
+  expect(await readStats()).toMatchObject({ opened: 1, clicked: 0 })
+})
+
+test('a link leads where it says, and counts each person once; who only asks whether it is there has not clicked', async () => {
+  expect(await api.call('HEAD', link)).toMatchObject({ status: 302 })
+  expect(await readStats()).toMatchObject({ clicked: 0 })
+  for (let time = 0; time < 3; time++) {
+    const answer = await api.call('GET', link)
+    expect([answer.status, answer.text]).toEqual([302, ''])
+    expect(answer.headers).toMatchObject({
+      location: 'https://example.com/?a=1&b=%0d%0aX:y',
+      'cache-control': 'no-store',
+    })
+  }
+  expect(await readStats()).toMatchObject({ opened: 0, clicked: 1 })
+})
+
+test('a token that is not ours leads nowhere and counts nothing', async () => {
+  const before = await readStats()
+  const token = link.split('token=')[1] ?? ''
+  for (const wrong of [
+    `${token}x`,
+    token.slice(1),
+    'x.y',
+    '',
+    'https://evil.example',
+    pixel.split('token=')[1] ?? '',
+  ]) {
+    const page = await api.call('GET', `/public/click?token=${encodeURIComponent(wrong)}`, {
+      headers: { accept: 'text/html' },
+    })
+    expect([page.status, page.headers['location'], page.text]).toEqual([
+      400,
+      undefined,
+      expect.stringContaining('does not work'),
+    ])
+  }
+  expectError(await api.call('GET', `/public/open?token=${token}`), 400)
+  expect(await readStats()).toEqual(before)
+})

@@ -1,0 +1,60 @@
+import { followLink, openPixel } from '@rapport/core/campaigns/tracking.ts'
+import type { FastifyReply } from 'fastify'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { errorBody } from '../error-handler.ts'
+import { wantsHtml } from './document.ts'
+import { sendMessage } from './message-page.ts'
+
+const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
+/** A long address twice encoded, and what it is signed with. */
+const TokenQuery = z.strictObject({ token: z.string().max(12_000) })
+const common = {
+  tags: ['Subscription pages'],
+  querystring: TokenQuery,
+}
+
+/** What the links and the pixel of a tracked mail lead to. */
+export const trackingPages: FastifyPluginAsyncZod = async (app) => {
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
+  })
+
+  app.get(
+    '/public/open',
+    {
+      schema: {
+        ...common,
+        summary: 'The pixel of a tracked mail',
+        response: { 200: { content: { 'image/gif': { schema: z.any().describe('A transparent pixel') } } } },
+      },
+    },
+    async (request, reply) => {
+      await openPixel(request.baseCtx, request.query.token)
+      return reply.type('image/gif').send(pixel)
+    },
+  )
+
+  app.get(
+    '/public/click',
+    {
+      errorHandler(error, request, reply) {
+        if (errorBody(error)?.statusCode !== 400 || !wantsHtml(request)) throw error
+        sendMessage(reply.status(400 as never) as FastifyReply, {
+          title: 'This link does not work',
+          text: 'It may be incomplete. Please open it once more from the mail.',
+        })
+      },
+      schema: {
+        ...common,
+        summary: 'A link of a tracked mail',
+        response: { 302: z.string().describe('To where the link leads') },
+      },
+    },
+    async (request, reply) => {
+      // Who only asks whether the page is there (HEAD) has not clicked.
+      const url = await followLink(request.baseCtx, request.query.token, { isNoted: request.method === 'GET' })
+      return reply.code(302).header('location', url).send('')
+    },
+  )
+}

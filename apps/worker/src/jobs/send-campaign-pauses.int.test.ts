@@ -1,0 +1,131 @@
+import { type AddressInfo, createServer } from 'node:net'
+import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
+import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
+import type { Ctx } from '@rapport/core/context.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { countRecipients, createTestCampaign, createTestCtx, waitingWork } from '@rapport/core/testing/factories.ts'
+import { type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createTestTools, jobOf, nobody, type TestTools } from '../testing.ts'
+import { sendCampaignBatch } from './send-campaign-batch.ts'
+
+let database: TestDatabase
+let smtp: SmtpReceiver
+let tools: TestTools
+let ctx: Ctx
+/** How many mails had come before the test began. */
+let before: number
+beforeAll(async () => {
+  database = await createTestDatabase()
+  smtp = await startSmtpReceiver()
+})
+beforeEach(async () => {
+  tools = await createTestTools(database.db, { smtpUrl: smtp.url })
+  ctx = await createTestCtx(database.db)
+  before = smtp.mails.length
+})
+afterEach(() => tools.close())
+afterAll(async () => {
+  await smtp.close()
+  await database.close()
+})
+
+async function startCampaign(confirmed: number, html?: string) {
+  const { id } = await createTestCampaign(ctx, { confirmed, ...(html !== undefined && { html }) })
+  await sendCampaign(ctx, id)
+  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
+  return { id, uuid }
+}
+
+const send = (uuid: string, by: TestTools = tools) => sendCampaignBatch(by, jobOf(ctx, uuid))
+const addressees = () =>
+  smtp.mails
+    .slice(before)
+    .flatMap(({ to }) => to)
+    .toSorted()
+const people = (count: number) => Array.from({ length: count }, (_, n) => `person-${n + 1}@example.com`).toSorted()
+
+describe('a mail server', () => {
+  test('that stays away pauses the campaign with the reason at the third try, and everyone waits until it is resumed', async () => {
+    const { id, uuid } = await startCampaign(50)
+    const away = await createTestTools(database.db, { smtpUrl: nobody })
+    await expect(send(uuid, away)).rejects.toThrow('tried again')
+    await expect(send(uuid, away)).rejects.toThrow('tried again')
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING', pauseReason: null })
+    await send(uuid, away)
+    expect(await readCampaign(ctx, id)).toMatchObject({
+      status: 'PAUSED',
+      pauseReason: expect.stringMatching(/ECONNREFUSED/),
+    })
+    expect(await countRecipients(ctx, id)).toEqual({ WAITING: 20 })
+    expect(await readStats(ctx, id)).toMatchObject({ queued: 50, pending: 50, failed: 0 })
+    await resumeCampaign(ctx, id)
+    // As often as before: the tries of then count for nothing.
+    await expect(send(uuid, away)).rejects.toThrow('tried again')
+    await expect(send(uuid, away)).rejects.toThrow('tried again')
+    await away.close()
+    await send(uuid)
+    expect(await readStats(ctx, id)).toMatchObject({ sent: 50, pending: 0 })
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
+    expect(addressees()).toEqual(people(50))
+  })
+
+  test('that refuses the login or the sender pauses the campaign at once with its words, and nobody is lost to it', async () => {
+    for (const refusal of ['AUTH', 'MAIL'] as const) {
+      ctx = await createTestCtx(database.db)
+      before = smtp.mails.length
+      const { id, uuid } = await startCampaign(45)
+      const server = await startRefusingSmtp(refusal)
+      const refused = await createTestTools(database.db, { smtpUrl: server.url })
+      await send(uuid, refused)
+      expect(await readCampaign(ctx, id)).toMatchObject({
+        status: 'PAUSED',
+        pauseReason: expect.stringContaining(`5.7.8 no ${refusal} for you`),
+      })
+      expect(await readStats(ctx, id)).toMatchObject({ queued: 45, pending: 45 })
+      await refused.close()
+      await server.close()
+      await resumeCampaign(ctx, id)
+      await send(uuid)
+      expect(addressees()).toEqual(people(45))
+    }
+  })
+})
+
+test('a template that fails, or takes long, for a whole group pauses the campaign with the reason: the rest is spared', async () => {
+  for (const [html, reason, pending] of [
+    ['{% for i in (1..100000000) %}x{% endfor %}', /could not be made: memory alloc limit exceeded/, 10],
+    [
+      '{% for i in (1..700) %}{% for j in (1..700) %}{{ j }}{% endfor %}{% endfor %}',
+      /takes too long: \d+ ms|render limit exceeded/,
+      10,
+    ],
+  ] as const) {
+    ctx = await createTestCtx(database.db)
+    const { id, uuid } = await startCampaign(30, html)
+    await send(uuid)
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'PAUSED', pauseReason: expect.stringMatching(reason) })
+    expect(await readStats(ctx, id)).toMatchObject({ pending })
+  }
+})
+
+/** Says that a login is needed and lets nobody in, or takes the login and no sender. */
+async function startRefusingSmtp(refused: 'AUTH' | 'MAIL') {
+  const server = createServer((socket) => {
+    socket
+      .on('error', () => {})
+      .on('data', (chunk) => {
+        const command = chunk.toString().slice(0, 4).toUpperCase()
+        if (command === refused) socket.write(`535 5.7.8 no ${refused} for you\r\n`)
+        else if (command === 'EHLO') socket.write('250-hello\r\n250 AUTH PLAIN\r\n')
+        else socket.write(command === 'AUTH' ? '235 welcome\r\n' : '250 fine\r\n')
+      })
+    socket.write('220 hello\r\n')
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `smtp://user:wrong@127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => new Promise<void>((resolve) => server.close(() => resolve())),
+  }
+}

@@ -1,0 +1,83 @@
+import { createHash, createVerify, generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { compileCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
+import { createTestDatabase } from '@rapport/core/testing/database.ts'
+import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/core/testing/factories.ts'
+import { startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
+import { describe, expect, test } from 'vitest'
+import { openMailTransport } from './mail-transport.ts'
+
+describe('a signature', () => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const dkim = {
+    domain: 'example.com',
+    selector: 'letters',
+    privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+  }
+
+  test('vouches for the body and for both fields of the one-click unsubscribe, and for nothing that was changed', async () => {
+    const [database, smtp] = [await createTestDatabase(), await startSmtpReceiver()]
+    const signing = openMailTransport(smtp.url, dkim)
+    const ctx = await createTestCtx(database.db)
+    const { id } = await createTestCampaign(ctx, { subject: 'Grüße', html: '<p>Hi {{ contact.firstName }}</p>' })
+    const contact = await createTestContact(ctx)
+    const render = await compileCampaign(ctx, id)
+    await signing.send(render({ ...contact, firstName: 'Ada' }))
+    const raw = smtp.mails[0]?.raw.toString('latin1') ?? ''
+    const { tags, isValid } = verifyDkim(raw, publicKey)
+    expect(isValid).toBe(true)
+    expect(tags).toMatchObject({ d: 'example.com', s: 'letters', a: 'rsa-sha256' })
+    const signed = tags['h']?.split(':') ?? []
+    expect(signed).toEqual(
+      expect.arrayContaining(['from', 'to', 'subject', 'list-unsubscribe', 'list-unsubscribe-post']),
+    )
+    for (const [from, to] of [
+      [/Hi Ada/, 'Hi Eve'],
+      [/List-Unsubscribe-Post: List/, 'List-Unsubscribe-Post: Lost'],
+      [/List-Unsubscribe:\s+<https/, 'List-Unsubscribe: <http'],
+    ] as const) {
+      expect(raw).toMatch(from)
+      expect(verifyDkim(raw.replace(from, to), publicKey).isValid).toBe(false)
+    }
+    signing.close()
+    await smtp.close()
+    await database.close()
+  })
+})
+
+/** As a receiver does it (RFC 6376, relaxed/relaxed). */
+function verifyDkim(raw: string, key: KeyObject) {
+  const [head = '', ...rest] = raw.split('\r\n\r\n')
+  const fields = head.split(/\r\n(?![ \t])/).map((line) => {
+    const [name = '', ...value] = line.split(':')
+    return {
+      name: name.toLowerCase().trim(),
+      value: value
+        .join(':')
+        .replace(/\r\n/g, '')
+        .replace(/[ \t]+/g, ' ')
+        .trim(),
+    }
+  })
+  const signature = fields.find(({ name }) => name === 'dkim-signature')?.value ?? ''
+  const tags = Object.fromEntries(
+    signature
+      .split(';')
+      .map((tag) => [tag.split('=')[0]?.trim(), tag.split('=').slice(1).join('=').replace(/\s/g, '')]),
+  ) as Record<string, string>
+  const body = rest
+    .join('\r\n\r\n')
+    .split('\r\n')
+    .map((line) => line.replace(/[ \t]+/g, ' ').replace(/ $/, ''))
+  const canonical = `${body.join('\r\n').replace(/(\r\n)*$/, '')}\r\n`
+  const bodyHash = createHash('sha256').update(canonical, 'latin1').digest('base64')
+  const lines = (tags['h'] ?? '').split(':').map((wanted) => {
+    const field = fields.findLast(({ name }) => name === wanted)
+    return `${wanted}:${field?.value ?? ''}`
+  })
+  const unsigned = signature.replace(/(\bb=)[^;]*$/, '$1').trim()
+  const data = [...lines, `dkim-signature:${unsigned}`].join('\r\n')
+  const isSigned = createVerify('RSA-SHA256')
+    .update(data, 'latin1')
+    .verify(key, tags['b'] ?? '', 'base64')
+  return { tags, isValid: isSigned && tags['bh'] === bodyHash }
+}

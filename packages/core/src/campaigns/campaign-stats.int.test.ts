@@ -1,0 +1,92 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { uuidOf } from '../ids.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import {
+  countRecipients,
+  createTestCampaign,
+  createTestCtx,
+  createTestWorker,
+  silenceWorker,
+  waitingWork,
+} from '../testing/factories.ts'
+import { buryDeadWorkers } from '../workers.ts'
+import { readStats } from './campaign-stats.ts'
+import { changeCampaign, deleteCampaign, readCampaign, sendCampaign } from './campaigns.ts'
+import type { RecipientOutcome } from './outcomes.ts'
+import { claimBatch, type ClaimedBatch, claimRecipients, settleRecipients } from './sending.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let workerId: string
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  workerId = await createTestWorker(database.db)
+})
+afterAll(() => database.close())
+
+async function start(confirmed: number) {
+  const { id } = await createTestCampaign(ctx, { confirmed })
+  await sendCampaign(ctx, id)
+  return { id, batches: await waitingWork(ctx, 'campaigns') }
+}
+
+async function claim(uuid = '', by = workerId): Promise<ClaimedBatch> {
+  const batch = await claimBatch(ctx, uuid, by)
+  if (!batch) throw new Error('The batch could not be claimed')
+  return batch
+}
+
+/** Sends to those at `from` to `to` of the batch, with one outcome for all. */
+async function send(batch: ClaimedBatch, [from, to]: [number, number], status: RecipientOutcome['status'] = 'SENT') {
+  const { stopped, recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(from, to))
+  const outcomes = recipients.map(({ id }) => ({ contactId: id, status, error: status === 'SENT' ? null : 'words' }))
+  await settleRecipients(ctx, batch, outcomes)
+  return stopped
+}
+
+test('the counts of a campaign are those of its people, whatever happened to them', async () => {
+  const { id, batches } = await start(230)
+  const [first, second] = [await claim(batches[0]), await claim(batches[1], await createTestWorker(database.db))]
+  await database.db.execute(sql`update subscriptions set status = 'UNSUBSCRIBED'
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${first.contactUuids[7] ?? ''}`)
+  await send(first, [0, 10])
+  await send(first, [10, 15], 'FAILED')
+  await send(first, [15, 17], 'INTERRUPTED')
+  await send(first, [17, 20], 'WAITING')
+  await send(second, [0, 4])
+  await claimRecipients(ctx, first, first.contactUuids.slice(20, 25))
+  await silenceWorker(database.db, workerId)
+  await buryDeadWorkers(database.db)
+  const counts = await countRecipients(ctx, id)
+  expect(counts).toEqual({ SENT: 13, SKIPPED: 1, FAILED: 5, INTERRUPTED: 7, WAITING: 3 })
+  expect(await readStats(ctx, id)).toEqual({
+    queued: 230,
+    sent: 13,
+    skipped: 1,
+    failed: 5,
+    interrupted: 7,
+    pending: 204,
+    opened: 0,
+    clicked: 0,
+    unsubscribed: 0,
+    bounced: 0,
+    complained: 0,
+  })
+})
+
+test('a DRAFT can be deleted; what was sent stays, as the record of who got it', async () => {
+  const draft = await createTestCampaign(ctx, { confirmed: 1 })
+  await deleteCampaign(ctx, draft.id)
+  await expect(readCampaign(ctx, draft.id)).rejects.toMatchObject({ code: 'not_found' })
+  await expect(deleteCampaign(ctx, draft.id)).rejects.toMatchObject({ code: 'not_found' })
+  const sent = await createTestCampaign(ctx, { listId: draft.listId ?? '' })
+  await sendCampaign(ctx, sent.id)
+  for (const refused of [() => deleteCampaign(ctx, sent.id), () => changeCampaign(ctx, sent.id, { name: 'x' })]) {
+    await expect(refused()).rejects.toMatchObject({ code: 'conflict', message: expect.stringMatching(/^Only a DRAFT/) })
+  }
+})

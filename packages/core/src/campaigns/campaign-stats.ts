@@ -1,0 +1,48 @@
+import { sql } from 'drizzle-orm'
+import type { Ctx } from '../context.ts'
+import { notFound } from '../errors.ts'
+import { uuidOf } from '../ids.ts'
+import type { Audience, CampaignStats } from './campaigns.schema.ts'
+import { readCampaign } from './campaigns.ts'
+
+/** Whom a `send` at this instant would reach, and whom on the list it would not: nobody where the list was deleted. */
+export async function readAudience(ctx: Ctx, id: string): Promise<Audience> {
+  const { listId } = await readCampaign(ctx, id)
+  const result = await ctx.db.execute<{ status: string; people: number }>(sql`
+    select status, count(*)::int as people from subscriptions
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and list_id = ${listId && uuidOf(listId)}::uuid
+      and exists (select from lists where id = list_id and deleted_at is null)
+    group by status`)
+  const people = Object.fromEntries(result.rows.map((row) => [row.status, row.people]))
+  const { CONFIRMED = 0, PENDING = 0, UNSUBSCRIBED = 0, BOUNCED = 0, COMPLAINED = 0 } = people
+  return {
+    willReceive: CONFIRMED,
+    excluded: { pending: PENDING, unsubscribed: UNSUBSCRIBED, bounced: BOUNCED, complained: COMPLAINED },
+  }
+}
+
+/** A campaign's sums, exact and of one instant. Read from its batches: a row for two hundred people. */
+export async function readStats(ctx: Ctx, id: string): Promise<CampaignStats> {
+  const sum = (column: string) => sql.raw(`coalesce(sum(b.${column}), 0)::int as ${column}`)
+  const columns = [
+    'sent',
+    'failed',
+    'skipped',
+    'interrupted',
+    'opened',
+    'clicked',
+    'unsubscribed',
+    'bounced',
+    'complained',
+  ]
+  const result = await ctx.db.execute<Omit<CampaignStats, 'pending'>>(sql`
+    select c.queued, ${sql.join(columns.map(sum), sql`, `)}
+    from campaigns c
+    left join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
+    where c.workspace_id = ${uuidOf(ctx.workspaceId)} and c.id = ${uuidOf(id)}
+    group by c.queued`)
+  const [row] = result.rows
+  if (!row) throw notFound('Campaign')
+  const { queued, sent, failed, skipped, interrupted } = row
+  return { ...row, pending: queued - sent - failed - skipped - interrupted }
+}

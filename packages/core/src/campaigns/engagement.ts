@@ -1,0 +1,49 @@
+/** What people did with a campaign's mail. Each counts once for a person, however often they do it. */
+import { sql } from 'drizzle-orm'
+import type { Ctx } from '../context.ts'
+import { idOf, uuidOf } from '../ids.ts'
+
+const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
+export type Engagement = (typeof engagements)[number]
+
+/** A person of a campaign, as a link in their mail names them: by the id they had when it was sent. */
+export interface MailedPerson {
+  campaignId: string
+  contactId: string
+}
+
+/** Notes it of a person and in the campaign's sums. Who was not a recipient, or has done it before, changes nothing. */
+export async function noteEngagement(ctx: Ctx, person: MailedPerson, engagement: Engagement): Promise<void> {
+  const [moment, count] = [sql.identifier(`${engagement}_at`), sql.identifier(engagement)]
+  await ctx.db.execute(sql`
+    with noted as (
+      update campaign_recipients set ${moment} = now()
+      where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(person.campaignId)}
+        and contact_id = ${uuidOf(person.contactId)} and ${moment} is null
+      returning workspace_id, batch_id)
+    update campaign_batches b set ${count} = b.${count} + 1
+    from noted where b.workspace_id = noted.workspace_id and b.id = noted.batch_id`)
+}
+
+const messageId = /^<?cmp_(\w{26})\.con_(\w{26})@[^@<>\s]+>?$/
+
+/** Whose mail of which campaign a `Message-ID` names; undefined when it is none of a campaign's. */
+export function personOfMessageId(text: string): MailedPerson | undefined {
+  const [, campaign, contact] = messageId.exec(text) ?? []
+  try {
+    const person = { campaignId: `cmp_${campaign}`, contactId: `con_${contact}` }
+    const isWhole = idOf('cmp', uuidOf(person.campaignId)) === person.campaignId
+    return isWhole && idOf('con', uuidOf(person.contactId)) === person.contactId ? person : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether that person was among the campaign's recipients, in this workspace. */
+export async function wasMailed(ctx: Ctx, person: MailedPerson): Promise<boolean> {
+  const found = await ctx.db.execute(sql`
+    select from campaign_recipients
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(person.campaignId)}
+      and contact_id = ${uuidOf(person.contactId)}`)
+  return found.rows.length > 0
+}

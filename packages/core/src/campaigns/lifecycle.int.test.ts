@@ -1,0 +1,277 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { uuidOf } from '../ids.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import {
+  countRecipients,
+  createTestCampaign,
+  createTestCtx,
+  createTestWorker,
+  eventsOf,
+  silenceWorker,
+  waitingWork,
+} from '../testing/factories.ts'
+import { buryDeadWorkers } from '../workers.ts'
+import { readStats } from './campaign-stats.ts'
+import { readCampaign, sendCampaign } from './campaigns.ts'
+import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from './lifecycle.ts'
+import type { RecipientOutcome } from './outcomes.ts'
+import {
+  claimBatch,
+  type ClaimedBatch,
+  claimRecipients,
+  finishBatch,
+  settleRecipients,
+  skipRecipients,
+} from './sending.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let workerId: string
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  workerId = await createTestWorker(database.db)
+})
+afterAll(() => database.close())
+
+async function start(confirmed: number) {
+  const { id } = await createTestCampaign(ctx, { confirmed })
+  await sendCampaign(ctx, id)
+  return { id, batches: await waitingWork(ctx, 'campaigns') }
+}
+
+async function claim(uuid = '', by = workerId): Promise<ClaimedBatch> {
+  const batch = await claimBatch(ctx, uuid, by)
+  if (!batch) throw new Error('The batch could not be claimed')
+  return batch
+}
+
+/** Sends to those at `from` to `to` of the batch, with one outcome for all. */
+async function send(batch: ClaimedBatch, [from, to]: [number, number], status: RecipientOutcome['status'] = 'SENT') {
+  const { stopped, recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(from, to))
+  const outcomes = recipients.map(({ id }) => ({ contactId: id, status, error: status === 'SENT' ? null : 'words' }))
+  await settleRecipients(ctx, batch, outcomes)
+  return stopped
+}
+
+/** As a worker does with a batch of a campaign that was canceled. */
+async function skip(uuid: string) {
+  const batch = await claim(uuid)
+  expect(batch.isCanceled).toBe(true)
+  await skipRecipients(ctx, batch)
+  return finishBatch(ctx, batch)
+}
+
+const relayed = () => database.db.execute(sql`update outbox set relayed_epoch = 'x'`)
+const waitingForRelay = async () =>
+  (
+    await database.db.execute(sql`select id from outbox where relayed_epoch is null
+    and workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  ).rows.length
+
+describe('pausing', () => {
+  test('stops who has a batch in hand at their next group, keeps everyone else pending, and resuming goes on', async () => {
+    const { id, batches } = await start(250)
+    const batch = await claim(batches[0])
+    expect(await send(batch, [0, 20])).toBe(false)
+    const paused = await pauseCampaign(ctx, id)
+    expect(paused).toMatchObject({ status: 'PAUSED', pauseReason: null })
+    expect(await send(batch, [20, 40])).toBe(true)
+    expect(await readStats(ctx, id)).toMatchObject({ queued: 250, sent: 20, pending: 230 })
+    await relayed()
+    expect(await resumeCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
+    // The jobs that came meanwhile found nothing to do: all batches that are open come again.
+    expect(await waitingForRelay()).toBe(2)
+    expect(await send(batch, [20, 40])).toBe(false)
+    expect(await eventsOf(ctx)).toEqual(['campaign.sending'])
+  })
+
+  test('or resuming or canceling twice is harmless, and a conflict in any other status', async () => {
+    const { id } = await start(3)
+    const paused = await pauseCampaign(ctx, id, 'because')
+    expect(await pauseCampaign(ctx, id, 'for another reason')).toEqual(paused)
+    expect(paused.pauseReason).toBe('because')
+    const resumed = await resumeCampaign(ctx, id)
+    expect(await resumeCampaign(ctx, id)).toEqual(resumed)
+    const canceled = await cancelCampaign(ctx, id)
+    expect(await cancelCampaign(ctx, id)).toEqual(canceled)
+    expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.canceled'])
+    const draft = await createTestCampaign(ctx, { listId: canceled.listId ?? '' })
+    for (const [step, what, allowed] of [
+      [pauseCampaign, 'paused', 'SENDING'],
+      [resumeCampaign, 'resumed', 'PAUSED'],
+      [cancelCampaign, 'canceled', 'SENDING or PAUSED'],
+    ] as const) {
+      const message = `Only a campaign that is ${allowed} can be ${what}: this campaign is DRAFT`
+      await expect(step(ctx, draft.id)).rejects.toMatchObject({ code: 'conflict', message })
+    }
+  })
+
+  test('as the last batch ends: either it was paused first and is complete all the same, or it is SENT already', async () => {
+    for (const pausesFirst of [true, false]) {
+      const { id, batches } = await start(3)
+      const batch = await claim(batches.at(-1))
+      await send(batch, [0, 3])
+      const [first, second] = pausesFirst
+        ? ([(ctx: Ctx) => pauseCampaign(ctx, id), (ctx: Ctx) => finishBatch(ctx, batch)] as const)
+        : ([(ctx: Ctx) => finishBatch(ctx, batch), (ctx: Ctx) => pauseCampaign(ctx, id)] as const)
+      const open = await openTransaction(database.db, async (db) => void (await first({ ...ctx, db })))
+      const racing: Promise<unknown> = second(ctx).catch((error: unknown) => error)
+      await waitUntilBlocked(database.db)
+      await open.commit()
+      await racing
+      expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', completedAt: expect.any(String) })
+      ctx = await createTestCtx(database.db)
+    }
+  })
+})
+
+describe('canceling', () => {
+  test('skips everyone whose turn has not come, lets what is out arrive, and ends with nobody pending', async () => {
+    const { id, batches } = await start(410)
+    const batch = await claim(batches[0])
+    await send(batch, [0, 20])
+    await send(batch, [20, 25], 'WAITING')
+    const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(25, 45))
+    await cancelCampaign(ctx, id)
+    await settleRecipients(
+      ctx,
+      batch,
+      recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),
+    )
+    expect(await send(batch, [45, 65])).toBe(true)
+    await database.db.execute(sql`update campaign_batches set status = 'PENDING', worker_id = null
+      where id = ${batch.uuid}`)
+    for (const uuid of batches) {
+      expect(await readCampaign(ctx, id)).toMatchObject({ status: 'CANCELED', completedAt: null })
+      expect(await skip(uuid)).toBe('done')
+    }
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'CANCELED', completedAt: expect.any(String) })
+    expect(await readStats(ctx, id)).toMatchObject({ queued: 410, sent: 40, skipped: 370, pending: 0 })
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 40, SKIPPED: 370 })
+    expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.canceled'])
+    expect(await waitingWork(ctx)).toEqual([])
+  })
+
+  test('of a paused campaign puts its batches on the queue again, to be skipped', async () => {
+    const { id } = await start(250)
+    await pauseCampaign(ctx, id)
+    await relayed()
+    await cancelCampaign(ctx, id)
+    expect(await waitingForRelay()).toBe(2)
+  })
+
+  test('and a worker dying amid the skipping leaves nobody out and nobody twice', async () => {
+    const { id, batches } = await start(30)
+    await cancelCampaign(ctx, id)
+    const batch = await claim(batches[0])
+    await skipRecipients(ctx, batch)
+    await silenceWorker(database.db, workerId)
+    await buryDeadWorkers(database.db)
+    workerId = await createTestWorker(database.db)
+    expect(await skip(batches[0] ?? '')).toBe('done')
+    expect(await readStats(ctx, id)).toMatchObject({ skipped: 30, pending: 0 })
+  })
+
+  test('while somebody sends it: one comes first, and the other conflicts or cancels what was sent', async () => {
+    const campaign = await createTestCampaign(ctx, { confirmed: 3 })
+    const sending = await openTransaction(database.db, (db) => sendCampaign({ ...ctx, db }, campaign.id))
+    const canceling = cancelCampaign(ctx, campaign.id)
+    await waitUntilBlocked(database.db)
+    await sending.commit()
+    expect(await canceling).toMatchObject({ status: 'CANCELED', queued: 3 })
+  })
+})
+
+describe('a retry', () => {
+  test('is of who FAILED, and of who is INTERRUPTED only if asked for; the campaign is SENDING and then SENT again', async () => {
+    const { id, batches } = await start(5)
+    const batch = await claim(batches[0])
+    await send(batch, [0, 1])
+    await send(batch, [1, 3], 'FAILED')
+    await send(batch, [3, 5], 'INTERRUPTED')
+    await finishBatch(ctx, batch)
+    expect(await readStats(ctx, id)).toMatchObject({ sent: 1, failed: 2, interrupted: 2, pending: 0 })
+
+    expect(await retryCampaign(ctx, id, { includeInterrupted: false })).toEqual({ queued: 2 })
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING', completedAt: null })
+    expect(await readStats(ctx, id)).toMatchObject({ sent: 1, failed: 0, interrupted: 2, pending: 2 })
+    expect(await waitingWork(ctx, 'campaigns')).toEqual(batches)
+    // To ask again changes nothing: nobody is left.
+    expect(await retryCampaign(ctx, id, { includeInterrupted: false })).toEqual({ queued: 0 })
+    const again = await claim(batches[0])
+    await send(again, [0, 5])
+    expect(await finishBatch(ctx, again)).toBe('done')
+    expect(await readStats(ctx, id)).toMatchObject({ sent: 3, interrupted: 2, pending: 0 })
+
+    expect(await retryCampaign(ctx, id, { includeInterrupted: true })).toEqual({ queued: 2 })
+    const last = await claim(batches[0])
+    await send(last, [0, 5])
+    await finishBatch(ctx, last)
+    expect(await readStats(ctx, id)).toMatchObject({ sent: 5, interrupted: 0, pending: 0 })
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
+    expect((await eventsOf(ctx)).filter((type) => type === 'campaign.sent')).toHaveLength(3)
+  })
+
+  test('of many at once counts each person once', async () => {
+    const { id, batches } = await start(30)
+    const batch = await claim(batches[0])
+    await send(batch, [0, 30], 'FAILED')
+    await finishBatch(ctx, batch)
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, () => retryCampaign(ctx, id, { includeInterrupted: true })),
+    )
+    expect(answers.map(({ queued }) => queued).toSorted((a, b) => b - a)).toEqual([30, ...Array<number>(9).fill(0)])
+    expect(await readStats(ctx, id)).toMatchObject({ failed: 0, pending: 30 })
+  })
+
+  test('as the batch ends leaves nobody waiting in a batch that is over', async () => {
+    const { id, batches } = await start(4)
+    const batch = await claim(batches[0])
+    await send(batch, [0, 4], 'FAILED')
+    const retrying = await openTransaction(database.db, (db) =>
+      retryCampaign({ ...ctx, db }, id, { includeInterrupted: false }),
+    )
+    const finishing = finishBatch(ctx, batch)
+    await waitUntilBlocked(database.db)
+    await retrying.commit()
+    expect(await finishing).toBe('waiting')
+    const again = await claim(batches[0])
+    await send(again, [0, 4])
+    expect(await finishBatch(ctx, again)).toBe('done')
+    expect(await readStats(ctx, id)).toMatchObject({ sent: 4, pending: 0 })
+  })
+
+  test('is not undone by the late truth of a worker that was taken for dead', async () => {
+    const { id, batches } = await start(1)
+    const batch = await claim(batches[0])
+    const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
+    await silenceWorker(database.db, workerId)
+    await buryDeadWorkers(database.db)
+    const other = await claim(batches[0], await createTestWorker(database.db))
+    await finishBatch(ctx, other)
+    expect(await readStats(ctx, id)).toMatchObject({ interrupted: 1 })
+    await retryCampaign(ctx, id, { includeInterrupted: true })
+    await settleRecipients(
+      ctx,
+      batch,
+      recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),
+    )
+    expect(await countRecipients(ctx, id)).toEqual({ WAITING: 1 })
+  })
+
+  test('of a paused campaign leaves it paused; of a draft or one that was canceled it is a conflict', async () => {
+    const { id, batches } = await start(2)
+    const batch = await claim(batches[0])
+    await send(batch, [0, 1], 'FAILED')
+    await pauseCampaign(ctx, id)
+    expect(await retryCampaign(ctx, id, { includeInterrupted: false })).toEqual({ queued: 1 })
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'PAUSED' })
+    await cancelCampaign(ctx, id)
+    await expect(retryCampaign(ctx, id, { includeInterrupted: false })).rejects.toMatchObject({ code: 'conflict' })
+  })
+})

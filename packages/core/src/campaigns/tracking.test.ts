@@ -1,0 +1,67 @@
+import { describe, expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { newId } from '../ids.ts'
+import { testSettings } from '../testing/factories.ts'
+import { followLink, openPixel, trackHtml } from './tracking.ts'
+
+const ctx = { settings: testSettings, workspaceId: newId('wsp') } as Ctx
+const person = { campaignId: newId('cmp'), contactId: newId('con') }
+const track = (html: string, given: { opens?: boolean; clicks?: boolean } = { clicks: true }) =>
+  trackHtml(ctx, html, { person, opens: false, clicks: false, ...given })
+const tokenIn = (html: string) => /\/public\/(?:click|open)\?token=([\w.-]+)/.exec(html)?.[1] ?? ''
+const follow = (html: string) => followLink(ctx, tokenIn(html), { isNoted: false })
+
+describe('a link', () => {
+  test.each([
+    ['<a href="https://example.com/a">', 'https://example.com/a'],
+    ["<a class=x HREF = 'http://example.com/b?x=1&amp;y=2#z'>", 'http://example.com/b?x=1&y=2#z'],
+    ['<a data-a=">" href="https://example.com/?q=%22&#38;r=&#x2f;">', 'https://example.com/?q=%22&r=/'],
+    ['<area href=" https://example.com/ü ">', 'https://example.com/%C3%BC'],
+    ['<a\nstyle="color:red"\nhref="https://EXAMPLE.com">', 'https://example.com/'],
+  ])('%s leads through a click to %s', async (html, url) => {
+    const tracked = track(html)
+    expect(tracked).toMatch(/href\s*=\s*["']https:\/\/crm\.example\.com\/public\/click\?token=[\w.-]+["']>$/i)
+    expect(await follow(tracked)).toBe(url)
+  })
+
+  test.each([
+    '<a href="mailto:ada@example.com">',
+    '<a href="tel:+4930">',
+    '<a href="#top">',
+    '<a href="/relative">',
+    '<a href="//example.com">',
+    '<a href="javascript:alert(1)">',
+    '<a href="data:text/html,x">',
+    '<a href="">',
+    '<a name="x">',
+    '<a href="https://">',
+    '<a href="https://example.com/&eacute;">',
+    `<a href="https://example.com/${'x'.repeat(2_048)}">`,
+    '<a href="https://crm.example.com/public/unsubscribe?token=abc.def">',
+    '<img src="https://example.com/x.png"><link href="https://example.com/x.css">',
+  ])('%s stays as it is', (html) => {
+    expect(track(html)).toBe(html)
+  })
+
+  test('that leads elsewhere cannot be made: a token that was changed by one character is refused', async () => {
+    const token = tokenIn(track('<a href="https://example.com/a">'))
+    const [body = '', mac = ''] = token.split('.')
+    const evil = JSON.parse(Buffer.from(body, 'base64url').toString()) as string[]
+    evil[3] = 'https://evil.example'
+    const forged = `${Buffer.from(JSON.stringify(evil)).toString('base64url')}.${mac}`
+    const wrong = [forged, body, `${body}.`, `x${token}`, `${token}x`, '', tokenIn(track('', { opens: true }))]
+    for (const one of wrong) {
+      await expect(followLink(ctx, one, { isNoted: false })).rejects.toMatchObject({ code: 'invalid' })
+    }
+    await expect(openPixel(ctx, token)).rejects.toMatchObject({ code: 'invalid' })
+  })
+})
+
+test('the pixel stands at the end of the body, once, and only where openings are tracked', () => {
+  const pixel = /<img src="https:\/\/crm\.example\.com\/public\/open\?token=[\w.-]+"[^>]*>/
+  const whole = track('<html><body><p>Hi</p></BODY></html>', { opens: true })
+  expect(whole).toMatch(new RegExp(`^<html><body><p>Hi</p>${pixel.source}</BODY></html>$`))
+  expect(track('<body>İİİİ</body>', { opens: true })).toMatch(new RegExp(`^<body>İİİİ${pixel.source}</body>$`))
+  expect(track('<p>Hi</p>', { opens: true })).toMatch(new RegExp(`^<p>Hi</p>${pixel.source}$`))
+  expect(track('<p>Hi</p>')).toBe('<p>Hi</p>')
+})

@@ -1,0 +1,38 @@
+import { z } from 'zod'
+import { Email, MultiLine, SingleLine, Timestamp } from '../fields.ts'
+
+export const MailReport = z
+  .strictObject({
+    type: z.enum(['BOUNCE', 'COMPLAINT']),
+    email: Email,
+    messageId: SingleLine(998, 1).optional().describe('The `Message-ID` of the mail it is about'),
+    permanent: z
+      .boolean()
+      .optional()
+      .describe('Of a bounce: whether the address is dead. A complaint is always for good'),
+    detail: MultiLine(2_000).default('').describe("The receiving server's words"),
+  })
+  .refine(({ type, permanent }) => type === 'COMPLAINT' || permanent !== undefined, {
+    path: ['permanent'],
+    error: 'must be said of a bounce',
+  })
+  .meta({ examples: [{ type: 'BOUNCE', email: 'ada@example.com', permanent: true, detail: '550 5.1.1 No such user' }] })
+export type MailReport = z.output<typeof MailReport>
+
+export const MailReportTaken = z
+  .object({ success: z.literal(true) })
+  .meta({ id: 'MailReportTaken', examples: [{ success: true }] })
+
+/** What `mail.bounced` and `mail.complained` tell. */
+export const MailEvent = z
+  .object({
+    email: z.string(),
+    permanent: z.boolean(),
+    detail: z.string(),
+    messageId: z.string().nullable(),
+    contactId: z.string().nullable(),
+    campaignId: z.string().nullable(),
+    reportedAt: Timestamp,
+  })
+  .meta({ id: 'MailEvent' })
+export type MailEvent = z.output<typeof MailEvent>
