@@ -57,7 +57,7 @@ const pick = <Item>(items: readonly Item[], random: Random) => items[Math.floor(
 
 const handlers = { webhooks: deliverWebhook, campaigns: sendCampaignBatch, mail: sendMail, imports: runImport }
 const statements = [
-  [/update deliveries d/, /with settled as/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
+  [/update deliveries d/, /settled as/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
   [
     /update "campaign_batches"/,
     /insert into campaign_recipients/,

@@ -8,7 +8,7 @@ import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../schema.ts'
 import { openConfirmation, openUnsubscribe, type SubscriptionLink } from './links.ts'
 import { enterAsStranger } from './lists.ts'
-import { findOptOuts, forgetOptOut, hashEmail } from './opt-outs.ts'
+import { findOptOuts, forgetOptOut } from './opt-outs.ts'
 import type { SubscribeInput, Subscription } from './lists.schema.ts'
 
 /**
@@ -21,7 +21,7 @@ export async function subscribe(base: BaseCtx, listId: string, input: SubscribeI
   await inTransaction(stranger, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
     const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
-    const optOuts = await findOptOuts(ctx, listId, [hashEmail(ctx, contact.email)])
+    const optOuts = await findOptOuts(ctx, listId, [contact.email])
     if (!doubleOptIn && optOuts.size === 0 && (await confirmAtOnce(ctx, link))) return
     const requested = await requestConfirmation(ctx, link)
     if (requested)
