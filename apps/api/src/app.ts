@@ -27,6 +27,8 @@ import { credentialRoutes, meRoutes } from './routes/auth.ts'
 import { campaignRoutes } from './routes/campaigns.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
+import { deliveryRoutes } from './routes/deliveries.ts'
+import { eventRoutes } from './routes/events.ts'
 import { healthRoutes } from './routes/health.ts'
 import { importRoutes } from './routes/imports.ts'
 import { listRoutes, publicListRoutes } from './routes/lists.ts'
@@ -108,6 +110,8 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
       listRoutes,
       campaignRoutes,
       webhookRoutes,
+      deliveryRoutes,
+      eventRoutes,
       pipelineRoutes,
     ]) {
       await scope.register(routes)

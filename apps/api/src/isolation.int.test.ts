@@ -19,6 +19,10 @@ interface Ids {
   list: string
   campaign: string
   webhook: string
+  /** One that may go. */
+  lastWebhook: string
+  delivery: string
+  event: string
   apiKey: string
   workspace: string
   /** Three that are one person. */
@@ -32,6 +36,9 @@ const nobodys: Ids = {
   list: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
   campaign: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
   webhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
+  lastWebhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
+  delivery: 'dlv_01kag7m3v9e8fs2t4w6x8y0z1b',
+  event: 'evt_01kag7m3v9e8fs2t4w6x8y0z1b',
   apiKey: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
   workspace: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b',
   duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c', 'con_01kag7m3v9e8fs2t4w6x8y0z3d'],
@@ -104,6 +111,28 @@ const cases: Record<string, MakeRequest[]> = {
   'GET /webhooks': [],
   'POST /webhooks': [],
   'GET /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}` })],
+  'PATCH /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}`, body: { enabled: true } })],
+  'POST /webhooks/{id}/rotate-secret': [({ webhook }) => ({ path: `/webhooks/${webhook}/rotate-secret` })],
+  'POST /webhooks/{id}/test': [({ webhook }) => ({ path: `/webhooks/${webhook}/test` })],
+  'GET /webhooks/{id}/deliveries': [({ webhook }) => ({ path: `/webhooks/${webhook}/deliveries` })],
+  'GET /webhooks/{id}/deliveries/{deliveryId}': [
+    ({ webhook, delivery }) => ({ path: `/webhooks/${webhook}/deliveries/${delivery}` }),
+    ({ delivery }, own) => ({ path: `/webhooks/${own.webhook}/deliveries/${delivery}` }),
+  ],
+  'POST /webhooks/{id}/deliveries/{deliveryId}/redeliver': [
+    ({ webhook, delivery }) => ({ path: `/webhooks/${webhook}/deliveries/${delivery}/redeliver` }),
+    ({ delivery }, own) => ({ path: `/webhooks/${own.webhook}/deliveries/${delivery}/redeliver` }),
+  ],
+  'POST /webhooks/{id}/redeliver': [
+    ({ webhook }) => ({
+      path: `/webhooks/${webhook}/redeliver`,
+      body: { status: 'FAILED', since: '2026-01-01T00:00:00Z', until: '2036-01-01T00:00:00Z' },
+    }),
+  ],
+  'DELETE /webhooks/{id}': [({ lastWebhook }) => ({ path: `/webhooks/${lastWebhook}` })],
+  'GET /events': [({ event }) => ({ path: `/events?after=${event}` })],
+  'GET /events/{id}': [({ event }) => ({ path: `/events/${event}` })],
+  'GET /event-types': [],
   'GET /pipelines': [],
 }
 
@@ -126,12 +155,18 @@ async function fill({ id, key }: TestWorkspace): Promise<Ids> {
   const list = await make('/lists', { name: 'Letter', doubleOptIn: false })
   await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
   await api.call('POST', `/public/lists/${list}/subscribe`, { body: { email: 'both@example.com' } })
+  const webhook = await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] })
+  const tested = await api.call('POST', `/webhooks/${webhook}/test`, { key })
+  await api.query(`update deliveries set status = 'FAILED'`)
   return {
     workspace: id,
     list,
     contact: await make('/contacts', { email: freshEmail(), tags: ['secret'] }),
     campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
-    webhook: await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] }),
+    webhook,
+    lastWebhook: await make('/webhooks', { url: 'https://example.com', eventTypes: ['deal.deleted'] }),
+    delivery: String(tested.body['id']),
+    event: String(tested.body['eventId']),
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
     duplicates: [await makeContact(), await makeContact(), await makeContact()],
     customField: await make('/custom-fields', { key: 'plan', label: 'Plan', type: 'TEXT' }),
@@ -153,7 +188,7 @@ async function readEverything(key = '') {
       [key.slice(0, 10)],
     )
   }
-  expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}, {}], lists: [{}], campaigns: [{}], webhooks: [{}] })
+  expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}, {}], lists: [{}], campaigns: [{}], webhooks: [{}, {}] })
   return rows
 }
 
@@ -247,7 +282,8 @@ test("another's record is answered as one that is not there, to the byte, on eve
 
 test('a listing shows what is of its own workspace alone', async () => {
   for (const { method, template } of secured) {
-    if (method !== 'GET' || template.includes('{')) continue
+    // What types of events there are is the same for all, with its examples.
+    if (method !== 'GET' || template.includes('{') || template === '/event-types') continue
     const [own, foreign] = [
       await api.call('GET', template, { key: ada?.key ?? '' }),
       await api.call('GET', template, { key: eve?.key ?? '' }),

@@ -14,6 +14,7 @@ const tagsInReadingOrder = [
   'Campaigns',
   'Pipelines',
   'Webhooks',
+  'Events',
   'Operators',
 ]
 

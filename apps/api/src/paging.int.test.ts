@@ -35,6 +35,7 @@ const makers: Record<string, () => Promise<unknown>> = {
       raw: 'email\nada@example.com\n',
       headers: { 'content-type': 'text/csv' },
     }),
+  '/events': () => api.create('/contacts', workspace.key, { email: freshEmail() }),
   '/pipelines': () =>
     api.query(
       `insert into pipelines (workspace_id, id, name) select workspace_id, uuidv7(), 'More' from pipelines

@@ -67,7 +67,12 @@ export function describeEventTypes(): EventTypes {
 }
 
 function describeEventType(type: string, data: z.ZodType): EventTypes['data'][number] {
-  const { id, examples, ...schema } = z.toJSONSchema(data, { io: 'output' }) as Record<string, unknown>
-  const [example] = examples as [unknown]
-  return { type, schema: { ...schema, title: id }, example: { ...exampleEvent, type, data: example } }
+  const { id = '', examples } = data.meta() as { id?: string; examples?: unknown[] }
+  const { $schema, $defs: { [id]: own, ...others } = {} } = z.toJSONSchema(data, { io: 'output' })
+  const { examples: _examples, ...schema } = own as Record<string, unknown>
+  return {
+    type,
+    schema: { $schema, title: id, ...schema, ...(Object.keys(others).length > 0 && { $defs: others }) },
+    example: { ...exampleEvent, type, data: examples?.[0] },
+  }
 }
