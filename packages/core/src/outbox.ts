@@ -113,11 +113,11 @@ export function relayLanes(db: Db, epoch: string, handOver: HandOver): Promise<b
         ) next),
       ranked as (
         select *, row_number() over (partition by workspace_id order by turn, created_at, id) as place from fitting)
-      select id, workspace_id, queue, relays from ranked
+      select o.id, o.workspace_id, o.queue, o.relays from ranked join outbox o using (id)
       where place <= ${workspaceRoom} - (
         select count(*) from outbox busy
         where busy.workspace_id = ranked.workspace_id and busy.lane is not null and busy.relayed_epoch is not null)
-      order by created_at, id limit ${relayBatchSize}`)
+      order by ranked.created_at, id limit ${relayBatchSize} for update of o skip locked`)
     const rows = result.rows.map(({ id, workspace_id, queue, relays }) => ({
       id,
       workspaceId: idOf('wsp', workspace_id),

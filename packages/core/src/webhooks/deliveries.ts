@@ -69,10 +69,13 @@ export async function claimDeliveries(
         and e.workspace_id = waiting.workspace_id and e.id = waiting.event_id
       returning d.id as uuid, w.id as webhook, w.url, w.encrypted_secret, w.former_secrets,
         e.id as event, e.type, e.data::text, e.created_at),
+    -- What a relay has locked, it is handing over itself.
+    waiting_work as (
+      select o.id, job.epoch from outbox o join job using (id)
+      where job.epoch is not null and job.id in (select uuid from claimed) for update of o skip locked),
     handed_over as (
-      update outbox o set relayed_epoch = job.epoch, relayed_at = now(), relays = relays + 1
-      from job join claimed on claimed.uuid = job.id
-      where job.epoch is not null and o.id = job.id)
+      update outbox o set relayed_epoch = waiting_work.epoch, relayed_at = now(), relays = relays + 1
+      from waiting_work where o.id = waiting_work.id)
     select * from claimed`)
   return result.rows.map(toClaimed)
 }
@@ -181,14 +184,16 @@ export async function settleDeliveries(
         (select count(*) from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane is not null
           and busy.relayed_epoch is not null) as in_workspace
       from freed)
-    select workspace_id, epoch, freed, in_lane >= ${laneRoom} or in_workspace >= ${workspaceRoom} as was_full,
+    -- Where there was room for more, the relays see to it.
+    select workspace_id, epoch, freed, was_full,
       array(
         select id from outbox o
         where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${sql.param([...inHand])}::uuid[])
         order by o.created_at, o.id
-        limit case when epoch is null then 0 else greatest(0, least(going_on,
-          ${laneRoom} - in_lane + freed, ${workspaceRoom} - in_workspace + freed)) end) as next
-    from room`)
+        limit case when was_full and epoch is not null then greatest(0, least(going_on,
+          ${laneRoom} - in_lane + freed, ${workspaceRoom} - in_workspace + freed)) else 0 end) as next
+    from room, lateral (
+      select in_lane >= ${laneRoom} or in_workspace >= ${workspaceRoom} as was_full) held_back`)
   return {
     next: result.rows.flatMap(({ workspace_id, epoch, next }) =>
       next.map((id) => ({ id, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
