@@ -14,7 +14,8 @@ import { migrate } from '@rapport/core/migrate.ts'
 import { findRedisServer } from '@rapport/core/testing/redis-binary.ts'
 import type { Receipt } from './receiver.ts'
 
-const [apiPort, redisPort] = [23_458, 23_459]
+const anyPort = () => 20_000 + Math.floor(Math.random() * 12_000)
+const [apiPort, redisPort] = [anyPort(), anyPort()]
 const path = (file: string) => resolve(import.meta.dirname, file)
 
 export type Installation = Awaited<ReturnType<typeof install>>

@@ -7,7 +7,13 @@ import {
   readWebhook,
   rotateSecret,
 } from '@rapport/core/webhooks/webhooks.ts'
-import { CreatedWebhook, Webhook, WebhookChange, WebhookInput, WebhookQuery } from '@rapport/core/webhooks/webhooks.schema.ts'
+import {
+  CreatedWebhook,
+  Webhook,
+  WebhookChange,
+  WebhookInput,
+  WebhookQuery,
+} from '@rapport/core/webhooks/webhooks.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
 

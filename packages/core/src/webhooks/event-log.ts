@@ -23,7 +23,8 @@ type EventRow = typeof events.$inferSelect
 /** A page of the feed: the newest first, unless it is read on `after` an event, which the oldest of the rest follows. */
 export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Event>> {
   const { after, type } = query
-  if (after !== undefined && query.sort === '-createdAt') throw invalidField('sort', 'sort: must be createdAt with after')
+  if (after !== undefined && query.sort === '-createdAt')
+    throw invalidField('sort', 'sort: must be createdAt with after')
   const start = after === undefined ? undefined : await positionOf(ctx, after)
   const page = await readPage<EventRow>(ctx, {
     name: `events ${after ?? ''} ${type ?? ''}`,

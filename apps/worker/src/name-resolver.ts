@@ -1,0 +1,66 @@
+import { lookup, Resolver } from 'node:dns/promises'
+
+export interface NameAddress {
+  address: string
+  family: number
+}
+
+export interface NameResolver {
+  resolve(hostname: string): Promise<NameAddress[]>
+  close(): void
+}
+
+const answerTimeoutMs = 1_500
+const mostSystemLookups = 2
+
+/**
+ * Finds the addresses of a name. The system's own look-up holds one of the process's four threads for as long as the
+ * answer takes, so that four names which resolve slowly, on purpose or not, would hold up everybody's. So DNS is asked
+ * without a thread, as often at once as may be; the system, which knows what stands in the hosts file besides, is asked
+ * only of names that DNS does not know, two at a time.
+ */
+export function openNameResolver(servers?: readonly string[]): NameResolver {
+  const resolver = new Resolver({ timeout: answerTimeoutMs, tries: 2 })
+  if (servers) resolver.setServers(servers)
+  let lookups = 0
+  let queue: (() => void)[] = []
+
+  async function askDns(hostname: string): Promise<NameAddress[]> {
+    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
+    const addresses = answers.flatMap((answer, at) =>
+      answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: at === 0 ? 4 : 6 })) : [],
+    )
+    const failure = answers.find((answer) => answer.status === 'rejected')
+    if (addresses.length === 0 && failure) throw failure.reason
+    return addresses
+  }
+
+  async function askSystem(hostname: string): Promise<NameAddress[]> {
+    while (lookups >= mostSystemLookups) await new Promise<void>((resolve) => queue.push(resolve))
+    lookups += 1
+    try {
+      return await lookup(hostname, { all: true })
+    } finally {
+      lookups -= 1
+      queue.shift()?.()
+    }
+  }
+
+  return {
+    async resolve(hostname) {
+      // Not a matter of DNS, and its name servers may say otherwise.
+      if (/(^|\.)localhost\.?$/i.test(hostname)) return askSystem(hostname)
+      try {
+        return await askDns(hostname)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ETIMEOUT') throw error
+        return askSystem(hostname)
+      }
+    },
+    close() {
+      resolver.cancel()
+      for (const wake of queue) wake()
+      queue = []
+    },
+  }
+}
