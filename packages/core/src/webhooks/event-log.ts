@@ -5,9 +5,10 @@
  * Neither times nor ids give that. Both are chosen before the commit, so that a slow transaction commits an event with a
  * smaller id than one that was read long ago. So an event carries the number of its transaction, which costs its writer
  * nothing, and the feed is in the order of (transaction, id). It ends before the oldest transaction that is still
- * running (`pg_snapshot_xmin`): all with smaller numbers are over, so nothing can appear among them any more; and all
- * to come have greater numbers. The price is that a transaction which takes long keeps the newest events back until its
- * end, wherever in the database it runs; the server ends those of the API and the worker after ten seconds of idleness.
+ * running: all with smaller numbers are over, so nothing can appear among them any more, and all to come have greater
+ * numbers. The price is that a transaction which takes long keeps the newest events back until its end. The server ends
+ * those of the API and the worker after ten seconds of idleness; and those of other databases, which its snapshot also
+ * knows, are told apart by their locks. One that cannot be told is taken for ours.
  */
 import { and, eq, sql } from 'drizzle-orm'
 import type { Ctx } from '../context.ts'
@@ -17,6 +18,14 @@ import { type Page, readPage } from '../paging.ts'
 import { events } from '../schema.ts'
 import type { Event } from './event-catalog.ts'
 import type { EventQuery } from './deliveries.schema.ts'
+
+const oldestRunning = sql`
+  select coalesce(min(running), pg_snapshot_xmax(pg_current_snapshot()))
+  from pg_snapshot_xip(pg_current_snapshot()) as running
+  where not exists (
+    select from pg_locks l join pg_stat_activity a using (pid)
+    where l.locktype = 'transactionid' and l.mode = 'ExclusiveLock' and l.granted
+      and l.transactionid = running::xid and a.datname <> current_database())`
 
 type EventRow = typeof events.$inferSelect
 
@@ -38,7 +47,7 @@ export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Even
         .where(
           and(
             eq(events.workspaceId, ctx.workspaceId),
-            sql`${events.transactionId} < pg_snapshot_xmin(pg_current_snapshot())`,
+            sql`${events.transactionId} < (${oldestRunning})`,
             start,
             cursor,
             type === undefined ? undefined : eq(events.type, type),
