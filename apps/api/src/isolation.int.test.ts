@@ -1,6 +1,7 @@
 /** No workspace learns of, changes or uses what is another's, on any route that there is. */
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Ids, type MakeRequest, type Request, webhookCases } from './isolation-cases.ts'
 import {
   type Answer,
   expectError,
@@ -12,24 +13,6 @@ import {
   type TestApi,
   type TestWorkspace,
 } from './testing.ts'
-
-/** The records that a request can name. */
-interface Ids {
-  contact: string
-  list: string
-  campaign: string
-  webhook: string
-  /** One that may go. */
-  lastWebhook: string
-  delivery: string
-  event: string
-  apiKey: string
-  workspace: string
-  /** Three that are one person. */
-  duplicates: [string, string, string]
-  customField: string
-  import: string
-}
 
 const nobodys: Ids = {
   contact: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -46,17 +29,8 @@ const nobodys: Ids = {
   import: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
 }
 
-interface Request {
-  path: string
-  body?: unknown
-  raw?: string
-  headers?: Record<string, string>
-}
-
 /** In place of a body of JSON. */
 const aFile = { raw: 'email\nada@example.com\n', headers: { 'content-type': 'text/csv' } }
-
-type MakeRequest = (ids: Ids, own: Ids) => Request
 
 /** For every operation that takes a credential, each way to name a record in it: in the path, the query and the body. */
 const cases: Record<string, MakeRequest[]> = {
@@ -108,31 +82,7 @@ const cases: Record<string, MakeRequest[]> = {
       body: { email: 'eve@example.com', contactId: contact },
     }),
   ],
-  'GET /webhooks': [],
-  'POST /webhooks': [],
-  'GET /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}` })],
-  'PATCH /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}`, body: { enabled: true } })],
-  'POST /webhooks/{id}/rotate-secret': [({ webhook }) => ({ path: `/webhooks/${webhook}/rotate-secret` })],
-  'POST /webhooks/{id}/test': [({ webhook }) => ({ path: `/webhooks/${webhook}/test` })],
-  'GET /webhooks/{id}/deliveries': [({ webhook }) => ({ path: `/webhooks/${webhook}/deliveries` })],
-  'GET /webhooks/{id}/deliveries/{deliveryId}': [
-    ({ webhook, delivery }) => ({ path: `/webhooks/${webhook}/deliveries/${delivery}` }),
-    ({ delivery }, own) => ({ path: `/webhooks/${own.webhook}/deliveries/${delivery}` }),
-  ],
-  'POST /webhooks/{id}/deliveries/{deliveryId}/redeliver': [
-    ({ webhook, delivery }) => ({ path: `/webhooks/${webhook}/deliveries/${delivery}/redeliver` }),
-    ({ delivery }, own) => ({ path: `/webhooks/${own.webhook}/deliveries/${delivery}/redeliver` }),
-  ],
-  'POST /webhooks/{id}/redeliver': [
-    ({ webhook }) => ({
-      path: `/webhooks/${webhook}/redeliver`,
-      body: { status: 'FAILED', since: '2026-01-01T00:00:00Z', until: '2036-01-01T00:00:00Z' },
-    }),
-  ],
-  'DELETE /webhooks/{id}': [({ lastWebhook }) => ({ path: `/webhooks/${lastWebhook}` })],
-  'GET /events': [({ event }) => ({ path: `/events?after=${event}` })],
-  'GET /events/{id}': [({ event }) => ({ path: `/events/${event}` })],
-  'GET /event-types': [],
+  ...webhookCases,
   'GET /pipelines': [],
 }
 

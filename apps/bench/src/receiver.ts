@@ -18,4 +18,7 @@ process.on('message', () => {
   process.send?.(receipts)
   receipts = []
 })
-process.on('disconnect', () => process.exit())
+process.on('disconnect', () => {
+  server.close()
+  server.closeAllConnections()
+})

@@ -126,17 +126,17 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
       () => call('PATCH', `/webhooks/${webhook.id}`, { enabled: false }),
       () => stack.api.call('DELETE', `/webhooks/${webhook.id}`, { key }),
     ]) {
-      let isWriting = true
+      const stopping = new AbortController()
       const writing = Promise.all(
         Array.from({ length: 4 }, async () => {
-          while (isWriting) await createContact()
+          while (!stopping.signal.aborted) await createContact()
         }),
       )
       await receiver.waitFor(receiver.requests.length + 10, 10_000)
       await silence()
       const silentFrom = receiver.requests.length
       await createContact()
-      isWriting = false
+      stopping.abort()
       await writing
       await waitUntil(async () => (await stack.database.pool.query('select from outbox')).rowCount === 0, {
         describe: 'no work is left',

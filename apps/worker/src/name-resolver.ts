@@ -22,8 +22,9 @@ const mostSystemLookups = 2
 export function openNameResolver(servers?: readonly string[]): NameResolver {
   const resolver = new Resolver({ timeout: answerTimeoutMs, tries: 2 })
   if (servers) resolver.setServers(servers)
-  let lookups = 0
-  let queue: (() => void)[] = []
+  /** Each of the system's look-ups waits for the end of the one before it in its row. */
+  const rows = Array.from({ length: mostSystemLookups }, () => Promise.resolve<unknown>(undefined))
+  let turn = 0
 
   async function askDns(hostname: string): Promise<NameAddress[]> {
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
@@ -35,15 +36,11 @@ export function openNameResolver(servers?: readonly string[]): NameResolver {
     return addresses
   }
 
-  async function askSystem(hostname: string): Promise<NameAddress[]> {
-    while (lookups >= mostSystemLookups) await new Promise<void>((resolve) => queue.push(resolve))
-    lookups += 1
-    try {
-      return await lookup(hostname, { all: true })
-    } finally {
-      lookups -= 1
-      queue.shift()?.()
-    }
+  function askSystem(hostname: string): Promise<NameAddress[]> {
+    turn = (turn + 1) % mostSystemLookups
+    const answer = (rows[turn] ?? Promise.resolve()).then(() => lookup(hostname, { all: true }))
+    rows[turn] = answer.catch(() => {})
+    return answer
   }
 
   return {
@@ -57,10 +54,6 @@ export function openNameResolver(servers?: readonly string[]): NameResolver {
         return askSystem(hostname)
       }
     },
-    close() {
-      resolver.cancel()
-      for (const wake of queue) wake()
-      queue = []
-    },
+    close: () => resolver.cancel(),
   }
 }

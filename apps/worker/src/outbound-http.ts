@@ -44,7 +44,7 @@ export function openOutboundHttp(
         if (options.all) return done(null, addresses)
         return done(null, first?.address ?? '', first?.family ?? 0)
       },
-      (error: NodeJS.ErrnoException) => done(error, '', 0),
+      (error: unknown) => done(error as NodeJS.ErrnoException, '', 0),
     )
   }
   const tls = { rejectUnauthorized: true, minVersion: 'TLSv1.2' as const, ...(ca !== undefined && { ca }) }

@@ -66,12 +66,12 @@ test('readers that go on while fifty write at once, some slowly and some in vain
     after = data.at(-1)?.id ?? after
     return data.length
   }
-  let isWriting = true
+  const writing = new AbortController()
   const reading = (async () => {
-    while ((await readOn()) > 0 || isWriting);
+    while ((await readOn()) > 0 || !writing.signal.aborted);
   })()
   await Promise.all(Array.from({ length: 50 }, (_, n) => write(n)))
-  isWriting = false
+  writing.abort()
   await reading
   expect(acknowledged).toHaveLength(40)
   expect(seen.toSorted()).toEqual(acknowledged.toSorted())
