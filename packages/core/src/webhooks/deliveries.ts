@@ -184,13 +184,12 @@ export async function settleDeliveries(
         (select count(*) from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane is not null
           and busy.relayed_epoch is not null) as in_workspace
       from freed)
-    -- Where there was room for more, the relays see to it.
     select workspace_id, epoch, freed, was_full,
       array(
         select id from outbox o
         where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${sql.param([...inHand])}::uuid[])
         order by o.created_at, o.id
-        limit case when was_full and epoch is not null then greatest(0, least(going_on,
+        limit case when epoch is not null then greatest(0, least(going_on,
           ${laneRoom} - in_lane + freed, ${workspaceRoom} - in_workspace + freed)) else 0 end) as next
     from room, lateral (
       select in_lane >= ${laneRoom} or in_workspace >= ${workspaceRoom} as was_full) held_back`)
