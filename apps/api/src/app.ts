@@ -33,6 +33,8 @@ import { campaignRoutes, campaignSendingRoutes } from './routes/campaigns.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
 import { dealRoutes } from './routes/deals.ts'
+import { deliveryRoutes } from './routes/deliveries.ts'
+import { eventRoutes } from './routes/events.ts'
 import { formRoutes } from './routes/forms.ts'
 import { healthRoutes } from './routes/health.ts'
 import { importRoutes } from './routes/imports.ts'
@@ -136,6 +138,8 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
       dealRoutes,
       taskRoutes,
       webhookRoutes,
+      deliveryRoutes,
+      eventRoutes,
     ]) {
       await scope.register(routes)
     }

@@ -8,6 +8,10 @@ export interface Ids {
   campaign: string
   draft: string
   webhook: string
+  /** One that may go. */
+  lastWebhook: string
+  delivery: string
+  event: string
   apiKey: string
   workspace: string
   /** Three that are one person. */
@@ -33,6 +37,9 @@ export const nobodys: Ids = {
   campaign: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
   draft: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
   webhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
+  lastWebhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
+  delivery: 'dlv_01kag7m3v9e8fs2t4w6x8y0z1b',
+  event: 'evt_01kag7m3v9e8fs2t4w6x8y0z1b',
   apiKey: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
   workspace: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b',
   duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c', 'con_01kag7m3v9e8fs2t4w6x8y0z3d'],
@@ -158,6 +165,28 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /webhooks': [],
   'POST /webhooks': [],
   'GET /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}` })],
+  'PATCH /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}`, body: { enabled: true } })],
+  'POST /webhooks/{id}/rotate-secret': [({ webhook }) => ({ path: `/webhooks/${webhook}/rotate-secret` })],
+  'POST /webhooks/{id}/test': [({ webhook }) => ({ path: `/webhooks/${webhook}/test` })],
+  'GET /webhooks/{id}/deliveries': [({ webhook }) => ({ path: `/webhooks/${webhook}/deliveries` })],
+  'GET /webhooks/{id}/deliveries/{deliveryId}': [
+    ({ webhook, delivery }) => ({ path: `/webhooks/${webhook}/deliveries/${delivery}` }),
+    ({ delivery }, own) => ({ path: `/webhooks/${own.webhook}/deliveries/${delivery}` }),
+  ],
+  'POST /webhooks/{id}/deliveries/{deliveryId}/redeliver': [
+    ({ webhook, delivery }) => ({ path: `/webhooks/${webhook}/deliveries/${delivery}/redeliver` }),
+    ({ delivery }, own) => ({ path: `/webhooks/${own.webhook}/deliveries/${delivery}/redeliver` }),
+  ],
+  'POST /webhooks/{id}/redeliver': [
+    ({ webhook }) => ({
+      path: `/webhooks/${webhook}/redeliver`,
+      body: { status: 'FAILED', since: '2026-01-01T00:00:00Z', until: '2036-01-01T00:00:00Z' },
+    }),
+  ],
+  'DELETE /webhooks/{id}': [({ lastWebhook }) => ({ path: `/webhooks/${lastWebhook}` })],
+  'GET /events': [({ event }) => ({ path: `/events?after=${event}` })],
+  'GET /events/{id}': [({ event }) => ({ path: `/events/${event}` })],
+  'GET /event-types': [],
   'GET /pipelines': [],
   'POST /pipelines': [],
   'GET /pipelines/{id}': [({ pipeline }) => ({ path: `/pipelines/${pipeline}` })],

@@ -2,6 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { SwaggerTransform } from '@fastify/swagger'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
+import { describeEventTypes } from '@rapport/core/webhooks/event-catalog.ts'
 import { z } from 'zod'
 import { NoBody } from './routes/shapes.ts'
 
@@ -36,6 +37,7 @@ export const describeRoute: SwaggerTransform = (input) => {
 }
 
 interface Document {
+  webhooks?: Record<string, unknown>
   paths?: Record<string, Record<string, { responses?: Record<string, { description: string }> }>>
   components?: { schemas?: Record<string, unknown> }
 }
@@ -44,8 +46,38 @@ interface Document {
 export function finishDocument(input: Parameters<typeof jsonSchemaTransformObject>[0]) {
   const document = jsonSchemaTransformObject(input)
   nameResponses(document as Document)
+  describeWebhooks(document as Document)
   dropUnusedSchemas(document as Document)
   return document
+}
+
+const signed = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({
+  name,
+  in: 'header',
+  required: true,
+  schema: { type: 'string' },
+}))
+
+/** What receivers are sent: a request for each type of event, signed as Standard Webhooks. */
+function describeWebhooks(document: Document) {
+  const described = describeEventTypes().data.map(({ type, schema, example }) => {
+    const properties = {
+      id: { type: 'string' },
+      type: { const: type },
+      timestamp: { type: 'string', format: 'date-time' },
+      data: { $ref: `#/components/schemas/${String(schema['title'])}` },
+    }
+    const body = { type: 'object', properties, required: Object.keys(properties) }
+    const post = {
+      summary: type,
+      tags: ['Events'],
+      parameters: signed,
+      requestBody: { required: true, content: { 'application/json': { schema: body, example } } },
+      responses: { '2XX': { description: 'Taken. Anything else, or nothing within ten seconds, has failed' } },
+    }
+    return [type, { post }]
+  })
+  document.webhooks = Object.fromEntries(described) as Record<string, unknown>
 }
 
 function nameResponses({ paths = {} }: Document) {

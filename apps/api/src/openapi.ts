@@ -18,6 +18,7 @@ const tagsInReadingOrder = [
   'Deals',
   'Tasks',
   'Webhooks',
+  'Events',
   'Operators',
 ]
 

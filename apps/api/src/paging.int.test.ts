@@ -37,6 +37,7 @@ const makers: Record<string, () => Promise<unknown>> = {
     }),
   '/forms': () =>
     api.create('/forms', workspace.key, { name: 'Contact us', fields: [{ label: 'Message', type: 'TEXTAREA' }] }),
+  '/events': () => api.create('/contacts', workspace.key, { email: freshEmail() }),
   '/pipelines': () =>
     api.create('/pipelines', workspace.key, { name: 'More', stages: [{ name: 'Lead', winProbability: 10 }] }),
   '/deals': async () => {

@@ -18,15 +18,22 @@ export interface Stack {
   /** Only where the queues live in Redis. */
   redis: TestRedis | undefined
   inbox: SmtpReceiver
+  /** Those that were ever started, as of the workers: the last one runs. */
+  apis: StartedProcess[]
   workers: StartedProcess[]
+  startApi(): Promise<StartedProcess>
   startWorker(): Promise<StartedProcess>
   /** SIGTERM to every process: none may fail to end well. */
   close(): Promise<void>
 }
 
 /** A whole Rapport from outside: API and worker as processes of their own, on a database of their own. */
-export async function startStack(backend: QueueBackend, extra: Record<string, string> = {}): Promise<Stack> {
-  const database = await createTestDatabase()
+export async function startStack(
+  backend: QueueBackend,
+  extra: Record<string, string> = {},
+  given?: TestDatabase,
+): Promise<Stack> {
+  const database = given ?? (await createTestDatabase())
   const redis = backend === 'redis' ? await createTestRedis() : undefined
   const inbox = await startSmtpReceiver()
   const port = await freePort()
@@ -45,8 +52,14 @@ export async function startStack(backend: QueueBackend, extra: Record<string, st
     LOG_LEVEL: 'info',
     ...extra,
   }
-  const apiProcess = await startProcess({ script: 'apps/api/src/main.ts', env, readyUrl: `${url}/ready` })
+  const apis: StartedProcess[] = []
   const workers: StartedProcess[] = []
+
+  async function startApi() {
+    const started = await startProcess({ script: 'apps/api/src/main.ts', env, readyUrl: `${url}/ready` })
+    apis.push(started)
+    return started
+  }
 
   async function startWorker() {
     const worker = await startProcess({ script: 'apps/worker/src/main.ts', env, readyPattern: /the worker is ready/ })
@@ -55,7 +68,7 @@ export async function startStack(backend: QueueBackend, extra: Record<string, st
   }
 
   async function close() {
-    const running = [apiProcess, ...workers].filter((program) => program.isRunning)
+    const running = [...apis, ...workers].filter((program) => program.isRunning)
     for (const program of running) program.kill('SIGTERM')
     const ends = await Promise.all(running.map((program) => program.exited))
     await inbox.close()
@@ -65,8 +78,9 @@ export async function startStack(backend: QueueBackend, extra: Record<string, st
     if (failed.length > 0) throw new Error(`A process did not end well: ${JSON.stringify(failed)}`)
   }
 
+  await startApi()
   await startWorker()
-  return { api: createApi(url), database, redis, inbox, workers, startWorker, close }
+  return { api: createApi(url), database, redis, inbox, apis, workers, startApi, startWorker, close }
 }
 
 interface Call {

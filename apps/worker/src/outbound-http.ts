@@ -1,8 +1,8 @@
 /** The single door for addresses that customers give. */
-import { lookup } from 'node:dns'
 import { isIP, type LookupFunction } from 'node:net'
 import { isAllowedAddress } from '@rapport/core/webhooks/address-policy.ts'
 import { Agent, type Dispatcher, request } from 'undici'
+import { openNameResolver } from './name-resolver.ts'
 
 const connectTimeoutMs = 5_000
 const totalTimeoutMs = 10_000
@@ -27,21 +27,33 @@ class BlockedAddress extends Error {}
 /**
  * Opens the door. Each request goes once, on a connection of its own: a reused socket that the other side is just
  * closing would cost the only attempt. Every address that DNS answers is judged on that very connection, with no second
- * look-up; redirects are not followed; ten seconds in all, at most 64 KiB read.
+ * look-up; redirects are not followed; certificates are checked; five seconds to connect, ten in all, at most 64 KiB read.
  */
-export function openOutboundHttp(allowedNetworks: readonly string[]): OutboundHttp {
+export function openOutboundHttp(
+  allowedNetworks: readonly string[],
+  { dnsServers, ca }: { dnsServers?: readonly string[]; ca?: string } = {},
+): OutboundHttp {
+  const resolver = openNameResolver(dnsServers)
   const guardedLookup: LookupFunction = (hostname, options, done) => {
-    lookup(hostname, { ...options, all: true }, (error, addresses) => {
-      if (error) return done(error, '', 0)
-      if (!addresses.every(({ address }) => isAllowedAddress(address, allowedNetworks))) {
-        return done(new BlockedAddress(), '', 0)
-      }
-      const [first] = addresses
-      if (options.all) return done(null, addresses)
-      return done(null, first?.address ?? '', first?.family ?? 0)
-    })
+    resolver.resolve(hostname).then(
+      (addresses) => {
+        if (!addresses.every(({ address }) => isAllowedAddress(address, allowedNetworks))) {
+          return done(new BlockedAddress(), '', 0)
+        }
+        const [first] = addresses
+        if (options.all) return done(null, addresses)
+        return done(null, first?.address ?? '', first?.family ?? 0)
+      },
+      (error: unknown) => done(error as NodeJS.ErrnoException, '', 0),
+    )
   }
-  const agent = new Agent({ connect: { lookup: guardedLookup, timeout: connectTimeoutMs }, maxResponseSize: -1 })
+  const tls = { rejectUnauthorized: true, minVersion: 'TLSv1.2' as const, ...(ca !== undefined && { ca }) }
+  const agent = new Agent({
+    connect: { lookup: guardedLookup, timeout: connectTimeoutMs, ...tls },
+    headersTimeout: totalTimeoutMs,
+    bodyTimeout: totalTimeoutMs,
+    maxResponseSize: -1,
+  })
 
   return {
     async post(url, message) {
@@ -55,7 +67,10 @@ export function openOutboundHttp(allowedNetworks: readonly string[]): OutboundHt
         durationMs: Math.round(performance.now() - startedAt),
       }
     },
-    close: () => agent.destroy(),
+    async close() {
+      resolver.close()
+      await agent.destroy()
+    },
   }
 
   async function attempt(url: string, message: { headers: Record<string, string>; body: string }) {
@@ -94,13 +109,15 @@ async function readSome(response: Dispatcher.ResponseData): Promise<string> {
   return Buffer.concat(kept).subarray(0, maxKeptBytes).toString('utf8').replaceAll('\u0000', '\uFFFD')
 }
 
+const nameErrors = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ETIMEOUT', 'ENODATA', 'ESERVFAIL', 'EREFUSED'])
+
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'The request failed'
   if (error instanceof BlockedAddress) return 'The address is not public and not allowed'
   if (error.name === 'TimeoutError') return `No answer within ${totalTimeoutMs / 1000} seconds`
   const code = (error as NodeJS.ErrnoException).code ?? ''
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return `No connection within ${connectTimeoutMs / 1000} seconds`
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return `The name could not be resolved (${code})`
+  if (nameErrors.has(code)) return `The name could not be resolved (${code})`
   if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) return `The certificate was not accepted (${code})`
   return `The connection failed${code && ` (${code})`}`
 }

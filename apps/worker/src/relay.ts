@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '@rapport/core/db.ts'
 import { listen } from '@rapport/core/db.ts'
-import { forgetOtherEpochs, type RelayedWork, recheckOldWork, relayWork } from '@rapport/core/outbox.ts'
+import { forgetOtherEpochs, type RelayedWork, recheckOldWork, relayLanes, relayWork } from '@rapport/core/outbox.ts'
 import { outboxChannel, type QueueName } from '@rapport/core/queues.ts'
 import type { JobsOptions } from 'bullmq'
 import type { Logger } from 'pino'
@@ -54,13 +54,17 @@ export function startRelay({ database, databaseUrl, backend, jobOptions, log, on
     if (epoch !== lastEpoch) await onNewEpoch(queueOf)
     await forgetOtherEpochs(database.db, epoch)
     lastEpoch = epoch
-    while (!closing.signal.aborted && (await relayWork(database.db, epoch, handOver)) > 0);
+    await Promise.all([relayWork, relayLanes].map((relaySome) => drain(relaySome, epoch)))
     if (Date.now() - lastRecheck < recheckMs) return
     lastRecheck = Date.now()
     await recheckOldWork(database.db, async ({ queue, jobId }) => {
       const state = await queueOf(queue).getJobState(jobId)
       return state !== 'unknown' && state !== 'failed' && state !== 'completed'
     })
+  }
+
+  async function drain(relaySome: typeof relayWork, epoch: string) {
+    while (!closing.signal.aborted && (await relaySome(database.db, epoch, handOver)));
   }
 
   async function run() {

@@ -5,6 +5,7 @@ import type { Db } from '@rapport/core/db.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
 import { createTestWorker, testSettings } from '@rapport/core/testing/factories.ts'
 import { pino } from 'pino'
+import { openDeliveryDesk } from './delivery-desk.ts'
 import { createMailPace } from './mail-pace.ts'
 import { openMailTransport } from './mail-transport.ts'
 import { openOutboundHttp } from './outbound-http.ts'
@@ -30,16 +31,18 @@ export async function createTestTools(
   const stopping = new AbortController()
   const mail = openMailTransport(smtpUrl)
   const http = openOutboundHttp(allowedNetworks)
+  const [workerId, inHand] = [await createTestWorker(db), new Map<string, Promise<void>>()]
   return {
     db,
     settings: testSettings,
-    workerId: await createTestWorker(db),
+    workerId,
     mail,
     pace: createMailPace(db, mailRate, stopping.signal),
     http,
+    deliveries: openDeliveryDesk(db, workerId, inHand),
     log: silentLog,
     stopping: stopping.signal,
-    inHand: new Map(),
+    inHand,
     stop: () => stopping.abort(),
     async close() {
       mail.close()

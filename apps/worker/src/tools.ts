@@ -3,6 +3,7 @@ import type { Db } from '@rapport/core/db.ts'
 import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
+import type { DeliveryDesk } from './delivery-desk.ts'
 import type { MailPace } from './mail-pace.ts'
 import type { MailTransport } from './mail-transport.ts'
 import type { OutboundHttp } from './outbound-http.ts'
@@ -15,6 +16,7 @@ export interface Tools {
   mail: MailTransport
   pace: MailPace
   http: OutboundHttp
+  deliveries: DeliveryDesk
   log: Logger
   /** Aborted when the worker is to stop: long jobs put the rest of their work back. */
   stopping: AbortSignal

@@ -3,6 +3,7 @@ import type { Ctx } from '@rapport/core/context.ts'
 import { subscribe } from '@rapport/core/lists/subscriptions.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import {
+  claimDelivery,
   countRecipients,
   createTestCampaign,
   createTestContact,
@@ -22,7 +23,6 @@ import {
 } from '@rapport/core/testing/receivers.ts'
 import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { claimDelivery } from '@rapport/core/webhooks/deliveries.ts'
 import { findClaims } from '@rapport/core/workers.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { silentLog, testWorkerConfig } from './testing.ts'

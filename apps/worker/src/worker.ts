@@ -6,6 +6,7 @@ import { openDatabase } from '@rapport/core/db.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/queues.ts'
 import { beat, leave } from '@rapport/core/workers.ts'
 import type { Logger } from 'pino'
+import { openDeliveryDesk } from './delivery-desk.ts'
 import { startHeart } from './heart.ts'
 import { createJobs, jobOptions } from './jobs.ts'
 import { createMailPace } from './mail-pace.ts'
@@ -26,16 +27,18 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
   })
   const { db } = database
   const stopping = new AbortController()
+  const [workerId, inHand] = [randomUUID(), new Map<string, Promise<void>>()]
   const tools: Tools = {
     db,
     settings: settingsFrom(config),
-    workerId: randomUUID(),
+    workerId,
     mail: openMailTransport(config.SMTP_URL, dkimKeyOf(config)),
     pace: createMailPace(db, config.MAIL_RATE, stopping.signal),
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
+    deliveries: openDeliveryDesk(db, workerId, inHand),
     log,
     stopping: stopping.signal,
-    inHand: new Map(),
+    inHand,
   }
   await beat(db, tools.workerId)
   const heart = startHeart(tools)

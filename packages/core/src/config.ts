@@ -29,6 +29,13 @@ const commaSeparated = <T extends z.ZodType>(item: T) =>
   )
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' })
 
+const secretKey = z
+  .string({ error: 'must be set: at least 32 random characters, such as the output of "openssl rand -base64 32"' })
+  .min(32, 'must have at least 32 characters')
+  .refine((value) => ![...exampleSecrets].some((example) => value.toLowerCase().startsWith(example)), {
+    error: 'is an example: choose a random one',
+  })
+
 const base = {
   DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be set to a postgres:// address' }),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
@@ -40,12 +47,8 @@ const serving = {
   PUBLIC_URL: httpUrl
     .transform((url) => url.replace(/\/+$/, ''))
     .describe('Where strangers reach the API: links in mails start with it'),
-  SECRET_KEY: z
-    .string({ error: 'must be set: at least 32 random characters, such as the output of "openssl rand -base64 32"' })
-    .min(32, 'must have at least 32 characters')
-    .refine((value) => ![...exampleSecrets].some((example) => value.toLowerCase().startsWith(example)), {
-      error: 'is an example: choose a random one',
-    }),
+  SECRET_KEY: secretKey,
+  SECRET_KEY_PREVIOUS: commaSeparated(secretKey).describe('Former SECRET_KEYs: what they signed or sealed still opens'),
   MAIL_FROM: z.email({ error: 'must be a mail address' }),
   WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe(
     'Networks that webhooks may reach though they are not public',

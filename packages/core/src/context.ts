@@ -37,13 +37,11 @@ export function inTransaction<C extends BaseCtx, Result>(ctx: C, work: (ctx: C) 
   return ctx.db.transaction((transaction) => work({ ...ctx, db: transaction }))
 }
 
-export function settingsFrom(
-  config: Pick<ApiConfig | WorkerConfig, 'PUBLIC_URL' | 'MAIL_FROM' | 'WEBHOOK_ALLOWED_NETWORKS' | 'SECRET_KEY'>,
-): Settings {
+export function settingsFrom(config: ApiConfig | WorkerConfig): Settings {
   return {
     publicUrl: config.PUBLIC_URL,
     mailFrom: config.MAIL_FROM,
     allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
-    keys: deriveKeys(config.SECRET_KEY),
+    keys: deriveKeys(config.SECRET_KEY, config.SECRET_KEY_PREVIOUS),
   }
 }

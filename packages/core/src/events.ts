@@ -1,15 +1,9 @@
-import { sql } from 'drizzle-orm'
-import type { Campaign } from './campaigns/campaigns.schema.ts'
-import type { Contact } from './contacts/contacts.schema.ts'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from './context.ts'
-import type { Deal, MovedDeal } from './deals/deals.schema.ts'
-import type { Import } from './imports/imports.schema.ts'
-import type { Submission } from './forms/forms.schema.ts'
+import type { Db } from './db.ts'
 import { newId, uuidOf } from './ids.ts'
-import type { MailEvent } from './mail/mail-events.schema.ts'
-import type { Subscription } from './lists/lists.schema.ts'
 import { enqueueEach } from './outbox.ts'
-import type { Task } from './tasks/tasks.schema.ts'
+import type { EventData } from './webhooks/event-catalog.ts'
 
 /** Everything a webhook may ask for. */
 export const eventTypes = [
@@ -39,33 +33,6 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
-/** The `data` of each event that a verb tells: the record as the API shows it. */
-interface EventData {
-  'contact.created': Contact
-  'contact.updated': Contact
-  'contact.deleted': Contact
-  'contact.merged': Contact & { mergedContactId: string }
-  'form.submitted': Submission
-  'subscription.created': Subscription
-  'subscription.confirmed': Subscription
-  'subscription.unsubscribed': Subscription
-  'deal.created': Deal
-  'deal.updated': Deal
-  'deal.stage_changed': MovedDeal
-  'deal.won': Deal
-  'deal.lost': Deal
-  'deal.deleted': Deal
-  'task.created': Task
-  'task.completed': Task
-  'task.deleted': Task
-  'campaign.sending': Campaign
-  'campaign.sent': Campaign
-  'campaign.canceled': Campaign
-  'mail.bounced': MailEvent
-  'mail.complained': MailEvent
-  'import.completed': Import
-}
-
 /** Whose activity an event is, if a person's. */
 function contactOf(type: string, data: { id?: string; contactId?: string | null }): string | null {
   const id = type.startsWith('contact.') ? data.id : data.contactId
@@ -87,12 +54,35 @@ export async function emitMany<Type extends keyof EventData>(
   type: Type,
   records: readonly EventData[Type][],
 ): Promise<void> {
-  if (records.length === 0) return
+  await tell(ctx, { type, records, to: sql`w.enabled and w.event_types && array[${type}, '*']` })
+}
+
+/** Tells one webhook alone, whatever it wants to know of. Answers the event's id. */
+export async function emitTo<Type extends keyof EventData>(
+  ctx: Ctx,
+  webhookId: string,
+  event: { type: Type; data: EventData[Type] },
+): Promise<string> {
+  const to = sql`w.id = ${uuidOf(webhookId)}::uuid`
+  const [id = ''] = await tell(ctx, { type: event.type, records: [event.data], to })
+  return id
+}
+
+async function tell(
+  ctx: Ctx,
+  {
+    type,
+    records,
+    to,
+  }: { type: keyof EventData; records: readonly { id?: string; contactId?: string | null }[]; to: SQL },
+): Promise<string[]> {
+  if (records.length === 0) return []
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
+  const ids = records.map(() => newId('evt'))
   await ctx.db.execute(sql`
     with told as (
       select * from unnest(
-        ${sql.param(records.map(() => uuidOf(newId('evt'))))}::uuid[],
+        ${sql.param(ids.map(uuidOf))}::uuid[],
         ${sql.param(records.map((data) => JSON.stringify(data)))}::text[],
         ${sql.param(records.map((data) => contactOf(type, data)))}::uuid[]) as told (id, data, contact_id)),
     event as (
@@ -102,10 +92,39 @@ export async function emitMany<Type extends keyof EventData>(
       insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
       select w.workspace_id, uuidv7(), w.id, told.id, ${type}
       from told cross join webhooks w
-      where w.workspace_id = ${workspaceId} and w.enabled and w.event_types && array[${type}, '*']
+      where w.workspace_id = ${workspaceId} and ${to}
       -- A webhook that is just being deleted is left out, where the foreign key would refuse it.
       for key share of w
-      returning id),
+      returning id, webhook_id as lane),
     ${enqueueEach(ctx, 'webhooks', 'delivery')}
     select from woken`)
+  return ids
+}
+
+/** For how long what happened can be read, and delivered again. */
+export const eventLifetimeDays = 30
+
+/**
+ * Forgets events that are past their time, a few at a time, and with them their deliveries. One with a delivery that
+ * somebody just asked for again waits for its end. Answers how many.
+ */
+export async function purgeEvents(db: Db): Promise<number> {
+  const result = await db.execute(sql`
+    delete from events where (workspace_id, id) in (
+      select e.workspace_id, e.id from events e
+      where e.created_at < now() - ${eventLifetimeDays} * interval '1 day'
+        and not exists (
+          select from deliveries d
+          where d.workspace_id = e.workspace_id and d.event_id = e.id and d.status in ('PENDING', 'SENDING'))
+      order by e.created_at limit 500)`)
+  return result.rowCount ?? 0
+}
+
+/**
+ * A dump that was restored elsewhere brings transaction numbers of another server: by these the feed would hold its
+ * events back until the new server's count has caught up. They become the oldest of all, in the order of their ids.
+ */
+export async function adoptForeignEvents(db: Db): Promise<void> {
+  await db.execute(sql`
+    update events set transaction_id = '0' where transaction_id >= pg_snapshot_xmax(pg_current_snapshot())`)
 }

@@ -6,6 +6,7 @@ import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
 import pg from 'pg'
 import { ConfigError, readMigrateConfig } from './config.ts'
 import type { Db } from './db.ts'
+import { adoptForeignEvents } from './events.ts'
 
 const migrationsFolder = fileURLToPath(new URL('../../../drizzle', import.meta.url))
 /** Any number, the same in every process: two that migrate at once take turns. */
@@ -17,7 +18,9 @@ export async function migrate(databaseUrl: string): Promise<void> {
   await client.connect()
   try {
     await client.query('select pg_advisory_lock($1)', [migrationLock])
-    await runMigrations(drizzle({ client }), { migrationsFolder })
+    const db = drizzle({ client })
+    await runMigrations(db, { migrationsFolder })
+    await adoptForeignEvents(db)
   } finally {
     await client.end()
   }

@@ -1,26 +1,31 @@
 import { and, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from './context.ts'
 import type { Db } from './db.ts'
-import { uuidOf } from './ids.ts'
+import { idOf, uuidOf } from './ids.ts'
 import { outboxChannel, type WorkJob, type QueueName } from './queues.ts'
 import { outbox } from './schema.ts'
 
+/** Work on this queue has lanes: its outbox rows say which. */
+type LanedQueue = 'webhooks'
+
 /** Puts work on a queue, in the caller's transaction: it exists if, and only if, that commits. `id` is its subject's. */
-export async function enqueue(ctx: Ctx, queue: QueueName, id: string): Promise<void> {
+export async function enqueue(ctx: Ctx, queue: Exclude<QueueName, LanedQueue>, id: string): Promise<void> {
   await ctx.db.execute(sql`
     with ready as (select ${uuidOf(id)}::uuid as id), ${enqueueEach(ctx, queue, 'ready')}
     select from woken`)
 }
 
 /**
- * The same for a whole set, as two members of a `with` list: every `id` of the earlier member `source` goes on the queue.
+ * The same for a whole set, as two members of a `with` list: every `id` of the earlier member `source` goes on the queue,
+ * with its `lane` where the queue has lanes.
  * The main query must read `woken`, as PostgreSQL does not run a SELECT that nobody reads.
  */
 export function enqueueEach(ctx: Ctx, queue: QueueName, source: string): SQL {
+  const lane = sql.raw(queue === ('webhooks' satisfies LanedQueue) ? 'lane' : 'null::uuid')
   return sql`
     enqueued as (
-      insert into outbox (id, workspace_id, queue)
-      select id, ${uuidOf(ctx.workspaceId)}::uuid, ${queue} from ${sql.identifier(source)}
+      insert into outbox (id, workspace_id, queue, lane)
+      select id, ${uuidOf(ctx.workspaceId)}::uuid, ${queue}, ${lane} from ${sql.identifier(source)}
       returning id),
     woken as (select pg_notify(${outboxChannel}, '') from enqueued limit 1)`
 }
@@ -38,6 +43,11 @@ export async function requeueWork(db: Db, uuids: readonly string[]): Promise<voi
     .update(outbox)
     .set({ relayedEpoch: null })
     .where(inArray(outbox.id, [...uuids]))
+  await wakeRelays(db)
+}
+
+/** For whoever made room in a lane. */
+export async function wakeRelays(db: Db): Promise<void> {
   await db.execute(sql`select pg_notify(${outboxChannel}, '')`)
 }
 
@@ -50,33 +60,87 @@ export interface RelayedWork {
 
 const relayBatchSize = 500
 
+type HandOver = (work: RelayedWork[]) => Promise<void>
+
 /**
  * Hands work that waits in the outbox over to the queue, some hundred pieces in one transaction; several relays share
  * it without overlap. `epoch` names the present life of the queue's store: what was handed over in another life counts
- * as not handed over, so that a store which lost its data is given everything again. Answers how many pieces went.
+ * as not handed over, so that a store which lost its data is given everything again. Answers whether there may be more.
  */
-export function relayWork(db: Db, epoch: string, handOver: (work: RelayedWork[]) => Promise<void>): Promise<number> {
+export function relayWork(db: Db, epoch: string, handOver: HandOver): Promise<boolean> {
   return db.transaction(async (db) => {
     const rows = await db
       .select({ id: outbox.id, workspaceId: outbox.workspaceId, queue: outbox.queue, relays: outbox.relays })
       .from(outbox)
-      .where(isNull(outbox.relayedEpoch))
+      .where(and(isNull(outbox.relayedEpoch), isNull(outbox.lane)))
       .orderBy(outbox.createdAt)
       .limit(relayBatchSize)
       .for('update', { skipLocked: true })
-    if (rows.length === 0) return 0
-    await handOver(rows.map((row) => toWork({ ...row, relays: row.relays + 1 })))
-    await db
-      .update(outbox)
-      .set({ relayedEpoch: epoch, relayedAt: sql`now()`, relays: sql`${outbox.relays} + 1` })
-      .where(
-        inArray(
-          outbox.id,
-          rows.map((row) => row.id),
-        ),
-      )
-    return rows.length
+    await relayRows(db, rows, { epoch, handOver })
+    return rows.length === relayBatchSize
   })
+}
+
+/** How much of one lane, and of one workspace in all lanes, is handed over and not done at a time. */
+export const laneRoom = 5
+export const workspaceRoom = 20
+/** Any number, the same in every process: one relay at a time counts what is handed over, or two would hand over twice as much. */
+const lanesLock = 7_277_680
+
+/**
+ * The same for work in lanes: of each no more than there is room for, the oldest first. So the work of a lane that makes
+ * no progress waits in the outbox, and never in the way of another's; and that holds over all workers together.
+ */
+export function relayLanes(db: Db, epoch: string, handOver: HandOver): Promise<boolean> {
+  return db.transaction(async (db) => {
+    await db.execute(sql`select pg_advisory_xact_lock(${lanesLock})`)
+    // The first member steps from lane to lane in the index, so that the length of a lane does not matter.
+    const result = await db.execute<{ id: string; workspace_id: string; queue: string; relays: number }>(sql`
+      with recursive lanes as (
+        (select lane, workspace_id from outbox where relayed_epoch is null and lane is not null order by lane limit 1)
+        union all
+        select next.* from lanes cross join lateral (
+          select lane, workspace_id from outbox
+          where relayed_epoch is null and lane > lanes.lane order by lane limit 1) next),
+      fitting as (
+        select next.* from lanes cross join lateral (
+          select id, workspace_id, queue, relays, created_at, row_number() over (order by created_at, id) as turn
+          from outbox where lane = lanes.lane and relayed_epoch is null
+          order by created_at, id
+          limit greatest(0, ${laneRoom} - (
+            select count(*) from outbox busy
+            where busy.workspace_id = lanes.workspace_id and busy.lane = lanes.lane and busy.relayed_epoch is not null))
+        ) next),
+      ranked as (
+        select *, row_number() over (partition by workspace_id order by turn, created_at, id) as place from fitting)
+      select o.id, o.workspace_id, o.queue, o.relays from ranked join outbox o using (id)
+      where place <= ${workspaceRoom} - (
+        select count(*) from outbox busy
+        where busy.workspace_id = ranked.workspace_id and busy.lane is not null and busy.relayed_epoch is not null)
+      order by ranked.created_at, id limit ${relayBatchSize} for update of o skip locked`)
+    const rows = result.rows.map(({ id, workspace_id, queue, relays }) => ({
+      id,
+      workspaceId: idOf('wsp', workspace_id),
+      queue,
+      relays,
+    }))
+    await relayRows(db, rows, { epoch, handOver })
+    return rows.length === relayBatchSize
+  })
+}
+
+async function relayRows(db: Db, rows: WaitingRow[], { epoch, handOver }: { epoch: string; handOver: HandOver }) {
+  if (rows.length === 0) return
+  await handOver(rows.map((row) => toWork({ ...row, relays: row.relays + 1 })))
+  await db
+    .update(outbox)
+    .set({ relayedEpoch: epoch, relayedAt: sql`now()`, relays: sql`${outbox.relays} + 1` })
+    .where(
+      inArray(
+        outbox.id,
+        rows.map((row) => row.id),
+      ),
+    )
 }
 
 /** Puts back into waiting what was handed over in another life of the queue's store. */
@@ -107,7 +171,9 @@ export async function recheckOldWork(db: Db, isKnown: (work: RelayedWork) => Pro
   }
 }
 
-function toWork(row: Pick<typeof outbox.$inferSelect, 'id' | 'workspaceId' | 'queue' | 'relays'>): RelayedWork {
+type WaitingRow = Pick<typeof outbox.$inferSelect, 'id' | 'workspaceId' | 'queue' | 'relays'>
+
+function toWork(row: WaitingRow): RelayedWork {
   return {
     queue: row.queue as QueueName,
     jobId: `${row.id}-${row.relays}`,

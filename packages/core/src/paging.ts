@@ -46,7 +46,11 @@ interface Listing<Row> {
   name: string
   query: { limit: number; cursor?: string | undefined; sort: string }
   /** What the field of `sort` is in SQL, and in a row as text that PostgreSQL reads back exactly. */
-  key: { column: SQLWrapper; type: 'timestamptz' | 'text' | 'float8' | 'int8' | 'uuid'; valueOf: (row: Row) => string }
+  key: {
+    column: SQLWrapper
+    type: 'timestamptz' | 'text' | 'float8' | 'int8' | 'uuid' | 'xid8'
+    valueOf: (row: Row) => string
+  }
   /** The tie-break, unique in the listing. */
   id: { column: SQLWrapper; valueOf: (row: Row) => string }
   /** `from` says of the key alone what `after` says: for a key and a tie-break out of two tables, which no index has. */

@@ -26,6 +26,7 @@ import { id } from './ids.ts'
 
 const moment = () => timestamp({ precision: 3, withTimezone: true, mode: 'date' })
 const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
+const transactionId = customType<{ data: string }>({ dataType: () => 'xid8' })
 const createdAt = () => moment().notNull().defaultNow()
 const lower = (column: AnyPgColumn) => sql`lower(${column})`
 const oneOf = (name: string, column: AnyPgColumn, values: readonly string[]) =>
@@ -910,11 +911,15 @@ export const events = pgTable(
     data: json().notNull(),
     /** Whose activity it is. No foreign key: what happened outlives the person. */
     contactId: id('con'),
+    /** The transaction that told it: its place in the feed, see `webhooks/event-log.ts`. */
+    transactionId: transactionId().notNull().default(sql`pg_current_xact_id()`),
     createdAt: createdAt(),
   },
   (t) => [
     primaryKey({ columns: [t.workspaceId, t.id] }),
     index('events_created_index').on(t.createdAt),
+    // The type at its end lets a filter pass over what it does not want without a look at the rows.
+    index('events_feed_index').on(t.workspaceId, t.transactionId, t.id, t.type),
     index('events_contact_index')
       .on(t.workspaceId, t.contactId, t.createdAt, t.id)
       .where(sql`${t.contactId} is not null`),
@@ -932,11 +937,16 @@ export const webhooks = pgTable(
     eventTypes: text().array().notNull(),
     enabled: boolean().notNull().default(true),
     encryptedSecret: text().notNull(),
+    /** Secrets that were replaced and sign beside the present one `until` then. */
+    formerSecrets: jsonb().$type<{ encrypted: string; until: string }[]>().notNull().default([]),
+    /** To everyone but the worker it is gone; the worker takes what hangs on it away, a little at a time. */
+    deletedAt: moment(),
     createdAt: createdAt(),
   },
   (t) => [
     primaryKey({ columns: [t.workspaceId, t.id] }),
     index('webhooks_created_index').on(t.workspaceId, t.createdAt, t.id),
+    index('webhooks_deleted_index').on(t.deletedAt).where(sql`${t.deletedAt} is not null`),
   ],
 )
 
@@ -971,7 +981,8 @@ export const deliveries = pgTable(
       columns: [t.workspaceId, t.eventId],
       foreignColumns: [events.workspaceId, events.id],
     }).onDelete('cascade'),
-    index('deliveries_webhook_index').on(t.workspaceId, t.webhookId, t.createdAt, t.id),
+    // What filters ask for is at its end, so that they pass over the rest without a look at the rows.
+    index('deliveries_webhook_index').on(t.workspaceId, t.webhookId, t.createdAt, t.id, t.eventType, t.status),
     index('deliveries_event_index').on(t.workspaceId, t.eventId),
     index('deliveries_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
     oneOf('deliveries_status_check', t.status, deliveryStatuses),
@@ -989,6 +1000,8 @@ export const outbox = pgTable(
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     queue: text().notNull(),
+    /** Work of one lane is handed over a few pieces at a time, the rest waits here. A delivery's is its webhook. */
+    lane: uuid(),
     /** The life of the queue's store in which this was handed over; null: not yet. See the worker's relay. */
     relayedEpoch: text(),
     relayedAt: moment(),
@@ -996,7 +1009,13 @@ export const outbox = pgTable(
     createdAt: createdAt(),
   },
   (t) => [
-    index('outbox_waiting_index').on(t.createdAt).where(sql`${t.relayedEpoch} is null`),
+    index('outbox_waiting_index').on(t.createdAt).where(sql`${t.relayedEpoch} is null and ${t.lane} is null`),
+    index('outbox_lane_index')
+      .on(t.lane, t.createdAt, t.id)
+      .where(sql`${t.relayedEpoch} is null and ${t.lane} is not null`),
+    index('outbox_busy_index')
+      .on(t.workspaceId, t.lane)
+      .where(sql`${t.relayedEpoch} is not null and ${t.lane} is not null`),
     index('outbox_epoch_index').on(t.relayedEpoch, t.relayedAt),
     index('outbox_workspace_index').on(t.workspaceId),
   ],

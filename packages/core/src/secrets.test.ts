@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { deriveKeys, hashToken, newToken, openPayload, seal, signPayload, unseal } from './secrets.ts'
 
-const keys = deriveKeys('a secret that is known to every test')
+const testSecret = 'a secret that is known to every test'
+const keys = deriveKeys(testSecret)
 const otherKeys = deriveKeys('a secret that is known to every tesu')
 
 /** The same text with another character at each place in turn. */
@@ -114,8 +115,16 @@ describe('a token', () => {
   })
 })
 
+test('with a former SECRET_KEY named, what it signed and sealed still opens, and nothing new is made with it', () => {
+  const changed = deriveKeys('the secret of the time after that', ['the secret of the time before', testSecret])
+  expect(openPayload(changed.links, 'confirm', signPayload(keys.links, 'confirm', ['a']))).toEqual(['a'])
+  expect(unseal(changed, seal(keys, 'text', 'row'), 'row')).toBe('text')
+  expect(openPayload(keys.links, 'confirm', signPayload(changed.links, 'confirm', ['a']))).toBeUndefined()
+  expect(() => unseal(keys, seal(changed, 'text', 'row'), 'row')).toThrow('sealed under another SECRET_KEY')
+})
+
 test('each purpose has a key of its own, and the same SECRET_KEY gives the same keys', () => {
   const { cursors, links, storage } = keys
-  expect(new Set([cursors, links, storage].map((key) => key.toString('hex'))).size).toBe(3)
-  expect(deriveKeys('a secret that is known to every test')).toEqual(keys)
+  expect(new Set([cursors, links, storage].map(([key]) => key.toString('hex'))).size).toBe(3)
+  expect(deriveKeys(testSecret)).toEqual(keys)
 })

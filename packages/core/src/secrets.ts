@@ -9,26 +9,30 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
+/** The present key first, then those of former SECRET_KEYs: what is made is made with the first, all are good to open. */
+type KeyRing = readonly [Buffer, ...Buffer[]]
+
 export interface Keys {
-  readonly cursors: Buffer
-  readonly links: Buffer
-  readonly tokens: Buffer
-  readonly optOuts: Buffer
-  readonly storage: Buffer
-  /** Names the storage key in what was sealed with it, so that it can be replaced one day. */
-  readonly storageKeyId: string
+  readonly cursors: KeyRing
+  readonly links: KeyRing
+  readonly tokens: KeyRing
+  readonly optOuts: KeyRing
+  readonly storage: KeyRing
 }
 
-export function deriveKeys(secretKey: string): Keys {
-  const derive = (purpose: string) => Buffer.from(hkdfSync('sha256', secretKey, 'rapport', purpose, 32))
-  const storage = derive('storage')
+/** What was signed or sealed under a former SECRET_KEY still opens. */
+export function deriveKeys(secretKey: string, formerSecretKeys: readonly string[] = []): Keys {
+  const derive = (secret: string, purpose: string) => Buffer.from(hkdfSync('sha256', secret, 'rapport', purpose, 32))
+  const ring = (purpose: string): KeyRing => [
+    derive(secretKey, purpose),
+    ...formerSecretKeys.map((secret) => derive(secret, purpose)),
+  ]
   return {
-    cursors: derive('cursors'),
-    links: derive('links'),
-    tokens: derive('tokens'),
-    optOuts: derive('opt-outs'),
-    storage,
-    storageKeyId: createHash('sha256').update(storage).digest('hex').slice(0, 8),
+    cursors: ring('cursors'),
+    links: ring('links'),
+    tokens: ring('tokens'),
+    optOuts: ring('opt-outs'),
+    storage: ring('storage'),
   }
 }
 
@@ -44,7 +48,7 @@ export function newToken(prefix: TokenPrefix): string {
  * so that the worker who writes the mail, or writes it again, needs no secret but the key.
  */
 export function mailToken(keys: Keys, prefix: 'rpi' | 'rpr', id: string): string {
-  return `${prefix}_${createHmac('sha256', keys.tokens).update(`${prefix} ${id}`).digest('base64url')}`
+  return `${prefix}_${createHmac('sha256', keys.tokens[0]).update(`${prefix} ${id}`).digest('base64url')}`
 }
 
 /** What is stored of a credential. A plain hash will do for 256 random bits: there is nothing to guess. */
@@ -53,18 +57,21 @@ export function hashToken(token: string): string {
 }
 
 /** `payload` with its HMAC, for a link: base64url parts joined by a dot. */
-export function signPayload(key: Buffer, purpose: string, payload: readonly (string | number)[]): string {
+export function signPayload([key]: KeyRing, purpose: string, payload: readonly (string | number)[]): string {
   const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
   return `${body}.${macOf(key, purpose, body)}`
 }
 
 /** The payload of what `signPayload` made for the same purpose; undefined when one bit differs. */
-export function openPayload(key: Buffer, purpose: string, signed: string): (string | number)[] | undefined {
+export function openPayload(keys: KeyRing, purpose: string, signed: string): (string | number)[] | undefined {
   const [body, mac, ...rest] = signed.split('.')
   if (!body || !mac || rest.length > 0) return undefined
-  const expected = Buffer.from(macOf(key, purpose, body))
   const given = Buffer.from(mac)
-  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined
+  const isSignedWith = (key: Buffer) => {
+    const expected = Buffer.from(macOf(key, purpose, body))
+    return given.length === expected.length && timingSafeEqual(given, expected)
+  }
+  if (!keys.some(isSignedWith)) return undefined
   return JSON.parse(Buffer.from(body, 'base64url').toString()) as (string | number)[]
 }
 
@@ -72,25 +79,32 @@ function macOf(key: Buffer, purpose: string, body: string) {
   return createHmac('sha256', key).update(`${purpose}\n${body}`).digest().subarray(0, 18).toString('base64url')
 }
 
-/** Encrypts for the database (AES-256-GCM). `boundTo` names the row: moved to another row, the value no longer opens. */
-export function seal(keys: Keys, text: string, boundTo: string): string {
+/**
+ * Encrypts for the database (AES-256-GCM). `boundTo` names the row: moved to another row, the value no longer opens.
+ * The value begins with the name of its key, so that the key can be replaced.
+ */
+export function seal({ storage: [key] }: Keys, text: string, boundTo: string): string {
   const iv = randomBytes(12)
-  const cipher = createCipheriv('aes-256-gcm', keys.storage, iv).setAAD(Buffer.from(boundTo))
+  const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(boundTo))
   const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
-  return [keys.storageKeyId, iv, cipher.getAuthTag(), sealed]
-    .map((part) => (typeof part === 'string' ? part : part.toString('base64url')))
-    .join('.')
+  const parts = [iv, cipher.getAuthTag(), sealed].map((part) => part.toString('base64url'))
+  return [keyIdOf(key), ...parts].join('.')
 }
 
-/** Opens what `seal` made for the same row. Throws when it was sealed under another SECRET_KEY or tampered with. */
+/** Opens what `seal` made for the same row. Throws when it was sealed under an unknown SECRET_KEY or tampered with. */
 export function unseal(keys: Keys, sealed: string, boundTo: string): string {
   const [keyId, iv, tag, body, ...rest] = sealed.split('.')
-  if (keyId !== keys.storageKeyId || !iv || !tag || body === undefined || rest.length > 0) {
+  const key = keys.storage.find((candidate) => keyIdOf(candidate) === keyId)
+  if (!key || !iv || !tag || body === undefined || rest.length > 0) {
     throw new Error('A stored secret was sealed under another SECRET_KEY')
   }
   // The length is said, as a tag that was cut short would be accepted, and could be guessed.
-  const decipher = createDecipheriv('aes-256-gcm', keys.storage, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
+  const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
     .setAAD(Buffer.from(boundTo))
     .setAuthTag(Buffer.from(tag, 'base64url'))
   return decipher.update(body, 'base64url', 'utf8') + decipher.final('utf8')
+}
+
+function keyIdOf(key: Buffer): string {
+  return createHash('sha256').update(key).digest('hex').slice(0, 8)
 }

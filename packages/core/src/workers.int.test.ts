@@ -6,10 +6,11 @@ import { claimBatch, claimRecipients, settleRecipients } from './campaigns/sendi
 import type { Ctx } from './context.ts'
 import { uuidOf } from './ids.ts'
 import { claimMail, enqueueMail } from './mail/mails.ts'
-import { relayWork } from './outbox.ts'
+import { relayLanes, relayWork } from './outbox.ts'
 import { campaignBatches, mails, outbox, workers } from './schema.ts'
 import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from './testing/database.ts'
 import {
+  claimDelivery,
   countRecipients,
   createTestCampaign,
   createTestContact,
@@ -17,10 +18,10 @@ import {
   createTestWebhook,
   createTestWorker,
   readOnlyDelivery,
+  settleDelivery,
   silenceWorker,
   waitingWork,
 } from './testing/factories.ts'
-import { claimDelivery, settleDelivery } from './webhooks/deliveries.ts'
 import { beat, buryDeadWorkers, dropClaim, findClaims, leave } from './workers.ts'
 
 let database: TestDatabase
@@ -70,7 +71,8 @@ async function claimNewMail(kind: 'CONFIRMATION' | 'CAMPAIGN_TEST'): Promise<str
 }
 
 async function handOverAll() {
-  while ((await relayWork(database.db, 'one', async () => {})) > 0);
+  await relayWork(database.db, 'one', async () => {})
+  await relayLanes(database.db, 'one', async () => {})
 }
 
 async function notHandedOver(): Promise<string[]> {

@@ -64,7 +64,7 @@ const handlers = {
   maintenance: clearCustomField,
 }
 const statements = [
-  [/update deliveries d/, /with settled as/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
+  [/update deliveries d/, /settled as/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
   [
     /update "campaign_batches"/,
     /insert into campaign_recipients/,

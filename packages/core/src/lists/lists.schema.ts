@@ -59,7 +59,21 @@ export const Subscription = z
     unsubscribedAt: Timestamp.nullable(),
     createdAt: Timestamp,
   })
-  .meta({ id: 'Subscription', description: 'What one contact said about one list.' })
+  .meta({
+    id: 'Subscription',
+    description: 'What one contact said about one list.',
+    examples: [
+      {
+        contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        listId: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
+        status: 'CONFIRMED',
+        source: 'subscription',
+        confirmedAt: '2026-11-21T06:35:49.123Z',
+        unsubscribedAt: null,
+        createdAt: '2026-11-21T06:30:01.004Z',
+      },
+    ],
+  })
 export type Subscription = z.output<typeof Subscription>
 
 export const SubscriberQuery = PageQuery.extend({

@@ -1,6 +1,6 @@
 /** The memory of opt-outs beyond the person: who was deleted cannot be subscribed again by anyone but themselves. */
 import { createHmac } from 'node:crypto'
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
@@ -8,9 +8,16 @@ import { optOuts, suppressions } from '../schema.ts'
 
 /** A keyed hash, different in each workspace: the address cannot be told from it, only recognised. */
 export function hashEmail(ctx: Ctx, email: string): string {
-  return createHmac('sha256', ctx.settings.keys.optOuts)
-    .update(`${ctx.workspaceId} ${email.toLowerCase()}`)
-    .digest('base64url')
+  return hashWith(ctx.settings.keys.optOuts[0], ctx, email)
+}
+
+/** The hashes it may be remembered by: with the present key, and with former ones. */
+function hashesOf(ctx: Ctx, email: string): string[] {
+  return ctx.settings.keys.optOuts.map((key) => hashWith(key, ctx, email))
+}
+
+function hashWith(key: Buffer, ctx: Ctx, email: string): string {
+  return createHmac('sha256', key).update(`${ctx.workspaceId} ${email.toLowerCase()}`).digest('base64url')
 }
 
 /** Keeps the opt-outs of a contact that is about to be deleted, in the same transaction. */
@@ -24,9 +31,10 @@ export async function keepOptOuts(ctx: Ctx, contact: { id: string; email: string
     on conflict do nothing`)
 }
 
-/** Which of these addresses opted out of the list and were deleted since, or are suppressed everywhere: their hashes. */
-export async function findOptOuts(ctx: Ctx, listId: string, emailHashes: readonly string[]): Promise<Set<string>> {
-  const isAmong = (column: AnyPgColumn) => sql`${column} = any(${sql.param([...emailHashes])})`
+/** Which of these addresses opted out of the list and were deleted since, or are suppressed everywhere. */
+export async function findOptOuts(ctx: Ctx, listId: string, emails: readonly string[]): Promise<Set<string>> {
+  const emailOf = new Map(emails.flatMap((email) => hashesOf(ctx, email).map((hash) => [hash, email])))
+  const isAmong = (column: AnyPgColumn) => sql`${column} = any(${sql.param([...emailOf.keys()])})`
   const rows = await ctx.db
     .select({ emailHash: optOuts.emailHash })
     .from(optOuts)
@@ -37,7 +45,7 @@ export async function findOptOuts(ctx: Ctx, listId: string, emailHashes: readonl
         .from(suppressions)
         .where(and(eq(suppressions.workspaceId, ctx.workspaceId), isAmong(suppressions.emailHash))),
     )
-  return new Set(rows.map((row) => row.emailHash))
+  return new Set(rows.map((row) => emailOf.get(row.emailHash) ?? ''))
 }
 
 /** They opted in again themselves, by the link in a mail to that address. */
@@ -48,7 +56,7 @@ export async function forgetOptOut(ctx: Ctx, listId: string, email: string): Pro
       and(
         eq(optOuts.workspaceId, ctx.workspaceId),
         eq(optOuts.listId, listId),
-        eq(optOuts.emailHash, hashEmail(ctx, email)),
+        inArray(optOuts.emailHash, hashesOf(ctx, email)),
       ),
     )
 }

@@ -7,7 +7,7 @@ import { type Page, readPage } from '../paging.ts'
 import { subscriptions } from '../schema.ts'
 import { requireList } from './lists.ts'
 import type { SubscriberInput, SubscriberQuery, Subscription } from './lists.schema.ts'
-import { findOptOuts, hashEmail } from './opt-outs.ts'
+import { findOptOuts } from './opt-outs.ts'
 import { subscriptionColumns, type SubscriptionRow, toSubscription } from './subscription-record.ts'
 import { confirmAtOnce, endSubscription, requestConfirmation } from './subscriptions.ts'
 
@@ -47,7 +47,7 @@ export function addSubscriber(
     const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
     const before = await findSubscription(ctx, listId, contact.id)
     const hasLeft = before !== undefined && before.status !== 'PENDING' && before.status !== 'CONFIRMED'
-    const optOuts = await findOptOuts(ctx, listId, [hashEmail(ctx, contact.email)])
+    const optOuts = await findOptOuts(ctx, listId, [contact.email])
     if (hasLeft || optOuts.size > 0) {
       throw conflict('They have opted out of this list, and only they can opt in again')
     }

@@ -5,7 +5,7 @@ import type { Ctx } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { idOf, uuidOf } from '../ids.ts'
 import { holdList } from './lists.ts'
-import { findOptOuts, hashEmail } from './opt-outs.ts'
+import { findOptOuts } from './opt-outs.ts'
 
 /**
  * Confirms the contacts of these addresses on a list, on somebody's word that they consented. Who has ever opted out of
@@ -16,9 +16,9 @@ export async function confirmSubscribers(ctx: Ctx, listId: string, emails: reado
   // Whoever changes subscriptions of a contact has the contact first, so that its status is derived from all of them.
   const people = await lockContactsByEmail(ctx, emails)
   if (!(await holdList(ctx, listId))) throw notFound('List')
-  const hashes = new Map(people.map(({ id, email }) => [id, hashEmail(ctx, email)]))
-  const optOuts = await findOptOuts(ctx, listId, [...hashes.values()])
-  const willing = people.map(({ id }) => id).filter((id) => !optOuts.has(hashes.get(id) ?? ''))
+  const addresses = people.map(({ email }) => email)
+  const optOuts = await findOptOuts(ctx, listId, addresses)
+  const willing = people.filter(({ email }) => !optOuts.has(email)).map(({ id }) => id)
   if (willing.length === 0) return
   const result = await ctx.db.execute<{ contact_id: string }>(sql`
     insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at)

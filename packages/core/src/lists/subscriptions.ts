@@ -8,7 +8,7 @@ import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../schema.ts'
 import { openConfirmation, openUnsubscribe, type SubscriptionLink } from './links.ts'
 import { enterAsStranger } from './lists.ts'
-import { findOptOuts, forgetOptOut, hashEmail } from './opt-outs.ts'
+import { findOptOuts, forgetOptOut } from './opt-outs.ts'
 import type { SubscribeInput } from './lists.schema.ts'
 import { subscriptionColumns, type SubscriptionRow, tellSubscription } from './subscription-record.ts'
 import { readSuppression } from './suppression.ts'
@@ -37,7 +37,7 @@ export async function subscribe(base: BaseCtx, listId: string, input: SubscribeI
 export async function requestSubscription(ctx: Ctx, { list, contact, source }: SubscriptionRequest): Promise<void> {
   if (await readSuppression(ctx, contact.email)) return
   const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: contact.id }
-  const optOuts = await findOptOuts(ctx, list.id, [hashEmail(ctx, contact.email)])
+  const optOuts = await findOptOuts(ctx, list.id, [contact.email])
   if (!list.doubleOptIn && optOuts.size === 0 && (await confirmAtOnce(ctx, link, source))) return
   await requestConfirmation(ctx, { link, email: contact.email, source })
 }

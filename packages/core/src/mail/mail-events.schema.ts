@@ -34,5 +34,19 @@ export const MailEvent = z
     campaignId: z.string().nullable(),
     reportedAt: Timestamp,
   })
-  .meta({ id: 'MailEvent' })
+  .meta({
+    id: 'MailEvent',
+    description: 'A mail that did not arrive, or that somebody called spam.',
+    examples: [
+      {
+        email: 'ada@example.com',
+        permanent: true,
+        detail: '550 5.1.1 No such user',
+        messageId: null,
+        contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        campaignId: null,
+        reportedAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
 export type MailEvent = z.output<typeof MailEvent>

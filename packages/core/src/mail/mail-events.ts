@@ -52,7 +52,7 @@ export async function purgeMailReports(db: Db): Promise<number> {
 /** By the database's own judgement, so that of two at once one is new. The words of a server may differ each time. */
 async function isNew(ctx: Ctx, { type, email, messageId, permanent }: MailReport): Promise<boolean> {
   const said = JSON.stringify([ctx.workspaceId, type, email.toLowerCase(), messageId ?? null, permanent ?? null])
-  const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts).update(said).digest('base64url')
+  const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(said).digest('base64url')
   const inserted = await ctx.db
     .insert(mailReports)
     .values({ workspaceId: ctx.workspaceId, fingerprint })

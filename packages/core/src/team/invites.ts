@@ -41,7 +41,13 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
 /** Mails the same link once more, good for another seven days. */
 export function resendInvite(ctx: Ctx, id: string): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
-    const [row] = await ctx.db.update(invites).set({ expiresAt: inSevenDays }).where(matches(ctx, id)).returning()
+    // Anew, should SECRET_KEY have changed since.
+    const tokenHash = hashToken(mailToken(ctx.settings.keys, 'rpi', id))
+    const [row] = await ctx.db
+      .update(invites)
+      .set({ tokenHash, expiresAt: inSevenDays })
+      .where(matches(ctx, id))
+      .returning()
     if (!row) throw notFound('Invite')
     requireAtMostOwn(ctx, row.role)
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })

@@ -22,6 +22,13 @@ import { type List, ListInput, type Subscription } from '../lists/lists.schema.t
 import { deriveKeys } from '../secrets.ts'
 import { createTask } from '../tasks/tasks.ts'
 import { type Task, TaskInput } from '../tasks/tasks.schema.ts'
+import {
+  abandonDelivery,
+  claimDeliveries,
+  type ClaimedDelivery,
+  type DeliveryOutcome,
+  settleDeliveries,
+} from '../webhooks/deliveries.ts'
 import { createWebhook } from '../webhooks/webhooks.ts'
 import type { CreatedWebhook, WebhookInput } from '../webhooks/webhooks.schema.ts'
 import { beat } from '../workers.ts'
@@ -143,6 +150,24 @@ export async function createTestWorker(db: Db): Promise<string> {
   const workerId = randomUUID()
   await beat(db, workerId)
   return workerId
+}
+
+/** Takes one delivery in hand, as its job does. */
+export async function claimDelivery(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedDelivery | undefined> {
+  const job = { id: uuid, workspaceId: ctx.workspaceId }
+  const [delivery] = await claimDeliveries(ctx.db, workerId, [job])
+  if (!delivery) await abandonDelivery(ctx.db, job)
+  return delivery
+}
+
+/** Records how the attempt ended, as its job does. */
+export async function settleDelivery(
+  ctx: Ctx,
+  { uuid, workerId }: { uuid: string; workerId: string },
+  outcome: DeliveryOutcome,
+): Promise<void> {
+  const ended = [{ id: uuid, workspaceId: ctx.workspaceId, outcome, goesOn: false }]
+  await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })
 }
 
 /** As if nobody had heard of the worker for a long while. */

@@ -7,21 +7,16 @@ import { newId, uuidOf } from '../ids.ts'
 import { webhooks } from '../schema.ts'
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import {
+  claimDelivery,
   createTestContact,
   createTestCtx,
   createTestWebhook,
   createTestWorker,
   readOnlyDelivery,
+  settleDelivery,
   waitingWork,
 } from '../testing/factories.ts'
-import {
-  claimDelivery,
-  type ClaimedDelivery,
-  type DeliveryOutcome,
-  settleDelivery,
-  signatureHeaders,
-  undoDeliveryClaim,
-} from './deliveries.ts'
+import { type ClaimedDelivery, type DeliveryOutcome, signatureHeaders, undoDeliveryClaim } from './deliveries.ts'
 import type { CreatedWebhook } from './webhooks.schema.ts'
 
 let database: TestDatabase
@@ -93,9 +88,9 @@ describe('a claim', () => {
 
   test('that was not acted upon is taken back, by its own worker only, and can be made again', async () => {
     await claim()
-    await undoDeliveryClaim(ctx, uuid, await createTestWorker(database.db))
+    await undoDeliveryClaim(ctx.db, await createTestWorker(database.db), { id: uuid, workspaceId: ctx.workspaceId })
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING' })
-    await undoDeliveryClaim(ctx, uuid, workerId)
+    await undoDeliveryClaim(ctx.db, workerId, { id: uuid, workspaceId: ctx.workspaceId })
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'PENDING', worker_id: null, attempted_at: null })
     await claim()
   })
@@ -103,7 +98,7 @@ describe('a claim', () => {
   test('is not taken back once its outcome is known', async () => {
     await claim()
     await settleDelivery(ctx, { uuid, workerId }, succeeded)
-    await undoDeliveryClaim(ctx, uuid, workerId)
+    await undoDeliveryClaim(ctx.db, workerId, { id: uuid, workspaceId: ctx.workspaceId })
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
   })
 })
@@ -145,7 +140,7 @@ describe('what is sent', () => {
 
   test('is signed so that the Standard Webhooks library verifies it with the secret that was shown once', async () => {
     const delivery = await claim()
-    const headers = signatureHeaders(ctx, delivery)
+    const headers = signatureHeaders(ctx.settings, delivery)
     expect(new Verifier(webhook.secret).verify(delivery.body, headers)).toEqual(JSON.parse(delivery.body))
     expect(headers['webhook-id']).toBe(delivery.eventId)
     expect(Math.abs(Number(headers['webhook-timestamp']) - Date.now() / 1000)).toBeLessThan(2)
@@ -153,7 +148,7 @@ describe('what is sent', () => {
 
   test('does not verify with one bit of body, id, time or signature flipped, nor with another secret', async () => {
     const delivery = await claim()
-    const headers = signatureHeaders(ctx, delivery)
+    const headers = signatureHeaders(ctx.settings, delivery)
     const verifier = new Verifier(webhook.secret)
     for (let at = 0; at < delivery.body.length; at += 17) {
       const flipped = Buffer.from(delivery.body)
@@ -177,7 +172,7 @@ describe('what is sent', () => {
     await ctx.db.execute(sql`update webhooks set encrypted_secret =
       (select encrypted_secret from webhooks where id = ${uuidOf(other.id)}) where id = ${uuidOf(webhook.id)}`)
     const delivery = await claim()
-    expect(() => signatureHeaders(ctx, delivery)).toThrow()
+    expect(() => signatureHeaders(ctx.settings, delivery)).toThrow()
   })
 
   test('holds no secret in the database in clear', async () => {

@@ -1,9 +1,11 @@
-/** The worker's side of a webhook: one claim, one attempt, one outcome. */
+/** The worker's side of a webhook: one claim, one attempt, one outcome. Many at once are one statement. */
 import { createHmac } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { type Ctx, inTransaction } from '../context.ts'
+import type { Settings } from '../context.ts'
+import type { Db } from '../db.ts'
 import { idOf, uuidOf } from '../ids.ts'
-import { finishWork } from '../outbox.ts'
+import { laneRoom, workspaceRoom } from '../outbox.ts'
+import type { WorkJob } from '../queues.ts'
 import { unseal } from '../secrets.ts'
 
 export interface ClaimedDelivery {
@@ -11,54 +13,107 @@ export interface ClaimedDelivery {
   url: string
   /** For `signatureHeaders`, and sealed until then. */
   sealedSecret: string
+  formerSecrets: { encrypted: string; until: string }[]
   webhookId: string
   eventId: string
   /** The exact text to sign and to send. */
   body: string
 }
 
+/** A delivery to be taken in hand. `epoch` is there when no job was made of it: it is handed over by this very claim. */
+export interface WantedDelivery extends WorkJob {
+  epoch?: string
+}
+
+interface ClaimedRow extends Record<string, unknown> {
+  uuid: string
+  webhook: string
+  url: string
+  encrypted_secret: string
+  former_secrets: ClaimedDelivery['formerSecrets']
+  event: string
+  type: string
+  data: string
+  created_at: string
+}
+
 /**
- * Takes a delivery in hand: the one statement that lets it be attempted, ever. Undefined when it is in other hands or
- * over; one whose webhook was disabled meanwhile is FAILED without an attempt.
+ * Takes deliveries in hand: the one statement that lets them be attempted, ever. Left out is what is in other hands, or
+ * over, or whose webhook is disabled. The rows are locked in the order of their ids, so that two claims do not wait for
+ * each other; and the webhooks with them, so that none is claimed once a webhook was disabled.
  */
-export async function claimDelivery(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedDelivery | undefined> {
-  const result = await ctx.db.execute<Record<string, string>>(sql`
-    update deliveries d
-    set status = 'SENDING', worker_id = ${workerId}, attempted_at = now()
-    from webhooks w, events e
-    where d.workspace_id = ${uuidOf(ctx.workspaceId)} and d.id = ${uuid} and d.status = 'PENDING'
-      and w.workspace_id = d.workspace_id and w.id = d.webhook_id and w.enabled
-      and e.workspace_id = d.workspace_id and e.id = d.event_id
-    returning w.id as webhook, w.url, w.encrypted_secret, e.id as event, e.type, e.data::text, e.created_at`)
-  const row = result.rows[0]
-  if (!row) {
-    await abandonDelivery(ctx, uuid)
-    return undefined
-  }
-  const eventId = idOf('evt', String(row['event']))
-  const head = { id: eventId, type: row['type'], timestamp: new Date(String(row['created_at'])).toISOString() }
+export async function claimDeliveries(
+  db: Db,
+  workerId: string,
+  wanted: readonly WantedDelivery[],
+): Promise<ClaimedDelivery[]> {
+  const result = await db.execute<ClaimedRow>(sql`
+    with job as (
+      select * from unnest(${uuidsOf(wanted)}, ${workspacesOf(wanted)}, ${sql.param(
+        wanted.map(({ epoch }) => epoch ?? null),
+      )}::text[]) as job (id, workspace_id, epoch)),
+    waiting as (
+      select d.workspace_id, d.id, d.webhook_id, d.event_id
+      from deliveries d join job on d.workspace_id = job.workspace_id and d.id = job.id
+      where d.status = 'PENDING' order by d.id for update of d),
+    listening as (
+      select w.* from webhooks w
+      where w.enabled and (w.workspace_id, w.id) in (select workspace_id, webhook_id from waiting)
+      order by w.id for share),
+    claimed as (
+      update deliveries d
+      set status = 'SENDING', worker_id = ${workerId}, attempted_at = now()
+      from waiting, listening w, events e
+      where d.workspace_id = waiting.workspace_id and d.id = waiting.id
+        and w.workspace_id = waiting.workspace_id and w.id = waiting.webhook_id
+        and e.workspace_id = waiting.workspace_id and e.id = waiting.event_id
+      returning d.id as uuid, w.id as webhook, w.url, w.encrypted_secret, w.former_secrets,
+        e.id as event, e.type, e.data::text, e.created_at),
+    -- What a relay has locked, it is handing over itself.
+    waiting_work as (
+      select o.id, job.epoch from outbox o join job using (id)
+      where job.epoch is not null and job.id in (select uuid from claimed) for update of o skip locked),
+    handed_over as (
+      update outbox o set relayed_epoch = waiting_work.epoch, relayed_at = now(), relays = relays + 1
+      from waiting_work where o.id = waiting_work.id)
+    select * from claimed`)
+  return result.rows.map(toClaimed)
+}
+
+function toClaimed(row: ClaimedRow): ClaimedDelivery {
+  const eventId = idOf('evt', row.event)
+  const head = { id: eventId, type: row.type, timestamp: new Date(row.created_at).toISOString() }
   return {
-    uuid,
-    url: String(row['url']),
-    sealedSecret: String(row['encrypted_secret']),
-    webhookId: idOf('whk', String(row['webhook'])),
+    uuid: row.uuid,
+    url: row.url,
+    sealedSecret: row.encrypted_secret,
+    formerSecrets: row.former_secrets,
+    webhookId: idOf('whk', row.webhook),
     eventId,
-    body: `${JSON.stringify(head).slice(0, -1)},"data":${row['data']}}`,
+    body: `${JSON.stringify(head).slice(0, -1)},"data":${row.data}}`,
   }
 }
 
-/** Headers of Standard Webhooks 1.0 for this very body: HMAC-SHA256 over `id.timestamp.body`. */
-export function signatureHeaders(ctx: Ctx, delivery: ClaimedDelivery, now = new Date()): Record<string, string> {
+/**
+ * Headers of Standard Webhooks 1.0 for this very body: HMAC-SHA256 over `id.timestamp.body`, by the secret and by those
+ * that were replaced within the last day.
+ */
+export function signatureHeaders(
+  { keys }: Pick<Settings, 'keys'>,
+  delivery: ClaimedDelivery,
+  now = new Date(),
+): Record<string, string> {
   const timestamp = Math.floor(now.getTime() / 1000)
-  const secret = unseal(ctx.settings.keys, delivery.sealedSecret, delivery.webhookId)
-  const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-  const signature = createHmac('sha256', key)
-    .update(`${delivery.eventId}.${timestamp}.${delivery.body}`)
-    .digest('base64')
+  const former = delivery.formerSecrets.filter(({ until }) => new Date(until) > now)
+  const signatures = [delivery.sealedSecret, ...former.map(({ encrypted }) => encrypted)].map((sealed) => {
+    const secret = unseal(keys, sealed, delivery.webhookId)
+    const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
+    return createHmac('sha256', key).update(`${delivery.eventId}.${timestamp}.${delivery.body}`).digest('base64')
+  })
   return {
     'webhook-id': delivery.eventId,
     'webhook-timestamp': String(timestamp),
-    'webhook-signature': `v1,${signature}`,
+    'webhook-signature': signatures.map((signature) => `v1,${signature}`).join(' '),
   }
 }
 
@@ -70,44 +125,130 @@ export interface DeliveryOutcome {
   error: string | null
 }
 
+/** How an attempt ended. `goesOn`: whoever made it could make the next one of the same lane. */
+export interface EndedDelivery extends WorkJob {
+  outcome: DeliveryOutcome
+  goesOn: boolean
+}
+
+interface FreedLane extends Record<string, unknown> {
+  workspace_id: string
+  epoch: string | null
+  next: string[]
+  was_full: boolean
+  freed: number
+}
+
 /**
- * Records how the attempt ended. A late truth corrects a premature INTERRUPTED, but only that of the same worker. The
- * delivery's row is locked first, in the order of whoever buries dead workers at that moment.
+ * Records how attempts ended. A late truth corrects a premature INTERRUPTED, but only that of the same worker. The
+ * deliveries' rows are locked first, in the order of whoever buries dead workers at that moment.
+ *
+ * Answers what waits next in the same lanes, for those who go on, as long as their lanes and workspaces are not given
+ * more than is their due: not yet claimed, and none of `inHand`. And whether somebody else's work may have room now.
  */
-export async function settleDelivery(
-  ctx: Ctx,
-  { uuid, workerId }: { uuid: string; workerId: string },
-  outcome: DeliveryOutcome,
-): Promise<void> {
-  await ctx.db.execute(sql`
-    with settled as (
-      update deliveries
-      set status = ${outcome.status}, duration_ms = ${outcome.durationMs}, response_status = ${outcome.responseStatus},
-        response_body = ${outcome.responseBody}, error = ${outcome.error}
-      where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuid} and worker_id = ${workerId}
-        and status in ('SENDING', 'INTERRUPTED')
-      returning id)
-    delete from outbox where id = ${uuid} and exists (select from settled)`)
+export async function settleDeliveries(
+  db: Db,
+  workerId: string,
+  { ended, inHand }: { ended: readonly EndedDelivery[]; inHand: readonly string[] },
+): Promise<{ next: WantedDelivery[]; hasMadeRoom: boolean }> {
+  const column = <Value>(valueOf: (delivery: EndedDelivery) => Value) => sql.param(ended.map(valueOf))
+  const result = await db.execute<FreedLane>(sql`
+    with ended as (
+      select * from unnest(${uuidsOf(ended)}, ${workspacesOf(ended)}, ${column(({ goesOn }) => goesOn)}::bool[],
+        ${column(({ outcome }) => outcome.status)}::text[], ${column(({ outcome }) => outcome.durationMs)}::int[],
+        ${column(({ outcome }) => outcome.responseStatus)}::int[],
+        ${column(({ outcome }) => outcome.responseBody)}::text[], ${column(({ outcome }) => outcome.error)}::text[])
+        as ended (id, workspace_id, goes_on, status, duration_ms, response_status, response_body, error)),
+    held as (
+      select d.workspace_id, d.id from deliveries d join ended on d.workspace_id = ended.workspace_id and d.id = ended.id
+      where d.worker_id = ${workerId} and d.status in ('SENDING', 'INTERRUPTED')
+      order by d.id for update of d),
+    settled as (
+      update deliveries d
+      set status = ended.status, duration_ms = ended.duration_ms, response_status = ended.response_status,
+        response_body = ended.response_body, error = ended.error
+      from held join ended using (id)
+      where d.workspace_id = held.workspace_id and d.id = held.id
+      returning d.id),
+    done as (
+      delete from outbox where id in (select id from settled)
+      returning id, workspace_id, lane, relayed_epoch),
+    freed as (
+      select done.workspace_id, done.lane, max(done.relayed_epoch) as epoch,
+        count(*)::int as freed, count(*) filter (where goes_on)::int as going_on
+      from done join ended using (id) where done.lane is not null group by 1, 2),
+    room as (
+      select freed.*,
+        (select count(*) from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane = freed.lane
+          and busy.relayed_epoch is not null) as in_lane,
+        (select count(*) from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane is not null
+          and busy.relayed_epoch is not null) as in_workspace
+      from freed)
+    select workspace_id, epoch, freed, was_full,
+      array(
+        select id from outbox o
+        where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${sql.param([...inHand])}::uuid[])
+        order by o.created_at, o.id
+        limit case when epoch is not null then greatest(0, least(going_on,
+          ${laneRoom} - in_lane + freed, ${workspaceRoom} - in_workspace + freed)) else 0 end) as next
+    from room, lateral (
+      select in_lane >= ${laneRoom} or in_workspace >= ${workspaceRoom} as was_full) held_back`)
+  return {
+    next: result.rows.flatMap(({ workspace_id, epoch, next }) =>
+      next.map((id) => ({ id, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
+    ),
+    hasMadeRoom: result.rows.some(({ was_full, next, freed }) => was_full && next.length < freed),
+  }
 }
 
 /** Takes a claim back that was surely not acted upon, as its answer never came. */
-export async function undoDeliveryClaim(ctx: Ctx, uuid: string, workerId: string): Promise<void> {
-  await ctx.db.execute(sql`
+export async function undoDeliveryClaim(db: Db, workerId: string, { id, workspaceId }: WorkJob): Promise<void> {
+  await db.execute(sql`
     update deliveries set status = 'PENDING', worker_id = null, attempted_at = null
-    where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuid} and worker_id = ${workerId} and status = 'SENDING'`)
+    where workspace_id = ${uuidOf(workspaceId)} and id = ${id} and worker_id = ${workerId} and status = 'SENDING'`)
 }
 
-/** Nothing was claimed. If that is because the webhook is disabled or gone, the work is over too. */
-function abandonDelivery(ctx: Ctx, uuid: string): Promise<void> {
-  return inTransaction(ctx, async ({ db }) => {
-    await db.execute(sql`
-      update deliveries d set status = 'FAILED', error = 'The webhook was disabled'
-      from webhooks w
-      where d.workspace_id = ${uuidOf(ctx.workspaceId)} and d.id = ${uuid} and d.status = 'PENDING'
-        and w.workspace_id = d.workspace_id and w.id = d.webhook_id and not w.enabled`)
-    const open = await db.execute(sql`
-      select from deliveries
-      where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuid} and status in ('PENDING', 'SENDING')`)
-    if (open.rowCount === 0) await finishWork(db, [uuid])
-  })
+/**
+ * A delivery was not claimed. If it is over, so is its work. If it waits for a webhook that is disabled or deleted, it
+ * has FAILED without an attempt, and so has all else that waits for that webhook, a part at a time.
+ */
+export async function abandonDelivery(db: Db, job: WorkJob): Promise<void> {
+  for (let ids = [job.id]; ids.length > 0; ) {
+    const failed = await failUnwanted(db, job.workspaceId, ids)
+    ids = failed === undefined ? [] : await readLane(db, failed)
+  }
 }
+
+/** Ends the work of what is over or unwanted. Answers the webhook when anything was unwanted. */
+async function failUnwanted(db: Db, workspaceId: string, ids: readonly string[]): Promise<string | undefined> {
+  const result = await db.execute<{ webhook: string | null }>(sql`
+    with unwanted as (
+      select d.workspace_id, d.id, w.id as webhook, w.deleted_at
+      from deliveries d join webhooks w on w.workspace_id = d.workspace_id and w.id = d.webhook_id
+      where d.workspace_id = ${uuidOf(workspaceId)} and d.id = any(${sql.param([...ids])}::uuid[])
+        and d.status = 'PENDING' and not w.enabled
+      order by d.id for update of d),
+    failed as (
+      update deliveries d set status = 'FAILED',
+        error = case when deleted_at is null then 'The webhook was disabled' else 'The webhook was deleted' end
+      from unwanted where d.workspace_id = unwanted.workspace_id and d.id = unwanted.id
+      returning d.id, webhook),
+    done as (
+      delete from outbox where id in (select id from failed))
+    select webhook from failed limit 1`)
+  await db.execute(sql`
+    delete from outbox o where o.id = any(${sql.param([...ids])}::uuid[]) and not exists (
+      select from deliveries d
+      where d.workspace_id = ${uuidOf(workspaceId)} and d.id = o.id and d.status in ('PENDING', 'SENDING'))`)
+  return result.rows[0]?.webhook ?? undefined
+}
+
+async function readLane(db: Db, webhook: string): Promise<string[]> {
+  const result = await db.execute<{ id: string }>(sql`
+    select id from outbox where lane = ${webhook} and relayed_epoch is null order by created_at, id limit 500`)
+  return result.rows.map((row) => row.id)
+}
+
+const uuidsOf = (jobs: readonly WorkJob[]) => sql`${sql.param(jobs.map(({ id }) => id))}::uuid[]`
+const workspacesOf = (jobs: readonly WorkJob[]) =>
+  sql`${sql.param(jobs.map(({ workspaceId }) => uuidOf(workspaceId)))}::uuid[]`

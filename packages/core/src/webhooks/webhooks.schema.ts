@@ -39,17 +39,25 @@ export const CreatedWebhook = z
   })
 export type CreatedWebhook = z.output<typeof CreatedWebhook>
 
+const writable = {
+  url: SingleLine(2048),
+  eventTypes: z
+    .array(z.enum(subscribable, { error: 'is not an event type' }))
+    .min(1, 'must name at least one event type')
+    .max(100, 'must have at most 100 items')
+    .transform((types) => [...new Set(types)]),
+}
+
 export const WebhookInput = z
-  .strictObject({
-    url: SingleLine(2048),
-    eventTypes: z
-      .array(z.enum(subscribable, { error: 'is not an event type' }))
-      .min(1, 'must name at least one event type')
-      .max(100, 'must have at most 100 items')
-      .transform((types) => [...new Set(types)]),
-  })
+  .strictObject(writable)
   .meta({ examples: [{ url: 'https://example.com/hooks/rapport', eventTypes: ['contact.created'] }] })
 export type WebhookInput = z.output<typeof WebhookInput>
+
+export const WebhookChange = z
+  .strictObject({ ...writable, enabled: z.boolean() })
+  .partial()
+  .meta({ examples: [{ enabled: false }] })
+export type WebhookChange = z.output<typeof WebhookChange>
 
 export const WebhookQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type WebhookQuery = z.output<typeof WebhookQuery>

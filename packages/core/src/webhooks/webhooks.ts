@@ -1,37 +1,50 @@
 import { randomBytes } from 'node:crypto'
-import { and, eq } from 'drizzle-orm'
-import type { Ctx } from '../context.ts'
-import { notFound } from '../errors.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { and, eq, isNull, sql } from 'drizzle-orm'
+import { type Ctx, inTransaction } from '../context.ts'
+import type { Db } from '../db.ts'
+import { conflict, notFound } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
-import { newId } from '../ids.ts'
+import { newId, uuidOf } from '../ids.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
-import { webhooks } from '../schema.ts'
-import { seal } from '../secrets.ts'
+import { webhooks, workspaces } from '../schema.ts'
+import { seal, unseal } from '../secrets.ts'
 import { checkWebhookUrl } from './address-policy.ts'
-import type { CreatedWebhook, Webhook, WebhookInput, WebhookQuery } from './webhooks.schema.ts'
+import type { CreatedWebhook, Webhook, WebhookChange, WebhookInput, WebhookQuery } from './webhooks.schema.ts'
 
-type WebhookRow = typeof webhooks.$inferSelect
+export type WebhookRow = typeof webhooks.$inferSelect
 
-/** Creates a webhook, enabled. Its secret is in this answer and in no other; stored, it is encrypted. */
-export async function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWebhook> {
+const maxWebhooks = 50
+const formerSecretLifetimeMs = 24 * 60 * 60 * 1000
+const maxFormerSecrets = 5
+
+/**
+ * Creates a webhook, enabled. Its secret is in this answer and in no other; stored, it is encrypted. More than fifty in
+ * a workspace are a conflict.
+ */
+export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWebhook> {
   const url = checkWebhookUrl(input.url, ctx.settings.allowedNetworks)
-  const id = newId('whk')
-  const secret = `whsec_${randomBytes(32).toString('base64')}`
-  const encryptedSecret = seal(ctx.settings.keys, secret, id)
-  const [row] = await ctx.db
-    .insert(webhooks)
-    .values({ workspaceId: ctx.workspaceId, id, url, eventTypes: input.eventTypes, encryptedSecret })
-    .returning()
-  if (!row) throw new Error('INSERT … RETURNING returned nothing')
-  return { ...toWebhook(row), secret }
+  return inTransaction(ctx, async (ctx) => {
+    // One at a time in a workspace, so that the count stays true.
+    await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId)).for('no key update')
+    if ((await ctx.db.$count(webhooks, exists(ctx))) >= maxWebhooks) {
+      throw conflict(`A workspace has at most ${maxWebhooks} webhooks`)
+    }
+    const id = newId('whk')
+    const secret = newSecret()
+    const encryptedSecret = seal(ctx.settings.keys, secret, id)
+    const [row] = await ctx.db
+      .insert(webhooks)
+      .values({ workspaceId: ctx.workspaceId, id, url, eventTypes: input.eventTypes, encryptedSecret })
+      .returning()
+    if (!row) throw new Error('INSERT … RETURNING returned nothing')
+    return { ...toWebhook(row), secret }
+  })
 }
 
 /** Reads one webhook. */
 export async function readWebhook(ctx: Ctx, id: string): Promise<Webhook> {
-  const [row] = await ctx.db
-    .select()
-    .from(webhooks)
-    .where(and(eq(webhooks.workspaceId, ctx.workspaceId), eq(webhooks.id, id)))
+  const [row] = await ctx.db.select().from(webhooks).where(matches(ctx, id))
   if (!row) throw notFound('Webhook')
   return toWebhook(row)
 }
@@ -46,11 +59,117 @@ export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<
       ctx.db
         .select()
         .from(webhooks)
-        .where(and(eq(webhooks.workspaceId, ctx.workspaceId), after))
+        .where(and(exists(ctx), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
   return { ...page, data: page.data.map(toWebhook) }
+}
+
+/**
+ * Sets what the change names. What already waits goes to the new address; of a webhook that is disabled it fails
+ * without an attempt, and once this has answered no new request starts.
+ */
+export async function changeWebhook(ctx: Ctx, id: string, change: WebhookChange): Promise<Webhook> {
+  const url = change.url === undefined ? {} : { url: checkWebhookUrl(change.url, ctx.settings.allowedNetworks) }
+  const [row] =
+    Object.keys(change).length === 0
+      ? await ctx.db.select().from(webhooks).where(matches(ctx, id))
+      : await ctx.db
+          .update(webhooks)
+          .set({ ...change, ...url })
+          .where(matches(ctx, id))
+          .returning()
+  if (!row) throw notFound('Webhook')
+  if (change.enabled === false) await startedRequestsAreOut(ctx, id)
+  return toWebhook(row)
+}
+
+/**
+ * Deletes a webhook with its deliveries; those that wait are not attempted, and once this has answered no new request
+ * starts. To all but the worker it is gone at once; its rows follow in small steps, as there may be very many.
+ */
+export async function deleteWebhook(ctx: Ctx, id: string): Promise<void> {
+  const { rowCount } = await ctx.db
+    .update(webhooks)
+    .set({ enabled: false, deletedAt: sql`now()` })
+    .where(matches(ctx, id))
+  if (!rowCount) throw notFound('Webhook')
+  await startedRequestsAreOut(ctx, id)
+}
+
+/** Gives a new secret, in this answer alone; the old one signs as well for 24 hours. */
+export function rotateSecret(ctx: Ctx, id: string): Promise<CreatedWebhook> {
+  return inTransaction(ctx, async (ctx) => {
+    const [current] = await ctx.db.select().from(webhooks).where(matches(ctx, id)).for('no key update')
+    if (!current) throw notFound('Webhook')
+    const until = new Date(Date.now() + formerSecretLifetimeMs).toISOString()
+    const formerSecrets = [{ encrypted: current.encryptedSecret, until }, ...current.formerSecrets]
+      .filter((former) => new Date(former.until).getTime() > Date.now())
+      // One that was sealed under a lost SECRET_KEY signs nothing any more, and must not stand in the new one's way.
+      .filter(({ encrypted }) => opens(ctx, encrypted, id))
+    if (formerSecrets.length > maxFormerSecrets) {
+      throw conflict(`A secret can be rotated ${maxFormerSecrets} times in 24 hours`)
+    }
+    const secret = newSecret()
+    const [row] = await ctx.db
+      .update(webhooks)
+      .set({ encryptedSecret: seal(ctx.settings.keys, secret, id), formerSecrets })
+      .where(matches(ctx, id))
+      .returning()
+    if (!row) throw notFound('Webhook')
+    return { ...toWebhook(row), secret }
+  })
+}
+
+/**
+ * Takes away what hangs on deleted webhooks, a few rows at a time, and at last the webhooks. Answers how many rows.
+ */
+export async function purgeWebhooks(db: Db): Promise<number> {
+  const purged = await db.execute(sql`
+    delete from deliveries where (workspace_id, id) in (
+      select d.workspace_id, d.id from webhooks w
+      join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
+      where w.deleted_at < now() - interval '1 minute' and d.status not in ('PENDING', 'SENDING') limit 500)`)
+  if (purged.rowCount) return purged.rowCount
+  const webhooksGone = await db.execute(sql`
+    delete from webhooks w where w.deleted_at < now() - interval '1 minute' and not exists (
+      select from deliveries d where d.workspace_id = w.workspace_id and d.webhook_id = w.id)`)
+  return webhooksGone.rowCount ?? 0
+}
+
+/**
+ * Waits for requests that were claimed a moment ago, as they may not have started yet; no other can be claimed any more.
+ * Those that have been out for longer have surely started, and need not end.
+ */
+async function startedRequestsAreOut(ctx: Ctx, id: string) {
+  const countFresh = async () => {
+    const fresh = await ctx.db.execute(sql`
+      select from deliveries
+      where workspace_id = ${uuidOf(ctx.workspaceId)} and webhook_id = ${uuidOf(id)} and status = 'SENDING'
+        and attempted_at > now() - interval '2 seconds' limit 1`)
+    return fresh.rowCount
+  }
+  while (await countFresh()) await pause(25)
+}
+
+const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
+
+function opens(ctx: Ctx, sealed: string, id: string): boolean {
+  try {
+    unseal(ctx.settings.keys, sealed, id)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function exists(ctx: Ctx) {
+  return and(eq(webhooks.workspaceId, ctx.workspaceId), isNull(webhooks.deletedAt))
+}
+
+function matches(ctx: Ctx, id: string) {
+  return and(exists(ctx), eq(webhooks.id, id))
 }
 
 function toWebhook(row: WebhookRow): Webhook {

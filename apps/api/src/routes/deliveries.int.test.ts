@@ -1,0 +1,245 @@
+import type { Delivery } from '@rapport/core/webhooks/deliveries.schema.ts'
+import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { aTimestamp, anId, expectError, freshEmail, startTestApi, type TestApi } from '../testing.ts'
+
+let api: TestApi
+let key: string
+let webhook: CreatedWebhook
+beforeAll(async () => {
+  api = await startTestApi()
+})
+beforeEach(async () => {
+  ;({ key } = await api.signUp())
+  webhook = await createWebhook()
+})
+afterAll(() => api.close())
+
+const createWebhook = (eventTypes = ['contact.created']) =>
+  api.create<CreatedWebhook>('/webhooks', key, { url: 'https://example.com/hook', eventTypes })
+const createContacts = async (count: number) => {
+  for (let n = 0; n < count; n++) await api.create('/contacts', key, { email: freshEmail() })
+}
+const post = <Body>(path: string, body?: unknown) =>
+  api.call<Body>('POST', `/webhooks/${webhook.id}${path}`, { key, body })
+const list = async (query = '', of = webhook.id) => {
+  const { status, body } = await api.call<{ data: Delivery[] }>('GET', `/webhooks/${of}/deliveries?${query}`, { key })
+  expect(status).toBe(200)
+  return body.data
+}
+/** As if the worker had done its part. */
+const settle = (status: string, where = 'true') =>
+  api.query(
+    `with settled as (update deliveries set status = $1, attempted_at = now() where webhook_id =
+       (select id from webhooks where workspace_id = (select workspace_id from api_keys where prefix = $2) limit 1)
+       and status = 'PENDING' and ${where} returning id)
+     delete from outbox where id in (select id from settled)`,
+    [status, key.slice(0, 10)],
+  )
+const waiting = async () =>
+  (
+    await api.query('select o.id from outbox o join api_keys k using (workspace_id) where k.prefix = $1', [
+      key.slice(0, 10),
+    ])
+  ).length
+
+describe('a webhook', () => {
+  test('is changed in what the request names, and in nothing else', async () => {
+    const { secret: _secret, ...before } = webhook
+    const change = (body: unknown) => api.call('PATCH', `/webhooks/${webhook.id}`, { key, body })
+    expect(await change({})).toMatchObject({ status: 200, body: before })
+    const changes = { url: 'https://example.com/other', eventTypes: ['*'], enabled: false }
+    let expected: object = before
+    for (const [field, value] of Object.entries(changes)) {
+      expected = { ...expected, [field]: value }
+      expect((await change({ [field]: value })).body).toEqual(expected)
+    }
+    expect((await change({ enabled: true })).body).toEqual({ ...expected, enabled: true })
+    for (const wrong of [{ url: 'http://127.0.0.1' }, { eventTypes: [] }, { enabled: 'no' }, { secret: 'mine' }]) {
+      expect(expectError(await change(wrong), 400).issues?.[0]?.path).toBe(Object.keys(wrong)[0])
+    }
+  })
+
+  test('that is deleted is gone for everybody, with its deliveries', async () => {
+    await createContacts(1)
+    const [delivery] = await list()
+    const path = `/webhooks/${webhook.id}`
+    expect(await api.call('DELETE', path, { key })).toMatchObject({ status: 204, text: '' })
+    const paths = [path, `${path}/deliveries`, `${path}/deliveries/${delivery?.id}`]
+    for (const gone of paths) expectError(await api.call('GET', gone, { key }), 404, 'Webhook not found')
+    for (const verb of ['/test', '/rotate-secret', `/deliveries/${delivery?.id}/redeliver`]) {
+      expectError(await post(verb), 404, 'Webhook not found')
+    }
+    expectError(await api.call('DELETE', path, { key }), 404)
+    expectError(await api.call('PATCH', path, { key, body: { enabled: true } }), 404)
+    expect((await api.call<{ data: unknown[] }>('GET', '/webhooks', { key })).body.data).toEqual([])
+    const events = (await api.query('select from deliveries')).length
+    await createContacts(1)
+    expect((await api.query('select from deliveries')).length).toBe(events)
+  })
+
+  test('is one of fifty at most, however many are asked for at once; one that goes makes room', async () => {
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, () =>
+        api.call('POST', '/webhooks', { key, body: { url: 'https://example.com', eventTypes: ['*'] } }),
+      ),
+    )
+    expect(answers.filter(({ status }) => status === 201)).toHaveLength(49)
+    for (const answer of answers.filter(({ status }) => status !== 201)) {
+      expectError(answer, 409, 'A workspace has at most 50 webhooks')
+    }
+    await api.call('DELETE', `/webhooks/${webhook.id}`, { key })
+    await createWebhook()
+  })
+
+  test('has a new secret after each rotation, which is shown once, and not more than five in a day', async () => {
+    const secrets = [webhook.secret]
+    for (let n = 0; n < 5; n++) {
+      const rotated = await post<CreatedWebhook>('/rotate-secret')
+      expect(rotated).toMatchObject({ status: 200, body: { ...webhook, secret: expect.stringMatching(/^whsec_/) } })
+      secrets.push(rotated.body.secret)
+    }
+    expect(new Set(secrets).size).toBe(6)
+    expectError(await post('/rotate-secret'), 409, 'A secret can be rotated 5 times in 24 hours')
+    const read = await api.call('GET', `/webhooks/${webhook.id}`, { key })
+    expect(read.text).not.toContain('whsec_')
+    const stored = JSON.stringify(await api.query('select * from webhooks'))
+    for (const secret of secrets) expect(stored).not.toContain(secret.slice(6, 30))
+  })
+})
+
+describe('a test event', () => {
+  test('is for the one webhook alone, whatever it and others want', async () => {
+    const other = await createWebhook(['*'])
+    const { status, body } = await post<Delivery>('/test')
+    expect(status).toBe(202)
+    expect(body).toEqual({
+      id: anId('dlv'),
+      webhookId: webhook.id,
+      eventId: anId('evt'),
+      eventType: 'webhook.test',
+      status: 'PENDING',
+      attemptedAt: null,
+      durationMs: null,
+      responseStatus: null,
+      responseBody: null,
+      error: null,
+      createdAt: aTimestamp,
+    })
+    expect(await list()).toEqual([body])
+    expect(await list('', other.id)).toEqual([])
+    const { secret: _secret, ...shown } = webhook
+    expect((await api.call('GET', `/events/${body.eventId}`, { key })).body).toMatchObject({ data: shown })
+  })
+
+  test('is not sent to a webhook that is disabled', async () => {
+    await api.call('PATCH', `/webhooks/${webhook.id}`, { key, body: { enabled: false } })
+    expectError(await post('/test'), 409, 'The webhook is disabled')
+    expect(await waiting()).toBe(0)
+  })
+})
+
+describe('the log', () => {
+  test('is read page by page, the newest first, by status and by type', async () => {
+    await createContacts(4)
+    await post('/test')
+    await settle('FAILED', `event_type = 'contact.created'`)
+    await createContacts(3)
+    const all = await list()
+    expect(all).toHaveLength(8)
+    const pages: Delivery[] = []
+    for (let cursor = ''; ; ) {
+      const { body } = await api.call<{ data: Delivery[]; nextCursor: string | null }>(
+        'GET',
+        `/webhooks/${webhook.id}/deliveries?limit=3${cursor}`,
+        { key },
+      )
+      pages.push(...body.data)
+      if (!body.nextCursor) break
+      cursor = `&cursor=${body.nextCursor}`
+    }
+    expect(pages).toEqual(all)
+    expect(all.map(({ createdAt }) => createdAt)).toEqual(
+      all
+        .map(({ createdAt }) => createdAt)
+        .toSorted()
+        .toReversed(),
+    )
+    expect(await list('status=FAILED')).toEqual(all.filter(({ status }) => status === 'FAILED'))
+    expect(await list('status=PENDING')).toHaveLength(4)
+    expect(await list('eventType=webhook.test')).toMatchObject([{ eventType: 'webhook.test' }])
+    expect(await list('status=FAILED&eventType=webhook.test')).toEqual([])
+    for (const wrong of ['status=SENDING', 'eventType=contact.exploded', 'cursor=x', 'type=contact.created']) {
+      expectError(await api.call('GET', `/webhooks/${webhook.id}/deliveries?${wrong}`, { key }), 400)
+    }
+  })
+
+  test('shows one that is out at this moment as PENDING', async () => {
+    await createContacts(1)
+    await api.query(
+      `update deliveries set status = 'SENDING' where webhook_id = (select max(webhook_id::text)::uuid from deliveries)`,
+    )
+    const [delivery] = await list('status=PENDING')
+    expect((await api.call('GET', `/webhooks/${webhook.id}/deliveries/${delivery?.id}`, { key })).body).toEqual(
+      delivery,
+    )
+    expect(delivery?.status).toBe('PENDING')
+  })
+})
+
+describe('to deliver again', () => {
+  const many = (more: object = {}) =>
+    post<{ queued: number }>('/redeliver', {
+      status: 'FAILED',
+      since: '2026-01-01T00:00:00Z',
+      until: '2126-01-01T00:00:00Z',
+      ...more,
+    })
+
+  test('is a new delivery of the same event, and not of one that is under way', async () => {
+    await createContacts(1)
+    const [first] = await list()
+    expectError(await post(`/deliveries/${first?.id}/redeliver`), 409, 'The delivery is still under way')
+    await settle('SUCCEEDED')
+    const { status, body } = await post<Delivery>(`/deliveries/${first?.id}/redeliver`)
+    expect([status, body]).toMatchObject([202, { status: 'PENDING', eventId: first?.eventId }])
+    expect(body.id).not.toBe(first?.id)
+    expect([(await list()).length, await waiting()]).toEqual([2, 1])
+    await api.call('PATCH', `/webhooks/${webhook.id}`, { key, body: { enabled: false } })
+    expectError(await post(`/deliveries/${first?.id}/redeliver`), 409, 'The webhook is disabled')
+  })
+
+  test('many: counts first when asked to, then each event once, and nothing when asked again', async () => {
+    await createContacts(5)
+    await settle('FAILED')
+    await createContacts(1)
+    expect(await many({ dryRun: true })).toMatchObject({ status: 202, body: { queued: 5 } })
+    expect(await waiting()).toBe(1)
+    const both = await Promise.all([many(), many()])
+    expect(both.map(({ body }) => body.queued).toSorted((a, b) => a - b)).toEqual([0, 5])
+    expect(await waiting()).toBe(6)
+    await settle('FAILED')
+    expect((await many()).body).toEqual({ queued: 6 })
+    await settle('SUCCEEDED')
+    expect((await many()).body).toEqual({ queued: 0 })
+  })
+
+  test('many: within the time, the status and the type that are named', async () => {
+    await createContacts(2)
+    await post('/test')
+    await settle('INTERRUPTED')
+    expect((await many({ dryRun: true })).body).toEqual({ queued: 0 })
+    expect((await many({ status: 'INTERRUPTED', dryRun: true })).body).toEqual({ queued: 3 })
+    expect((await many({ status: 'INTERRUPTED', until: '2026-01-02T00:00:00Z' })).body).toEqual({ queued: 0 })
+    expect((await many({ status: 'INTERRUPTED', eventType: 'webhook.test' })).body).toEqual({ queued: 1 })
+    for (const wrong of [
+      { status: 'PENDING' },
+      { since: 'yesterday' },
+      { until: null },
+      { eventType: '*' },
+      { dryRun: 1 },
+    ]) {
+      expect(expectError(await many(wrong), 400).issues?.[0]?.path).toBe(Object.keys(wrong)[0])
+    }
+  })
+})

@@ -1,0 +1,63 @@
+import { eventTypes } from '@rapport/core/events.ts'
+import type { Event, EventTypes } from '@rapport/core/webhooks/event-catalog.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aTimestamp, anId, expectError, freshEmail, startTestApi, type TestApi } from '../testing.ts'
+
+let api: TestApi
+let key: string
+beforeAll(async () => {
+  api = await startTestApi()
+  ;({ key } = await api.signUp())
+})
+afterAll(() => api.close())
+
+const get = <Body>(path: string) => api.call<Body>('GET', path, { key })
+
+test('an event is read as a webhook is sent it', async () => {
+  const contact = await api.create('/contacts', key, { email: freshEmail() })
+  const listed = await get<{ data: Event[] }>('/events')
+  const [event] = listed.body.data
+  expect(event).toEqual({ id: anId('evt'), type: 'contact.created', timestamp: aTimestamp, data: contact })
+  expect((await get(`/events/${event?.id}`)).body).toEqual(event)
+  expectError(await get('/events/evt_01kag7m3v9e8fs2t4w6x8y0z1b'), 404, 'Event not found')
+})
+
+test('reading on after an event goes in order; what is none is refused by name', async () => {
+  const { body } = await get<{ data: Event[] }>('/events?sort=createdAt&limit=1')
+  const known = body.data[0]?.id
+  for (let n = 0; n < 3; n++) await api.create('/contacts', key, { email: freshEmail() })
+  const after = await get<{ data: Event[] }>(`/events?after=${known}&type=contact.created`)
+  const backwards = await get<{ data: Event[] }>('/events')
+  expect(after.body.data).toEqual(backwards.body.data.slice(0, -1).toReversed())
+  for (const [query, path] of [
+    ['after=evt_01kag7m3v9e8fs2t4w6x8y0z1b', 'after'],
+    ['after=now', 'after'],
+    [`after=${known}&sort=-createdAt`, 'sort'],
+    ['type=contact.exploded', 'type'],
+    ['eventType=contact.created', 'eventType'],
+  ]) {
+    expect(expectError(await get(`/events?${query}`), 400).issues?.[0]?.path).toBe(path)
+  }
+})
+
+test('every type is described, and the same in the API description', async () => {
+  const { body } = await get<EventTypes>('/event-types')
+  const document = await get<{ webhooks: Record<string, object>; components: { schemas: object } }>('/openapi.json')
+  expect(Object.keys(document.body.webhooks)).toEqual(body.data.map(({ type }) => type))
+  for (const { type, schema, example } of body.data) {
+    expect([...eventTypes, 'webhook.test']).toContain(type)
+    expect(document.body.components.schemas).toHaveProperty(String(schema['title']))
+    expect(document.body.webhooks[type]).toMatchObject({
+      post: {
+        requestBody: {
+          content: {
+            'application/json': {
+              example,
+              schema: { properties: { data: { $ref: `#/components/schemas/${String(schema['title'])}` } } },
+            },
+          },
+        },
+      },
+    })
+  }
+})

@@ -1,0 +1,151 @@
+/** A receiver as its author would write it, with the official library of Standard Webhooks and nothing of ours. */
+import { type HttpReceiver, type ReceivedRequest, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { Webhook as Verifier } from 'standardwebhooks'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { queueBackends, type Stack, startStack } from './stack.ts'
+
+interface Event {
+  id: string
+  type: string
+  data: { id: string; email: string }
+}
+interface Page<Item> {
+  data: Item[]
+}
+interface Delivery {
+  id: string
+  eventId: string
+  status: string
+}
+
+describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
+  let stack: Stack
+  let key: string
+  let webhook: { id: string; secret: string }
+  let receiver: HttpReceiver
+  let port: number
+  /** What the receiver has made its own: each event once, by its id. */
+  const known = new Map<string, Event>()
+  let last = ''
+  beforeAll(async () => {
+    stack = await startStack(backend)
+    ;({ key } = await stack.api.createWorkspace())
+    receiver = await startHttpReceiver()
+    ;({ port } = receiver)
+    webhook = await call('POST', '/webhooks', { url: `${receiver.url}/hook`, eventTypes: ['contact.created'] })
+  })
+  afterAll(async () => {
+    await receiver.close()
+    await stack.close()
+  })
+
+  async function call<Body>(method: string, path: string, body?: unknown): Promise<Body> {
+    const answer = await stack.api.call<Body>(method, path, { key, body })
+    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
+    return answer.body
+  }
+
+  let contacts = 0
+  async function createContact(): Promise<string> {
+    contacts += 1
+    return (await call<{ id: string }>('POST', '/contacts', { email: `person${contacts}@example.com` })).id
+  }
+
+  const headersOf = ({ headers }: ReceivedRequest) =>
+    Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
+
+  function take(request: ReceivedRequest | undefined, secret = webhook.secret): Event {
+    if (!request) throw new Error('No request has come')
+    const event = new Verifier(secret).verify(request.body.toString(), headersOf(request)) as Event
+    known.set(event.id, event)
+    last = event.id
+    return event
+  }
+
+  /** The request that tells of this contact. */
+  const requestOf = (contact: string) => receiver.waitFor(({ body }) => body.includes(contact), 10_000)
+
+  test('verifies what it is sent, and refuses it with one bit flipped', async () => {
+    const contact = await createContact()
+    const request = await requestOf(contact)
+    expect(take(request)).toMatchObject({ type: 'contact.created', data: { id: contact } })
+    for (let at = 0; at < request.body.length; at += 11) {
+      const flipped = Buffer.from(request.body)
+      flipped[at] = (flipped[at] ?? 0) ^ 1
+      expect(() => take({ ...request, body: flipped })).toThrow('No matching signature')
+    }
+  })
+
+  test('knows a redelivery by its webhook-id', async () => {
+    const path = `/webhooks/${webhook.id}/deliveries`
+    const [delivery] = (await call<Page<Delivery>>('GET', path)).data
+    await waitUntil(async () => (await call<Delivery>('GET', `${path}/${delivery?.id}`)).status === 'SUCCEEDED', {
+      describe: 'the delivery has succeeded',
+    })
+    const before = receiver.requests.length
+    await call('POST', `${path}/${delivery?.id}/redeliver`)
+    await receiver.waitFor(before + 1, 10_000)
+    expect(take(receiver.requests[before]).id).toBe(delivery?.eventId)
+    expect(known.size).toBe(1)
+  })
+
+  test('survives a rotation: for a day both secrets verify', async () => {
+    const rotated = await call<{ secret: string }>('POST', `/webhooks/${webhook.id}/rotate-secret`)
+    expect(rotated.secret).not.toBe(webhook.secret)
+    const request = await requestOf(await createContact())
+    take(request, webhook.secret)
+    take(request, rotated.secret)
+    webhook.secret = rotated.secret
+    take(await requestOf(await createContact()))
+  })
+
+  test('that was down catches up by the feed, in order, and by redelivery', async () => {
+    await receiver.close()
+    const missed: string[] = []
+    for (let n = 0; n < 5; n++) missed.push(await createContact())
+    await waitUntil(
+      async () =>
+        (await call<Page<Delivery>>('GET', `/webhooks/${webhook.id}/deliveries?status=FAILED`)).data.length === 5,
+      { describe: 'five deliveries have failed', timeoutMs: 10_000 },
+    )
+    receiver = await startHttpReceiver(undefined, { port })
+    const { data } = await call<Page<Event>>('GET', `/events?after=${last}&type=contact.created`)
+    expect(data.map((event) => event.data.id)).toEqual(missed)
+    expect(data.filter(({ id }) => known.has(id))).toEqual([])
+
+    const wish = { status: 'FAILED', since: '2026-01-01T00:00:00Z', until: '2126-01-01T00:00:00Z' }
+    expect(await call('POST', `/webhooks/${webhook.id}/redeliver`, wish)).toEqual({ queued: 5 })
+    await receiver.waitFor(5, 10_000)
+    const delivered = receiver.requests.map((request) => take(request).id)
+    expect(delivered.toSorted()).toEqual(data.map(({ id }) => id).toSorted())
+  })
+
+  test('gets nothing more once it was disabled or deleted, though a stream of writes goes on', async () => {
+    for (const silence of [
+      () => call('PATCH', `/webhooks/${webhook.id}`, { enabled: false }),
+      () => stack.api.call('DELETE', `/webhooks/${webhook.id}`, { key }),
+    ]) {
+      const stopping = new AbortController()
+      const writing = Promise.all(
+        Array.from({ length: 4 }, async () => {
+          while (!stopping.signal.aborted) await createContact()
+        }),
+      )
+      await receiver.waitFor(receiver.requests.length + 10, 10_000)
+      await silence()
+      const silentFrom = receiver.requests.length
+      await createContact()
+      stopping.abort()
+      await writing
+      await waitUntil(async () => (await stack.database.pool.query('select from outbox')).rowCount === 0, {
+        describe: 'no work is left',
+        timeoutMs: 20_000,
+      })
+      expect(receiver.requests.length).toBe(silentFrom)
+      const open = await stack.database.pool.query(`select from deliveries where status in ('PENDING', 'SENDING')`)
+      expect(open.rowCount).toBe(0)
+      await stack.api.call('PATCH', `/webhooks/${webhook.id}`, { key, body: { enabled: true } })
+    }
+  })
+})

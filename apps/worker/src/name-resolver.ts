@@ -1,0 +1,59 @@
+import { lookup, Resolver } from 'node:dns/promises'
+
+export interface NameAddress {
+  address: string
+  family: number
+}
+
+export interface NameResolver {
+  resolve(hostname: string): Promise<NameAddress[]>
+  close(): void
+}
+
+const answerTimeoutMs = 1_500
+const mostSystemLookups = 2
+
+/**
+ * Finds the addresses of a name. The system's own look-up holds one of the process's four threads for as long as the
+ * answer takes, so that four names which resolve slowly, on purpose or not, would hold up everybody's. So DNS is asked
+ * without a thread, as often at once as may be; the system, which knows what stands in the hosts file besides, is asked
+ * only of names that DNS does not know, two at a time.
+ */
+export function openNameResolver(servers?: readonly string[]): NameResolver {
+  const resolver = new Resolver({ timeout: answerTimeoutMs, tries: 2 })
+  if (servers) resolver.setServers(servers)
+  /** Each of the system's look-ups waits for the end of the one before it in its row. */
+  const rows = Array.from({ length: mostSystemLookups }, () => Promise.resolve<unknown>(undefined))
+  let turn = 0
+
+  async function askDns(hostname: string): Promise<NameAddress[]> {
+    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
+    const addresses = answers.flatMap((answer, at) =>
+      answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: at === 0 ? 4 : 6 })) : [],
+    )
+    const failure = answers.find((answer) => answer.status === 'rejected')
+    if (addresses.length === 0 && failure) throw failure.reason
+    return addresses
+  }
+
+  function askSystem(hostname: string): Promise<NameAddress[]> {
+    turn = (turn + 1) % mostSystemLookups
+    const answer = (rows[turn] ?? Promise.resolve()).then(() => lookup(hostname, { all: true }))
+    rows[turn] = answer.catch(() => {})
+    return answer
+  }
+
+  return {
+    async resolve(hostname) {
+      // Not a matter of DNS, and its name servers may say otherwise.
+      if (/(^|\.)localhost\.?$/i.test(hostname)) return askSystem(hostname)
+      try {
+        return await askDns(hostname)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code === 'ETIMEOUT') throw error
+        return askSystem(hostname)
+      }
+    },
+    close: () => resolver.cancel(),
+  }
+}

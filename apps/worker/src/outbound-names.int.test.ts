@@ -1,0 +1,139 @@
+/** What names and certificates a customer's address may have. */
+import { createSocket } from 'node:dgram'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { expiredCertificate, foreignCertificate, goodCertificate, testKey } from '@rapport/core/testing/certificates.ts'
+import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openOutboundHttp, type OutboundHttp } from './outbound-http.ts'
+
+const message = { headers: { 'content-type': 'application/json' }, body: '{}' }
+const refused = 'The address is not public and not allowed'
+
+describe('a name', () => {
+  let receiver: HttpReceiver
+  let dns: DnsServer
+  let http: OutboundHttp
+  beforeAll(async () => {
+    ;[receiver, dns] = [await startHttpReceiver(), await startDnsServer()]
+    http = openOutboundHttp(['127.0.0.0/8'], { dnsServers: [dns.address] })
+  })
+  beforeEach(() => dns.forget())
+  afterAll(async () => {
+    await http.close()
+    await receiver.close()
+    dns.close()
+  })
+  const post = (name: string) => http.post(`http://${name}:${receiver.port}/${name}`, message)
+  const requestsTo = (name: string) => receiver.requests.filter(({ url }) => url === `/${name}`)
+
+  test('is looked up once, and what was judged is what is connected to: another answer later changes nothing', async () => {
+    dns.answer('rebinding.example', [['127.0.0.1'], ['10.0.0.1'], ['10.0.0.1']])
+    expect(await post('rebinding.example')).toMatchObject({ status: 200, error: null })
+    expect(dns.asked('rebinding.example')).toBe(1)
+    expect(await post('rebinding.example')).toMatchObject({ status: null, error: refused })
+    expect(requestsTo('rebinding.example')).toHaveLength(1)
+  })
+
+  test('with one private address among public ones is refused, wherever it stands', async () => {
+    for (const [name, addresses] of [
+      ['first.example', ['169.254.169.254', '127.0.0.1']],
+      ['last.example', ['127.0.0.1', '127.0.0.2', '192.168.0.1']],
+    ] as const) {
+      dns.answer(name, [addresses])
+      expect(await post(name)).toMatchObject({ status: null, error: refused })
+      expect(requestsTo(name)).toEqual([])
+    }
+  })
+
+  test('with a hundred addresses is taken if they are all allowed', async () => {
+    dns.answer('many.example', [Array.from({ length: 25 }, () => '127.0.0.1')])
+    expect(await post('many.example')).toMatchObject({ status: 200 })
+  })
+
+  test('that nobody knows is none', async () => {
+    expect((await post('nobody.invalid')).error).toMatch(/^The name could not be resolved/)
+  })
+
+  test('that is never answered holds up nobody: forty of them, and the others arrive meanwhile', async () => {
+    dns.answer('quick.example', [['127.0.0.1']])
+    const slow = Array.from({ length: 40 }, (_, n) => post(`silent-${n}.example`))
+    const first = await Promise.race([...slow, post('quick.example')])
+    expect(first).toMatchObject({ status: 200 })
+    const local = await http.post(`http://localhost:${receiver.port}/local`, message)
+    expect([200, null]).toContain(local.status)
+    for (const { error } of await Promise.all(slow)) {
+      expect(error).toMatch(/^The name could not be resolved \(ETIMEOUT\)$|^No connection within 5 seconds$/)
+    }
+  })
+})
+
+describe('over TLS', () => {
+  const attempt = async (cert: string, ca: string | undefined) => {
+    const server = createServer({ key: testKey, cert }, (_request, response) => response.end())
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const http = openOutboundHttp(['127.0.0.0/8'], ca === undefined ? {} : { ca })
+    const outcome = await http.post(`https://127.0.0.1:${(server.address() as AddressInfo).port}/`, message)
+    await http.close()
+    await new Promise((resolve) => server.close(resolve))
+    return outcome
+  }
+
+  test('a certificate that is good for the address is taken', async () => {
+    expect(await attempt(goodCertificate, goodCertificate)).toMatchObject({ status: 200, error: null })
+  })
+
+  test.each([
+    ['that nobody vouches for', goodCertificate, undefined],
+    ['for another name', foreignCertificate, foreignCertificate],
+    ['that has expired', expiredCertificate, expiredCertificate],
+  ])('a certificate %s is refused', async (_what, certificate, ca) => {
+    expect(await attempt(certificate, ca)).toMatchObject({
+      status: null,
+      error: expect.stringMatching(/^The certificate was not accepted \(\w+\)$/),
+    })
+  })
+})
+
+type DnsServer = Awaited<ReturnType<typeof startDnsServer>>
+
+/** Knows IPv4 addresses of names, in turns of answers; says of `.invalid` that it is none, and of all else nothing. */
+async function startDnsServer() {
+  const socket = createSocket('udp4')
+  const [turns, counts] = [new Map<string, (readonly string[])[]>(), new Map<string, number>()]
+  socket.on('message', (query, { address, port }) => {
+    const { name, end } = readName(query)
+    const wantsIpv4 = query.readUInt16BE(end) === 1
+    const known = turns.get(name)
+    if (!known && !name.endsWith('.invalid')) return
+    const count = counts.get(name) ?? 0
+    if (wantsIpv4) counts.set(name, count + 1)
+    const addresses = (wantsIpv4 && known?.[Math.min(count, known.length - 1)]) || []
+    const records = addresses.map((ip) =>
+      Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...ip.split('.').map(Number)]),
+    )
+    const head = Buffer.from(query.subarray(0, 12))
+    head.writeUInt16BE(known ? 0x8180 : 0x8183, 2)
+    head.writeUInt16BE(addresses.length, 6)
+    head.writeUInt32BE(0, 8)
+    socket.send(Buffer.concat([head, query.subarray(12, end + 4), ...records]), port, address)
+  })
+  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
+  return {
+    address: `127.0.0.1:${socket.address().port}`,
+    answer: (name: string, answers: (readonly string[])[]) => void turns.set(name, answers),
+    asked: (name: string) => counts.get(name) ?? 0,
+    forget: () => counts.clear(),
+    close: () => socket.close(),
+  }
+}
+
+function readName(query: Buffer): { name: string; end: number } {
+  const labels: string[] = []
+  let at = 12
+  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
+    labels.push(query.toString('latin1', at + 1, at + 1 + length))
+    at += 1 + length
+  }
+  return { name: labels.join('.').toLowerCase(), end: at + 1 }
+}

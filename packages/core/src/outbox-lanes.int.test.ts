@@ -1,0 +1,99 @@
+/** Work in lanes: how much of it is handed over at a time, and that nobody waits for another's lane. */
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Ctx } from './context.ts'
+import { uuidOf } from './ids.ts'
+import { finishWork, laneRoom, type RelayedWork, relayLanes, relayWork, workspaceRoom } from './outbox.ts'
+import { outbox } from './schema.ts'
+import { createTestDatabase, openTransaction, type TestDatabase } from './testing/database.ts'
+import { createTestCtx } from './testing/factories.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  await database.db.delete(outbox)
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+/** So many pieces of work in a lane, the oldest first. */
+async function fillLane(count: number, on: Ctx = ctx, lane = randomUUID()): Promise<string> {
+  await on.db.execute(sql`
+    insert into outbox (id, workspace_id, queue, lane, created_at)
+    select uuidv7(), ${uuidOf(on.workspaceId)}, 'webhooks', ${lane}, now() - interval '1 hour' + n * interval '1 ms'
+    from generate_series(1, ${count}::int) n`)
+  return lane
+}
+
+async function relay(): Promise<string[]> {
+  const taken: RelayedWork[] = []
+  await relayLanes(database.db, 'one', async (work) => void taken.push(...work))
+  return taken.map(({ data }) => data.id)
+}
+
+async function countByLane(ids: string[]): Promise<Record<string, number>> {
+  const { rows } = await database.pool.query<{ lane: string }>('select lane from outbox where id = any($1)', [ids])
+  return Object.fromEntries([...Map.groupBy(rows, ({ lane }) => lane)].map(([lane, of]) => [lane, of.length]))
+}
+
+test('of ten thousand in a lane as many are handed over as there is room for, the oldest first; another lane is not behind them', async () => {
+  const long = await fillLane(10_000)
+  const short = await fillLane(2, await createTestCtx(database.db))
+  const ids = await relay()
+  expect(await countByLane(ids)).toEqual({ [long]: laneRoom, [short]: 2 })
+  const oldest = await database.pool.query<{ id: string }>(
+    'select id from outbox where lane = $1 order by created_at limit $2',
+    [long, laneRoom],
+  )
+  expect(oldest.rows.every(({ id }) => ids.includes(id))).toBe(true)
+  expect(await relay()).toEqual([])
+})
+
+test('what is done makes room for as much', async () => {
+  await fillLane(20)
+  const [first = '', second = ''] = await relay()
+  await finishWork(database.db, [first, second])
+  expect(await relay()).toHaveLength(2)
+  expect(await relay()).toEqual([])
+})
+
+test('a workspace with many lanes is given its share, from all of them, and others theirs', async () => {
+  const lanes = await Promise.all(Array.from({ length: 10 }, () => fillLane(50)))
+  const other = await fillLane(50, await createTestCtx(database.db))
+  const counts = await countByLane(await relay())
+  const { [other]: theirs, ...ours } = counts
+  expect(theirs).toBe(laneRoom)
+  expect(Object.keys(ours).toSorted()).toEqual(lanes.toSorted())
+  expect(Object.values(ours)).toEqual(lanes.map(() => workspaceRoom / lanes.length))
+  expect(await relay()).toEqual([])
+})
+
+test('two relays at once hand over no more than one', async () => {
+  await fillLane(100)
+  const both = await Promise.all([relay(), relay()])
+  expect(both.flat()).toHaveLength(laneRoom)
+})
+
+test('what is being claimed at this moment is passed over, and nobody waits for it', async () => {
+  await fillLane(3)
+  const claiming = await openTransaction(database.db, (db) =>
+    db.execute(sql`select from outbox order by created_at limit 1 for update`),
+  )
+  expect(await relay()).toHaveLength(2)
+  await claiming.commit()
+  expect(await relay()).toHaveLength(1)
+})
+
+test('work without a lane is not counted, nor held up by lanes', async () => {
+  await fillLane(10_000)
+  await database.db.execute(sql`
+    insert into outbox (id, workspace_id, queue)
+    select uuidv7(), ${uuidOf(ctx.workspaceId)}, 'mail' from generate_series(1, 100)`)
+  let count = 0
+  await relayWork(database.db, 'one', async (work) => void (count += work.length))
+  expect(count).toBe(100)
+})

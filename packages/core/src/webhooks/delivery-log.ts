@@ -1,0 +1,156 @@
+/** What people see of deliveries, and ask for: the log, tests, and redeliveries. */
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import { type Ctx, inTransaction } from '../context.ts'
+import { conflict, invalidField, notFound } from '../errors.ts'
+import { emitTo } from '../events.ts'
+import { toTimestamp, toTimestampOrNull } from '../fields.ts'
+import { newId, uuidOf } from '../ids.ts'
+import { enqueueEach } from '../outbox.ts'
+import { byCreation, type Page, readPage } from '../paging.ts'
+import { deliveries } from '../schema.ts'
+import type { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from './deliveries.schema.ts'
+import { readWebhook } from './webhooks.ts'
+
+type DeliveryRow = typeof deliveries.$inferSelect
+
+const mostAtOnce = 100_000
+
+/** A page of a webhook's deliveries. */
+export async function listDeliveries(ctx: Ctx, webhookId: string, query: DeliveryQuery): Promise<Page<Delivery>> {
+  await readWebhook(ctx, webhookId)
+  const { status, eventType } = query
+  const statuses = status === 'PENDING' ? (['PENDING', 'SENDING'] as const) : status && ([status] as const)
+  const page = await readPage<DeliveryRow>(ctx, {
+    name: `deliveries ${webhookId} ${status ?? ''} ${eventType ?? ''}`,
+    query,
+    ...byCreation<DeliveryRow>(deliveries),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(deliveries)
+        .where(
+          and(
+            isOf(ctx, webhookId),
+            after,
+            statuses && inArray(deliveries.status, [...statuses]),
+            eventType && eq(deliveries.eventType, eventType),
+          ),
+        )
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toDelivery) }
+}
+
+/** Reads one delivery of a webhook. */
+export async function readDelivery(ctx: Ctx, webhookId: string, id: string): Promise<Delivery> {
+  await readWebhook(ctx, webhookId)
+  const [row] = await ctx.db
+    .select()
+    .from(deliveries)
+    .where(and(isOf(ctx, webhookId), eq(deliveries.id, id)))
+  if (!row) throw notFound('Delivery')
+  return toDelivery(row)
+}
+
+/** Tells the webhook a `webhook.test` event about itself. A disabled webhook is a conflict. */
+export function testWebhook(ctx: Ctx, id: string): Promise<Delivery> {
+  return inTransaction(ctx, async (ctx) => {
+    const data = await readEnabledWebhook(ctx, id)
+    const eventId = await emitTo(ctx, id, { type: 'webhook.test', data })
+    const [row] = await ctx.db
+      .select()
+      .from(deliveries)
+      .where(and(isOf(ctx, id), eq(deliveries.eventId, eventId)))
+    // Deleted at this very moment.
+    if (!row) throw notFound('Webhook')
+    return toDelivery(row)
+  })
+}
+
+/**
+ * A person's wish, not a retry: a new delivery of the same event, so that the receiver sees the same `webhook-id`. One
+ * that is still under way, or a disabled webhook, is a conflict.
+ */
+export function redeliver(ctx: Ctx, webhookId: string, id: string): Promise<Delivery> {
+  return inTransaction(ctx, async (ctx) => {
+    await readEnabledWebhook(ctx, webhookId)
+    const { status } = await readDelivery(ctx, webhookId, id)
+    if (status === 'PENDING') throw conflict('The delivery is still under way')
+    const newOne = newId('dlv')
+    await ctx.db.execute(sql`
+      with again as (
+        insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
+        select workspace_id, ${uuidOf(newOne)}::uuid, webhook_id, event_id, event_type from deliveries
+        where workspace_id = ${uuidOf(ctx.workspaceId)} and webhook_id = ${uuidOf(webhookId)} and id = ${uuidOf(id)}
+        returning id, webhook_id as lane),
+      ${enqueueEach(ctx, 'webhooks', 'again')}
+      select from woken`)
+    return readDelivery(ctx, webhookId, newOne)
+  })
+}
+
+/**
+ * The same for many: each event once whose deliveries match and of which none has succeeded since or is under way, so
+ * that asking twice does not send twice. Answers how many; with `dryRun`, how many it would be.
+ */
+export function redeliverMany(ctx: Ctx, webhookId: string, input: RedeliverInput): Promise<RedeliverResult> {
+  return inTransaction(ctx, async (ctx) => {
+    await readEnabledWebhook(ctx, webhookId)
+    // Two wishes at once would both find the same lacking. Not by a lock of the webhook's row: its claims take that.
+    await ctx.db.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`redeliver ${webhookId}`}, 0))`)
+    const isLacking = sql`not exists (
+      select from deliveries later
+      where later.workspace_id = d.workspace_id and later.event_id = d.event_id and later.webhook_id = d.webhook_id
+        and later.id > d.id and later.status in ('PENDING', 'SENDING', 'SUCCEEDED'))`
+    const wanted = sql`
+      select distinct d.workspace_id, d.webhook_id, d.event_id, d.event_type from deliveries d
+      where d.workspace_id = ${uuidOf(ctx.workspaceId)} and d.webhook_id = ${uuidOf(webhookId)}
+        and d.created_at >= ${input.since.toISOString()} and d.created_at < ${input.until.toISOString()}
+        and d.status = ${input.status} and d.event_type = coalesce(${input.eventType ?? null}, d.event_type)
+        and ${isLacking}`
+    const counted = await ctx.db.execute<{ queued: number }>(
+      sql`select count(*)::int as queued from (${wanted} limit ${mostAtOnce + 1}) wanted`,
+    )
+    const queued = counted.rows[0]?.queued ?? 0
+    if (queued > mostAtOnce) {
+      throw invalidField('since', `since: more than ${mostAtOnce.toLocaleString('en')} match, choose a shorter time`)
+    }
+    if (input.dryRun || queued === 0) return { queued }
+    const result = await ctx.db.execute<{ queued: number }>(sql`
+      with again as (
+        insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
+        select workspace_id, uuidv7(), webhook_id, event_id, event_type from (${wanted} order by d.event_id) wanted
+        returning id, webhook_id as lane),
+      ${enqueueEach(ctx, 'webhooks', 'again')}
+      select (select count(*)::int from enqueued) as queued from woken`)
+    return { queued: result.rows[0]?.queued ?? 0 }
+  })
+}
+
+async function readEnabledWebhook(ctx: Ctx, id: string) {
+  const webhook = await readWebhook(ctx, id)
+  if (!webhook.enabled) throw conflict('The webhook is disabled')
+  return webhook
+}
+
+function isOf(ctx: Ctx, webhookId: string) {
+  return and(eq(deliveries.workspaceId, ctx.workspaceId), eq(deliveries.webhookId, webhookId))
+}
+
+function toDelivery(row: DeliveryRow): Delivery {
+  const { status, attemptedAt, createdAt } = row
+  return {
+    id: row.id,
+    webhookId: row.webhookId,
+    eventId: row.eventId,
+    eventType: row.eventType,
+    status: status === 'SENDING' ? 'PENDING' : status,
+    attemptedAt: toTimestampOrNull(attemptedAt),
+    durationMs: row.durationMs,
+    responseStatus: row.responseStatus,
+    responseBody: row.responseBody,
+    error: row.error,
+    createdAt: toTimestamp(createdAt),
+  }
+}

@@ -1,0 +1,141 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { adoptForeignEvents, eventTypes, purgeEvents } from '../events.ts'
+import { newId, uuidOf } from '../ids.ts'
+import { createTestDatabase, openTransaction, type TestDatabase } from '../testing/database.ts'
+import { createTestContact, createTestCtx, createTestWebhook } from '../testing/factories.ts'
+import { EventQuery } from './deliveries.schema.ts'
+import { describeEventTypes, eventCatalog } from './event-catalog.ts'
+import { listEvents } from './event-log.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+const createNamed = (firstName: string, on: Ctx = ctx) => createTestContact(on, { firstName })
+const list = async (query: Record<string, string> = {}) => listEvents(ctx, EventQuery.parse(query))
+const namesOf = ({ data }: { data: { data: unknown }[] }) =>
+  data.map((event) => (event.data as { firstName: string }).firstName)
+
+test('who reads on after an event misses none, though a transaction that began before commits after it was read', async () => {
+  await createNamed('known')
+  const [known] = (await list()).data
+  const slow = await openTransaction(database.db, (db) => createNamed('slow', { ...ctx, db }))
+  await createNamed('quick')
+  // Were the quick one shown now, the slow one would come up behind whoever reads on after it.
+  expect(namesOf(await list({ after: known?.id ?? '' }))).toEqual([])
+  await slow.commit()
+  expect(namesOf(await list({ after: known?.id ?? '' }))).toEqual(['slow', 'quick'])
+})
+
+test('a transaction that takes long in another database of the server holds nothing up', async () => {
+  const elsewhere = await createTestDatabase()
+  const there = await createTestCtx(elsewhere.db)
+  const slow = await openTransaction(elsewhere.db, (db) => createNamed('slow', { ...there, db }))
+  await createNamed('quick')
+  expect(namesOf(await list())).toEqual(['quick'])
+  await slow.commit()
+  await elsewhere.close()
+})
+
+test('readers that go on while fifty write at once, some slowly and some in vain, see each acknowledged event exactly once', async () => {
+  const acknowledged: string[] = []
+  const write = async (n: number) => {
+    const changed = database.db.transaction(async (db) => {
+      const { id } = await createNamed(`n${n}`, { ...ctx, db })
+      await db.execute(sql`select pg_sleep(${(n % 7) / 100})`)
+      if (n % 5 === 0) throw new Error('changed my mind')
+      return id
+    })
+    const id = await changed.catch(() => undefined)
+    if (id !== undefined) acknowledged.push(id)
+  }
+  await createNamed('first')
+  const seen: string[] = []
+  let after = (await list()).data[0]?.id ?? ''
+  const readOn = async () => {
+    const { data } = await list({ after, limit: '3' })
+    seen.push(...data.map((event) => (event.data as { id: string }).id))
+    after = data.at(-1)?.id ?? after
+    return data.length
+  }
+  const writing = new AbortController()
+  const reading = (async () => {
+    while ((await readOn()) > 0 || !writing.signal.aborted);
+  })()
+  await Promise.all(Array.from({ length: 50 }, (_, n) => write(n)))
+  writing.abort()
+  await reading
+  expect(acknowledged).toHaveLength(40)
+  expect(seen.toSorted()).toEqual(acknowledged.toSorted())
+})
+
+test('reading on is from the oldest, page by page, and can be for one type', async () => {
+  for (const name of ['a', 'b', 'c', 'd']) await createNamed(name)
+  const oldest = (await list({ sort: 'createdAt', limit: '1' })).data[0]?.id ?? ''
+  const first = await list({ after: oldest, limit: '2' })
+  expect(namesOf(first)).toEqual(['b', 'c'])
+  const second = await list({ after: oldest, limit: '2', cursor: first.nextCursor ?? '' })
+  expect([namesOf(second), second.nextCursor]).toEqual([['d'], null])
+  expect(namesOf(await list())).toEqual(['d', 'c', 'b', 'a'])
+  expect(namesOf(await list({ type: 'contact.created', after: oldest }))).toEqual(['b', 'c', 'd'])
+  expect(namesOf(await list({ type: 'contact.deleted' }))).toEqual([])
+})
+
+test('an event that is not there, or of another workspace, is nothing to read on after; nor does after go backwards', async () => {
+  const other = await createTestCtx(database.db)
+  await createNamed('theirs', other)
+  const theirs = (await listEvents(other, EventQuery.parse({}))).data[0]?.id ?? ''
+  for (const after of [theirs, newId('evt')]) {
+    await expect(list({ after })).rejects.toMatchObject({ code: 'invalid', issues: [{ path: 'after' }] })
+  }
+  await createNamed('mine')
+  const mine = (await list()).data[0]?.id ?? ''
+  await expect(list({ after: mine, sort: '-createdAt' })).rejects.toMatchObject({ issues: [{ path: 'sort' }] })
+})
+
+test('events of a dump from another server, whose count was further on, do not hold the feed up', async () => {
+  for (const name of ['a', 'b']) await createNamed(name)
+  await ctx.db.execute(sql`
+    update events set transaction_id = '900000000000' where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  expect(namesOf(await list())).toEqual([])
+  await adoptForeignEvents(ctx.db)
+  await createNamed('c')
+  expect(namesOf(await list({ sort: 'createdAt' }))).toEqual(['a', 'b', 'c'])
+})
+
+test('events go after thirty days with their deliveries, a part at a time, but for those just asked for again', async () => {
+  await createTestWebhook(ctx)
+  for (const name of ['old', 'wanted', 'young']) await createNamed(name)
+  await ctx.db.execute(sql`
+    update events set created_at = now() - interval '31 days'
+    where data ->> 'firstName' <> 'young' and workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  await ctx.db.execute(sql`
+    update deliveries d set status = 'FAILED' from events e
+    where e.id = d.event_id and e.data ->> 'firstName' <> 'wanted' and d.workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  expect(await purgeEvents(ctx.db)).toBe(1)
+  expect(await purgeEvents(ctx.db)).toBe(0)
+  expect(namesOf(await list())).toEqual(['young', 'wanted'])
+  const left = await ctx.db.execute(sql`select from deliveries where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  expect(left.rowCount).toBe(2)
+})
+
+test('every type that is told has a schema that its example fits, under a name of its own', () => {
+  const { data } = describeEventTypes()
+  expect(data.map(({ type }) => type).toSorted()).toEqual(
+    [...eventTypes, 'webhook.test'].toSorted(),
+  )
+  for (const { type, schema, example } of data) {
+    expect(schema).toMatchObject({ type: 'object', title: expect.stringMatching(/^[A-Z]\w+$/) })
+    expect(example).toMatchObject({ type, id: expect.stringMatching(/^evt_/) })
+    const { data: parsed, error } = eventCatalog[type as keyof typeof eventCatalog].safeParse(example.data)
+    expect([type, error, parsed]).toEqual([type, undefined, example.data])
+  }
+})
