@@ -31,6 +31,7 @@ import { credentialRoutes, meRoutes } from './routes/auth.ts'
 import { campaignRoutes } from './routes/campaigns.ts'
 import { contactRoutes } from './routes/contacts.ts'
 import { customFieldRoutes } from './routes/custom-fields.ts'
+import { dealRoutes } from './routes/deals.ts'
 import { formRoutes } from './routes/forms.ts'
 import { healthRoutes } from './routes/health.ts'
 import { importRoutes } from './routes/imports.ts'
@@ -38,6 +39,7 @@ import { listRoutes, publicListRoutes } from './routes/lists.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
 import { publicFormRoutes } from './routes/public-forms.ts'
 import { teamRoutes } from './routes/team.ts'
+import { taskRoutes } from './routes/tasks.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { limitSlowRequests } from './slow-requests.ts'
 
@@ -125,8 +127,10 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
       formRoutes(publicForms),
       listRoutes,
       campaignRoutes,
-      webhookRoutes,
       pipelineRoutes,
+      dealRoutes,
+      taskRoutes,
+      webhookRoutes,
     ]) {
       await scope.register(routes)
     }

@@ -1,7 +1,8 @@
 /** No workspace learns of, changes or uses what is another's, on any route that there is. */
-import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
+import type { CreatedApiKey, Me } from '@rapport/core/auth/auth.schema.ts'
+import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aFile, aForm, cases, type Ids, nobodys, type Request } from './isolation-requests.ts'
+import { aFile, aForm, cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
 import {
   type Answer,
   expectError,
@@ -27,18 +28,29 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 /** One record of each kind. */
-async function fill({ id, key }: TestWorkspace): Promise<Ids> {
+async function fill({ id, key, token }: TestWorkspace): Promise<Ids> {
   const make = async (path: string, body: Json) => String((await api.create(path, key, body))['id'])
   const makeContact = () => make('/contacts', { email: freshEmail() })
   const list = await make('/lists', { name: 'Letter', doubleOptIn: false })
   await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
   await api.call('POST', `/public/lists/${list}/subscribe`, { body: { email: 'both@example.com' } })
+  const contact = await make('/contacts', { email: freshEmail(), tags: ['secret'] })
+  const makePipeline = () =>
+    api.create<Pipeline>('/pipelines', key, { name: 'Sales', stages: [{ name: 'Lead', winProbability: 10 }] })
+  const pipeline = await makePipeline()
+  const { body: me } = await api.call<Me>('GET', '/auth/me', { key: token })
   const form = await make('/forms', aForm)
   const submitted = await api.call('POST', `/public/forms/${form}/submit`, { body: { values: { news: true } } })
   return {
     workspace: id,
     list,
-    contact: await make('/contacts', { email: freshEmail(), tags: ['secret'] }),
+    contact,
+    pipeline: pipeline.id,
+    stage: pipeline.stages[0]?.id ?? '',
+    emptyPipeline: (await makePipeline()).id,
+    deal: await make('/deals', { pipelineId: pipeline.id, contactId: contact }),
+    task: await make(`/contacts/${contact}/tasks`, { title: 'Call', assigneeId: me.user?.id }),
+    user: me.user?.id ?? '',
     campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
     webhook: await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] }),
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),

@@ -15,6 +15,8 @@ const tagsInReadingOrder = [
   'Subscription pages',
   'Campaigns',
   'Pipelines',
+  'Deals',
+  'Tasks',
   'Webhooks',
   'Operators',
 ]
@@ -31,7 +33,8 @@ export async function describeRoutes(app: FastifyInstance, publicUrl: string): P
       info: {
         title: 'Rapport',
         version: '1.0.0',
-        description: 'A headless CRM: contacts, forms, lists, newsletters, pipelines and webhooks behind one HTTP API.',
+        description:
+          'A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API.',
       },
       servers: [{ url: publicUrl }],
       tags: tagsInReadingOrder.map((name) => ({ name })),

@@ -38,13 +38,20 @@ const makers: Record<string, () => Promise<unknown>> = {
   '/forms': () =>
     api.create('/forms', workspace.key, { name: 'Contact us', fields: [{ label: 'Message', type: 'TEXTAREA' }] }),
   '/pipelines': () =>
-    api.query(
-      `insert into pipelines (workspace_id, id, name) select workspace_id, uuidv7(), 'More' from pipelines
-       where workspace_id = (select workspace_id from api_keys where prefix = $1) limit 1`,
-      [workspace.key.slice(0, 10)],
-    ),
+    api.create('/pipelines', workspace.key, { name: 'More', stages: [{ name: 'Lead', winProbability: 10 }] }),
+  '/deals': async () => {
+    const { body: pipelines } = await getPage('/pipelines', 'sort=createdAt&limit=1')
+    const contact = await api.create('/contacts', workspace.key, { email: freshEmail() })
+    return api.create('/deals', workspace.key, { pipelineId: pipelines.data[0]?.id, contactId: contact['id'] })
+  },
+  '/tasks': async () => {
+    const contact = await api.create('/contacts', workspace.key, { email: freshEmail() })
+    return api.create(`/contacts/${String(contact['id'])}/tasks`, workspace.key, { title: 'Call' })
+  },
 }
 const listings = Object.keys(makers)
+/** How the newest come first where another order is the usual one. */
+const newestFirst: Record<string, string> = { '/tasks': 'sort=-createdAt&' }
 const recordsEach = 7
 beforeAll(async () => {
   api = await startTestApi()
@@ -81,7 +88,8 @@ test('every listing of the API is known to this file', async () => {
 })
 
 test.each(listings)('%s is read page by page, each record once, the newest first', async (path) => {
-  const whole = (await getPage(path, 'limit=100')).body
+  const usual = newestFirst[path] ?? ''
+  const whole = (await getPage(path, `${usual}limit=100`)).body
   expect(whole.nextCursor).toBeNull()
   expect(whole.data.length).toBeGreaterThanOrEqual(recordsEach)
   const sorted = whole.data.toSorted((a, b) =>
@@ -89,7 +97,7 @@ test.each(listings)('%s is read page by page, each record once, the newest first
   )
   expect(whole.data).toEqual(sorted)
   for (const limit of [1, 2, 3, whole.data.length - 1, whole.data.length]) {
-    const pages = await readAll(path, `limit=${limit}`)
+    const pages = await readAll(path, `${usual}limit=${limit}`)
     expect(pages.flat()).toEqual(whole.data)
     expect(pages.slice(0, -1).every((page) => page.length === limit)).toBe(true)
   }
@@ -139,14 +147,16 @@ test('a cursor is good for its own listing, sort and workspace, as it was given,
   const other = await api.signUp()
   for (let count = 0; count < 2; count++) await api.create('/contacts', other.key, { email: freshEmail() })
   const cursors = new Map<string, string>()
-  for (const path of listings) cursors.set(path, (await getPage(path, 'limit=1')).body.nextCursor ?? '')
+  for (const path of listings) {
+    cursors.set(path, (await getPage(path, `${newestFirst[path] ?? ''}limit=1`)).body.nextCursor ?? '')
+  }
   const refuse = async (answer: ReturnType<typeof getPage>) => {
     expect(expectError(await answer, 400, 'Invalid cursor').issues).toEqual([
       { path: 'cursor', message: 'Invalid cursor' },
     ])
   }
   for (const [path, cursor] of cursors) {
-    expect(await getPage(path, `cursor=${cursor}`)).toMatchObject({ status: 200 })
+    expect(await getPage(path, `${newestFirst[path] ?? ''}cursor=${cursor}`)).toMatchObject({ status: 200 })
     expect(await getPage(path, `cursor=${cursor}&limit=3&sort=-createdAt`)).toMatchObject({ status: 200 })
     for (const foreign of listings) if (foreign !== path) await refuse(getPage(foreign, `cursor=${cursor}`))
     await refuse(getPage(path, `cursor=${cursor}&sort=createdAt`))

@@ -188,6 +188,35 @@ describe.skipIf(whyNoBrowser())('a form on somebody else’s page', () => {
     await page.getByText('This form is not available at the moment.').waitFor()
   })
 
+  test('when the form was changed meanwhile, all is kept but the consent, which was to other words', async () => {
+    const fields = [
+      { id: 'email', label: 'Email', type: 'EMAIL', required: true, mapsTo: 'email' },
+      // A name that every object of JavaScript has.
+      { id: 'constructor', label: 'Constructor', type: 'TEXT' },
+      { id: 'topic', label: 'Topic', type: 'SELECT', options: ['An order'] },
+      { id: 'news', label: 'The letter', type: 'CONSENT' },
+    ]
+    form = await createForm(stack.api, key, { fields })
+    await page.goto((await startSiteWith(embed(form))).url)
+    await page.getByLabel('Email').fill(filledIn.email)
+    await page.getByLabel('The letter').check()
+    const change = { fields: fields.with(3, { id: 'news', label: 'The letter, and offers', type: 'CONSENT' }) }
+    await stack.api.call('PATCH', `/forms/${form.id}`, { key, body: change })
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('alert').getByText('The form has changed.').waitFor()
+    expect(await readSubmissions(stack.api, key, form)).toEqual([])
+
+    expect(await page.getByLabel('Email').inputValue()).toBe(filledIn.email)
+    expect(await page.getByLabel('Constructor').inputValue()).toBe('')
+    expect(await page.getByLabel('Topic').inputValue()).toBe('')
+    expect(await page.getByLabel('The letter, and offers').isChecked()).toBe(false)
+    expect(await page.locator('rapport-form :focus').getAttribute('role')).toBe('alert')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByText(form.successMessage).waitFor()
+    const [submission] = await readSubmissions(stack.api, key, form)
+    expect(submission?.values).toEqual({ email: filledIn.email, news: false })
+  })
+
   /** Presses Tab until this control has the focus: fails when it cannot be reached. */
   async function tabTo(id: string) {
     for (let presses = 0; presses < 12; presses++) {

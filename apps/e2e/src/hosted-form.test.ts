@@ -75,6 +75,21 @@ describe.skipIf(whyNoBrowser())('the page of a form, with JavaScript off', () =>
     expect(await readSubmissions(stack.api, key, form)).toHaveLength(1)
   })
 
+  test('when the form was changed meanwhile, all is kept but the consent, which was to other words', async () => {
+    await page.goto(addressOf(form))
+    await fillIn(page)
+    await stack.api.call('PATCH', `/forms/${form.id}`, { key, body: { name: 'Come and visit us' } })
+    await send()
+    await page.getByRole('alert').getByText('The form has changed.').waitFor()
+    expect(await readSubmissions(stack.api, key, form)).toEqual([])
+    expect(await page.getByLabel('Your message').inputValue()).toBe(filledIn.message)
+    expect(await page.getByLabel(consentWording).isChecked()).toBe(false)
+    await send()
+    await page.getByText(form.successMessage).waitFor()
+    const submissions = await readSubmissions(stack.api, key, form)
+    expect(submissions.map(({ values, consents }) => [values, consents])).toEqual([[{ ...filledIn, news: false }, []]])
+  })
+
   test('it leads on to where the form says, also when that has moved to yet another site', async () => {
     const moved = await startSite({ '/': { location: `${site.url}/thanks` } })
     for (const redirectUrl of [`${site.url}/thanks`, moved.url]) {

@@ -5,9 +5,10 @@ import { type Stack, startStack } from './stack.ts'
 
 let stack: Stack
 let key: string
+let email: string
 beforeAll(async () => {
   stack = await startStack('postgres')
-  ;({ key } = await stack.api.createWorkspace())
+  ;({ key, email } = await stack.api.createWorkspace())
 })
 afterAll(() => stack.close())
 
@@ -22,20 +23,26 @@ test('a scanner that fetches every link of every mail, as a browser and as a pro
   const campaign = await post<{ id: string }>('/campaigns', { name: 'News', subject: 'News', listId: list.id, html })
   await post(`/campaigns/${campaign.body.id}/send`)
   await post(`/campaigns/${campaign.body.id}/send-test`, { email: 'editor@example.com' })
-  const mails = await stack.inbox.waitFor(4)
-  expect(mails.map(({ to }) => to[0]).toSorted()).toEqual([
+  await post('/invites', { email: 'alan@example.com', role: 'MEMBER' })
+  await post('/auth/forgot-password', { email })
+  const mails = await stack.inbox.waitFor(6)
+  expect(mails.flatMap(({ to }) => to).toSorted()).toEqual([
     'ada@example.com',
+    'alan@example.com',
     'editor@example.com',
     'grace@example.com',
     'mary@example.com',
+    email,
   ])
 
   const links = new Set(mails.flatMap(({ html, text, headers }) => linksIn([html, text, ...Object.values(headers)])))
   expect([...links].map((link) => new URL(link).pathname).toSorted()).toEqual([
+    '/accept-invite',
     '/public/subscriptions/confirm',
     '/public/subscriptions/confirm',
     '/public/unsubscribe',
     '/public/unsubscribe',
+    '/reset-password',
   ])
   const isQuiet = async () => (await stack.database.pool.query('select from outbox')).rowCount === 0
   await waitUntil(isQuiet, { describe: 'all work is done' })

@@ -122,6 +122,33 @@ describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybo
     await expectGoodLooks('unsubscribe, broken link')
   })
 
+  test('the pages behind an invite and a forgotten password', async () => {
+    await stack.api.call('POST', '/invites', { key, body: { email: 'alan@example.com', role: 'MEMBER' } })
+    await page.goto(await linkIn('Join Engines & Co'))
+    await expectGoodLooks('invite')
+    await page.getByLabel('Password').fill('too short')
+    await page.getByRole('button').click()
+    await page.getByText('The password must have at least 12 characters.').waitFor()
+    await expectGoodLooks('invite with a mistake')
+    await page.getByLabel('Password').fill('a long sentence nobody knows')
+    await page.getByRole('button').click()
+    await page.getByRole('heading', { name: 'Welcome' }).waitFor()
+    await expectGoodLooks('invite accepted')
+
+    await stack.api.call('POST', '/auth/forgot-password', { body: { email: 'alan@example.com' } })
+    await page.goto(await linkIn('Choose a new password'))
+    await expectGoodLooks('reset')
+    await page.getByLabel('Password').fill('another sentence nobody knows')
+    await page.getByRole('button').click()
+    await page.getByRole('heading', { name: 'Your password is set' }).waitFor()
+    await expectGoodLooks('reset done')
+    await page.goto(`${stack.api.url}/reset-password?token=broken`)
+    await page.getByLabel('Password').fill('another sentence nobody knows')
+    await page.getByRole('button').click()
+    await page.getByRole('heading', { name: 'This link does not work' }).waitFor()
+    await expectGoodLooks('reset, broken link')
+  })
+
   async function linkIn(subject: string): Promise<string> {
     const { text } = await stack.inbox.waitFor((mail) => mail.subject.startsWith(subject))
     return /https?:\/\/[^\s\]]+/.exec(text)?.[0] ?? ''

@@ -74,6 +74,25 @@ describe.skipIf(whyNoBrowser())('what "start" runs, in a browser', () => {
     expect(await mails.filter({ hasText: 'ada@example.com' }).count()).toBe(2)
   })
 
+  test('the inbox shows a mail that came while its page was being opened', async () => {
+    const list = await createList(api, key)
+    const [stored, opening] = [Promise.withResolvers<void>(), await browser.newPage()]
+    // The page is there already, and cannot listen for changes yet.
+    await opening.route('**/changes', async (route) => {
+      await stored.promise
+      await route.continue()
+    })
+    await opening.goto(`${inboxUrl}?to=mary@example.com`)
+    await opening.getByText('No mail to mary@example.com yet.').waitFor()
+    await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: 'mary@example.com' } })
+    const isStored = async () =>
+      (await api.call<object[]>('GET', `${inboxUrl}/email?to=mary@example.com`)).body.length > 0
+    await waitUntil(isStored, { describe: 'the mail is stored' })
+    stored.resolve()
+    await opening.getByRole('link', { name: 'mary@example.com' }).waitFor()
+    await opening.close()
+  })
+
   /** Opens a mail in the inbox and clicks on what stands in it. */
   async function followMail(subject: string, link: string): Promise<Page> {
     await page.goto(inboxUrl)

@@ -29,7 +29,7 @@ export async function startSite(pages: Record<string, SitePage | SiteRedirect>):
     const { body, style = '', headers } = page
     return { headers: { 'content-type': 'text/html; charset=utf-8', ...headers }, body: document(body, style) }
   })
-  return { url: `http://localhost:${receiver.port}`, receiver, close: receiver.close }
+  return { url: `http://localhost:${receiver.port}`, receiver, close: () => receiver.close() }
 }
 
 function document(body: string, style: string) {

@@ -106,8 +106,8 @@ export function createApi(url: string) {
     return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : text) as Body }
   }
 
-  /** A workspace of its own with an ADMIN key. */
-  async function createWorkspace(): Promise<{ key: string; workspaceId: string }> {
+  /** A workspace of its own with an ADMIN key, and its owner's address. */
+  async function createWorkspace(): Promise<{ key: string; workspaceId: string; email: string }> {
     const email = `owner-${calls}@example.com`
     const signup = await call<{ token: string; workspace: { id: string } }>('POST', '/auth/signup', {
       body: { email, password: 'a long sentence nobody knows', workspaceName: 'Engines & Co' },
@@ -116,7 +116,7 @@ export function createApi(url: string) {
       key: signup.body.token,
       body: { name: 'Test', role: 'ADMIN' },
     })
-    return { key: issued.body.key, workspaceId: signup.body.workspace.id }
+    return { key: issued.body.key, workspaceId: signup.body.workspace.id, email }
   }
 
   return { url, call, createWorkspace }

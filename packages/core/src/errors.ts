@@ -22,9 +22,13 @@ export interface Issue {
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly issues: readonly Issue[] | undefined
-  readonly details: Readonly<Record<string, string>> | undefined
+  readonly details: Readonly<Record<string, string | number>> | undefined
 
-  constructor(code: ErrorCode, message: string, more: { issues?: Issue[]; details?: Record<string, string> } = {}) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    more: { issues?: Issue[]; details?: Record<string, string | number> } = {},
+  ) {
     super(message)
     this.code = code
     this.issues = more.issues
@@ -33,7 +37,7 @@ export class AppError extends Error {
 }
 
 export const notFound = (what: string) => new AppError('not_found', `${what} not found`)
-export const conflict = (message: string, details: Record<string, string> = {}) =>
+export const conflict = (message: string, details: Record<string, string | number> = {}) =>
   new AppError('conflict', message, { details })
 
 /** A field of the input that cannot be: 400 with one issue. */

@@ -2,11 +2,13 @@ import { sql } from 'drizzle-orm'
 import type { Campaign } from './campaigns/campaigns.schema.ts'
 import type { Contact } from './contacts/contacts.schema.ts'
 import type { Ctx } from './context.ts'
+import type { Deal, MovedDeal } from './deals/deals.schema.ts'
 import type { Import } from './imports/imports.schema.ts'
 import type { Submission } from './forms/forms.schema.ts'
 import { newId, uuidOf } from './ids.ts'
 import type { Subscription } from './lists/lists.schema.ts'
 import { enqueueEach } from './outbox.ts'
+import type { Task } from './tasks/tasks.schema.ts'
 
 /** Everything a webhook may ask for. */
 export const eventTypes = [
@@ -46,6 +48,15 @@ interface EventData {
   'subscription.created': Subscription
   'subscription.confirmed': Subscription
   'subscription.unsubscribed': Subscription
+  'deal.created': Deal
+  'deal.updated': Deal
+  'deal.stage_changed': MovedDeal
+  'deal.won': Deal
+  'deal.lost': Deal
+  'deal.deleted': Deal
+  'task.created': Task
+  'task.completed': Task
+  'task.deleted': Task
   'campaign.sending': Campaign
   'campaign.sent': Campaign
   'import.completed': Import

@@ -46,7 +46,7 @@ interface Listing<Row> {
   name: string
   query: { limit: number; cursor?: string | undefined; sort: string }
   /** What the field of `sort` is in SQL, and in a row as text that PostgreSQL reads back exactly. */
-  key: { column: SQLWrapper; type: 'timestamptz' | 'text' | 'float8'; valueOf: (row: Row) => string }
+  key: { column: SQLWrapper; type: 'timestamptz' | 'text' | 'float8' | 'int8'; valueOf: (row: Row) => string }
   /** The tie-break, unique in the listing. */
   id: { column: SQLWrapper; valueOf: (row: Row) => string }
   read: (part: { after: SQL | undefined; orderBy: SQL[]; limit: number }) => Promise<Row[]>

@@ -542,7 +542,7 @@ export const formSubmissions = pgTable(
   ],
 )
 
-// ── Pipelines ───────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Pipelines and deals ─────────────────────────────────────────────────────────────────────────────────────────────
 
 export const pipelines = pgTable(
   'pipelines',
@@ -583,6 +583,130 @@ export const stages = pgTable(
       foreignColumns: [pipelines.workspaceId, pipelines.id],
     }).onDelete('cascade'),
     check('stages_win_probability_check', sql`${t.winProbability} between 0 and 100`),
+  ],
+)
+
+export const dealStatuses = ['OPEN', 'WON', 'LOST'] as const
+
+/** What sorts by `closedAt`: what is not closed comes before all others. */
+export const closingOrder = (closedAt: AnyPgColumn) => sql`coalesce(${closedAt}, '-infinity'::timestamptz)`
+
+export const deals = pgTable(
+  'deals',
+  {
+    workspaceId: id('wsp').notNull(),
+    id: id('dea').notNull(),
+    pipelineId: id('pip').notNull(),
+    stageId: id('stg').notNull(),
+    contactId: id('con').notNull(),
+    name: text().notNull().default(''),
+    valueCents: bigint({ mode: 'number' }).notNull().default(0),
+    status: text({ enum: dealStatuses }).notNull().default('OPEN'),
+    closedAt: moment(),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    // One key: the stage is always one of the deal's own pipeline.
+    foreignKey({
+      name: 'deals_stage_fk',
+      columns: [t.workspaceId, t.pipelineId, t.stageId],
+      foreignColumns: [stages.workspaceId, stages.pipelineId, stages.id],
+    }),
+    foreignKey({
+      name: 'deals_contact_fk',
+      columns: [t.workspaceId, t.contactId],
+      foreignColumns: [contacts.workspaceId, contacts.id],
+    }).onDelete('cascade'),
+    index('deals_created_index').on(t.workspaceId, t.createdAt, t.id),
+    index('deals_updated_index').on(t.workspaceId, t.updatedAt, t.id),
+    index('deals_value_index').on(t.workspaceId, t.valueCents, t.id),
+    index('deals_closed_index').on(t.workspaceId, closingOrder(t.closedAt), t.id),
+    index('deals_status_index').on(t.workspaceId, t.status, t.createdAt, t.id),
+    index('deals_pipeline_index').on(t.workspaceId, t.pipelineId, t.createdAt, t.id),
+    index('deals_stage_index').on(t.workspaceId, t.stageId, t.createdAt, t.id),
+    index('deals_contact_index').on(t.workspaceId, t.contactId, t.createdAt, t.id),
+    // With the value in it, so that a pipeline's sums are read from the index alone.
+    index('deals_open_index').on(t.workspaceId, t.pipelineId, t.stageId, t.valueCents).where(sql`${t.status} = 'OPEN'`),
+    oneOf('deals_status_check', t.status, dealStatuses),
+    check('deals_closed_check', sql`(${t.status} = 'OPEN') = (${t.closedAt} is null)`),
+    check('deals_value_check', sql`${t.valueCents} between 0 and 9007199254740991`),
+  ],
+)
+
+/** Each time a deal went to another stage or status: from where, to where, when and by whom. */
+export const dealMoves = pgTable(
+  'deal_moves',
+  {
+    workspaceId: id('wsp').notNull(),
+    id: id('mov').notNull(),
+    dealId: id('dea').notNull(),
+    // No foreign keys from here on: where a deal once was outlives the stage, and who moved it the person.
+    fromPipelineId: id('pip').notNull(),
+    fromStageId: id('stg').notNull(),
+    fromStatus: text({ enum: dealStatuses }).notNull(),
+    toPipelineId: id('pip').notNull(),
+    toStageId: id('stg').notNull(),
+    toStatus: text({ enum: dealStatuses }).notNull(),
+    userId: id('usr'),
+    apiKeyId: id('key'),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    foreignKey({
+      name: 'deal_moves_deal_fk',
+      columns: [t.workspaceId, t.dealId],
+      foreignColumns: [deals.workspaceId, deals.id],
+    }).onDelete('cascade'),
+    index('deal_moves_deal_index').on(t.workspaceId, t.dealId, t.createdAt, t.id),
+  ],
+)
+
+// ── Tasks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const taskStatuses = ['OPEN', 'DONE'] as const
+
+/** What sorts by `dueAt`: open tasks by when they are due, those that never are after them, and last what is done. */
+export const dueOrder = (t: Record<'status' | 'dueAt', AnyPgColumn>) =>
+  sql`(case when ${t.status} = 'OPEN' then coalesce(${t.dueAt}, '10000-01-01 00:00:00+00'::timestamptz) else 'infinity'::timestamptz end)`
+
+export const tasks = pgTable(
+  'tasks',
+  {
+    workspaceId: id('wsp').notNull(),
+    id: id('tsk').notNull(),
+    contactId: id('con').notNull(),
+    title: text().notNull(),
+    notes: text().notNull().default(''),
+    status: text({ enum: taskStatuses }).notNull().default('OPEN'),
+    dueAt: moment(),
+    assigneeId: id('usr'),
+    completedAt: moment(),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    foreignKey({
+      name: 'tasks_contact_fk',
+      columns: [t.workspaceId, t.contactId],
+      foreignColumns: [contacts.workspaceId, contacts.id],
+    }).onDelete('cascade'),
+    // A migration makes it SET NULL (assignee_id): who leaves the workspace leaves their tasks to nobody.
+    foreignKey({
+      name: 'tasks_assignee_fk',
+      columns: [t.workspaceId, t.assigneeId],
+      foreignColumns: [members.workspaceId, members.userId],
+    }).onDelete('set null'),
+    index('tasks_created_index').on(t.workspaceId, t.createdAt, t.id),
+    index('tasks_order_index').on(t.workspaceId, dueOrder(t), t.id),
+    index('tasks_due_index').on(t.workspaceId, t.dueAt),
+    index('tasks_contact_index').on(t.workspaceId, t.contactId, dueOrder(t), t.id),
+    index('tasks_assignee_index').on(t.workspaceId, t.assigneeId, dueOrder(t), t.id),
+    oneOf('tasks_status_check', t.status, taskStatuses),
+    check('tasks_completed_check', sql`(${t.status} = 'OPEN') = (${t.completedAt} is null)`),
   ],
 )
 

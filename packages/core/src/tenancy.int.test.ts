@@ -68,6 +68,14 @@ async function fillBesides(ctx: Ctx) {
       select workspace_id, id, 0, '' from imports where workspace_id = ${workspaceId}`,
     sql`insert into import_seen (workspace_id, import_id, email_hash)
       select workspace_id, id, 7 from imports where workspace_id = ${workspaceId}`,
+    sql`insert into deals (workspace_id, id, pipeline_id, stage_id, contact_id)
+      select workspace_id, uuidv7(), pipeline_id, id, ${uuidOf(contact.id)} from stages where workspace_id = ${workspaceId} and position = 3`,
+    sql`insert into deal_moves
+      (workspace_id, id, deal_id, from_pipeline_id, from_stage_id, from_status, to_pipeline_id, to_stage_id, to_status)
+      select workspace_id, uuidv7(), id, pipeline_id, stage_id, 'WON', pipeline_id, stage_id, 'OPEN'
+      from deals where workspace_id = ${workspaceId}`,
+    sql`insert into tasks (workspace_id, id, contact_id, title, assignee_id)
+      select workspace_id, uuidv7(), ${uuidOf(contact.id)}, 'Call', user_id from members where workspace_id = ${workspaceId}`,
     sql`insert into forms (workspace_id, id, name, fields, list_id, success_message)
       values (${workspaceId}, uuidv7(), 'Contact us', '[]', ${uuidOf(list.id)}, 'Thanks')`,
     sql`insert into form_submissions (workspace_id, id, form_id, contact_id, "values", consents)

@@ -43,19 +43,20 @@ const pages: Record<'/reset-password' | '/accept-invite', Page> = {
 }
 
 const template = engine.parse(`<p>{{ text }}</p>
-{%- if problem %}
-<div class="problems" role="alert" tabindex="-1" autofocus><p>{{ problem }}</p></div>
-{%- endif %}
 <form method="post">
 {%- if hasName %}
 <div class="field">
 <label for="name">Your name <span class="optional">(optional)</span></label>
-<input id="name" name="name" value="{{ name }}" autocomplete="name">
+<input id="name" name="name" value="{{ name }}" maxlength="200" autocomplete="name">
 </div>
 {%- endif %}
 <div class="field">
 <label for="password">Password</label>
-<input type="password" id="password" name="password" required autocomplete="new-password"{% if problem %} aria-invalid="true"{% endif %}>
+<input type="password" id="password" name="password" required autocomplete="new-password"
+{%- if problem %} aria-invalid="true" aria-describedby="problem" autofocus{% endif %}>
+{%- if problem %}
+<p class="problem" id="problem" role="alert">{{ problem }}</p>
+{%- endif %}
 </div>
 <button>{{ button }}</button>
 </form>`)
@@ -87,9 +88,18 @@ async function submitPage({ baseCtx, query, body }: PostRequest, reply: FastifyR
     await page.submit(baseCtx, { ...body, token: query.token })
   } catch (error) {
     if (!(error instanceof AppError) || !(error.code in refusals)) throw error
-    return sendPage(reply.code(refusals[error.code] ?? 400), page, { problem: error.message, name: body['name'] })
+    reply.code(refusals[error.code] ?? 400)
+    const issue = error.issues?.find(({ path }) => path !== 'token')
+    if (error.code === 'invalid' && !issue) return sendMessage(reply, brokenLink)
+    const problem = issue ? `The ${issue.path} ${issue.message.replace(`${issue.path}: `, '')}.` : `${error.message}.`
+    return sendPage(reply, page, { problem, name: body['name'] })
   }
   return sendMessage(reply, page.done)
+}
+
+const brokenLink = {
+  title: 'This link does not work',
+  text: 'It may be incomplete, too old, or used already. Please ask for another.',
 }
 
 /** What a person can mend themselves, or be told of. */
@@ -103,6 +113,6 @@ function sendPage(reply: FastifyReply, page: Page, filled: { problem?: string; n
 function parse<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.output<Schema> {
   const result = schema.safeParse(fields)
   if (result.success) return result.data
-  const [issue] = result.error.issues
-  throw new AppError('invalid', issue ? `${issue.path.join('.')}: ${issue.message}` : 'Invalid request')
+  const issues = result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
+  throw new AppError('invalid', 'The form was not filled in as it asks', { issues })
 }

@@ -91,9 +91,16 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
     const notice = error.code === 'precondition_failed' ? error.message : undefined
     const issues: readonly Issue[] = error.issues ?? []
     reply.code(notice ? 412 : 400)
-    return sendFormPage(reply, { form, key, filled: { texts, issues, ...(notice && { notice }) } })
+    const kept = notice ? withoutConsents(form, texts) : texts
+    return sendFormPage(reply, { form, key, filled: { texts: kept, issues, ...(notice && { notice }) } })
   }
   // Relative, so that it stays where the page came from, whatever is in front of it. Never to the form's own address: a
   // browser holds `form-action` against every step of a redirect, and nobody knows where that address leads on to.
   return reply.redirect(`./${form.id}/thanks`, 303)
+}
+
+/** A consent is to the words that were read: when these may have changed, it has to be given anew. */
+function withoutConsents(form: FormRow, texts: Record<string, string>): Record<string, string> {
+  const consents = new Set(form.fields.filter(({ type }) => type === 'CONSENT').map(({ id }) => id))
+  return Object.fromEntries(Object.entries(texts).filter(([id]) => !consents.has(id)))
 }

@@ -98,7 +98,7 @@
       }
 
       /** Draws the form; with `kept`, what was filled in before, and a `notice` why it is drawn again. */
-      async #load(kept = {}, notice = '') {
+      async #load(kept = new Map(), notice = '') {
         const id = this.getAttribute('form-id')
         const answer = await fetch(`${base}/public/forms/${encodeURIComponent(id)}`).catch(() => undefined)
         if (id !== this.getAttribute('form-id')) return
@@ -106,15 +106,17 @@
         this.#key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('')
         const form = await answer.json()
         this.#draw(form, answer.headers.get('etag'))
-        for (const field of form.fields) this.#refill(field, Object.hasOwn(kept, field.id) ? kept[field.id] : undefined)
-        this.#alert(notice)
+        this.#restore(form, kept)
+        if (notice) this.#alert(notice).focus()
       }
 
-      /** But for consents: what is drawn again is another form, and a consent to other words is given anew. */
-      #refill({ id, type }, value) {
-        const control = this.#root.getElementById(id)
-        if (control.type === 'checkbox') control.checked = value === true && type !== 'CONSENT'
-        else if (value !== undefined) control.value = value
+      /** All but the consents: they were given to other words. */
+      #restore(form, kept) {
+        for (const { id, type } of form.fields) {
+          const [control, value] = [this.#root.getElementById(id), kept.get(id)]
+          if (type === 'CHECKBOX') control.checked = value === true
+          else if (type !== 'CONSENT' && value !== undefined) control.value = value
+        }
       }
 
       #draw(form, version) {
@@ -125,7 +127,7 @@
           ...form.fields.map(createField),
           create('div', { class: 'trap', 'aria-hidden': 'true' }, create('label', { for: trapId }, 'Leave this empty'), trap),
           create('button', {}, 'Send'),
-          create('p', { role: 'alert' }),
+          create('p', { role: 'alert', tabindex: '-1' }),
         )
         element.addEventListener('submit', (event) => {
           event.preventDefault()
@@ -139,21 +141,23 @@
       }
 
       #alert(text) {
-        this.#root.querySelector('[role=alert]').textContent = text
+        const alert = this.#root.querySelector('[role=alert]')
+        alert.textContent = text
+        return alert
       }
 
       async #submit(form, version, trap) {
         const button = this.#root.querySelector('button')
         if (button.hasAttribute('aria-disabled')) return
         button.setAttribute('aria-disabled', 'true')
-        const values = Object.fromEntries(this.#controls().map((control) => [control.name, valueOf(control)]))
-        if (trap) values[trapId] = trap
+        const values = new Map(this.#controls().map((control) => [control.name, valueOf(control)]))
+        if (trap) values.set(trapId, trap)
         this.#alert('')
         const answer = await this.#send(form, version, values)
         button.removeAttribute('aria-disabled')
         const said = await answer?.json().catch(() => undefined)
         if (answer?.status === 201 && said) return this.#succeed(form, said)
-        if (answer?.status === 412) return this.#load(values, said.message)
+        if (answer?.status === 412) return this.#load(values, said?.message ?? failed)
         this.#showIssues(said?.issues ?? [])
         if (answer?.status === 429) this.#alert('That was too often. Please try again in a minute.')
         else if (!said?.issues) this.#alert(failed)
@@ -162,7 +166,7 @@
       #send(form, version, values) {
         const headers = { 'content-type': 'application/json', 'idempotency-key': this.#key }
         if (version) headers['if-match'] = version.replace(/^W\//, '')
-        const body = JSON.stringify({ values })
+        const body = JSON.stringify({ values: Object.fromEntries(values) })
         const url = `${base}/public/forms/${form.id}/submit`
         return fetch(url, { method: 'POST', headers, body }).catch(() => undefined)
       }

@@ -146,7 +146,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Delete a contact',
         description:
-          'The person and what is theirs. Of an opt-out a keyed hash stays, so that an import cannot undo it.',
+          'The person and what is theirs: deals, tasks, subscriptions. `contact.deleted` tells of all of it, and no other event does. Of an opt-out a keyed hash stays, so that an import cannot undo it.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },
@@ -195,7 +195,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Merge a duplicate into a contact',
         description:
-          'The duplicate fills what is empty, tags and custom values unite, its subscriptions move over and the strictest opt-out wins. The duplicate goes.',
+          'The duplicate fills what is empty, tags and custom values unite, its deals, tasks and subscriptions move over and the strictest opt-out wins. The duplicate goes, which `contact.merged` tells.',
         params,
         querystring: NoQuery,
         body: MergeInput,

@@ -1,15 +1,50 @@
 import { PageOf } from '@rapport/core/paging.ts'
-import { listPipelines } from '@rapport/core/pipelines/pipelines.ts'
-import { Pipeline, PipelineQuery } from '@rapport/core/pipelines/pipelines.schema.ts'
+import { summarizePipeline } from '@rapport/core/pipelines/pipeline-summary.ts'
+import {
+  changePipeline,
+  createPipeline,
+  deletePipeline,
+  listPipelines,
+  readPipeline,
+} from '@rapport/core/pipelines/pipelines.ts'
+import {
+  Pipeline,
+  PipelineChange,
+  PipelineInput,
+  PipelineQuery,
+  PipelineSummary,
+} from '@rapport/core/pipelines/pipelines.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { Empty, IdParams, NoQuery } from './shapes.ts'
+
+const common = { tags: ['Pipelines'], security: [{ bearer: [] }] }
+const params = IdParams('pip')
 
 export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/pipelines',
+    {
+      schema: {
+        ...common,
+        summary: 'Create a pipeline',
+        description: 'With its stages, in the order that deals pass them.',
+        querystring: NoQuery,
+        body: PipelineInput,
+        response: { 201: Pipeline },
+      },
+    },
+    async (request, reply) => {
+      const pipeline = await createPipeline(request.ctx, request.body)
+      reply.code(201).header('location', `/pipelines/${pipeline.id}`)
+      return pipeline
+    },
+  )
+
   app.get(
     '/pipelines',
     {
       schema: {
-        tags: ['Pipelines'],
-        security: [{ bearer: [] }],
+        ...common,
         summary: 'List pipelines',
         description: 'Each with its stages in order.',
         querystring: PipelineQuery,
@@ -17,5 +52,63 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     (request) => listPipelines(request.ctx, request.query),
+  )
+
+  app.get(
+    '/pipelines/:id',
+    {
+      schema: { ...common, summary: 'Read a pipeline', params, querystring: NoQuery, response: { 200: Pipeline } },
+    },
+    (request) => readPipeline(request.ctx, request.params.id),
+  )
+
+  app.patch(
+    '/pipelines/:id',
+    {
+      schema: {
+        ...common,
+        summary: 'Change a pipeline',
+        description:
+          '`stages` replaces all of them, in their new order: one that is named by its `id` stays and keeps what is left out, one without is new, and the others go. A stage that has deals cannot go: 409, with their `dealCount`.',
+        params,
+        querystring: NoQuery,
+        body: PipelineChange,
+        response: { 200: Pipeline },
+      },
+    },
+    (request) => changePipeline(request.ctx, request.params.id, request.body),
+  )
+
+  app.delete(
+    '/pipelines/:id',
+    {
+      schema: {
+        ...common,
+        summary: 'Delete a pipeline',
+        description: 'One that has deals cannot go: 409, with their `dealCount`.',
+        params,
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await deletePipeline(request.ctx, request.params.id)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/pipelines/:id/summary',
+    {
+      schema: {
+        ...common,
+        summary: 'Sum up a pipeline',
+        description: 'Number and value of the OPEN deals at one instant, by stage and in all.',
+        params,
+        querystring: NoQuery,
+        response: { 200: PipelineSummary },
+      },
+    },
+    (request) => summarizePipeline(request.ctx, request.params.id),
   )
 }

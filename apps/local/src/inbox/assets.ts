@@ -31,7 +31,10 @@ td { overflow-wrap: anywhere; } .empty { padding: 1rem; margin: 0; }
 export const script = `
 let due
 // A newsletter arrives as hundreds of changes: they are shown a few times a second.
-new EventSource('/changes').onmessage = () => { due ??= setTimeout(refresh, 300) }
+const changes = new EventSource('/changes')
+changes.onmessage = () => { due ??= setTimeout(refresh, 300) }
+// What came before the page listened, or while it could not.
+changes.onopen = changes.onmessage
 async function refresh() {
   due = undefined
   const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), 'text/html')

@@ -97,12 +97,11 @@ const hyphen = 0x2d
  * `idOf` straight from bytes to bytes: there two thirds of an export's time would go, in which the API answers nobody
  * else. 128 bits, led by two zeros, five in a letter. Answers where the id ends.
  */
-function writeId(uuid: Buffer, at: number, target: Buffer, start: number): number {
+function writeId(uuid: Buffer, target: Buffer, start: number): number {
   let end = start + prefix.copy(target, start)
   let bits = 0
   let pending = 2
-  for (let index = at; index < at + uuidLength; index += 1) {
-    const digit = uuid[index] ?? 0
+  for (const digit of uuid) {
     if (digit === hyphen) continue
     // '0' to '9' are 0x30 to 0x39, 'a' to 'f' are 0x61 to 0x66.
     bits = ((bits << 4) | ((digit & 15) + (digit > 0x39 ? 9 : 0))) & 0xff
@@ -128,7 +127,7 @@ function writeIds(): Transform {
         const end = at + 1 + uuidLength
         if (end > bytes.length) break
         length += bytes.copy(written, length, from, at)
-        length = writeId(bytes, at + 1, written, length)
+        length = writeId(bytes.subarray(at + 1, end), written, length)
         from = end
       }
       const cut = bytes.indexOf(marker, from)

@@ -101,6 +101,20 @@ test('an unknown parameter is refused by name', () => {
   expect(result.error?.issues).toMatchObject([{ code: 'unrecognized_keys', keys: ['customfield'] }])
 })
 
+test('accents fold under any search_path, as when a dump is restored', async () => {
+  const client = await database.pool.connect()
+  await client.query(`begin; set local search_path = ''`)
+  const result = await client.query<{ folded: string; body: string }>(
+    `select public.fold_text('ÁRBOL Straße Łódź') as folded, pg_get_functiondef('public.fold_text'::regproc) as body`,
+  )
+  await client.query('rollback')
+  client.release()
+  expect(result.rows[0]).toEqual({
+    folded: 'arbol strasse lodz',
+    body: expect.stringContaining(`public.unaccent('public.unaccent'::regdictionary`),
+  })
+})
+
 test('every listing reads an index and never the whole table', async () => {
   const big = await createTestCtx(database.db)
   const list = await createTestList(big)

@@ -1,18 +1,20 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
+import { moveDeals } from '../deals/deals.ts'
 import { invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
 import { moveSubmissions } from '../forms/submissions.ts'
 import { moveSubscriptions } from '../lists/subscriptions-move.ts'
 import { contactAliases } from '../schema.ts'
+import { moveTasks } from '../tasks/tasks.ts'
 import type { ContactRow } from './contact-record.ts'
 import { lockContact, noteSubscriptionChange, readContact, removeContact, writeContact } from './contacts.ts'
 import type { Contact, MergeInput } from './contacts.schema.ts'
 
 /**
- * Makes two contacts one: the duplicate fills what is empty in the other, tags and custom values unite, its
- * submissions and subscriptions move over with the strictest opt-out winning, and it goes. Links in mails it got keep working. Of two
- * merges of the same pair at once one wins; to the other the duplicate is not found.
+ * Makes two contacts one: the duplicate fills what is empty in the other, tags and custom values unite, its deals,
+ * tasks, submissions and subscriptions move over with the strictest opt-out winning, and it goes. Links in mails it got
+ * keep working. Of two merges of the same pair at once one wins; to the other the duplicate is not found.
  */
 export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeInput): Promise<Contact> {
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
@@ -20,6 +22,8 @@ export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeIn
     const { survivor, duplicate } = await lockBoth(ctx, id, contactId)
     await moveSubmissions(ctx, { from: contactId, to: id })
     const movedAny = await moveSubscriptions(ctx, { from: contactId, to: id })
+    await moveDeals(ctx, { from: contactId, to: id })
+    await moveTasks(ctx, { from: contactId, to: id })
     await ctx.db
       .update(contactAliases)
       .set({ contactId: id })

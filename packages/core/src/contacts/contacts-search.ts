@@ -59,7 +59,7 @@ const longestWord = 32
 
 /** What may have been meant, as patterns: with one letter left out, another in its place, one too few, or two swapped. */
 function typoPatterns(word: string): string[] {
-  const letters = [...word].map(literally)
+  const letters = Array.from(word, literally)
   if (letters.length > longestWord) return []
   const patterns = letters.flatMap((letter, index) => {
     const before = letters.slice(0, index).join('')

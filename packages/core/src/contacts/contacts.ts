@@ -12,8 +12,6 @@ import { checkCustomValues, type CustomValues } from './custom-fields.ts'
 
 export const maxTags = 100
 
-const activity = { lastActivityAt: sql`now()`, updatedAt: sql`now()` }
-
 /** Creates a contact and tells `contact.created`. An address that the workspace has already is a conflict naming whose. */
 export function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   return inTransaction(ctx, async (ctx) => {
@@ -95,8 +93,8 @@ export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promis
 }
 
 /**
- * Locks a contact until the transaction ends; undefined when there is none. Whoever changes a contact, or subscriptions
- * of one, takes it first: so a status is never derived from half of two changes, and nobody waits for each other.
+ * Locks a contact until the transaction ends; undefined when there is none. Whoever changes a contact, or what hangs on
+ * one, takes it first: so a status is never derived from half of two changes, and nobody waits for each other.
  */
 export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow | undefined> {
   const [row] = await ctx.db.select(contactColumns).from(contacts).where(matches(ctx, id)).for('no key update')
@@ -123,9 +121,15 @@ export async function lockCurrentContact(ctx: Ctx, id: string): Promise<string> 
   return alias ? lockCurrentContact(ctx, alias.contactId) : id
 }
 
-/** Moves `lastActivityAt` of a locked contact: something was done by them or with them. */
-export async function noteActivity(ctx: Ctx, contactId: string): Promise<void> {
-  await ctx.db.update(contacts).set(activity).where(matches(ctx, contactId))
+/** What every event of a contact moves. Never back: who waited for the contact's lock began earlier than who had it. */
+const activityNow = { lastActivityAt: sql`greatest(${contacts.lastActivityAt}, now())`, updatedAt: sql`now()` }
+
+/**
+ * Moves `lastActivityAt`, in the transaction of what happened to the contact, and locks the contact as `lockContact`
+ * does. Answers its id; no row when there is none. A query, so that it can also be a member of a `with` list.
+ */
+export function noteActivity(ctx: Ctx, id: string) {
+  return ctx.db.update(contacts).set(activityNow).where(matches(ctx, id)).returning({ id: contacts.id })
 }
 
 /** What `emailSubscribedStatus` is: derived from the contact's subscriptions, the strictest word first. */
@@ -147,7 +151,7 @@ const subscribedStatus = sql`coalesce((
 export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly string[]): Promise<void> {
   await ctx.db
     .update(contacts)
-    .set({ emailSubscribedStatus: subscribedStatus, ...activity })
+    .set({ emailSubscribedStatus: subscribedStatus, ...activityNow })
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...contactIds])))
 }
 

@@ -23,7 +23,7 @@ export async function clearNextValues(ctx: Ctx, id: string, after: string): Prom
       .orderBy(email)
       .limit(contactsAtOnce)
     const [last] = await db.select({ email: sql<string | null>`max(email)` }).from(step.as('step'))
-    if (last?.email == null) return undefined
+    if (!last || last.email === null) return undefined
     // Locked in the order of addresses, like all who lock many.
     const locked = db
       .select({ id: contacts.id })

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { Timestamp } from '../fields.ts'
+import { SingleLine, Timestamp } from '../fields.ts'
+import { Id } from '../ids.ts'
 import { PageQuery, Sort } from '../paging.ts'
 
 export const Stage = z
@@ -10,6 +11,7 @@ export const Stage = z
     winProbability: z.number().int().meta({ description: 'Per cent, 0 to 100' }),
   })
   .meta({ id: 'Stage' })
+export type Stage = z.output<typeof Stage>
 
 export const Pipeline = z
   .object({
@@ -19,8 +21,111 @@ export const Pipeline = z
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
-  .meta({ id: 'Pipeline', description: 'The ordered stages that deals pass through.' })
+  .meta({
+    id: 'Pipeline',
+    description: 'The ordered stages that deals pass through.',
+    examples: [
+      {
+        id: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
+        name: 'Sales',
+        stages: [{ id: 'stg_01kag7m3v9e8fs2t4w6x8y0z1b', name: 'Lead', position: 0, winProbability: 10 }],
+        createdAt: '2026-11-21T06:35:49.123Z',
+        updatedAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
 export type Pipeline = z.output<typeof Pipeline>
+
+const stageFields = {
+  name: SingleLine(200, 1),
+  winProbability: z
+    .number('must be a number')
+    .int('must be a whole number')
+    .min(0, 'must be from 0 to 100')
+    .max(100, 'must be from 0 to 100')
+    .transform((probability) => probability + 0)
+    .describe('Per cent, 0 to 100'),
+}
+
+/** At least one, in order. */
+function Stages<Item extends z.ZodType>(item: Item) {
+  return z.array(item, 'must be a list of stages').min(1, 'must not be empty').max(100, 'must have at most 100 stages')
+}
+
+export const PipelineInput = z
+  .strictObject({ name: SingleLine(200, 1), stages: Stages(z.strictObject(stageFields)) })
+  .meta({ examples: [{ name: 'Renewals', stages: [{ name: 'Due', winProbability: 70 }] }] })
+export type PipelineInput = z.output<typeof PipelineInput>
+
+/** One that is named by its id stays, and keeps what is left out; one without is new and has to say it all. */
+const StageChange = z
+  .strictObject({ id: Id('stg'), ...stageFields })
+  .partial()
+  .superRefine((stage, check) => {
+    if (stage.id !== undefined) return
+    for (const field of ['name', 'winProbability'] as const) {
+      if (stage[field] === undefined) {
+        check.addIssue({ code: 'custom', path: [field], message: 'must be given for a new stage', input: stage })
+      }
+    }
+  })
+export type StageChange = z.output<typeof StageChange>
+
+export const PipelineChange = z
+  .strictObject({
+    name: SingleLine(200, 1),
+    stages: Stages(StageChange)
+      .refine((stages) => areDifferent(stages.flatMap(({ id }) => id ?? [])), 'must not repeat a stage')
+      .describe('All the stages, in their new order. Those whose id is not named go'),
+  })
+  .partial()
+  .meta({ examples: [{ name: 'Renewals', stages: [{ name: 'Due', winProbability: 70 }] }] })
+export type PipelineChange = z.output<typeof PipelineChange>
+
+const areDifferent = (values: readonly string[]) => new Set(values).size === values.length
 
 export const PipelineQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type PipelineQuery = z.output<typeof PipelineQuery>
+
+const cents = z.number().int().nullable()
+const beyond = 'Null beyond 2^53-1, where a JSON number would lose cents: read the text beside it'
+const exact = z.string().meta({ description: 'The same as decimal digits, exact however large' })
+
+const sums = {
+  count: z.number().int(),
+  valueCents: cents.meta({ description: beyond }),
+  valueCentsExact: exact,
+}
+
+export const PipelineSummary = z
+  .object({
+    pipelineId: z.string(),
+    stages: z.array(z.object({ stageId: z.string(), ...sums })),
+    total: z.object({
+      ...sums,
+      weightedValueCents: cents.meta({
+        description: `Each deal by the \`winProbability\` of its stage; the sum is rounded once, to whole cents. ${beyond}`,
+      }),
+      weightedValueCentsExact: exact,
+    }),
+  })
+  .meta({
+    id: 'PipelineSummary',
+    description: 'The OPEN deals of a pipeline at one instant, by stage and in all.',
+    examples: [
+      {
+        pipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
+        stages: [
+          { stageId: 'stg_01kag7m3v9e8fs2t4w6x8y0z1b', count: 3, valueCents: 450_000, valueCentsExact: '450000' },
+        ],
+        total: {
+          count: 3,
+          valueCents: 450_000,
+          valueCentsExact: '450000',
+          weightedValueCents: 45_000,
+          weightedValueCentsExact: '45000',
+        },
+      },
+    ],
+  })
+export type PipelineSummary = z.output<typeof PipelineSummary>

@@ -1,28 +1,41 @@
-import { and, asc, eq, inArray } from 'drizzle-orm'
-import type { Ctx } from '../context.ts'
+import { isDeepStrictEqual } from 'node:util'
+import { and, eq, sql } from 'drizzle-orm'
+import { type Ctx, inTransaction } from '../context.ts'
+import { notFound } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { newId } from '../ids.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { pipelines, stages } from '../schema.ts'
-import type { Pipeline, PipelineQuery } from './pipelines.schema.ts'
+import type { Pipeline, PipelineChange, PipelineInput, PipelineQuery, Stage } from './pipelines.schema.ts'
+import { arrangeStages, readStages, removeStages, replaceStages } from './stages.ts'
 
 type PipelineRow = typeof pipelines.$inferSelect
 
-const firstStages = [
-  { name: 'Lead', winProbability: 10 },
-  { name: 'Qualified', winProbability: 30 },
-  { name: 'Proposal', winProbability: 60 },
-  { name: 'Negotiation', winProbability: 80 },
-]
+const salesPipeline: PipelineInput = {
+  name: 'Sales',
+  stages: [
+    { name: 'Lead', winProbability: 10 },
+    { name: 'Qualified', winProbability: 30 },
+    { name: 'Proposal', winProbability: 60 },
+    { name: 'Negotiation', winProbability: 80 },
+  ],
+}
 
 /** The pipeline that every workspace starts with: "Sales", from Lead to Negotiation. */
 export async function createFirstPipeline(ctx: Pick<Ctx, 'db' | 'workspaceId'>): Promise<void> {
-  const { db, workspaceId } = ctx
-  const pipelineId = newId('pip')
-  await db.insert(pipelines).values({ workspaceId, id: pipelineId, name: 'Sales' })
-  await db
-    .insert(stages)
-    .values(firstStages.map((stage, position) => ({ ...stage, workspaceId, id: newId('stg'), pipelineId, position })))
+  await insertPipeline(ctx, salesPipeline)
+}
+
+/** Creates a pipeline with its stages. */
+export function createPipeline(ctx: Ctx, input: PipelineInput): Promise<Pipeline> {
+  return inTransaction(ctx, (ctx) => insertPipeline(ctx, input))
+}
+
+/** Reads one pipeline with its stages in order. */
+export async function readPipeline(ctx: Ctx, id: string): Promise<Pipeline> {
+  const [row] = await ctx.db.select().from(pipelines).where(matches(ctx, id))
+  if (!row) throw notFound('Pipeline')
+  return withStages(ctx, row)
 }
 
 /** A page of the workspace's pipelines, each with its stages in order. */
@@ -43,25 +56,76 @@ export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Pag
     ctx,
     page.data.map((pipeline) => pipeline.id),
   )
-  return { ...page, data: page.data.map((row) => toPipeline(row, stagesOf.get(row.id) ?? [])) }
+  return { ...page, data: page.data.map((row) => toPipeline(row, stagesOf.get(row.id))) }
 }
 
-type StageRow = typeof stages.$inferSelect
-
-async function readStages(ctx: Ctx, pipelineIds: string[]): Promise<Map<string, StageRow[]>> {
-  const rows = await ctx.db
-    .select()
-    .from(stages)
-    .where(and(eq(stages.workspaceId, ctx.workspaceId), inArray(stages.pipelineId, pipelineIds)))
-    .orderBy(asc(stages.position))
-  return Map.groupBy(rows, (stage) => stage.pipelineId)
+/**
+ * Sets the name, and replaces the ordered stages: those that are named by id stay, the others go, all of it or nothing.
+ * A stage that has deals cannot go: conflict. The pipeline's lock makes two changes follow one another.
+ */
+export function changePipeline(ctx: Ctx, id: string, change: PipelineChange): Promise<Pipeline> {
+  return inTransaction(ctx, async (ctx) => {
+    const row = await lockPipeline(ctx, id)
+    const current = await withStages(ctx, row)
+    const next = {
+      ...current,
+      name: change.name ?? row.name,
+      stages: change.stages ? arrangeStages(current.stages, change.stages) : current.stages,
+    }
+    if (isDeepStrictEqual(next, current)) return current
+    if (change.stages) await replaceStages(ctx, id, { current: current.stages, next: next.stages })
+    const [changed] = await ctx.db
+      .update(pipelines)
+      .set({ name: next.name, updatedAt: sql`now()` })
+      .where(matches(ctx, id))
+      .returning()
+    return toPipeline(changed ?? row, next.stages)
+  })
 }
 
-function toPipeline(row: PipelineRow, stageRows: StageRow[]): Pipeline {
+/** Removes a pipeline that has no deals; otherwise a conflict that says how many. */
+export function deletePipeline(ctx: Ctx, id: string): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const { stages } = await withStages(ctx, await lockPipeline(ctx, id))
+    await removeStages(
+      ctx,
+      stages.map((stage) => stage.id),
+    )
+    await ctx.db.delete(pipelines).where(matches(ctx, id))
+  })
+}
+
+async function lockPipeline(ctx: Ctx, id: string): Promise<PipelineRow> {
+  const [row] = await ctx.db.select().from(pipelines).where(matches(ctx, id)).for('update')
+  if (!row) throw notFound('Pipeline')
+  return row
+}
+
+async function insertPipeline(ctx: Pick<Ctx, 'db' | 'workspaceId'>, input: PipelineInput): Promise<Pipeline> {
+  const { db, workspaceId } = ctx
+  const [row] = await db
+    .insert(pipelines)
+    .values({ workspaceId, id: newId('pip'), name: input.name })
+    .returning()
+  if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  const made = arrangeStages([], input.stages)
+  await db.insert(stages).values(made.map((stage) => ({ ...stage, workspaceId, pipelineId: row.id })))
+  return toPipeline(row, made)
+}
+
+async function withStages(ctx: Ctx, row: PipelineRow): Promise<Pipeline> {
+  return toPipeline(row, (await readStages(ctx, [row.id])).get(row.id))
+}
+
+function matches(ctx: Ctx, id: string) {
+  return and(eq(pipelines.workspaceId, ctx.workspaceId), eq(pipelines.id, id))
+}
+
+function toPipeline(row: PipelineRow, stages: Stage[] = []): Pipeline {
   return {
     id: row.id,
     name: row.name,
-    stages: stageRows.map(({ id, name, position, winProbability }) => ({ id, name, position, winProbability })),
+    stages,
     createdAt: toTimestamp(row.createdAt),
     updatedAt: toTimestamp(row.updatedAt),
   }

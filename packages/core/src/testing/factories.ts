@@ -11,11 +11,17 @@ import type { Ctx, Settings } from '../context.ts'
 import type { Db } from '../db.ts'
 import { createForm } from '../forms/forms.ts'
 import { type Form, FormInput } from '../forms/forms.schema.ts'
+import { createDeal } from '../deals/deals.ts'
+import { type Deal, DealInput } from '../deals/deals.schema.ts'
 import { idOf, newId, uuidOf } from '../ids.ts'
 import { createList } from '../lists/lists.ts'
 import type { QueueName } from '../queues.ts'
+import { createPipeline } from '../pipelines/pipelines.ts'
+import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { type List, ListInput, type Subscription } from '../lists/lists.schema.ts'
 import { deriveKeys } from '../secrets.ts'
+import { createTask } from '../tasks/tasks.ts'
+import { type Task, TaskInput } from '../tasks/tasks.schema.ts'
 import { createWebhook } from '../webhooks/webhooks.ts'
 import type { CreatedWebhook, WebhookInput } from '../webhooks/webhooks.schema.ts'
 import { beat } from '../workers.ts'
@@ -102,6 +108,30 @@ export const testFormFields: z.input<typeof FormInput>['fields'] = [
   { id: 'message', label: 'Message', type: 'TEXTAREA' },
   { id: 'news', label: 'Send me the letter', type: 'CONSENT' },
 ]
+
+/** With a stage for each name, of 10, 20 … per cent. */
+export function createTestPipeline(ctx: Ctx, stages: readonly string[] = ['Lead', 'Offer']): Promise<Pipeline> {
+  return createPipeline(ctx, {
+    name: 'Sales',
+    stages: stages.map((name, position) => ({ name, winProbability: 10 * (position + 1) })),
+  })
+}
+
+/** In a new pipeline and on a new contact, unless told otherwise. */
+export async function createTestDeal(ctx: Ctx, given: Partial<DealInput> = {}): Promise<Deal> {
+  const pipelineId = given.pipelineId ?? (await createTestPipeline(ctx)).id
+  const contactId = given.contactId ?? (await createTestContact(ctx)).id
+  return createDeal(ctx, DealInput.parse({ ...given, pipelineId, contactId }))
+}
+
+/** On a new contact, unless told otherwise. */
+export async function createTestTask(
+  ctx: Ctx,
+  given: Partial<Record<keyof TaskInput | 'contactId', string>> = {},
+): Promise<Task> {
+  const { contactId = (await createTestContact(ctx)).id, ...input } = given
+  return createTask(ctx, contactId, TaskInput.parse({ title: 'Call', ...input }))
+}
 
 /** For `contact.created` unless told otherwise. */
 export function createTestWebhook(ctx: Ctx, given: Partial<WebhookInput> = {}): Promise<CreatedWebhook> {

@@ -36,6 +36,9 @@ const owners: Record<string, string[]> = {
   formSubmissions: ['forms/'],
   pipelines: ['pipelines/'],
   stages: ['pipelines/'],
+  deals: ['deals/'],
+  dealMoves: ['deals/'],
+  tasks: ['tasks/'],
   // workers.ts marks as interrupted, in every table with claims, what a dead worker had claimed.
   campaigns: ['campaigns/'],
   campaignBatches: ['campaigns/', 'workers.ts'],

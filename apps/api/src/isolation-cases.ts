@@ -1,4 +1,4 @@
-/** The requests of the isolation test: how each operation can name a record. */
+/** What the walk of isolation.int.test.ts asks of each route: every way to name a record in it. */
 
 /** The records that a request can name. */
 export interface Ids {
@@ -16,6 +16,13 @@ export interface Ids {
   submission: string
   /** To be deleted: nothing hangs on it. */
   spareList: string
+  pipeline: string
+  stage: string
+  /** A pipeline without deals, to be deleted. */
+  emptyPipeline: string
+  deal: string
+  task: string
+  user: string
 }
 
 export const nobodys: Ids = {
@@ -31,6 +38,12 @@ export const nobodys: Ids = {
   form: 'frm_01kag7m3v9e8fs2t4w6x8y0z1b',
   submission: 'sub_01kag7m3v9e8fs2t4w6x8y0z1b',
   spareList: 'lst_01kag7m3v9e8fs2t4w6x8y0z2c',
+  pipeline: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
+  stage: 'stg_01kag7m3v9e8fs2t4w6x8y0z1b',
+  emptyPipeline: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
+  deal: 'dea_01kag7m3v9e8fs2t4w6x8y0z1b',
+  task: 'tsk_01kag7m3v9e8fs2t4w6x8y0z1b',
+  user: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b',
 }
 
 export interface Request {
@@ -142,4 +155,46 @@ export const cases: Record<string, MakeRequest[]> = {
   'POST /webhooks': [],
   'GET /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}` })],
   'GET /pipelines': [],
+  'POST /pipelines': [],
+  'GET /pipelines/{id}': [({ pipeline }) => ({ path: `/pipelines/${pipeline}` })],
+  'PATCH /pipelines/{id}': [
+    ({ pipeline }) => ({ path: `/pipelines/${pipeline}`, body: { name: 'taken over' } }),
+    ({ stage }, own) => ({ path: `/pipelines/${own.pipeline}`, body: { stages: [{ id: stage }] } }),
+  ],
+  'DELETE /pipelines/{id}': [({ emptyPipeline }) => ({ path: `/pipelines/${emptyPipeline}` })],
+  'GET /pipelines/{id}/summary': [({ pipeline }) => ({ path: `/pipelines/${pipeline}/summary` })],
+  'GET /deals': [
+    ({ pipeline }) => ({ path: `/deals?pipelineId=${pipeline}` }),
+    ({ stage }) => ({ path: `/deals?stageId=${stage}` }),
+    ({ contact }) => ({ path: `/deals?contactId=${contact}` }),
+  ],
+  'POST /deals': [
+    ({ pipeline }, own) => ({ path: '/deals', body: { pipelineId: pipeline, contactId: own.contact } }),
+    ({ contact }, own) => ({ path: '/deals', body: { pipelineId: own.pipeline, contactId: contact } }),
+    ({ stage }, own) => ({
+      path: '/deals',
+      body: { pipelineId: own.pipeline, stageId: stage, contactId: own.contact },
+    }),
+  ],
+  'GET /deals/{id}': [({ deal }) => ({ path: `/deals/${deal}` })],
+  'PATCH /deals/{id}': [
+    ({ deal }) => ({ path: `/deals/${deal}`, body: { name: 'taken over' } }),
+    ({ pipeline }, own) => ({ path: `/deals/${own.deal}`, body: { pipelineId: pipeline } }),
+    ({ stage }, own) => ({ path: `/deals/${own.deal}`, body: { stageId: stage } }),
+    ({ contact }, own) => ({ path: `/deals/${own.deal}`, body: { contactId: contact } }),
+  ],
+  'GET /deals/{id}/activity': [({ deal }) => ({ path: `/deals/${deal}/activity` })],
+  'DELETE /deals/{id}': [({ deal }) => ({ path: `/deals/${deal}` })],
+  'POST /contacts/{contactId}/tasks': [
+    ({ contact }) => ({ path: `/contacts/${contact}/tasks`, body: { title: 'spy' } }),
+    ({ user }, own) => ({ path: `/contacts/${own.contact}/tasks`, body: { title: 'spy', assigneeId: user } }),
+  ],
+  'GET /contacts/{contactId}/tasks': [({ contact }) => ({ path: `/contacts/${contact}/tasks` })],
+  'GET /tasks': [({ user }) => ({ path: `/tasks?assigneeId=${user}` })],
+  'GET /tasks/{id}': [({ task }) => ({ path: `/tasks/${task}` })],
+  'PATCH /tasks/{id}': [
+    ({ task }) => ({ path: `/tasks/${task}`, body: { title: 'taken over' } }),
+    ({ user }, own) => ({ path: `/tasks/${own.task}`, body: { assigneeId: user } }),
+  ],
+  'DELETE /tasks/{id}': [({ task }) => ({ path: `/tasks/${task}` })],
 }

@@ -1,0 +1,207 @@
+import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
+import type { Deal, DealMove } from '@rapport/core/deals/deals.schema.ts'
+import type { Page } from '@rapport/core/paging.ts'
+import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  anId,
+  aTimestamp,
+  countStatuses,
+  expectError,
+  freshEmail,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+let pipeline: Pipeline
+let contact: Contact
+let deal: Deal
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+  const { body } = await get<Page<Pipeline>>('/pipelines')
+  pipeline = body.data[0] as Pipeline
+  contact = await api.create('/contacts', workspace.key, { email: freshEmail() })
+})
+beforeEach(async () => {
+  deal = await create({})
+})
+afterAll(() => api.close())
+
+const get = <Body>(path: string) => api.call<Body>('GET', path, { key: workspace.key })
+const post = (body: object) => api.call<Deal>('POST', '/deals', { key: workspace.key, body })
+const patch = (body: unknown, id = deal.id) => api.call<Deal>('PATCH', `/deals/${id}`, { key: workspace.key, body })
+const create = (given: object) =>
+  api.create<Deal>('/deals', workspace.key, { pipelineId: pipeline.id, contactId: contact.id, ...given })
+const stageId = (position: number) => pipeline.stages[position]?.id
+
+test('a deal has the ten fields of the specification, in its order, and begins OPEN in the first stage', async () => {
+  const answer = await post({ pipelineId: pipeline.id, contactId: contact.id, name: ' Engine ', valueCents: 1_700_000 })
+  expect(answer).toMatchObject({ status: 201, headers: { location: `/deals/${answer.body.id}` } })
+  expect(Object.entries(answer.body)).toEqual([
+    ['id', anId('dea')],
+    ['pipelineId', pipeline.id],
+    ['stageId', stageId(0)],
+    ['contactId', contact.id],
+    ['name', 'Engine'],
+    ['valueCents', 1_700_000],
+    ['status', 'OPEN'],
+    ['closedAt', null],
+    ['createdAt', aTimestamp],
+    ['updatedAt', aTimestamp],
+  ])
+  expect((await get(`/deals/${answer.body.id}`)).body).toEqual(answer.body)
+  expect((await create({})).name).toBe('')
+})
+
+const badValues: [string, unknown][] = [
+  ['pipelineId', undefined],
+  ['pipelineId', null],
+  ['pipelineId', 'pip_x'],
+  ['pipelineId', 7],
+  ['contactId', undefined],
+  ['contactId', 'lst_01kag7m3v9e8fs2t4w6x8y0z1b'],
+  ['contactId', ['con_01kag7m3v9e8fs2t4w6x8y0z1b']],
+  ['contactId', 'con_01kag7m3v9e8fs2t4w6x8y0z1b'],
+  ['stageId', null],
+  ['stageId', 'con_01kag7m3v9e8fs2t4w6x8y0z1b'],
+  ['stageId', 'stg_01kag7m3v9e8fs2t4w6x8y0z1b'],
+  ['name', null],
+  ['name', 7],
+  ['name', 'x'.repeat(201)],
+  ['name', 'a\nb'],
+  ['valueCents', -1],
+  ['valueCents', 1.5],
+  ['valueCents', '100'],
+  ['valueCents', 1e21],
+  ['valueCents', 2 ** 53],
+  ['valueCents', null],
+  ['valueCents', true],
+  ['valueCents', [1]],
+  ['status', 'WON'],
+  ['closedAt', '2026-11-21T06:35:49Z'],
+  ['createdAt', '2026-11-21T06:35:49Z'],
+  ['workspaceId', 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b'],
+]
+test.each(badValues)('a deal with %s %j is refused, and the field named', async (path, value) => {
+  const { issues } = expectError(await post({ pipelineId: pipeline.id, contactId: contact.id, [path]: value }), 400)
+  expect(issues).toMatchObject([{ path }])
+})
+
+test.each(badValues.filter(([path, value]) => value !== undefined && path !== 'status'))(
+  'a change of %s to %j is refused, and the field named',
+  async (path, value) => {
+    expect(expectError(await patch({ [path]: value }), 400).issues).toMatchObject([{ path }])
+    expect((await get(`/deals/${deal.id}`)).body).toEqual(deal)
+  },
+)
+
+test.each(['', 'won', 'CLOSED', null, 1])('a change of the status to %j is refused', async (status) => {
+  expect(expectError(await patch({ status }), 400).issues).toMatchObject([{ path: 'status' }])
+})
+
+test('values are exact from nothing to 2^53-1, and minus nothing is nothing', async () => {
+  for (const [text, value] of [
+    ['0', 0],
+    ['-0', 0],
+    ['9007199254740991', Number.MAX_SAFE_INTEGER],
+    ['1e2', 100],
+  ]) {
+    const raw = `{"valueCents":${text}}`
+    const answer = await api.call<Deal>('PATCH', `/deals/${deal.id}`, { key: workspace.key, raw })
+    expect([text, answer.status, answer.body.valueCents]).toEqual([text, 200, value])
+  }
+  for (const text of ['9007199254740992', '9007199254740993', '1e400', '-1e-400']) {
+    const raw = `{"valueCents":${text}}`
+    const { status } = await api.call('PATCH', `/deals/${deal.id}`, { key: workspace.key, raw })
+    // The last is a zero in every JSON parser.
+    expect([text, status]).toEqual([text, text === '-1e-400' ? 200 : 400])
+  }
+})
+
+test('stage and status change together, and the history shows it', async () => {
+  const { body } = await patch({ stageId: stageId(2), status: 'WON' })
+  expect(body).toEqual({ ...deal, stageId: stageId(2), status: 'WON', closedAt: aTimestamp, updatedAt: aTimestamp })
+  const { body: history } = await get<Page<DealMove>>(`/deals/${deal.id}/activity`)
+  expect(history).toEqual({
+    data: [
+      {
+        id: anId('mov'),
+        from: { pipelineId: pipeline.id, stageId: stageId(0), status: 'OPEN' },
+        to: { pipelineId: pipeline.id, stageId: stageId(2), status: 'WON' },
+        userId: null,
+        apiKeyId: anId('key'),
+        createdAt: aTimestamp,
+      },
+    ],
+    nextCursor: null,
+  })
+  const { body: activity } = await get<Page<{ type: string; data: object }>>(`/contacts/${contact.id}/activity?limit=2`)
+  expect(activity.data).toMatchObject([
+    { type: 'deal.won', data: body },
+    { type: 'deal.stage_changed', data: { ...body, previousStageId: stageId(0), previousPipelineId: pipeline.id } },
+  ])
+})
+
+test('the history is read page by page, each move once', async () => {
+  for (const status of ['WON', 'LOST', 'OPEN', 'WON', 'OPEN']) await patch({ status })
+  const seen: string[] = []
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { body }: { body: Page<DealMove> } = await get(
+      `/deals/${deal.id}/activity?limit=2${cursor && `&cursor=${cursor}`}`,
+    )
+    seen.push(...body.data.map(({ to }) => to.status))
+    cursor = body.nextCursor
+  }
+  expect(seen).toEqual(['OPEN', 'WON', 'OPEN', 'LOST', 'WON'])
+})
+
+test('however many change a deal at once, all are answered, and closedAt fits the status at every moment', async () => {
+  const changes = Array.from({ length: 24 }, (_, n) => ({
+    status: ['OPEN', 'WON', 'LOST'][n % 3],
+    stageId: stageId(n % 4),
+  }))
+  const answers = await Promise.all(changes.map((change) => patch(change)))
+  expect(countStatuses(answers)).toEqual({ 200: 24 })
+  for (const { body } of answers) expect(body.closedAt === null).toBe(body.status === 'OPEN')
+})
+
+test('a deal is deleted once, and its contact can go with all that is left', async () => {
+  const { key } = workspace
+  const another = await create({})
+  expect(await api.call('DELETE', `/deals/${deal.id}`, { key })).toMatchObject({ status: 204, text: '' })
+  expectError(await api.call('DELETE', `/deals/${deal.id}`, { key }), 404, 'Deal not found')
+  expectError(await patch({ name: 'a' }), 404, 'Deal not found')
+  expectError(await get(`/deals/${deal.id}/activity`), 404, 'Deal not found')
+  await api.call('DELETE', `/contacts/${contact.id}`, { key })
+  expectError(await get(`/deals/${another.id}`), 404, 'Deal not found')
+  contact = await api.create('/contacts', key, { email: freshEmail() })
+})
+
+test.each([
+  'status=won',
+  'status=',
+  'status=OPEN&status=WON',
+  'sort=name',
+  'sort=value_cents;drop',
+  'pipelineId=x',
+  'stageId=pip_01kag7m3v9e8fs2t4w6x8y0z1b',
+  'contactId=',
+  'closedAfter=yesterday',
+  'closedBefore=2026-11-21',
+  'createdAfter=0000-00-00T00:00:00Z',
+  'createdBefore=%2B275760-09-13T00:00:00Z',
+  'createdAfter=2026-11-21T06:35:49%2B99:99',
+])('a listing by ?%s is refused, and the parameter named', async (query) => {
+  const { issues } = expectError(await get(`/deals?${query}`), 400)
+  expect(issues?.[0]?.path).toBe(query.split('=')[0])
+})
+
+test('ids of no form that an id has are not there', async () => {
+  for (const id of ['null', '%00', '%ff', '..%2f', '{}', '1', deal.id.toUpperCase(), 'x'.repeat(5_000), contact.id]) {
+    expectError(await get(`/deals/${id}`), 404)
+  }
+})

@@ -1,0 +1,156 @@
+import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
+import type { Pipeline, PipelineSummary } from '@rapport/core/pipelines/pipelines.schema.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  anId,
+  aTimestamp,
+  countStatuses,
+  expectError,
+  freshEmail,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+let pipeline: Pipeline
+let contact: Contact
+const stages = [
+  { name: 'Due', winProbability: 70 },
+  { name: 'Signed', winProbability: 100 },
+]
+beforeAll(async () => {
+  api = await startTestApi()
+  workspace = await api.signUp()
+  contact = await api.create('/contacts', workspace.key, { email: freshEmail() })
+})
+beforeEach(async () => {
+  pipeline = await api.create('/pipelines', workspace.key, { name: 'Renewals', stages })
+})
+afterAll(() => api.close())
+
+const get = <Body>(path: string) => api.call<Body>('GET', path, { key: workspace.key })
+const post = (body: unknown) => api.call<Pipeline>('POST', '/pipelines', { key: workspace.key, body })
+const patch = (body: unknown) => api.call<Pipeline>('PATCH', `/pipelines/${pipeline.id}`, { key: workspace.key, body })
+const remove = () => api.call('DELETE', `/pipelines/${pipeline.id}`, { key: workspace.key })
+const createDeal = (valueCents: number) =>
+  api.create('/deals', workspace.key, { pipelineId: pipeline.id, contactId: contact.id, valueCents })
+
+test('a pipeline has its stages in order, and is read as it was made', async () => {
+  const answer = await post({ name: ' Renewals ', stages })
+  expect(answer).toMatchObject({ status: 201, headers: { location: `/pipelines/${answer.body.id}` } })
+  expect(answer.body).toEqual({
+    id: anId('pip'),
+    name: 'Renewals',
+    stages: stages.map((stage, position) => ({ id: anId('stg'), ...stage, position })),
+    createdAt: aTimestamp,
+    updatedAt: aTimestamp,
+  })
+  expect((await get(`/pipelines/${answer.body.id}`)).body).toEqual(answer.body)
+})
+
+const badStages: [unknown, string][] = [
+  [undefined, 'stages'],
+  [null, 'stages'],
+  [[], 'stages'],
+  [{}, 'stages'],
+  [Array.from({ length: 101 }, () => stages[0]), 'stages'],
+  [[null], 'stages.0'],
+  [[{ winProbability: 1 }], 'stages.0.name'],
+  [[{ name: 'a' }], 'stages.0.winProbability'],
+  [[{ name: '  ', winProbability: 1 }], 'stages.0.name'],
+  [[{ name: 'x'.repeat(201), winProbability: 1 }], 'stages.0.name'],
+  [[stages[0], { name: 'a', winProbability: 101 }], 'stages.1.winProbability'],
+  [[{ name: 'a', winProbability: -1 }], 'stages.0.winProbability'],
+  [[{ name: 'a', winProbability: 0.5 }], 'stages.0.winProbability'],
+  [[{ name: 'a', winProbability: '50' }], 'stages.0.winProbability'],
+  [[{ name: 'a', winProbability: 1, position: 3 }], 'stages.0.position'],
+  [[{ name: 'a', winProbability: 1, id: 'x' }], 'stages.0.id'],
+]
+test.each(badStages)(
+  'stages %j are refused, in a new pipeline and in a change, and the place named',
+  async (given, path) => {
+    expect(expectError(await post({ name: 'a', stages: given }), 400).issues).toMatchObject([{ path }])
+    if (given === undefined) return
+    expect(expectError(await patch({ stages: given }), 400).issues).toMatchObject([{ path }])
+    expect((await get(`/pipelines/${pipeline.id}`)).body).toEqual(pipeline)
+  },
+)
+
+test.each(['', ' ', 'x'.repeat(201), 'a\u0007', 7, null])('the name %j is refused', async (name) => {
+  expect(expectError(await post({ name, stages }), 400).issues).toMatchObject([{ path: 'name' }])
+  expect(expectError(await patch({ name }), 400).issues).toMatchObject([{ path: 'name' }])
+})
+
+test('stages are replaced, those that are named stay, and one that is named twice is refused', async () => {
+  const [due, signed] = pipeline.stages
+  const { status, body } = await patch({
+    stages: [{ id: signed?.id }, { name: 'Lost touch', winProbability: 5 }, { id: due?.id, winProbability: 60 }],
+  })
+  expect(status).toBe(200)
+  expect(body.stages).toEqual([
+    { ...signed, position: 0 },
+    { id: anId('stg'), name: 'Lost touch', winProbability: 5, position: 1 },
+    { ...due, winProbability: 60, position: 2 },
+  ])
+  const twice = await patch({ stages: [{ id: due?.id }, { id: due?.id }] })
+  expect(expectError(twice, 400).issues).toEqual([{ path: 'stages', message: 'must not repeat a stage' }])
+})
+
+test('what is in use is a 409 that says by how many; what is not goes', async () => {
+  await createDeal(1)
+  await createDeal(2)
+  const signedOnly = { stages: [{ id: pipeline.stages[1]?.id }] }
+  for (const answer of [await patch(signedOnly), await remove()]) {
+    expect(expectError(answer, 409, 'In use by 2 deals')).toMatchObject({ dealCount: 2 })
+  }
+  pipeline = (await post({ name: 'Empty', stages })).body
+  expect(await remove()).toMatchObject({ status: 204, text: '' })
+  expectError(await remove(), 404, 'Pipeline not found')
+  expectError(await patch({ name: 'a' }), 404, 'Pipeline not found')
+  expectError(await get(`/pipelines/${pipeline.id}/summary`), 404, 'Pipeline not found')
+})
+
+test('a summary adds up what is open, by stage and in all', async () => {
+  await createDeal(1_000)
+  await createDeal(Number.MAX_SAFE_INTEGER)
+  const { status, body } = await get<PipelineSummary>(`/pipelines/${pipeline.id}/summary`)
+  expect(status).toBe(200)
+  expect(body).toEqual({
+    pipelineId: pipeline.id,
+    stages: [
+      { stageId: pipeline.stages[0]?.id, count: 2, valueCents: null, valueCentsExact: '9007199254741991' },
+      { stageId: pipeline.stages[1]?.id, count: 0, valueCents: 0, valueCentsExact: '0' },
+    ],
+    total: {
+      count: 2,
+      valueCents: null,
+      valueCentsExact: '9007199254741991',
+      weightedValueCents: 6_305_039_478_319_394,
+      weightedValueCentsExact: '6305039478319394',
+    },
+  })
+})
+
+test('stages removed, deals made and pipelines deleted at once: each is done or refused, and none fails', async () => {
+  for (let round = 0; round < 5; round++) {
+    pipeline = (await post({ name: 'Busy', stages })).body
+    const [due, signed] = pipeline.stages.map(({ id }) => ({ id }))
+    const key = workspace.key
+    const body = { pipelineId: pipeline.id, contactId: contact.id }
+    const answers = await Promise.all([
+      api.call('POST', '/deals', { key, body }),
+      api.call('POST', '/deals', { key, body: { ...body, stageId: due?.id } }),
+      patch({ stages: [signed] }),
+      api.call('POST', '/deals', { key, body: { ...body, stageId: signed?.id } }),
+      patch({ stages: [signed, due] }),
+      remove(),
+      api.call('POST', '/deals', { key, body }),
+    ])
+    const counts = countStatuses(answers)
+    expect(
+      Object.keys(counts).filter((status) => !['200', '201', '204', '400', '404', '409'].includes(status)),
+    ).toEqual([])
+  }
+})

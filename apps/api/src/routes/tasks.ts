@@ -1,0 +1,106 @@
+import { Id } from '@rapport/core/ids.ts'
+import { PageOf } from '@rapport/core/paging.ts'
+import { listTasks, listTasksOfContact } from '@rapport/core/tasks/tasks-list.ts'
+import { changeTask, createTask, deleteTask, readTask } from '@rapport/core/tasks/tasks.ts'
+import { Task, TaskChange, TaskInput, TaskQuery } from '@rapport/core/tasks/tasks.schema.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+import { z } from 'zod'
+import { Empty, IdParams, NoQuery } from './shapes.ts'
+
+const common = { tags: ['Tasks'], security: [{ bearer: [] }] }
+const params = IdParams('tsk')
+const contactParams = z.object({ contactId: Id('con') })
+
+export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.post(
+    '/contacts/:contactId/tasks',
+    {
+      schema: {
+        ...common,
+        summary: 'Create a task on a contact',
+        description: 'Tells `task.created`.',
+        params: contactParams,
+        querystring: NoQuery,
+        body: TaskInput,
+        response: { 201: Task },
+      },
+    },
+    async (request, reply) => {
+      const task = await createTask(request.ctx, request.params.contactId, request.body)
+      reply.code(201).header('location', `/tasks/${task.id}`)
+      return task
+    },
+  )
+
+  app.get(
+    '/contacts/:contactId/tasks',
+    {
+      schema: {
+        ...common,
+        summary: 'List the tasks of a contact',
+        description: 'The longest overdue first. All filters that are given must hold.',
+        params: contactParams,
+        querystring: TaskQuery,
+        response: { 200: PageOf(Task) },
+      },
+    },
+    (request) => listTasksOfContact(request.ctx, request.params.contactId, request.query),
+  )
+
+  app.get(
+    '/tasks',
+    {
+      schema: {
+        ...common,
+        summary: 'List tasks',
+        description: 'Of all contacts, the longest overdue first. All filters that are given must hold.',
+        querystring: TaskQuery,
+        response: { 200: PageOf(Task) },
+      },
+    },
+    (request) => listTasks(request.ctx, request.query),
+  )
+
+  app.get(
+    '/tasks/:id',
+    {
+      schema: { ...common, summary: 'Read a task', params, querystring: NoQuery, response: { 200: Task } },
+    },
+    (request) => readTask(request.ctx, request.params.id),
+  )
+
+  app.patch(
+    '/tasks/:id',
+    {
+      schema: {
+        ...common,
+        summary: 'Change a task',
+        description:
+          'DONE sets `completedAt` and tells `task.completed`; OPEN clears it. Of no other change an event tells.',
+        params,
+        querystring: NoQuery,
+        body: TaskChange,
+        response: { 200: Task },
+      },
+    },
+    (request) => changeTask(request.ctx, request.params.id, request.body),
+  )
+
+  app.delete(
+    '/tasks/:id',
+    {
+      schema: {
+        ...common,
+        summary: 'Delete a task',
+        description: 'Tells `task.deleted`.',
+        params,
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await deleteTask(request.ctx, request.params.id)
+      return reply.code(204).send(null)
+    },
+  )
+}

@@ -1,0 +1,21 @@
+import { toTimestamp, toTimestampOrNull } from '../fields.ts'
+import type { deals } from '../schema.ts'
+import type { Deal } from './deals.schema.ts'
+
+export type DealRow = typeof deals.$inferSelect
+
+/** A deal as the API shows it, field for field as specified. */
+export function toDeal(row: DealRow): Deal {
+  return {
+    id: row.id,
+    pipelineId: row.pipelineId,
+    stageId: row.stageId,
+    contactId: row.contactId,
+    name: row.name,
+    valueCents: row.valueCents,
+    status: row.status,
+    closedAt: toTimestampOrNull(row.closedAt),
+    createdAt: toTimestamp(row.createdAt),
+    updatedAt: toTimestamp(row.updatedAt),
+  }
+}

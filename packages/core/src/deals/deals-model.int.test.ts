@@ -1,0 +1,247 @@
+/** Random sequences of everything that can happen to deals, beside a plain model of them. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { mergeContacts } from '../contacts/contacts-merge.ts'
+import { deleteContact } from '../contacts/contacts.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { summarizePipeline } from '../pipelines/pipeline-summary.ts'
+import { changePipeline, deletePipeline, readPipeline } from '../pipelines/pipelines.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import {
+  type DealModel,
+  emptyModel,
+  modelChange,
+  modelContactDeletion,
+  modelCreation,
+  modelDeletion,
+  modelMerge,
+  modelPipelineDeletion,
+  modelStages,
+  modelSummary,
+  Refused,
+} from '../testing/deal-model.ts'
+import { createTestContact, createTestCtx, createTestPipeline, eventsOf } from '../testing/factories.ts'
+import { listDealMoves } from './deal-moves.ts'
+import { listDeals } from './deals-list.ts'
+import { changeDeal, createDeal, deleteDeal } from './deals.ts'
+import { DealChange, DealInput, DealMoveQuery, DealQuery } from './deals.schema.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.close())
+
+/** The real workspace, the model, and every id there ever was: what is gone is named again too. */
+interface World {
+  ctx: Ctx
+  model: DealModel
+  contactIds: string[]
+  pipelineIds: string[]
+  stageIds: string[]
+  dealIds: string[]
+}
+
+const pick = fc.nat({ max: 20 })
+const maybe = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined })
+const cents = fc.oneof(fc.nat({ max: 3 }), fc.maxSafeNat())
+const step = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constant('create' as const),
+      pipeline: pick,
+      stage: maybe(pick),
+      contact: pick,
+      cents,
+    }),
+  },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constant('change' as const),
+      deal: pick,
+      pipeline: maybe(pick),
+      stage: maybe(pick),
+      contact: maybe(pick),
+      name: maybe(fc.constantFrom('a', 'b')),
+      valueCents: maybe(cents),
+      status: maybe(fc.constantFrom('OPEN' as const, 'WON' as const, 'LOST' as const)),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('delete' as const), deal: pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('deleteContact' as const), contact: pick }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('merge' as const), survivor: pick, duplicate: pick }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('stages' as const),
+      pipeline: pick,
+      order: fc.uniqueArray(fc.nat({ max: 4 })),
+      added: fc.nat({ max: 2 }),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('deletePipeline' as const), pipeline: pick }) },
+)
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
+
+const at = (ids: readonly string[], index: number) => ids[index % ids.length] ?? ''
+const atIfAny = (ids: readonly string[], index: number | undefined) =>
+  index === undefined ? undefined : at(ids, index)
+const given = <T extends object>(wish: T) =>
+  Object.fromEntries(Object.entries(wish).filter(([, value]) => value !== undefined)) as T
+
+/** What a step does in the real workspace, and what it does in the model. Either may refuse it. */
+function perform(world: World, taken: Step): { real: () => Promise<unknown>; model: (made: unknown) => void } {
+  const { ctx, model } = world
+  switch (taken.do) {
+    case 'create': {
+      const wish = given({
+        pipelineId: at(world.pipelineIds, taken.pipeline),
+        stageId: atIfAny(world.stageIds, taken.stage),
+        contactId: at(world.contactIds, taken.contact),
+        valueCents: taken.cents,
+      })
+      return {
+        real: () => createDeal(ctx, DealInput.parse(wish)),
+        model: (made) => {
+          const deal = modelCreation(model, wish as never)
+          const { id } = (made ?? { id: '' }) as { id: string }
+          model.deals.set(id, deal)
+          model.told.push('deal.created')
+          world.dealIds.push(id)
+        },
+      }
+    }
+    case 'change': {
+      const id = at(world.dealIds, taken.deal)
+      const { name, valueCents, status } = taken
+      const wish = given({
+        pipelineId: atIfAny(world.pipelineIds, taken.pipeline),
+        stageId: atIfAny(world.stageIds, taken.stage),
+        contactId: atIfAny(world.contactIds, taken.contact),
+        name,
+        valueCents,
+        status,
+      })
+      return {
+        real: () => changeDeal(ctx, id, DealChange.parse(wish)),
+        model: () => modelChange(model, id, wish as never),
+      }
+    }
+    case 'delete': {
+      const id = at(world.dealIds, taken.deal)
+      return { real: () => deleteDeal(ctx, id), model: () => modelDeletion(model, id) }
+    }
+    case 'deleteContact': {
+      const id = at(world.contactIds, taken.contact)
+      return { real: () => deleteContact(ctx, id), model: () => modelContactDeletion(model, id) }
+    }
+    case 'merge': {
+      const [to, from] = [at(world.contactIds, taken.survivor), at(world.contactIds, taken.duplicate)]
+      return {
+        real: () => mergeContacts(ctx, to, { contactId: from }),
+        model: () => modelMerge(model, to, from),
+      }
+    }
+    case 'stages': {
+      const id = at(world.pipelineIds, taken.pipeline)
+      const current = model.pipelines.get(id) ?? []
+      const kept = taken.order.flatMap((index) => current[index] ?? [])
+      const added = Array.from({ length: taken.added }, () => ({ name: 'new', winProbability: 7 }))
+      const stages = [...kept.map((stage) => ({ id: stage.id })), ...added]
+      if (stages.length === 0) return { real: async () => {}, model: () => {} }
+      return {
+        real: () => changePipeline(ctx, id, { stages }),
+        model: (made) => {
+          const real = (made as Awaited<ReturnType<typeof readPipeline>> | undefined)?.stages ?? []
+          const fresh = real.slice(kept.length).map((stage) => ({ id: stage.id, winProbability: 7 }))
+          modelStages(model, id, [...kept, ...fresh])
+          world.stageIds.push(...fresh.map((stage) => stage.id))
+        },
+      }
+    }
+    case 'deletePipeline': {
+      const id = at(world.pipelineIds, taken.pipeline)
+      return { real: () => deletePipeline(ctx, id), model: () => modelPipelineDeletion(model, id) }
+    }
+  }
+}
+
+async function takeStep(world: World, taken: Step) {
+  if ('deal' in taken && world.dealIds.length === 0) return
+  const { real, model } = perform(world, taken)
+  const [made, refused] = await real().then(
+    (result) => [result, 'accepted'],
+    (error: unknown) => [undefined, reasonOf(error)],
+  )
+  let expected = 'accepted'
+  try {
+    model(made)
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error
+    expected = error.message
+  }
+  expect([taken, refused]).toEqual([taken, expected])
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof AppError)) return String(error)
+  if (error.code === 'not_found') return 'not found'
+  return error.issues?.[0]?.path ?? `in use by ${error.details?.['dealCount']}`
+}
+
+async function compare({ ctx, model }: World) {
+  const deals = (await listDeals(ctx, DealQuery.parse({ limit: '100', sort: 'createdAt' }))).data
+  const real = deals.map(({ id, createdAt: _created, updatedAt: _updated, closedAt, ...deal }) => {
+    expect([id, closedAt === null]).toEqual([id, deal.status === 'OPEN'])
+    return [id, deal] as const
+  })
+  expect(new Map(real)).toEqual(model.deals)
+  for (const id of model.deals.keys()) {
+    const { data } = await listDealMoves(ctx, id, DealMoveQuery.parse({ limit: '100', sort: 'createdAt' }))
+    expect(data.map(({ from, to }) => ({ from, to }))).toEqual(model.moves.get(id) ?? [])
+  }
+  for (const [id, stages] of model.pipelines) {
+    const real = await readPipeline(ctx, id)
+    expect(real.stages.map((stage) => [stage.id, stage.position])).toEqual(stages.map((stage, n) => [stage.id, n]))
+    const [summary, expected] = [await summarizePipeline(ctx, id), modelSummary(model, id)]
+    expect(summary.stages).toMatchObject(expected.stages)
+    expect(summary.total.weightedValueCentsExact).toBe(expected.weightedValueCentsExact)
+  }
+  expect((await eventsOf(ctx)).filter((type) => type.startsWith('deal.'))).toEqual(model.told)
+}
+
+test('whatever happens in whatever order, deals are what a plain model of them says', {
+  timeout: 120_000,
+}, async () => {
+  const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
+    const world = await createWorld()
+    for (const taken of steps) await takeStep(world, taken)
+    await compare(world)
+  })
+  await fc.assert(property, { numRuns: 80 })
+})
+
+async function createWorld(): Promise<World> {
+  const ctx = await createTestCtx(database.db)
+  const model = emptyModel()
+  const contacts = [await createTestContact(ctx), await createTestContact(ctx), await createTestContact(ctx)]
+  const pipelines = [await createTestPipeline(ctx, ['a', 'b', 'c']), await createTestPipeline(ctx)]
+  for (const { id } of contacts) model.contacts.add(id)
+  for (const { id, stages } of pipelines) {
+    model.pipelines.set(
+      id,
+      stages.map((stage) => ({ id: stage.id, winProbability: stage.winProbability })),
+    )
+  }
+  return {
+    ctx,
+    model,
+    contactIds: contacts.map(({ id }) => id),
+    pipelineIds: pipelines.map(({ id }) => id),
+    stageIds: pipelines.flatMap(({ stages }) => stages.map(({ id }) => id)),
+    dealIds: [],
+  }
+}

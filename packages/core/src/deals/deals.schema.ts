@@ -1,0 +1,139 @@
+import { z } from 'zod'
+import { MomentInput, SingleLine, Timestamp } from '../fields.ts'
+import { Id } from '../ids.ts'
+import { PageQuery, Sort } from '../paging.ts'
+import { dealStatuses } from '../schema.ts'
+
+export const Deal = z
+  .object({
+    id: z.string(),
+    pipelineId: z.string(),
+    stageId: z.string(),
+    contactId: z.string(),
+    name: z.string(),
+    valueCents: z.number().int(),
+    status: z.enum(dealStatuses),
+    closedAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({
+    id: 'Deal',
+    description: 'What may be earned with a contact. `closedAt` is when it was won or lost.',
+    examples: [
+      {
+        id: 'dea_01kag7m3v9e8fs2t4w6x8y0z1b',
+        pipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
+        stageId: 'stg_01kag7m3v9e8fs2t4w6x8y0z1b',
+        contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        name: 'Difference engine',
+        valueCents: 1_700_000,
+        status: 'OPEN',
+        closedAt: null,
+        createdAt: '2026-11-21T06:35:49.123Z',
+        updatedAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
+export type Deal = z.output<typeof Deal>
+
+/** The `data` of `deal.stage_changed`: where the deal is, and where it was. */
+export const MovedDeal = z.object({ ...Deal.shape, previousPipelineId: z.string(), previousStageId: z.string() })
+export type MovedDeal = z.output<typeof MovedDeal>
+
+const valueMessage = `must be a whole number of cents from 0 to ${Number.MAX_SAFE_INTEGER}`
+
+const writable = {
+  pipelineId: Id('pip'),
+  stageId: Id('stg'),
+  contactId: Id('con'),
+  name: SingleLine(200),
+  valueCents: z
+    .number(valueMessage)
+    // At most 2^53-1: beyond, JSON numbers are no longer whole.
+    .int(valueMessage)
+    .min(0, valueMessage)
+    // There is a minus zero, and it is no other value.
+    .transform((cents) => cents + 0)
+    .describe('In the minor unit of the currency of the workspace'),
+}
+
+export const DealInput = z
+  .strictObject({
+    ...writable,
+    stageId: writable.stageId.optional().describe("The pipeline's first stage, unless given"),
+    name: writable.name.default(''),
+    valueCents: writable.valueCents.default(0),
+  })
+  .meta({
+    examples: [
+      {
+        pipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
+        contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        name: 'Difference engine',
+        valueCents: 1_700_000,
+      },
+    ],
+  })
+export type DealInput = z.output<typeof DealInput>
+
+export const DealChange = z
+  .strictObject({
+    ...writable,
+    status: z.enum(dealStatuses, { error: `must be one of ${dealStatuses.join(', ')}` }),
+  })
+  .partial()
+  .meta({ examples: [{ status: 'WON', valueCents: 1_750_000 }] })
+export type DealChange = z.output<typeof DealChange>
+
+export const DealQuery = PageQuery.extend({
+  pipelineId: Id('pip').optional(),
+  stageId: Id('stg').optional(),
+  contactId: Id('con').optional(),
+  status: z.enum(dealStatuses).optional(),
+  createdAfter: MomentInput.optional(),
+  createdBefore: MomentInput.optional(),
+  closedAfter: MomentInput.optional(),
+  closedBefore: MomentInput.optional(),
+  sort: Sort(['createdAt', 'updatedAt', 'valueCents', 'closedAt']),
+})
+export type DealQuery = z.output<typeof DealQuery>
+
+const DealPlace = z.object({ pipelineId: z.string(), stageId: z.string(), status: z.enum(dealStatuses) })
+
+export const DealMove = z
+  .object({
+    id: z.string(),
+    from: DealPlace,
+    to: DealPlace,
+    userId: z.string().nullable(),
+    apiKeyId: z.string().nullable(),
+    createdAt: Timestamp,
+  })
+  .meta({
+    id: 'DealMove',
+    description:
+      'A deal that went to another stage or status, and who moved it. Kept as long as the deal, also where the stage is gone.',
+    examples: [
+      {
+        id: 'mov_01kag7m3v9e8fs2t4w6x8y0z1b',
+        from: {
+          pipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
+          stageId: 'stg_01kag7m3v9e8fs2t4w6x8y0z1b',
+          status: 'OPEN',
+        },
+        to: {
+          pipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
+          stageId: 'stg_01kag7m3v9e8fs2t4w6x8y0z2c',
+          status: 'OPEN',
+        },
+        userId: null,
+        apiKeyId: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
+        createdAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
+export type DealMove = z.output<typeof DealMove>
+
+export const DealMoveQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type DealMoveQuery = z.output<typeof DealMoveQuery>

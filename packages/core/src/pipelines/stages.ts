@@ -1,0 +1,101 @@
+import { and, asc, count, eq, inArray, sql } from 'drizzle-orm'
+import type { Ctx } from '../context.ts'
+import { conflict, invalidField } from '../errors.ts'
+import { newId } from '../ids.ts'
+import { deals, stages } from '../schema.ts'
+import type { Stage, StageChange } from './pipelines.schema.ts'
+
+/** Where a deal is to stand; without `stageId`, in the pipeline's first stage. */
+export interface Place {
+  pipelineId: string
+  stageId?: string | undefined
+}
+
+/** Finds the stage and locks it, so that it cannot go before the transaction ends; or throws what is wrong with the place. */
+export async function lockStage(ctx: Ctx, place: Place): Promise<{ pipelineId: string; stageId: string }> {
+  const ofPipeline = ofPipelines(ctx, [place.pipelineId])
+  const [stage] = await ctx.db
+    .select({ pipelineId: stages.pipelineId, stageId: stages.id })
+    .from(stages)
+    .where(and(ofPipeline, place.stageId ? eq(stages.id, place.stageId) : undefined))
+    .orderBy(asc(stages.position))
+    .limit(1)
+    .for('key share')
+  if (stage) return stage
+  if ((await ctx.db.$count(stages, ofPipeline)) === 0) throw invalidField('pipelineId', 'Pipeline not found')
+  if (place.stageId) throw invalidField('stageId', 'Stage not found in this pipeline')
+  // The first stage was just removed: another is the first.
+  return lockStage(ctx, place)
+}
+
+/** The stages of several pipelines, by pipeline, in order. */
+export async function readStages(ctx: Ctx, pipelineIds: readonly string[]): Promise<Map<string, Stage[]>> {
+  const rows = await ctx.db.select().from(stages).where(ofPipelines(ctx, pipelineIds)).orderBy(asc(stages.position))
+  const byPipeline = Map.groupBy(rows, (stage) => stage.pipelineId)
+  const toStage = ({ id, name, position, winProbability }: Stage) => ({ id, name, position, winProbability })
+  return new Map([...byPipeline].map(([pipelineId, found]) => [pipelineId, found.map(toStage)]))
+}
+
+/** What `change` makes of the stages there are: those it names by id keep what it leaves out, the others are new. */
+export function arrangeStages(current: readonly Stage[], change: readonly StageChange[]): Stage[] {
+  return change.map((given, position) => {
+    const known = current.find(({ id }) => id === given.id)
+    if (given.id && !known) throw invalidField(`stages.${position}.id`, 'Stage not found')
+    const { id, name = '', winProbability = 0 } = { id: newId('stg'), ...known, ...withoutGaps(given) }
+    return { id, name, position, winProbability }
+  })
+}
+
+/** Puts `next` in the place of all the stages of a locked pipeline. One that has deals cannot go: conflict. */
+export async function replaceStages(
+  ctx: Ctx,
+  pipelineId: string,
+  { current, next }: { current: readonly Stage[]; next: readonly Stage[] },
+): Promise<void> {
+  const gone = current.filter((stage) => !next.some(({ id }) => id === stage.id))
+  await removeStages(
+    ctx,
+    gone.map(({ id }) => id),
+  )
+  // Out of the way, where no position is: each row is checked against the others as it is written.
+  await ctx.db
+    .update(stages)
+    .set({ position: sql`-1 - ${stages.position}` })
+    .where(ofPipelines(ctx, [pipelineId]))
+  await ctx.db
+    .insert(stages)
+    .values(next.map((stage) => ({ ...stage, workspaceId: ctx.workspaceId, pipelineId })))
+    .onConflictDoUpdate({
+      target: [stages.workspaceId, stages.id],
+      set: {
+        name: sql`excluded.name`,
+        position: sql`excluded.position`,
+        winProbability: sql`excluded.win_probability`,
+      },
+    })
+}
+
+/** Removes stages that have no deals; otherwise a conflict that says how many. */
+export async function removeStages(ctx: Ctx, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return
+  const named = and(eq(stages.workspaceId, ctx.workspaceId), inArray(stages.id, [...ids]))
+  // After this no deal can come in until the transaction ends, so the count below is the last word.
+  await ctx.db.select({ id: stages.id }).from(stages).where(named).orderBy(asc(stages.id)).for('update')
+  const [used] = await ctx.db
+    .select({ dealCount: count() })
+    .from(deals)
+    .where(and(eq(deals.workspaceId, ctx.workspaceId), inArray(deals.stageId, [...ids])))
+  const { dealCount = 0 } = used ?? {}
+  if (dealCount > 0) {
+    throw conflict(`In use by ${dealCount} ${dealCount === 1 ? 'deal' : 'deals'}`, { dealCount })
+  }
+  await ctx.db.delete(stages).where(named)
+}
+
+function ofPipelines(ctx: Ctx, pipelineIds: readonly string[]) {
+  return and(eq(stages.workspaceId, ctx.workspaceId), inArray(stages.pipelineId, [...pipelineIds]))
+}
+
+function withoutGaps(given: StageChange): Partial<Stage> {
+  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+}

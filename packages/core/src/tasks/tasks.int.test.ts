@@ -1,0 +1,213 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { mergeContacts } from '../contacts/contacts-merge.ts'
+import { deleteContact, readContact } from '../contacts/contacts.ts'
+import type { Ctx } from '../context.ts'
+import { newId, uuidOf } from '../ids.ts'
+import { events, members, users } from '../schema.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { explainSelects } from '../testing/explain.ts'
+import { createTestContact, createTestCtx, createTestTask, eventsOf } from '../testing/factories.ts'
+import { listTasks, listTasksOfContact } from './tasks-list.ts'
+import { changeTask, deleteTask, readTask } from './tasks.ts'
+import { type Task, TaskQuery } from './tasks.schema.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let task: Task
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  task = await createTestTask(ctx)
+})
+afterAll(() => database.close())
+
+async function createMember(workspaceId = ctx.workspaceId): Promise<string> {
+  const userId = newId('usr')
+  await ctx.db.insert(users).values({ id: userId, email: `${userId}@example.com`, passwordHash: 'x' })
+  await ctx.db.insert(members).values({ workspaceId, userId, role: 'MEMBER' })
+  return userId
+}
+
+test('a task begins OPEN and is told; its contact was active then', async () => {
+  expect(task).toMatchObject({ status: 'OPEN', notes: '', dueAt: null, assigneeId: null, completedAt: null })
+  expect(await eventsOf(ctx)).toEqual(['contact.created', 'task.created'])
+  const [event] = await ctx.db
+    .select()
+    .from(events)
+    .where(and(eq(events.workspaceId, ctx.workspaceId), eq(events.type, 'task.created')))
+  expect(event).toMatchObject({ data: task, contactId: task.contactId })
+  expect((await readContact(ctx, task.contactId)).lastActivityAt).not.toBeNull()
+})
+
+test('completing sets when and is told once, reopening clears it, and nothing else is told', async () => {
+  const done = await changeTask(ctx, task.id, { status: 'DONE', notes: 'She was in.' })
+  expect(Date.parse(done.completedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(task.createdAt))
+  expect(await changeTask(ctx, task.id, { status: 'DONE' })).toEqual(done)
+  expect((await changeTask(ctx, task.id, { title: 'Called' })).completedAt).toBe(done.completedAt)
+  expect(await changeTask(ctx, task.id, { status: 'OPEN' })).toMatchObject({ status: 'OPEN', completedAt: null })
+  expect((await eventsOf(ctx)).slice(2)).toEqual(['task.completed'])
+})
+
+test('a change that changes nothing writes nothing', async () => {
+  const due = await changeTask(ctx, task.id, { dueAt: new Date('2026-11-27T09:00:00Z') })
+  expect(due.dueAt).toBe('2026-11-27T09:00:00.000Z')
+  expect(await changeTask(ctx, task.id, { dueAt: new Date('2026-11-27T10:00:00+01:00'), title: 'Call' })).toEqual(due)
+})
+
+test('twenty who complete at once complete once', async () => {
+  await Promise.all(Array.from({ length: 20 }, () => changeTask(ctx, task.id, { status: 'DONE' })))
+  expect((await eventsOf(ctx)).slice(2)).toEqual(['task.completed'])
+})
+
+test('a deleted task is gone and told; its contact was active then', async () => {
+  const { lastActivityAt } = await readContact(ctx, task.contactId)
+  await changeTask(ctx, task.id, { title: 'Call again' })
+  expect((await readContact(ctx, task.contactId)).lastActivityAt).toBe(lastActivityAt)
+  await deleteTask(ctx, task.id)
+  expect((await readContact(ctx, task.contactId)).lastActivityAt).not.toBe(lastActivityAt)
+  await expect(readTask(ctx, task.id)).rejects.toMatchObject({ code: 'not_found', message: 'Task not found' })
+  await expect(changeTask(ctx, task.id, { title: 'a' })).rejects.toMatchObject({ code: 'not_found' })
+  await expect(deleteTask(ctx, task.id)).rejects.toMatchObject({ code: 'not_found' })
+  expect((await eventsOf(ctx)).slice(2)).toEqual(['task.deleted'])
+})
+
+describe('the contact of a task', () => {
+  test('takes the tasks along when deleted, and hands them over when merged', async () => {
+    const [survivor, other] = [await createTestContact(ctx), await createTestTask(ctx)]
+    await mergeContacts(ctx, survivor.id, { contactId: task.contactId })
+    expect(await readTask(ctx, task.id)).toMatchObject({ contactId: survivor.id })
+    await deleteContact(ctx, other.contactId)
+    await expect(readTask(ctx, other.id)).rejects.toMatchObject({ code: 'not_found' })
+  })
+
+  test('is deleted while tasks are made and changed: nothing is found', async () => {
+    const deleting = await openTransaction(ctx.db, (db) => deleteContact({ ...ctx, db }, task.contactId))
+    const results = Promise.allSettled([
+      createTestTask(ctx, { contactId: task.contactId }),
+      changeTask(ctx, task.id, { status: 'DONE' }),
+      deleteTask(ctx, task.id),
+    ])
+    await waitUntilBlocked(database.db, 3)
+    await deleting.commit()
+    expect(await results).toMatchObject([
+      { reason: { message: 'Contact not found' } },
+      { reason: { message: 'Task not found' } },
+      { reason: { message: 'Task not found' } },
+    ])
+  })
+})
+
+describe('the assignee of a task', () => {
+  test('is a member of the workspace, and nobody else', async () => {
+    const member = await createMember()
+    expect(await changeTask(ctx, task.id, { assigneeId: member })).toMatchObject({ assigneeId: member })
+    const stranger = await createMember((await createTestCtx(database.db)).workspaceId)
+    for (const assigneeId of [stranger, newId('usr')]) {
+      const refused = { code: 'invalid', issues: [{ path: 'assigneeId', message: 'User not found' }] }
+      await expect(changeTask(ctx, task.id, { assigneeId })).rejects.toMatchObject(refused)
+      await expect(createTestTask(ctx, { assigneeId })).rejects.toMatchObject(refused)
+    }
+    expect((await changeTask(ctx, task.id, { assigneeId: null })).assigneeId).toBeNull()
+  })
+
+  test('leaves the workspace, and their tasks to nobody', async () => {
+    const member = await createMember()
+    await changeTask(ctx, task.id, { assigneeId: member, status: 'DONE' })
+    await ctx.db.delete(members).where(eq(members.userId, member))
+    expect(await readTask(ctx, task.id)).toMatchObject({ assigneeId: null, status: 'DONE' })
+  })
+})
+
+describe('a listing of tasks', () => {
+  const titles = async (query: Record<string, string> = {}) =>
+    (await listTasks(ctx, TaskQuery.parse(query))).data.map(({ title }) => title)
+  let member = ''
+  let contactId = ''
+  beforeEach(async () => {
+    await deleteTask(ctx, task.id)
+    member = await createMember()
+    contactId = (await createTestContact(ctx)).id
+    const make = (title: string, given: Parameters<typeof createTestTask>[1]) =>
+      createTestTask(ctx, { title, ...given })
+    await make('some day', {})
+    await make('tomorrow', { dueAt: '2031-01-02T00:00:00Z', assigneeId: member })
+    await make('overdue', { dueAt: '2001-01-02T00:00:00Z', contactId })
+    await make('long overdue', { dueAt: '2001-01-01T00:00:00Z', contactId, assigneeId: member })
+    const done = await make('done', { dueAt: '1999-01-01T00:00:00Z' })
+    await changeTask(ctx, done.id, { status: 'DONE' })
+    await make('at the end of time', { dueAt: '9999-12-31T23:59:59.999Z' })
+  })
+
+  const usual = ['long overdue', 'overdue', 'tomorrow', 'at the end of time', 'some day', 'done']
+  test.each([
+    [{}, usual],
+    [{ sort: 'dueAt' }, usual],
+    [{ sort: '-dueAt' }, usual.toReversed()],
+    [{ sort: 'createdAt' }, ['some day', 'tomorrow', 'overdue', 'long overdue', 'done', 'at the end of time']],
+    [{ status: 'OPEN' }, usual.slice(0, -1)],
+    [{ status: 'DONE' }, ['done']],
+    [{ status: 'DONE', sort: '-createdAt' }, ['done']],
+    [{ dueBefore: '2001-01-02T00:00:00Z' }, ['long overdue', 'done']],
+    [{ dueAfter: '2001-01-01T00:00:00Z', dueBefore: '2100-01-01T00:00:00Z' }, ['overdue', 'tomorrow']],
+  ])('%j has %j', async (query, expected) => {
+    expect(await titles(query as Record<string, string>)).toEqual(expected)
+  })
+
+  test('by assignee, and of one contact', async () => {
+    expect(await titles({ assigneeId: member })).toEqual(['long overdue', 'tomorrow'])
+    expect(await titles({ assigneeId: newId('usr') })).toEqual([])
+    const { data } = await listTasksOfContact(ctx, contactId, TaskQuery.parse({ sort: '-dueAt' }))
+    expect(data.map(({ title }) => title)).toEqual(['overdue', 'long overdue'])
+    await expect(listTasksOfContact(ctx, newId('con'), TaskQuery.parse({}))).rejects.toMatchObject({
+      message: 'Contact not found',
+    })
+  })
+
+  test.each(['dueAt', '-dueAt', 'createdAt', '-createdAt'])(
+    'meets each task once by %s, page by page',
+    async (sort) => {
+      const seen: string[] = []
+      let cursor: string | null = null
+      do {
+        const query: Record<string, string> = { sort, limit: '1', ...(cursor && { cursor }) }
+        const page = await listTasks(ctx, TaskQuery.parse(query))
+        seen.push(...page.data.map(({ title }) => title))
+        cursor = page.nextCursor
+      } while (cursor)
+      expect(seen).toEqual(await titles({ sort }))
+      expect(new Set(seen).size).toBe(6)
+    },
+  )
+})
+
+test('every listing of tasks reads an index', async () => {
+  const member = await createMember()
+  await ctx.db.execute(sql`
+    insert into tasks (workspace_id, id, contact_id, title, due_at, assignee_id, status, completed_at, created_at)
+    select workspace_id, uuidv7(), id, 'Call', now() + n * interval '1 hour', ${uuidOf(member)},
+      case when n % 10 = 0 then 'DONE' else 'OPEN' end, case when n % 10 = 0 then now() end, now() - n * interval '1 hour'
+    from contacts, generate_series(1, 10000) n where id = ${uuidOf(task.contactId)}`)
+  await ctx.db.execute(sql`vacuum analyze tasks`)
+  const queries: Record<string, string>[] = [
+    {},
+    { sort: '-createdAt' },
+    { status: 'OPEN' },
+    { status: 'DONE' },
+    { assigneeId: member },
+    { assigneeId: member, status: 'DONE' },
+    { dueBefore: '2020-01-01T00:00:00Z' },
+    { dueAfter: '2029-01-01T00:00:00Z', status: 'OPEN' },
+  ]
+  for (const query of queries) {
+    const parsed = TaskQuery.parse(query)
+    const plans = await explainSelects(database, { ctx, table: 'tasks' }, async (ctx) => {
+      await listTasks(ctx, parsed)
+      await listTasksOfContact(ctx, task.contactId, parsed)
+    })
+    const whole = plans.filter((plan) => plan.includes('Seq Scan on tasks'))
+    expect([query, plans.length, whole]).toEqual([query, 2, []])
+  }
+})

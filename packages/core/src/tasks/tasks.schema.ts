@@ -1,0 +1,75 @@
+import { z } from 'zod'
+import { MomentInput, MultiLine, SingleLine, Timestamp } from '../fields.ts'
+import { Id } from '../ids.ts'
+import { PageQuery, SortBy } from '../paging.ts'
+import { taskStatuses } from '../schema.ts'
+
+export const Task = z
+  .object({
+    id: z.string(),
+    contactId: z.string(),
+    title: z.string(),
+    notes: z.string(),
+    status: z.enum(taskStatuses),
+    dueAt: Timestamp.nullable(),
+    assigneeId: z.string().nullable(),
+    completedAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+    updatedAt: Timestamp,
+  })
+  .meta({
+    id: 'Task',
+    description: 'Something to be done about a contact. `assigneeId` is a member of the workspace.',
+    examples: [
+      {
+        id: 'tsk_01kag7m3v9e8fs2t4w6x8y0z1b',
+        contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        title: 'Call back',
+        notes: '',
+        status: 'OPEN',
+        dueAt: '2026-11-27T09:00:00.000Z',
+        assigneeId: null,
+        completedAt: null,
+        createdAt: '2026-11-21T06:35:49.123Z',
+        updatedAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
+export type Task = z.output<typeof Task>
+
+const writable = {
+  title: SingleLine(300, 1),
+  notes: MultiLine(20_000),
+  dueAt: MomentInput.nullable(),
+  assigneeId: Id('usr').nullable().describe('The `id` of a user who is a member of the workspace'),
+}
+
+export const TaskInput = z
+  .strictObject({
+    title: writable.title,
+    notes: writable.notes.default(''),
+    dueAt: writable.dueAt.default(null),
+    assigneeId: writable.assigneeId.default(null),
+  })
+  .meta({ examples: [{ title: 'Call back', dueAt: '2026-11-27T09:00:00Z' }] })
+export type TaskInput = z.output<typeof TaskInput>
+
+export const TaskChange = z
+  .strictObject({
+    ...writable,
+    status: z.enum(taskStatuses, { error: `must be one of ${taskStatuses.join(', ')}` }),
+  })
+  .partial()
+  .meta({ examples: [{ status: 'DONE' }] })
+export type TaskChange = z.output<typeof TaskChange>
+
+export const TaskQuery = PageQuery.extend({
+  status: z.enum(taskStatuses).optional(),
+  dueBefore: MomentInput.optional(),
+  dueAfter: MomentInput.optional(),
+  assigneeId: Id('usr').optional(),
+  sort: SortBy(['dueAt', 'createdAt'])
+    .default('dueAt')
+    .describe('`dueAt` has the longest overdue first, then what has no date, and last what is done'),
+})
+export type TaskQuery = z.output<typeof TaskQuery>
