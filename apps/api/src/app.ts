@@ -176,13 +176,14 @@ function refuseUnknownRoutes(app: FastifyInstance) {
 
 /** Public routes are called from other people's sites; the rest only from origins that the operator lists. */
 async function allowOrigins(app: FastifyInstance, origins: string[]) {
+  const common = { maxAge: 86_400, strictPreflight: false }
+  const open = { ...common, origin: '*', methods: ['GET', 'HEAD', 'POST'], exposedHeaders: ['etag', 'retry-after'] }
+  const listed = {
+    ...common,
+    origin: origins.length > 0 ? origins : false,
+    methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
+  }
   await app.register(cors, {
-    delegator: (request: FastifyRequest, done) => {
-      const isPublic = request.url.startsWith('/public/')
-      const allowed = isPublic ? '*' : origins.length > 0 ? origins : false
-      const methods = isPublic ? ['GET', 'HEAD', 'POST'] : ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']
-      const exposed = isPublic && { exposedHeaders: ['etag', 'retry-after'] }
-      done(null, { origin: allowed, methods, ...exposed, maxAge: 86_400, strictPreflight: false })
-    },
+    delegator: ({ url }: FastifyRequest, done) => done(null, url.startsWith('/public/') ? open : listed),
   })
 }
