@@ -67,7 +67,7 @@ export class RequestRefused extends Error {
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const known = errorBody(error)
   if (!known) request.log.error({ err: withoutParameters(error) }, 'request failed')
-  else if (known.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'the database is unavailable')
+  else if (known.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'unavailable for now')
   const answer = known ?? body(500, 'Internal Server Error', { requestId: request.id })
   if (answer.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
   if (answer.statusCode === 503) reply.header('retry-after', '1')

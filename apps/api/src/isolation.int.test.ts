@@ -20,6 +20,8 @@ interface Ids {
   campaign: string
   webhook: string
   apiKey: string
+  invite: string
+  member: string
   workspace: string
   /** Three that are one person. */
   duplicates: [string, string, string]
@@ -33,6 +35,8 @@ const nobodys: Ids = {
   campaign: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
   webhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
   apiKey: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
+  invite: 'inv_01kag7m3v9e8fs2t4w6x8y0z1b',
+  member: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b',
   workspace: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b',
   duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c', 'con_01kag7m3v9e8fs2t4w6x8y0z3d'],
   customField: 'cfd_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -58,6 +62,15 @@ const cases: Record<string, MakeRequest[]> = {
   'GET /api-keys': [],
   'POST /api-keys': [],
   'DELETE /api-keys/{id}': [({ apiKey }) => ({ path: `/api-keys/${apiKey}` })],
+  'GET /workspace': [],
+  'PATCH /workspace': [],
+  'GET /invites': [],
+  'POST /invites': [],
+  'POST /invites/{id}/resend': [({ invite }) => ({ path: `/invites/${invite}/resend` })],
+  'DELETE /invites/{id}': [({ invite }) => ({ path: `/invites/${invite}` })],
+  'GET /members': [],
+  'PATCH /members/{id}': [({ member }) => ({ path: `/members/${member}`, body: { role: 'MEMBER' } })],
+  'DELETE /members/{id}': [({ member }) => ({ path: `/members/${member}` })],
   'GET /contacts': [({ list }) => ({ path: `/contacts?listId=${list}` })],
   'POST /contacts': [],
   'PUT /contacts': [],
@@ -120,7 +133,8 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 /** One record of each kind. */
-async function fill({ id, key }: TestWorkspace): Promise<Ids> {
+async function fill(workspace: TestWorkspace): Promise<Ids> {
+  const { id, key } = workspace
   const make = async (path: string, body: Json) => String((await api.create(path, key, body))['id'])
   const makeContact = () => make('/contacts', { email: freshEmail() })
   const list = await make('/lists', { name: 'Letter', doubleOptIn: false })
@@ -133,6 +147,8 @@ async function fill({ id, key }: TestWorkspace): Promise<Ids> {
     campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
     webhook: await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] }),
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
+    invite: await make('/invites', { email: freshEmail(), role: 'MEMBER' }),
+    member: (await api.join(workspace, 'VIEWER')).id,
     duplicates: [await makeContact(), await makeContact(), await makeContact()],
     customField: await make('/custom-fields', { key: 'plan', label: 'Plan', type: 'TEXT' }),
     import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),

@@ -29,6 +29,14 @@ const makers: Record<string, () => Promise<unknown>> = {
     fields += 1
     return api.create('/custom-fields', workspace.key, { key: `field${fields}`, label: 'Field', type: 'TEXT' })
   },
+  '/invites': () => api.create('/invites', workspace.key, { email: freshEmail(), role: 'VIEWER' }),
+  '/members': () =>
+    api.query(
+      `with person as (insert into users (id, email, password_hash) values (uuidv7(), $2, '') returning id)
+       insert into members (workspace_id, user_id, role) select k.workspace_id, person.id, 'VIEWER'
+       from person, api_keys k where prefix = $1`,
+      [workspace.key.slice(0, 10), freshEmail()],
+    ),
   '/imports': () =>
     api.call('POST', '/contacts/import', {
       key: workspace.key,

@@ -124,7 +124,7 @@ export const invites = pgTable(
   ],
 )
 
-/** Who forgot their password. The row goes when it is used: a token is good once. */
+/** Who forgot their password. A token is good once: used, it expired when it was made. */
 export const passwordResets = pgTable(
   'password_resets',
   {

@@ -62,6 +62,8 @@ async function fillBesides(ctx: Ctx) {
     sql`insert into custom_fields (workspace_id, id, key, label, type) values (${workspaceId}, uuidv7(), 'plan', 'Plan', 'TEXT')`,
     sql`insert into opt_outs (workspace_id, list_id, email_hash, status)
       values (${workspaceId}, ${uuidOf(list.id)}, 'hash', 'UNSUBSCRIBED')`,
+    sql`insert into invites (workspace_id, id, email, role, token_hash, expires_at)
+      values (${workspaceId}, uuidv7(), 'ada@example.com', 'MEMBER', gen_random_uuid()::text, now())`,
     sql`insert into imports (workspace_id, id, status, format, on_conflict, dry_run, each_event, position, line)
       values (${workspaceId}, uuidv7(), 'QUEUED', 'csv', 'skip', false, false, 0, 1)`,
     sql`insert into import_parts (workspace_id, import_id, position, bytes)

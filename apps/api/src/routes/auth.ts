@@ -71,7 +71,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await inSteadyTime(() => forgotPassword(request.baseCtx, request.body))
-      return reply.code(202).send(null)
+      return reply.code(202).send()
     },
   )
 

@@ -23,7 +23,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/workspace',
     { schema: { ...common, summary: 'Read the workspace', querystring: NoQuery, response: { 200: Workspace } } },
-    (request) => readWorkspace(request.ctx.db, request.ctx.workspaceId),
+    (request) => readWorkspace(request.ctx),
   )
 
   app.patch(

@@ -29,6 +29,7 @@ export const Password = z
   .min(12, 'must have at least 12 characters')
   .max(128, 'must have at most 128 characters')
   .refine((password) => password.isWellFormed(), 'must be valid Unicode')
+  .refine((password) => !password.includes('\u0000'), 'must not contain control characters')
 
 export const SignupInput = z
   .strictObject({

@@ -28,7 +28,7 @@ export function requireRole(actor: Actor, role: Role): void {
 /** Who is asking, and where. */
 export async function readMe(ctx: Ctx): Promise<Me> {
   const { actor, db, workspaceId } = ctx
-  const workspace = await readWorkspace(db, workspaceId)
+  const workspace = await readWorkspace(ctx)
   if (actor.kind === 'user') {
     const [user] = await db.select().from(users).where(eq(users.id, actor.userId))
     if (!user) throw unauthenticated()

@@ -1,7 +1,7 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
-import { AppError } from '../errors.ts'
+import { AppError, onConstraint } from '../errors.ts'
 import { normalizeEmail, toTimestamp } from '../fields.ts'
 import { members, sessions, workspaces } from '../schema.ts'
 import { hashToken, newToken } from '../secrets.ts'
@@ -39,7 +39,10 @@ export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
     .orderBy(asc(members.createdAt), asc(members.workspaceId))
     .limit(1)
   if (!membership) throw wrong
-  return openSession(ctx.db, toUser(user), toWorkspace(membership.workspace))
+  return openSession(ctx.db, toUser(user), toWorkspace(membership.workspace)).catch(
+    // Taken out of the workspace at this very moment.
+    onConstraint('sessions_member_fk', () => wrong),
+  )
 }
 
 /** Ends the session of this very token, at once. An API key has no session: nothing happens. */

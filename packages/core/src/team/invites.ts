@@ -22,8 +22,8 @@ const inSevenDays = sql`now() + interval '7 days'`
 
 /** Asks somebody by mail to join, with at most one's own role. Who is in already, or was asked already, is a conflict. */
 export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
-  requireAtMostOwn(ctx, input.role)
   return inTransaction(ctx, async (ctx) => {
+    requireAtMostOwn(ctx, input.role)
     if (await isMember(ctx, input.email)) throw conflict('They are a member already')
     const id = newId('inv')
     const tokenHash = hashToken(mailToken(ctx.settings.keys, 'rpi', id))
@@ -38,7 +38,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
   })
 }
 
-/** Mails the same link once more, good for another seven days. */
+/** Mails the same link once more, good for another seven days; of at most one's own role. */
 export function resendInvite(ctx: Ctx, id: string): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db.update(invites).set({ expiresAt: inSevenDays }).where(matches(ctx, id)).returning()
@@ -66,10 +66,13 @@ export async function listInvites(ctx: Ctx, query: InviteQuery): Promise<Page<In
   return { ...page, data: page.data.map(toInvite) }
 }
 
-/** Takes an invite back: its link is dead at once. */
+/** Takes an invite back, of at most one's own role: its link is dead at once. */
 export async function deleteInvite(ctx: Ctx, id: string): Promise<void> {
-  const [row] = await ctx.db.delete(invites).where(matches(ctx, id)).returning({ id: invites.id })
-  if (!row) throw notFound('Invite')
+  await inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db.delete(invites).where(matches(ctx, id)).returning()
+    if (!row) throw notFound('Invite')
+    requireAtMostOwn(ctx, row.role)
+  })
 }
 
 /**
@@ -94,6 +97,8 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
       .insert(members)
       .values({ workspaceId: used.workspaceId, userId: user.id, role: used.role })
       .onConflictDoNothing()
+      // Whose last workspace is gone is gone as well: since a moment ago there is nobody with this address.
+      .catch(onConstraint('members_user_id_users_id_fk', () => conflict('The account is gone: accept once more')))
   })
 }
 

@@ -1,5 +1,6 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
+import { deleteHomelessUsers } from '../auth/users.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
@@ -40,12 +41,16 @@ export function changeMember(ctx: Ctx, userId: string, { role }: MemberChange): 
   })
 }
 
-/** Takes somebody out of the workspace; their sessions in it end at once. The last OWNER stays: a conflict. */
+/**
+ * Takes somebody out of the workspace; their sessions in it end at once, and with their last workspace their account.
+ * The last OWNER stays: a conflict.
+ */
 export function removeMember(ctx: Ctx, userId: string): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const member = await lockMember(ctx, userId)
     await keepAnOwner(ctx, member)
     await ctx.db.delete(members).where(matches(ctx, userId))
+    await deleteHomelessUsers(ctx, [userId])
   })
 }
 

@@ -7,12 +7,11 @@ import type { WorkspaceChange } from './team.schema.ts'
 
 /** Sets what the change names. */
 export async function changeWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
-  if (Object.values(change).every((value) => value === undefined)) return readWorkspace(ctx.db, ctx.workspaceId)
+  if (Object.values(change).every((value) => value === undefined)) return readWorkspace(ctx)
   const [row] = await ctx.db
     .update(workspaces)
     .set({ ...change, updatedAt: sql`now()` })
     .where(eq(workspaces.id, ctx.workspaceId))
     .returning()
-  // Whose credential is good has a workspace, unless it is being deleted at this moment.
-  return row ? toWorkspace(row) : readWorkspace(ctx.db, ctx.workspaceId)
+  return row ? toWorkspace(row) : readWorkspace(ctx)
 }
