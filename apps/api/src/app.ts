@@ -27,6 +27,7 @@ import { subscriptionPages } from './pages/subscription-pages.ts'
 import { createPublicFormCache } from './public-form-cache.ts'
 import { limitRequests } from './rate-limit.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
+import { auditRoutes } from './routes/audit.ts'
 import { credentialRoutes, meRoutes } from './routes/auth.ts'
 import { campaignRoutes } from './routes/campaigns.ts'
 import { contactRoutes } from './routes/contacts.ts'
@@ -84,7 +85,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   app.decorateRequest('ctx')
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
-    request.baseCtx = { db: database.db, requestId: request.id, settings }
+    request.baseCtx = { db: database.db, requestId: request.id, address: request.ip, settings }
   })
   app.addHook('onResponse', async (request, reply) => {
     // Without the query: the token of a link stands in it.
@@ -115,6 +116,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
     for (const routes of [
       apiKeyRoutes,
       teamRoutes,
+      auditRoutes,
       contactRoutes,
       customFieldRoutes,
       importRoutes,

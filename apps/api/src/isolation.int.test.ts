@@ -21,6 +21,7 @@ interface Ids {
   webhook: string
   apiKey: string
   invite: string
+  session: string
   member: string
   workspace: string
   /** Three that are one person. */
@@ -37,6 +38,7 @@ const nobodys: Ids = {
   apiKey: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
   invite: 'inv_01kag7m3v9e8fs2t4w6x8y0z1b',
   member: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b',
+  session: 'ses_01kag7m3v9e8fs2t4w6x8y0z1b',
   workspace: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b',
   duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c', 'con_01kag7m3v9e8fs2t4w6x8y0z3d'],
   customField: 'cfd_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -64,6 +66,11 @@ const cases: Record<string, MakeRequest[]> = {
   'DELETE /api-keys/{id}': [({ apiKey }) => ({ path: `/api-keys/${apiKey}` })],
   'GET /workspace': [],
   'PATCH /workspace': [],
+  'DELETE /workspace': [],
+  'GET /workspaces': [],
+  'GET /sessions': [],
+  'DELETE /sessions/{id}': [({ session }) => ({ path: `/sessions/${session}` })],
+  'GET /audit-log': [({ member }) => ({ path: `/audit-log?actorId=${member}` })],
   'GET /invites': [],
   'POST /invites': [],
   'POST /invites/{id}/resend': [({ invite }) => ({ path: `/invites/${invite}/resend` })],
@@ -139,6 +146,7 @@ async function fill(workspace: TestWorkspace): Promise<Ids> {
   const makeContact = () => make('/contacts', { email: freshEmail() })
   const list = await make('/lists', { name: 'Letter', doubleOptIn: false })
   await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
+  await make('/invites', { email: freshEmail(), role: 'VIEWER' })
   await api.call('POST', `/public/lists/${list}/subscribe`, { body: { email: 'both@example.com' } })
   return {
     workspace: id,
@@ -149,10 +157,18 @@ async function fill(workspace: TestWorkspace): Promise<Ids> {
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
     invite: await make('/invites', { email: freshEmail(), role: 'MEMBER' }),
     member: (await api.join(workspace, 'VIEWER')).id,
+    session: await openAnotherSession(workspace),
     duplicates: [await makeContact(), await makeContact(), await makeContact()],
     customField: await make('/custom-fields', { key: 'plan', label: 'Plan', type: 'TEXT' }),
     import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
   }
+}
+
+/** Answers its id. */
+async function openAnotherSession({ email, password, token }: TestWorkspace): Promise<string> {
+  await api.call('POST', '/auth/login', { body: { email, password } })
+  const { body } = await api.call<{ data: { id: string }[] }>('GET', '/sessions', { key: token })
+  return body.data[0]?.id ?? ''
 }
 
 /** Every row of the workspace that has this key, in every table that there is. */
@@ -244,8 +260,8 @@ test("another's record is answered as one that is not there, to the byte, on eve
   for (const [name, makers] of Object.entries(cases)) {
     const [method = ''] = name.split(' ')
     for (const [index, make] of makers.entries()) {
-      const missing = await call(method, make(nobodys, eves), eve?.key)
-      const foreign = await call(method, make(adas, eves), eve?.key)
+      const missing = await call(method, make(nobodys, eves), eve?.token)
+      const foreign = await call(method, make(adas, eves), eve?.token)
       expect({ name, index, ...told(foreign) }).toEqual({ name, index, ...told(missing) })
       expect(`${name}: ${foreign.status}`).toMatch(/: (200|400|404)$/)
     }
@@ -255,7 +271,7 @@ test("another's record is answered as one that is not there, to the byte, on eve
   for (const [name, makers] of Object.entries(cases)) {
     const [method = ''] = name.split(' ')
     for (const [index, make] of makers.entries()) {
-      const own = await call(method, make(adas, adas), ada?.key)
+      const own = await call(method, make(adas, adas), ada?.token)
       expect(`${name} ${index}: ${own.status} ${own.text}`).toMatch(/: 20[0124] |: 409 Only a DRAFT/)
     }
   }
@@ -265,8 +281,8 @@ test('a listing shows what is of its own workspace alone', async () => {
   for (const { method, template } of secured) {
     if (method !== 'GET' || template.includes('{')) continue
     const [own, foreign] = [
-      await api.call('GET', template, { key: ada?.key ?? '' }),
-      await api.call('GET', template, { key: eve?.key ?? '' }),
+      await api.call('GET', template, { key: ada?.token ?? '' }),
+      await api.call('GET', template, { key: eve?.token ?? '' }),
     ]
     const idsIn = (text: string) => new Set(text.match(/[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}/g))
     expect([template, [...idsIn(own.text)].filter((id) => idsIn(foreign.text).has(id))]).toEqual([template, []])

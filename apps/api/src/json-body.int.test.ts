@@ -143,7 +143,7 @@ test('every route names each unknown query parameter', async () => {
     const token = isPage(template) ? '&token=x' : ''
     const answer = await api.call(method, `${path}?cursr=abc&x[]=1${token}`, {
       body: example,
-      ...(isSecured && { key: workspace.key }),
+      ...(isSecured && { key: workspace.token }),
     })
     const { issues } = expectError(answer, 400)
     const unknown = ['cursr', 'x[]'].map((name) => ({ path: name, message: 'is not known here' }))

@@ -37,6 +37,15 @@ const makers: Record<string, () => Promise<unknown>> = {
        from person, api_keys k where prefix = $1`,
       [workspace.key.slice(0, 10), freshEmail()],
     ),
+  '/sessions': () =>
+    api.call('POST', '/auth/login', { body: { email: workspace.email, password: workspace.password } }),
+  '/workspaces': () =>
+    api.query(
+      `with made as (insert into workspaces (id, name) values (uuidv7(), 'More') returning id)
+       insert into members (workspace_id, user_id, role) select made.id, u.id, 'VIEWER' from made, users u where u.email = $1`,
+      [workspace.email],
+    ),
+  '/audit-log': () => api.call('PATCH', '/workspace', { key: workspace.key, body: { fromName: freshEmail() } }),
   '/imports': () =>
     api.call('POST', '/contacts/import', {
       key: workspace.key,
@@ -59,7 +68,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-const getPage = (path: string, query = '', key = workspace.key) => api.call<Page>('GET', `${path}?${query}`, { key })
+const getPage = (path: string, query = '', key = workspace.token) => api.call<Page>('GET', `${path}?${query}`, { key })
 
 /** Reads page after page, and does `between` after each. */
 async function readAll(path: string, query: string, between: () => Promise<unknown> = () => Promise.resolve()) {

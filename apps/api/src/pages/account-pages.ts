@@ -112,7 +112,8 @@ async function submitPage({ baseCtx, query, body }: PostRequest, reply: FastifyR
 const fieldNames: Record<string, string> = { name: 'Your name', password: 'The password' }
 
 /** A refusal as a person is told: the name of the field as the page has it, and a whole sentence. */
-function inWords({ message, issues: [issue] = [] }: ErrorBody): string {
+function inWords({ statusCode, message, issues: [issue] = [] }: ErrorBody): string {
+  if (statusCode === 429) return 'Too many wrong passwords. Wait a few minutes, and try again.'
   if (message === invalidToken().message) return 'This link was used, or is too old. Ask for a new one.'
   const problem = (issue?.message ?? message).replace(/^\w+: /, '')
   const subject = issue && fieldNames[issue.path]

@@ -83,7 +83,7 @@ test('a role counts on the very next request, and so does being taken out', asyn
   expect(await write()).toMatchObject({ status: 201 })
   expect(await call('DELETE', `/members/${id}`)).toMatchObject({ status: 204, text: '' })
   expectError(await write(), 401)
-  expectError(await call('PATCH', `/members/${id}`, { role: 'MEMBER' }), 404, 'Member not found')
+  expectError(await call('PATCH', `/members/${id}`, { role: 'MEMBER' }), 404, 'User not found')
 })
 
 test('the last OWNER stays: 409, also when two lower each other at once', async () => {

@@ -68,13 +68,13 @@ async function byApiKey({ db }: BaseCtx, token: string): Promise<Found | undefin
 
 async function bySession({ db }: BaseCtx, token: string): Promise<Found | undefined> {
   const [session] = await db
-    .select({ workspaceId: sessions.workspaceId, userId: sessions.userId, role: members.role })
+    .select({ id: sessions.id, workspaceId: sessions.workspaceId, userId: sessions.userId, role: members.role })
     .from(sessions)
     .innerJoin(members, and(eq(members.workspaceId, sessions.workspaceId), eq(members.userId, sessions.userId)))
     .where(and(eq(sessions.tokenHash, hashToken(token)), gt(sessions.expiresAt, sql`now()`)))
   if (!session) return undefined
   return {
     workspaceId: session.workspaceId,
-    actor: { kind: 'user', userId: session.userId, role: session.role },
+    actor: { kind: 'user', userId: session.userId, role: session.role, sessionId: session.id },
   }
 }

@@ -9,6 +9,7 @@ import { mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { members, passwordResets, sessions, users } from '../schema.ts'
 import { hashToken, mailToken } from '../secrets.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
+import { forgetFailures } from './login.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 
 const mailsAnHour = 3
@@ -61,6 +62,7 @@ export async function resetPassword(base: BaseCtx, { token, password }: ResetPas
     if (used.length === 0) throw invalidToken()
     await db.update(passwordResets).set(usedUp).where(eq(passwordResets.userId, user.id))
     await db.delete(sessions).where(eq(sessions.userId, user.id))
+    await forgetFailures({ ...base, db }, user.email)
   })
 }
 

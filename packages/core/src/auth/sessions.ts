@@ -6,8 +6,9 @@ import { normalizeEmail, toTimestamp } from '../fields.ts'
 import { members, sessions, workspaces } from '../schema.ts'
 import { hashToken, newToken } from '../secrets.ts'
 import type { LoginInput, Session, SignupInput, User, Workspace } from './auth.schema.ts'
-import { checkPassword, hashPassword, isPassword } from './passwords.ts'
-import { createUser, findUser } from './users.ts'
+import { findByPassword } from './login.ts'
+import { checkPassword, hashPassword } from './passwords.ts'
+import { createUser } from './users.ts'
 import { createWorkspace, toUser, toWorkspace } from './workspaces.ts'
 
 const sessionDays = 30
@@ -25,12 +26,15 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
   })
 }
 
-/** Opens a session for thirty days. One answer, and one duration, whether the address or the password is wrong. */
+/**
+ * Opens a session for thirty days. One answer, and one duration, whether the address or the password is wrong. After many
+ * failures in a row the address must wait.
+ */
 export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
   const wrong = new AppError('unauthenticated', 'Invalid email or password')
   const email = normalizeEmail(input.email) ?? input.email
-  const user = await findUser(ctx, email)
-  if (!(await isPassword(user?.passwordHash, input.password)) || !user) throw wrong
+  const user = await findByPassword(ctx, email, input.password)
+  if (!user) throw wrong
   const [membership] = await ctx.db
     .select({ workspace: workspaces })
     .from(members)

@@ -1,4 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, conflict, invalidField, notFound, onConstraint } from '../errors.ts'
 import { emit } from '../events.ts'
@@ -94,6 +95,7 @@ export function sendCampaign(ctx: Ctx, id: string): Promise<SendResult> {
     const [sending] = await ctx.db.update(campaigns).set({ queued }).where(matches(ctx, id)).returning()
     if (!sending) throw notFound('Campaign')
     await emit(ctx, 'campaign.sending', toCampaign(sending))
+    await audit(ctx, 'campaign.sent', { subjectId: id, queued })
     return { queued }
   })
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, inArray, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, brokenConstraint, conflict, invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
@@ -73,6 +74,7 @@ export function deleteContact(ctx: Ctx, id: string): Promise<void> {
     if (!row) throw notFound('Contact')
     await removeContact(ctx, row)
     await emit(ctx, 'contact.deleted', toContact(row))
+    await audit(ctx, 'contact.deleted', { subjectId: id })
   })
 }
 

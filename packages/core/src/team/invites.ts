@@ -1,11 +1,13 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import type { BaseCtx, Ctx } from '../context.ts'
 import { inTransaction } from '../context.ts'
 import { AppError, conflict, notFound, onConstraint } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { newId } from '../ids.ts'
 import { invalidToken } from '../auth/password-resets.ts'
-import { checkPassword, hashPassword, isPassword } from '../auth/passwords.ts'
+import { findByPassword } from '../auth/login.ts'
+import { checkPassword, hashPassword } from '../auth/passwords.ts'
 import { createUser, findUser } from '../auth/users.ts'
 import { renderLetter } from '../mail/layout.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
@@ -34,6 +36,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
       .catch(onConstraint('invites_email_key', () => conflict('They have an invite already: resend or delete it')))
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
+    await audit(ctx, 'invite.created', { subjectId: id, email: row.email, role: row.role })
     return toInvite(row)
   })
 }
@@ -45,6 +48,7 @@ export function resendInvite(ctx: Ctx, id: string): Promise<Invite> {
     if (!row) throw notFound('Invite')
     requireAtMostOwn(ctx, row.role)
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
+    await audit(ctx, 'invite.resent', { subjectId: id, email: row.email })
     return toInvite(row)
   })
 }
@@ -72,6 +76,7 @@ export async function deleteInvite(ctx: Ctx, id: string): Promise<void> {
     const [row] = await ctx.db.delete(invites).where(matches(ctx, id)).returning()
     if (!row) throw notFound('Invite')
     requireAtMostOwn(ctx, row.role)
+    await audit(ctx, 'invite.deleted', { subjectId: id, email: row.email })
   })
 }
 
@@ -84,7 +89,7 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   const [invite] = await base.db.select().from(invites).where(isMeant)
   if (!invite) throw invalidToken()
   const known = await findUser(base, invite.email)
-  if (known && !(await isPassword(known.passwordHash, password))) {
+  if (known && !(await findByPassword(base, known.email, password))) {
     throw new AppError('unauthenticated', 'This address has an account: its password is needed')
   }
   if (!known) checkPassword(password, invite.email)
@@ -99,6 +104,12 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
       .onConflictDoNothing()
       // Whose last workspace is gone is gone as well: since a moment ago there is nobody with this address.
       .catch(onConstraint('members_user_id_users_id_fk', () => conflict('The account is gone: accept once more')))
+    const ctx: Ctx = {
+      ...base,
+      workspaceId: used.workspaceId,
+      actor: { kind: 'user', userId: user.id, role: used.role },
+    }
+    await audit(ctx, 'invite.accepted', { subjectId: used.id, role: used.role })
   })
 }
 

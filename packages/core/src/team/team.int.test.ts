@@ -195,7 +195,7 @@ test('who is taken out is out at once: their sessions end, and with the last wor
   await logIn(base, { email: address, password })
   await removeMember(ctx, id)
   expect(await database.db.$count(sessions, eq(sessions.userId, id))).toBe(0)
-  await expect(removeMember(ctx, id)).rejects.toThrow('Member not found')
+  await expect(removeMember(ctx, id)).rejects.toThrow('User not found')
   await expect(logIn(base, { email: address, password })).rejects.toThrow('Invalid email or password')
   // The address is free: they may come again, by themselves or invited.
   await signUp(base, { email: address, password, name: '' })

@@ -25,6 +25,8 @@ const owners: Record<string, string[]> = {
   apiKeys: ['auth/'],
   invites: ['team/'],
   passwordResets: ['auth/'],
+  loginFailures: ['auth/'],
+  auditEntries: ['audit/'],
   idempotencyRecords: ['idempotency.ts', 'apps/api/src/idempotency.ts'],
   contacts: ['contacts/'],
   customFields: ['contacts/'],

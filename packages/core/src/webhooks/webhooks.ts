@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import type { Ctx } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
@@ -23,6 +24,7 @@ export async function createWebhook(ctx: Ctx, input: WebhookInput): Promise<Crea
     .values({ workspaceId: ctx.workspaceId, id, url, eventTypes: input.eventTypes, encryptedSecret })
     .returning()
   if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  await audit(ctx, 'webhook.created', { subjectId: id, url })
   return { ...toWebhook(row), secret }
 }
 
