@@ -28,6 +28,7 @@ import { trackingPages } from './pages/tracking.ts'
 import { createPublicFormCache } from './public-form-cache.ts'
 import { limitRequests } from './rate-limit.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
+import { auditRoutes } from './routes/audit.ts'
 import { credentialRoutes, meRoutes } from './routes/auth.ts'
 import { campaignRoutes, campaignSendingRoutes } from './routes/campaigns.ts'
 import { contactRoutes } from './routes/contacts.ts'
@@ -91,7 +92,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   // With a callback, as all that every request goes through: a promise each would cost more than what they do.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
-    request.baseCtx = { db: database.db, requestId: request.id, settings }
+    request.baseCtx = { db: database.db, requestId: request.id, address: request.ip, settings }
     done()
   })
   if (config.LOG_LEVEL === 'debug' || config.LOG_LEVEL === 'trace') {
@@ -126,6 +127,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
     for (const routes of [
       apiKeyRoutes,
       teamRoutes,
+      auditRoutes,
       contactRoutes,
       customFieldRoutes,
       importRoutes,

@@ -13,6 +13,7 @@ const statuses: Record<ErrorCode, number> = {
   conflict: 409,
   precondition_failed: 412,
   unprocessable: 422,
+  throttled: 429,
   too_large: 413,
   unavailable: 503,
 }
@@ -34,6 +35,8 @@ export type ErrorBody = z.output<typeof ErrorBody>
 export function errorBody(error: unknown): ErrorBody | undefined {
   if (error instanceof AppError) {
     const { message, issues, details } = error
+    // Every 429 has the body that is specified.
+    if (error.code === 'throttled') return { statusCode: 429, message: new RateLimited().message }
     return body(statuses[error.code], message, { ...details, ...(issues && { issues: readable(issues) }) })
   }
   if (hasZodFastifySchemaValidationErrors(error)) return validationBody(error)
@@ -67,10 +70,11 @@ export class RequestRefused extends Error {
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const known = errorBody(error)
   if (!known) request.log.error({ err: withoutParameters(error) }, 'request failed')
-  else if (known.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'the database is unavailable')
+  else if (known.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'unavailable for now')
   const answer = known ?? body(500, 'Internal Server Error', { requestId: request.id })
   if (answer.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
   if (answer.statusCode === 503) reply.header('retry-after', '1')
+  if (error instanceof AppError && error.retryAfterSeconds) reply.header('retry-after', error.retryAfterSeconds)
   return reply.code(answer.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(answer))
 }
 

@@ -13,6 +13,9 @@ export interface Ids {
   delivery: string
   event: string
   apiKey: string
+  invite: string
+  session: string
+  member: string
   workspace: string
   /** Three that are one person. */
   duplicates: [string, string, string]
@@ -41,6 +44,9 @@ export const nobodys: Ids = {
   delivery: 'dlv_01kag7m3v9e8fs2t4w6x8y0z1b',
   event: 'evt_01kag7m3v9e8fs2t4w6x8y0z1b',
   apiKey: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
+  invite: 'inv_01kag7m3v9e8fs2t4w6x8y0z1b',
+  session: 'ses_01kag7m3v9e8fs2t4w6x8y0z1b',
+  member: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b',
   workspace: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b',
   duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c', 'con_01kag7m3v9e8fs2t4w6x8y0z3d'],
   customField: 'cfd_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -83,6 +89,20 @@ export const cases: Record<string, MakeRequest[]> = {
   'GET /api-keys': [],
   'POST /api-keys': [],
   'DELETE /api-keys/{id}': [({ apiKey }) => ({ path: `/api-keys/${apiKey}` })],
+  'GET /workspace': [],
+  'PATCH /workspace': [],
+  'DELETE /workspace': [],
+  'GET /workspaces': [],
+  'GET /sessions': [],
+  'DELETE /sessions/{id}': [({ session }) => ({ path: `/sessions/${session}` })],
+  'GET /audit-log': [({ member }) => ({ path: `/audit-log?actorId=${member}` })],
+  'GET /invites': [],
+  'POST /invites': [],
+  'POST /invites/{id}/resend': [({ invite }) => ({ path: `/invites/${invite}/resend` })],
+  'DELETE /invites/{id}': [({ invite }) => ({ path: `/invites/${invite}` })],
+  'GET /members': [],
+  'PATCH /members/{id}': [({ member }) => ({ path: `/members/${member}`, body: { role: 'MEMBER' } })],
+  'DELETE /members/{id}': [({ member }) => ({ path: `/members/${member}` })],
   'GET /contacts': [({ list }) => ({ path: `/contacts?listId=${list}` })],
   'POST /contacts': [],
   'PUT /contacts': [],

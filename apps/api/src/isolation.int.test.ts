@@ -28,11 +28,13 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 /** One record of each kind. */
-async function fill({ id, key, token }: TestWorkspace): Promise<Ids> {
+async function fill(workspace: TestWorkspace): Promise<Ids> {
+  const { id, key, token } = workspace
   const make = async (path: string, body: Json) => String((await api.create(path, key, body))['id'])
   const makeContact = () => make('/contacts', { email: freshEmail() })
   const list = await make('/lists', { name: 'Letter', doubleOptIn: false })
   await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
+  await make('/invites', { email: freshEmail(), role: 'VIEWER' })
   await api.call('POST', `/public/lists/${list}/subscribe`, { body: { email: 'both@example.com' } })
   const contact = await make('/contacts', { email: freshEmail(), tags: ['secret'] })
   const makePipeline = () =>
@@ -61,6 +63,9 @@ async function fill({ id, key, token }: TestWorkspace): Promise<Ids> {
     delivery: String(tested.body['id']),
     event: String(tested.body['eventId']),
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
+    invite: await make('/invites', { email: freshEmail(), role: 'MEMBER' }),
+    member: (await api.join(workspace, 'VIEWER')).id,
+    session: await openAnotherSession(workspace),
     duplicates: [await makeContact(), await makeContact(), await makeContact()],
     customField: await make('/custom-fields', { key: 'plan', label: 'Plan', type: 'TEXT' }),
     form,
@@ -68,6 +73,13 @@ async function fill({ id, key, token }: TestWorkspace): Promise<Ids> {
     spareList: await make('/lists', { name: 'Spare' }),
     import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
   }
+}
+
+/** Answers its id. */
+async function openAnotherSession({ email, password, token }: TestWorkspace): Promise<string> {
+  await api.call('POST', '/auth/login', { body: { email, password } })
+  const { body } = await api.call<{ data: { id: string }[] }>('GET', '/sessions', { key: token })
+  return body.data[0]?.id ?? ''
 }
 
 /** Every row of the workspace that has this key, in every table that there is. */
@@ -159,8 +171,8 @@ test("another's record is answered as one that is not there, to the byte, on eve
   for (const [name, makers] of Object.entries(cases)) {
     const [method = ''] = name.split(' ')
     for (const [index, make] of makers.entries()) {
-      const missing = await call(method, make(nobodys, eves), eve?.key)
-      const foreign = await call(method, make(adas, eves), eve?.key)
+      const missing = await call(method, make(nobodys, eves), eve?.token)
+      const foreign = await call(method, make(adas, eves), eve?.token)
       expect({ name, index, ...told(foreign) }).toEqual({ name, index, ...told(missing) })
       expect(`${name}: ${foreign.status}`).toMatch(/: (200|202|400|404)$/)
     }
@@ -170,7 +182,7 @@ test("another's record is answered as one that is not there, to the byte, on eve
   for (const [name, makers] of Object.entries(cases)) {
     const [method = ''] = name.split(' ')
     for (const [index, make] of makers.entries()) {
-      const own = await call(method, make(adas, adas), ada?.key)
+      const own = await call(method, make(adas, adas), ada?.token)
       expect(`${name} ${index}: ${own.status} ${own.text}`).toMatch(/: 20[0124] |: 409 Only a DRAFT/)
     }
   }
@@ -181,8 +193,8 @@ test('a listing shows what is of its own workspace alone', async () => {
     // What types of events there are is the same for all, with its examples.
     if (method !== 'GET' || template.includes('{') || template === '/event-types') continue
     const [own, foreign] = [
-      await api.call('GET', template, { key: ada?.key ?? '' }),
-      await api.call('GET', template, { key: eve?.key ?? '' }),
+      await api.call('GET', template, { key: ada?.token ?? '' }),
+      await api.call('GET', template, { key: eve?.token ?? '' }),
     ]
     const idsIn = (text: string) => new Set(text.match(/[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}/g))
     expect([template, [...idsIn(own.text)].filter((id) => idsIn(foreign.text).has(id))]).toEqual([template, []])

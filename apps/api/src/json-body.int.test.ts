@@ -26,7 +26,8 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-const isPage = (template: string) => /^\/(public\/(unsubscribe|subscriptions|open|click)|f\/)/.test(template)
+const isPage = (template: string) =>
+  /^\/(public\/(unsubscribe|subscriptions|open|click)|f\/|reset-password|accept-invite)/.test(template)
 
 /** Sends the same to every route that takes a body, and returns each answer with the name of its route. */
 async function sendEverywhere(raw: string | Buffer, headers: Record<string, string> = {}) {
@@ -124,7 +125,7 @@ test('a route without a body takes "nothing" in every spelling, and nothing else
   }
   for (const raw of ['"text"', '42', 'true', '[1]', '[{}]']) {
     const answers = await bodyless(raw)
-    expect(answers).toHaveLength(5)
+    expect(answers).toHaveLength(6)
     for (const { answer } of answers) expectError(answer, 400, 'The body must be a JSON object')
   }
 })
@@ -143,7 +144,7 @@ test('every route names each unknown query parameter', async () => {
     const aForm = { raw: 'email=', headers: { 'content-type': 'application/x-www-form-urlencoded' } }
     const answer = await api.call(method, `${path}?cursr=abc&x[]=1${token}`, {
       ...(method === 'POST' && template === '/f/{id}' ? aForm : { body: example }),
-      ...(isSecured && { key: workspace.key }),
+      ...(isSecured && { key: workspace.token }),
     })
     const { issues } = expectError(answer, 400)
     const unknown = ['cursr', 'x[]'].map((name) => ({ path: name, message: 'is not known here' }))

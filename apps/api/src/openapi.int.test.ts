@@ -96,6 +96,7 @@ test('every operation says what it does, under which heading, and how it can ans
 test('what needs no credential is a short list; all else says that it does', () => {
   const open = operations.filter(({ security }) => security === undefined).map(({ name }) => name)
   expect(open.toSorted()).toEqual([
+    'GET /accept-invite',
     'GET /embed/form.js',
     'GET /f/{id}',
     'GET /f/{id}/thanks',
@@ -106,13 +107,19 @@ test('what needs no credential is a short list; all else says that it does', () 
     'GET /public/subscriptions/confirm',
     'GET /public/unsubscribe',
     'GET /ready',
+    'GET /reset-password',
+    'POST /accept-invite',
+    'POST /auth/accept-invite',
+    'POST /auth/forgot-password',
     'POST /auth/login',
+    'POST /auth/reset-password',
     'POST /auth/signup',
     'POST /f/{id}',
     'POST /public/forms/{id}/submit',
     'POST /public/lists/{id}/subscribe',
     'POST /public/subscriptions/confirm',
     'POST /public/unsubscribe',
+    'POST /reset-password',
   ])
   for (const { security } of operations) expect(security ?? [{ bearer: [] }]).toEqual([{ bearer: [] }])
 })
@@ -151,8 +158,7 @@ test('every listing can be paged and sorted, and every POST with a credential re
 
 test('every body has an example that the route takes, as far as the records exist that it names', async () => {
   const workspace = await api.signUp()
-  // But for a page, which takes what its own form posts.
-  const withBody = (await operationsOf(api)).filter(({ hasBody, template }) => hasBody && template !== '/f/{id}')
+  const withBody = (await operationsOf(api)).filter(({ hasBody, takesForm }) => hasBody && !takesForm)
   expect(withBody.length).toBeGreaterThan(6)
   for (const { method, path, template, example } of withBody) {
     const { status, body } = await api.call(method, path, { key: workspace.key, body: example })
@@ -163,7 +169,9 @@ test('every body has an example that the route takes, as far as the records exis
 })
 
 test('no body is asked for where none is taken', () => {
-  const bodyless = operations.filter(({ name }) => /^(GET|DELETE) |\/(send|logout|pause|resume|cancel)$/.test(name))
+  const bodyless = operations.filter(({ name }) =>
+    /^(GET|DELETE) |\/(send|logout|pause|resume|cancel|resend)$/.test(name),
+  )
   for (const { name, requestBody } of bodyless) expect([name, requestBody]).toEqual([name, undefined])
 })
 

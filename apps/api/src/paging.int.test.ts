@@ -29,6 +29,23 @@ const makers: Record<string, () => Promise<unknown>> = {
     fields += 1
     return api.create('/custom-fields', workspace.key, { key: `field${fields}`, label: 'Field', type: 'TEXT' })
   },
+  '/invites': () => api.create('/invites', workspace.key, { email: freshEmail(), role: 'VIEWER' }),
+  '/members': () =>
+    api.query(
+      `with person as (insert into users (id, email, password_hash) values (uuidv7(), $2, '') returning id)
+       insert into members (workspace_id, user_id, role) select k.workspace_id, person.id, 'VIEWER'
+       from person, api_keys k where prefix = $1`,
+      [workspace.key.slice(0, 10), freshEmail()],
+    ),
+  '/sessions': () =>
+    api.call('POST', '/auth/login', { body: { email: workspace.email, password: workspace.password } }),
+  '/workspaces': () =>
+    api.query(
+      `with made as (insert into workspaces (id, name) values (uuidv7(), 'More') returning id)
+       insert into members (workspace_id, user_id, role) select made.id, u.id, 'VIEWER' from made, users u where u.email = $1`,
+      [workspace.email],
+    ),
+  '/audit-log': () => api.call('PATCH', '/workspace', { key: workspace.key, body: { fromName: freshEmail() } }),
   '/imports': () =>
     api.call('POST', '/contacts/import', {
       key: workspace.key,
@@ -61,7 +78,7 @@ beforeAll(async () => {
 })
 afterAll(() => api.close())
 
-const getPage = (path: string, query = '', key = workspace.key) => api.call<Page>('GET', `${path}?${query}`, { key })
+const getPage = (path: string, query = '', key = workspace.token) => api.call<Page>('GET', `${path}?${query}`, { key })
 
 /** Reads page after page, and does `between` after each. */
 async function readAll(path: string, query: string, between: () => Promise<unknown> = () => Promise.resolve()) {

@@ -19,6 +19,9 @@ const specified: Record<string, number> = {
   'POST /auth/forgot-password': 5,
   'POST /auth/reset-password': 10,
   'POST /auth/accept-invite': 10,
+  // The pages of the two above.
+  'POST /reset-password': 10,
+  'POST /accept-invite': 10,
   'POST /public/forms/{id}/submit': 20,
   'POST /public/lists/{id}/subscribe': 20,
 }

@@ -5,7 +5,9 @@ import type { ApiKey, CreatedApiKey, Session } from '@rapport/core/auth/auth.sch
 import { type ApiConfig, readApiConfig } from '@rapport/core/config.ts'
 import { type Ctx, settingsFrom } from '@rapport/core/context.ts'
 import type { IdPrefix } from '@rapport/core/ids.ts'
+import type { Role } from '@rapport/core/schema.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { tokenMailedTo } from '@rapport/core/testing/factories.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Redis } from 'ioredis'
 import { pino } from 'pino'
@@ -58,6 +60,10 @@ export interface TestApi {
   query(text: string, values?: unknown[]): Promise<Json[]>
   /** On whose behalf core is asked what no route tells: the tokens of links, for one. */
   ctx(workspaceId: string): Ctx
+  /** The token in the newest mail to this address, rendered as the worker would. */
+  tokenMailedTo(address: string): Promise<string>
+  /** Somebody new in the workspace, invited and come. Answers their session and their id. */
+  join(workspace: TestWorkspace, role: Role): Promise<{ token: string; id: string; email: string }>
   /** Opens a real socket on 127.0.0.1. */
   listen(): Promise<{ url: string; port: number }>
   /** What was logged since the last time: errors, unless LOG_LEVEL says more. Who expects some takes it, as `close` throws. */
@@ -105,6 +111,7 @@ export async function startTestApi(
   const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void lines.push(line) })
   const app = await buildApp({ config, database, redis: options.redis, log })
   await app.ready()
+  const baseCtx = { db: database.db, requestId: 'test', settings: settingsFrom(config) }
 
   async function call<Body>(method: string, path: string, given: Call = {}): Promise<Answer<Body>> {
     const payload = given.raw ?? (given.body === undefined ? undefined : JSON.stringify(given.body))
@@ -144,6 +151,16 @@ export async function startTestApi(
     return { id: workspace.id, email, password, token, key: await issueKey(token, 'ADMIN') }
   }
 
+  async function join(workspace: TestWorkspace, role: Role) {
+    const email = freshEmail()
+    await create('/invites', workspace.token, { email, role })
+    const token = await tokenMailedTo(baseCtx, email)
+    const accepted = await call('POST', '/auth/accept-invite', { body: { token, password } })
+    if (accepted.status !== 204) throw new Error(`Accepting answered ${accepted.status}: ${accepted.text}`)
+    const { body } = await call<Session>('POST', '/auth/login', { body: { email, password } })
+    return { token: body.token, id: body.user.id, email }
+  }
+
   const takeLog = () => lines.splice(0)
   return {
     app,
@@ -155,13 +172,9 @@ export async function startTestApi(
     issueKey,
     takeLog,
     query: async (text, values = []) => (await database.pool.query<Json>(text, values)).rows,
-    ctx: (workspaceId) => ({
-      db: database.db,
-      requestId: 'test',
-      settings: settingsFrom(config),
-      workspaceId,
-      actor: { kind: 'system' },
-    }),
+    ctx: (workspaceId) => ({ ...baseCtx, workspaceId, actor: { kind: 'system' } }),
+    tokenMailedTo: (address) => tokenMailedTo(baseCtx, address),
+    join,
     async listen() {
       await app.listen({ host: '127.0.0.1', port: 0 })
       const { port } = app.server.address() as AddressInfo
@@ -221,6 +234,8 @@ export interface Operation {
   template: string
   isSecured: boolean
   hasBody: boolean
+  /** A page, whose body is a posted form. */
+  takesForm: boolean
   /** The body that the document gives as an example. */
   example: unknown
 }
@@ -246,6 +261,7 @@ export async function operationsOf(api: TestApi): Promise<Operation[]> {
         .reduce((path, { name, example }) => path.replace(`{${name}}`, example ?? 'no-example'), template),
       isSecured: security.length > 0,
       hasBody: requestBody !== undefined,
+      takesForm: requestBody?.content['application/x-www-form-urlencoded'] !== undefined,
       example: requestBody?.content['application/json']?.example,
     })),
   )

@@ -3,6 +3,7 @@ import type { QueueName, WorkJob } from '@rapport/core/queues.ts'
 import type { JobsOptions } from 'bullmq'
 import { clearCustomField } from './jobs/clear-custom-field.ts'
 import { clearDeletedListJob } from './jobs/clear-deleted-list.ts'
+import { clearDeletedWorkspaceJob } from './jobs/clear-deleted-workspace.ts'
 import { deliverWebhook } from './jobs/deliver-webhook.ts'
 import { purgeExpired } from './jobs/purge-expired.ts'
 import { runImport } from './jobs/run-import.ts'
@@ -29,7 +30,8 @@ export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName
 /** What comes by the clock names nothing; the rest names something that was removed, of whichever kind. */
 async function maintain(tools: Tools, { workspaceId, id }: Partial<WorkJob>): Promise<void> {
   if (!workspaceId || !id) return purgeExpired(tools)
-  for (const clear of [clearDeletedListJob, clearCustomField]) await clear(tools, { workspaceId, id })
+  for (const clear of [clearDeletedListJob, clearCustomField, clearDeletedWorkspaceJob])
+    await clear(tools, { workspaceId, id })
 }
 
 const retry = (attempts: number, delay: number): JobsOptions => ({

@@ -12,7 +12,7 @@ export interface Settings {
 }
 
 export type Actor =
-  | { kind: 'user'; userId: string; role: Role }
+  | { kind: 'user'; userId: string; role: Role; sessionId?: string }
   | { kind: 'apiKey'; apiKeyId: string; role: Role }
   /** A stranger: a form, a link in a mail. */
   | { kind: 'public' }
@@ -23,6 +23,8 @@ export type Actor =
 export interface BaseCtx {
   readonly db: Db
   readonly requestId: string
+  /** The client's, where there is one. */
+  readonly address?: string
   readonly settings: Settings
 }
 

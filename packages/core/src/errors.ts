@@ -10,6 +10,7 @@ export type ErrorCode =
   | 'precondition_failed'
   | 'unprocessable'
   | 'too_large'
+  | 'throttled'
   | 'unavailable'
 
 /** One wrong value: where it stands in the input (`fields.0.label`) and what is wrong with it. */
@@ -23,13 +24,15 @@ export class AppError extends Error {
   readonly code: ErrorCode
   readonly issues: readonly Issue[] | undefined
   readonly details: Readonly<Record<string, string | number>> | undefined
+  readonly retryAfterSeconds: number | undefined
 
   constructor(
     code: ErrorCode,
     message: string,
-    more: { issues?: Issue[]; details?: Record<string, string | number> } = {},
+    more: { issues?: Issue[]; details?: Record<string, string | number>; retryAfterSeconds?: number } = {},
   ) {
     super(message)
+    this.retryAfterSeconds = more.retryAfterSeconds
     this.code = code
     this.issues = more.issues
     this.details = more.details

@@ -8,6 +8,8 @@ const resourceNames = {
   usr: 'User',
   key: 'API key',
   inv: 'Invite',
+  ses: 'Session',
+  aud: 'Audit entry',
   rst: 'Password reset',
   con: 'Contact',
   cfd: 'Custom field',

@@ -46,6 +46,8 @@ export const workspaces = pgTable('workspaces', {
   postalAddress: text(),
   createdAt: createdAt(),
   updatedAt: createdAt(),
+  /** Gone for everyone; the worker takes away what is in it, and then the row. */
+  deletedAt: moment(),
 })
 
 export const users = pgTable(
@@ -85,6 +87,8 @@ export const sessions = pgTable(
   {
     /** SHA-256 of the token: the token itself is nowhere. */
     tokenHash: text().primaryKey(),
+    /** What the session is called, as its token must not be. */
+    id: id('ses').notNull().default(sql`uuidv7()`),
     workspaceId: id('wsp').notNull(),
     userId: id('usr').notNull(),
     expiresAt: moment().notNull(),
@@ -96,6 +100,7 @@ export const sessions = pgTable(
       columns: [t.workspaceId, t.userId],
       foreignColumns: [members.workspaceId, members.userId],
     }).onDelete('cascade'),
+    unique('sessions_id_key').on(t.id),
     index('sessions_user_index').on(t.userId),
     index('sessions_expiry_index').on(t.expiresAt),
   ],
@@ -125,7 +130,7 @@ export const invites = pgTable(
   ],
 )
 
-/** Who forgot their password. The row goes when it is used: a token is good once. */
+/** Who forgot their password. A token is good once: used, it expired when it was made. */
 export const passwordResets = pgTable(
   'password_resets',
   {
@@ -142,6 +147,43 @@ export const passwordResets = pgTable(
     unique('password_resets_token_key').on(t.tokenHash),
     index('password_resets_user_index').on(t.userId, t.createdAt),
     index('password_resets_expiry_index').on(t.expiresAt),
+  ],
+)
+
+/** Wrong passwords by the hash of the address they were tried for, known or not, until one is right. */
+export const loginFailures = pgTable(
+  'login_failures',
+  {
+    emailHash: text().primaryKey(),
+    count: integer().notNull(),
+    lastFailedAt: createdAt(),
+  },
+  (t) => [index('login_failures_failed_index').on(t.lastFailedAt)],
+)
+
+/** Who did what. Rows are added and never changed. */
+export const auditEntries = pgTable(
+  'audit_entries',
+  {
+    workspaceId: id('wsp')
+      .notNull()
+      .references(() => workspaces.id, { onDelete: 'cascade' }),
+    id: id('aud').notNull(),
+    action: text().notNull(),
+    actorKind: text({ enum: ['user', 'apiKey', 'public', 'system'] }).notNull(),
+    /** Identifiers as the API shows them, of what may be gone by now. */
+    actorId: text(),
+    subjectId: text(),
+    details: jsonb().$type<Record<string, string | number | null>>().notNull(),
+    address: text(),
+    requestId: text().notNull(),
+    createdAt: createdAt(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.workspaceId, t.id] }),
+    index('audit_entries_created_index').on(t.workspaceId, t.createdAt, t.id),
+    index('audit_entries_action_index').on(t.workspaceId, t.action, t.createdAt, t.id),
+    index('audit_entries_actor_index').on(t.workspaceId, t.actorId, t.createdAt, t.id),
   ],
 )
 

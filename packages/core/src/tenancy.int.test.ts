@@ -64,6 +64,8 @@ async function fillBesides(ctx: Ctx) {
       values (${workspaceId}, ${uuidOf(list.id)}, 'hash', 'UNSUBSCRIBED')`,
     sql`insert into suppressions (workspace_id, email_hash, status) values (${workspaceId}, 'hash', 'BOUNCED')`,
     sql`insert into mail_reports (workspace_id, fingerprint) values (${workspaceId}, 'hash')`,
+    sql`insert into invites (workspace_id, id, email, role, token_hash, expires_at)
+      values (${workspaceId}, uuidv7(), 'ada@example.com', 'MEMBER', gen_random_uuid()::text, now())`,
     sql`insert into imports (workspace_id, id, status, format, on_conflict, dry_run, each_event, position, line)
       values (${workspaceId}, uuidv7(), 'QUEUED', 'csv', 'skip', false, false, 0, 1)`,
     sql`insert into import_parts (workspace_id, import_id, position, bytes)

@@ -1,5 +1,5 @@
 import { ResetPasswordInput } from '@rapport/core/auth/auth.schema.ts'
-import { resetPassword } from '@rapport/core/auth/password-resets.ts'
+import { invalidToken, resetPassword } from '@rapport/core/auth/password-resets.ts'
 import type { BaseCtx } from '@rapport/core/context.ts'
 import { AppError } from '@rapport/core/errors.ts'
 import { acceptInvite } from '@rapport/core/team/invites.ts'
@@ -7,11 +7,12 @@ import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { engine, parsePosted, sendDocument } from './document.ts'
+import { type ErrorBody, errorBody } from '../error-handler.ts'
+import { engine, parsePosted, sendDocument, wantsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 
 const TokenQuery = z.strictObject({ token: z.string().max(200) })
-const PostedFields = z.record(z.string(), z.string())
+const PostedFields = z.record(z.string(), z.string()).nullish()
 const Html = { content: { 'text/html': { schema: z.string().describe('An HTML page') } } }
 
 interface Page {
@@ -65,9 +66,16 @@ const template = engine.parse(`<p>{{ text }}</p>
 export const accountPages: FastifyPluginAsyncZod = async (app) => {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
-    { parseAs: 'buffer' },
+    { parseAs: 'buffer', bodyLimit: 65_536 },
     async (_: unknown, raw: Buffer) => parsePosted(raw),
   )
+  app.setErrorHandler((error, request, reply) => {
+    if (errorBody(error)?.statusCode !== 400 || !wantsHtml(request)) throw error
+    return sendMessage(reply.code(400), {
+      title: 'This link does not work',
+      text: 'It is incomplete. Please click the link in the mail itself, or ask for a new one.',
+    })
+  })
   for (const [path, page] of Object.entries(pages)) {
     const schema = { tags: ['Authentication'], querystring: TokenQuery, response: { 200: Html } }
     app.get(path, { schema: { ...schema, summary: `${page.heading}: the page` } }, async (_request, reply) =>
@@ -75,7 +83,15 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
     )
     app.post(
       path,
-      { config: { rateLimit: { max: 10 } }, schema: { ...schema, summary: page.heading, body: PostedFields } },
+      {
+        config: { rateLimit: { max: 10 } },
+        schema: {
+          ...schema,
+          summary: page.heading,
+          consumes: ['application/x-www-form-urlencoded'],
+          body: PostedFields,
+        },
+      },
       (request, reply) => submitPage(request, reply, page),
     )
   }
@@ -87,12 +103,11 @@ async function submitPage({ baseCtx, query, body }: PostRequest, reply: FastifyR
   try {
     await page.submit(baseCtx, { ...body, token: query.token })
   } catch (error) {
-    if (!(error instanceof AppError) || !(error.code in refusals)) throw error
-    reply.code(refusals[error.code] ?? 400)
-    const issue = error.issues?.find(({ path }) => path !== 'token')
-    if (error.code === 'invalid' && !issue) return sendMessage(reply, brokenLink)
-    const problem = issue ? `The ${issue.path} ${issue.message.replace(`${issue.path}: `, '')}.` : `${error.message}.`
-    return sendPage(reply, page, { problem, name: body['name'] })
+    const refused = error instanceof AppError ? errorBody(error) : undefined
+    if (!refused) throw error
+    reply.code(refused.statusCode)
+    if (refused.message === invalidToken().message) return sendMessage(reply, brokenLink)
+    return sendPage(reply, page, { problem: inWords(refused), name: body?.['name'] })
   }
   return sendMessage(reply, page.done)
 }
@@ -102,8 +117,15 @@ const brokenLink = {
   text: 'It may be incomplete, too old, or used already. Please ask for another.',
 }
 
-/** What a person can mend themselves, or be told of. */
-const refusals: Partial<Record<string, number>> = { invalid: 400, unauthenticated: 401, conflict: 409 }
+const fieldNames: Record<string, string> = { name: 'Your name', password: 'The password' }
+
+/** A refusal as a person is told: the name of the field as the page has it, and a whole sentence. */
+function inWords({ statusCode, message, issues: [issue] = [] }: ErrorBody): string {
+  if (statusCode === 429) return 'Too many wrong passwords. Wait a few minutes, and try again.'
+  const problem = (issue?.message ?? message).replace(/^\w+: /, '')
+  const subject = issue && fieldNames[issue.path]
+  return `${subject ? `${subject} ` : ''}${problem}.`
+}
 
 function sendPage(reply: FastifyReply, page: Page, filled: { problem?: string; name?: string | undefined } = {}) {
   const content = String(engine.renderSync(template, { ...page, ...filled }))
@@ -114,5 +136,5 @@ function parse<Schema extends z.ZodType>(schema: Schema, fields: unknown): z.out
   const result = schema.safeParse(fields)
   if (result.success) return result.data
   const issues = result.error.issues.map(({ path, message }) => ({ path: path.join('.'), message }))
-  throw new AppError('invalid', 'The form was not filled in as it asks', { issues })
+  throw new AppError('invalid', 'Invalid request', { issues })
 }

@@ -3,18 +3,24 @@ import {
   ForgotPasswordInput,
   LoginInput,
   Me,
+  OpenSession,
+  OwnWorkspace,
   ResetPasswordInput,
   Session,
+  SessionQuery,
   SignupInput,
+  WorkspaceQuery,
 } from '@rapport/core/auth/auth.schema.ts'
+import { deleteSession, listOwnWorkspaces, listSessions } from '@rapport/core/auth/own-sessions.ts'
 import { forgotPassword, resetPassword } from '@rapport/core/auth/password-resets.ts'
 import { logIn, logOut, signUp } from '@rapport/core/auth/sessions.ts'
+import { PageOf } from '@rapport/core/paging.ts'
 import { acceptInvite } from '@rapport/core/team/invites.ts'
 import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { bearerToken } from '../auth.ts'
 import { inSteadyTime } from '../steady-time.ts'
-import { Empty, NoBody, NoQuery } from './shapes.ts'
+import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
 
 const tags = ['Authentication']
 
@@ -71,7 +77,8 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await inSteadyTime(() => forgotPassword(request.baseCtx, request.body))
-      return reply.code(202).send(null)
+      reply.code(202).serializer(() => '')
+      return null
     },
   )
 
@@ -128,6 +135,53 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     (request) => readMe(request.ctx),
+  )
+
+  const common = { tags, security: [{ bearer: [] }] }
+  app.get(
+    '/sessions',
+    {
+      schema: {
+        ...common,
+        summary: 'List your sessions',
+        description: 'In every workspace of yours. An API key has none.',
+        querystring: SessionQuery,
+        response: { 200: PageOf(OpenSession) },
+      },
+    },
+    (request) => listSessions(request.ctx, request.query),
+  )
+
+  app.delete(
+    '/sessions/:id',
+    {
+      config: { role: 'VIEWER' },
+      schema: {
+        ...common,
+        summary: 'End one of your sessions',
+        params: IdParams('ses'),
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await deleteSession(request.ctx, request.params.id)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.get(
+    '/workspaces',
+    {
+      schema: {
+        ...common,
+        summary: 'List your workspaces',
+        description: 'With your role in each. `POST /auth/login` with `workspaceId` opens a session in one of them.',
+        querystring: WorkspaceQuery,
+        response: { 200: PageOf(OwnWorkspace) },
+      },
+    },
+    (request) => listOwnWorkspaces(request.ctx, request.query),
   )
 
   app.post(

@@ -12,6 +12,7 @@ import {
   MemberQuery,
   WorkspaceChange,
 } from '@rapport/core/team/team.schema.ts'
+import { deleteWorkspace } from '@rapport/core/team/delete-workspace.ts'
 import { changeWorkspace } from '@rapport/core/team/workspace.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
@@ -23,7 +24,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/workspace',
     { schema: { ...common, summary: 'Read the workspace', querystring: NoQuery, response: { 200: Workspace } } },
-    (request) => readWorkspace(request.ctx.db, request.ctx.workspaceId),
+    (request) => readWorkspace(request.ctx),
   )
 
   app.patch(
@@ -40,6 +41,25 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     (request) => changeWorkspace(request.ctx, request.body),
+  )
+
+  app.delete(
+    '/workspace',
+    {
+      config: { role: 'OWNER' },
+      schema: {
+        ...common,
+        summary: 'Delete the workspace and everything in it',
+        description:
+          'There is no way back. Every key and session ends at once, and who is in no other workspace goes too.',
+        querystring: NoQuery,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await deleteWorkspace(request.ctx)
+      return reply.code(204).send(null)
+    },
   )
 
   app.post(

@@ -1,3 +1,4 @@
+import { purgeLoginFailures } from '@rapport/core/auth/login.ts'
 import { purgePasswordResets } from '@rapport/core/auth/password-resets.ts'
 import { purgeSessions } from '@rapport/core/auth/sessions.ts'
 import { purgeEvents } from '@rapport/core/events.ts'
@@ -12,6 +13,7 @@ const purges = [
   purgeIdempotencyRecords,
   purgeSessions,
   purgePasswordResets,
+  purgeLoginFailures,
   purgeMails,
   purgeMailReports,
   purgeImports,

@@ -1,5 +1,6 @@
 import { and, eq } from 'drizzle-orm'
-import type { Ctx } from '../context.ts'
+import { audit } from '../audit/audit.ts'
+import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, notFound } from '../errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId } from '../ids.ts'
@@ -15,18 +16,14 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
   const own = 'role' in ctx.actor ? roles.indexOf(ctx.actor.role) : roles.length
   if (roles.indexOf(input.role) > own) throw new AppError('forbidden', 'A key cannot have more than your own role')
   const key = newToken('rpk')
-  const [row] = await ctx.db
-    .insert(apiKeys)
-    .values({
-      ...input,
-      workspaceId: ctx.workspaceId,
-      id: newId('key'),
-      prefix: key.slice(0, 10),
-      keyHash: hashToken(key),
-    })
-    .returning()
-  if (!row) throw new Error('INSERT … RETURNING returned nothing')
-  return { ...toApiKey(row), key }
+  const id = newId('key')
+  const values = { ...input, workspaceId: ctx.workspaceId, id, prefix: key.slice(0, 10), keyHash: hashToken(key) }
+  return inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db.insert(apiKeys).values(values).returning()
+    if (!row) throw new Error('INSERT … RETURNING returned nothing')
+    await audit(ctx, 'api_key.created', { subjectId: id, name: row.name, role: row.role })
+    return { ...toApiKey(row), key }
+  })
 }
 
 /** A page of the workspace's keys, without the keys themselves. */
@@ -48,11 +45,19 @@ export async function listApiKeys(ctx: Ctx, query: ApiKeyQuery): Promise<Page<Ap
 
 /** Revokes a key: the very next request with it is refused. */
 export async function deleteApiKey(ctx: Ctx, id: string): Promise<void> {
-  const deleted = await ctx.db
-    .delete(apiKeys)
-    .where(and(eq(apiKeys.workspaceId, ctx.workspaceId), eq(apiKeys.id, id)))
-    .returning({ id: apiKeys.id })
-  if (deleted.length === 0) throw notFound('API key')
+  await inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db
+      .delete(apiKeys)
+      .where(and(eq(apiKeys.workspaceId, ctx.workspaceId), eq(apiKeys.id, id)))
+      .returning()
+    if (!row) throw notFound('API key')
+    await audit(ctx, 'api_key.deleted', { subjectId: id, name: row.name })
+  })
+}
+
+/** Revokes every key of the workspace. */
+export async function deleteApiKeys(ctx: Ctx): Promise<void> {
+  await ctx.db.delete(apiKeys).where(eq(apiKeys.workspaceId, ctx.workspaceId))
 }
 
 export function toApiKey(row: ApiKeyRow): ApiKey {

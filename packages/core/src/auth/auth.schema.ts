@@ -29,6 +29,7 @@ export const Password = z
   .min(12, 'must have at least 12 characters')
   .max(128, 'must have at most 128 characters')
   .refine((password) => password.isWellFormed(), 'must be valid Unicode')
+  .refine((password) => !password.includes('\u0000'), 'must not contain control characters')
 
 export const SignupInput = z
   .strictObject({
@@ -71,6 +72,28 @@ export const Session = z
   })
   .meta({ id: 'Session' })
 export type Session = z.output<typeof Session>
+
+export const OpenSession = z
+  .object({
+    id: z.string(),
+    workspaceId: z.string(),
+    current: z.boolean().describe('Whether it is the one that asks'),
+    expiresAt: Timestamp,
+    createdAt: Timestamp,
+  })
+  .meta({ id: 'OpenSession', description: 'A session by its name. Its token was in the answer to the login alone.' })
+export type OpenSession = z.output<typeof OpenSession>
+
+export const SessionQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type SessionQuery = z.output<typeof SessionQuery>
+
+export const OwnWorkspace = z
+  .object({ ...Workspace.shape, role: z.enum(roles).describe('One’s own in it') })
+  .meta({ id: 'OwnWorkspace' })
+export type OwnWorkspace = z.output<typeof OwnWorkspace>
+
+export const WorkspaceQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export type WorkspaceQuery = z.output<typeof WorkspaceQuery>
 
 export const ApiKey = z
   .object({

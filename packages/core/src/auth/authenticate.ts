@@ -28,7 +28,7 @@ export function requireRole(actor: Actor, role: Role): void {
 /** Who is asking, and where. */
 export async function readMe(ctx: Ctx): Promise<Me> {
   const { actor, db, workspaceId } = ctx
-  const workspace = await readWorkspace(db, workspaceId)
+  const workspace = await readWorkspace(ctx)
   if (actor.kind === 'user') {
     const [user] = await db.select().from(users).where(eq(users.id, actor.userId))
     if (!user) throw unauthenticated()
@@ -68,13 +68,13 @@ async function byApiKey({ db }: BaseCtx, token: string): Promise<Found | undefin
 
 async function bySession({ db }: BaseCtx, token: string): Promise<Found | undefined> {
   const [session] = await db
-    .select({ workspaceId: sessions.workspaceId, userId: sessions.userId, role: members.role })
+    .select({ id: sessions.id, workspaceId: sessions.workspaceId, userId: sessions.userId, role: members.role })
     .from(sessions)
     .innerJoin(members, and(eq(members.workspaceId, sessions.workspaceId), eq(members.userId, sessions.userId)))
     .where(and(eq(sessions.tokenHash, hashToken(token)), gt(sessions.expiresAt, sql`now()`)))
   if (!session) return undefined
   return {
     workspaceId: session.workspaceId,
-    actor: { kind: 'user', userId: session.userId, role: session.role },
+    actor: { kind: 'user', userId: session.userId, role: session.role, sessionId: session.id },
   }
 }

@@ -9,6 +9,7 @@ import { mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { members, passwordResets, sessions, users } from '../schema.ts'
 import { hashToken, mailToken } from '../secrets.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
+import { forgetFailures } from './login.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 
 const mailsAnHour = 3
@@ -46,7 +47,7 @@ export async function forgotPassword(base: BaseCtx, { email }: ForgotPasswordInp
 export async function resetPassword(base: BaseCtx, { token, password }: ResetPasswordInput): Promise<void> {
   const isMeant = and(eq(passwordResets.tokenHash, hashToken(token)), gt(passwordResets.expiresAt, sql`now()`))
   const [user] = await base.db
-    .select({ email: users.email })
+    .select({ id: users.id, email: users.email })
     .from(passwordResets)
     .innerJoin(users, eq(users.id, passwordResets.userId))
     .where(isMeant)
@@ -54,14 +55,19 @@ export async function resetPassword(base: BaseCtx, { token, password }: ResetPas
   checkPassword(password, user.email)
   const passwordHash = await hashPassword(password)
   await inTransaction(base, async ({ db }) => {
-    // Of many at once, one deletes it.
-    const [used] = await db.delete(passwordResets).where(isMeant).returning({ userId: passwordResets.userId })
-    if (!used) throw invalidToken()
-    await db.update(users).set({ passwordHash, updatedAt: sql`now()` }).where(eq(users.id, used.userId))
-    await db.delete(passwordResets).where(eq(passwordResets.userId, used.userId))
-    await db.delete(sessions).where(eq(sessions.userId, used.userId))
+    // The user's row first: two tokens of one user would wait for each other otherwise.
+    await db.update(users).set({ passwordHash, updatedAt: sql`now()` }).where(eq(users.id, user.id))
+    // Of many at once, one finds it still good.
+    const used = await db.update(passwordResets).set(usedUp).where(isMeant).returning({ id: passwordResets.id })
+    if (used.length === 0) throw invalidToken()
+    await db.update(passwordResets).set(usedUp).where(eq(passwordResets.userId, user.id))
+    await db.delete(sessions).where(eq(sessions.userId, user.id))
+    await forgetFailures({ ...base, db }, user.email)
   })
 }
+
+/** Never good again, whatever clock is asked. The row stays for a while, as it counts towards the mails of an hour. */
+const usedUp = { expiresAt: sql`${passwordResets.createdAt}` }
 
 export const invalidToken = () => new AppError('invalid', 'Invalid or expired token')
 
@@ -91,10 +97,11 @@ export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<Out
   }
 }
 
-/** Forgets resets that have expired, a few at a time. Answers how many. */
+/** Forgets resets that expired over an hour ago, a few at a time. Answers how many. */
 export async function purgePasswordResets(db: Db): Promise<number> {
   const result = await db.execute(sql`
-    delete from password_resets where id in (select id from password_resets where expires_at < now() limit 1000)`)
+    delete from password_resets where id in (
+      select id from password_resets where expires_at < now() - interval '1 hour' limit 1000)`)
   return result.rowCount ?? 0
 }
 

@@ -1,5 +1,5 @@
 import { hash, verify } from '@node-rs/argon2'
-import { invalidField } from '../errors.ts'
+import { AppError, invalidField } from '../errors.ts'
 import list from './common-passwords.json' with { type: 'json' }
 
 /** OWASP's minimum for argon2id, which is the library's default algorithm. Memory in KiB. */
@@ -18,12 +18,41 @@ export function checkPassword(password: string, email: string): void {
   }
 }
 
+/** What is stored of a password. Throws `unavailable` when too many others are being worked on. */
 export function hashPassword(password: string): Promise<string> {
-  return hash(password, parameters)
+  return inTurn(() => hash(password, parameters))
 }
 
-/** Whether it is the password. Takes the same time when there is no user to compare with. */
+/**
+ * Whether it is the password. Takes the same time when there is no user to compare with. Throws `unavailable` when too
+ * many others are being worked on.
+ */
 export async function isPassword(passwordHash: string | undefined, password: string): Promise<boolean> {
-  const matches = await verify(passwordHash ?? (await nobodysHash), password)
+  const matches = await inTurn(async () => verify(passwordHash ?? (await nobodysHash), password))
   return matches && passwordHash !== undefined
+}
+
+const atOnce = 2
+const maxWaiting = 32
+let running = 0
+const waiting: (() => void)[] = []
+
+/**
+ * A password costs memory and a thread for some fifteen milliseconds, by intent: two at a time leave the rest of the
+ * process quick, and whoever would wait long is told to come again.
+ */
+async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
+  if (running < atOnce) running += 1
+  else {
+    if (waiting.length >= maxWaiting) throw new AppError('unavailable', 'Too many passwords at once, try again')
+    await new Promise<void>((resolve) => waiting.push(resolve))
+  }
+  try {
+    return await work()
+  } finally {
+    // Who waits takes over the place of who is done.
+    const next = waiting.shift()
+    if (next) next()
+    else running -= 1
+  }
 }

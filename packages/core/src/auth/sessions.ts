@@ -1,13 +1,14 @@
 import { and, asc, eq, sql } from 'drizzle-orm'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
-import { AppError } from '../errors.ts'
+import { AppError, onConstraint } from '../errors.ts'
 import { normalizeEmail, toTimestamp } from '../fields.ts'
 import { members, sessions, workspaces } from '../schema.ts'
 import { hashToken, newToken } from '../secrets.ts'
 import type { LoginInput, Session, SignupInput, User, Workspace } from './auth.schema.ts'
-import { checkPassword, hashPassword, isPassword } from './passwords.ts'
-import { createUser, findUser } from './users.ts'
+import { findByPassword } from './login.ts'
+import { checkPassword, hashPassword } from './passwords.ts'
+import { createUser } from './users.ts'
 import { createWorkspace, toUser, toWorkspace } from './workspaces.ts'
 
 const sessionDays = 30
@@ -25,12 +26,15 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
   })
 }
 
-/** Opens a session for thirty days. One answer, and one duration, whether the address or the password is wrong. */
+/**
+ * Opens a session for thirty days. One answer, and one duration, whether the address or the password is wrong. After many
+ * failures in a row the address must wait.
+ */
 export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
   const wrong = new AppError('unauthenticated', 'Invalid email or password')
   const email = normalizeEmail(input.email) ?? input.email
-  const user = await findUser(ctx, email)
-  if (!(await isPassword(user?.passwordHash, input.password)) || !user) throw wrong
+  const user = await findByPassword(ctx, email, input.password)
+  if (!user) throw wrong
   const [membership] = await ctx.db
     .select({ workspace: workspaces })
     .from(members)
@@ -39,7 +43,10 @@ export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
     .orderBy(asc(members.createdAt), asc(members.workspaceId))
     .limit(1)
   if (!membership) throw wrong
-  return openSession(ctx.db, toUser(user), toWorkspace(membership.workspace))
+  return openSession(ctx.db, toUser(user), toWorkspace(membership.workspace)).catch(
+    // Taken out of the workspace at this very moment.
+    onConstraint('sessions_member_fk', () => wrong),
+  )
 }
 
 /** Ends the session of this very token, at once. An API key has no session: nothing happens. */

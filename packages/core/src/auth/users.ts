@@ -1,8 +1,8 @@
-import { sql } from 'drizzle-orm'
+import { and, inArray, notExists, sql } from 'drizzle-orm'
 import type { BaseCtx } from '../context.ts'
 import { conflict, onConstraint } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { users } from '../schema.ts'
+import { members, users } from '../schema.ts'
 
 type UserRow = typeof users.$inferSelect
 
@@ -24,4 +24,16 @@ export async function createUser(
 export async function findUser(ctx: BaseCtx, email: string): Promise<UserRow | undefined> {
   const [user] = await ctx.db.select().from(users).where(sql`lower(${users.email}) = lower(${email})`)
   return user
+}
+
+/**
+ * Forgets those of these users who are in no workspace any more, in the transaction that took them out: they could not
+ * log in anywhere, and their address would be taken for ever.
+ */
+export async function deleteHomelessUsers({ db }: BaseCtx, userIds: readonly string[]): Promise<void> {
+  const isMeant = inArray(users.id, [...userIds])
+  // Locked first, so that one who joins another workspace at this moment is either seen below or told that they are gone.
+  await db.select({ id: users.id }).from(users).where(isMeant).orderBy(users.id).for('update')
+  const memberships = db.select().from(members).where(sql`${members.userId} = ${users.id}`)
+  await db.delete(users).where(and(isMeant, notExists(memberships)))
 }

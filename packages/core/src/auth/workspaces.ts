@@ -1,5 +1,7 @@
 import { eq } from 'drizzle-orm'
+import type { Ctx } from '../context.ts'
 import type { Db } from '../db.ts'
+import { AppError } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { newId } from '../ids.ts'
 import { createFirstPipeline } from '../pipelines/pipelines.ts'
@@ -17,10 +19,10 @@ export async function createWorkspace(db: Db, name: string): Promise<Workspace> 
   return toWorkspace(row)
 }
 
-/** The workspace of a credential, which is there as long as the credential is. */
-export async function readWorkspace(db: Db, id: string): Promise<Workspace> {
-  const [row] = await db.select().from(workspaces).where(eq(workspaces.id, id))
-  if (!row) throw new Error(`There is no workspace ${id}`)
+/** The workspace of a credential, which is there as long as the credential is: without it, that is none any more. */
+export async function readWorkspace({ db, workspaceId }: Ctx): Promise<Workspace> {
+  const [row] = await db.select().from(workspaces).where(eq(workspaces.id, workspaceId))
+  if (!row) throw new AppError('unauthenticated', 'Missing or invalid credential')
   return toWorkspace(row)
 }
 

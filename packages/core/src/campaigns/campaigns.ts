@@ -1,4 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, conflict, invalidField, notFound, onConstraint } from '../errors.ts'
 import { emit } from '../events.ts'
@@ -80,12 +81,15 @@ export async function changeCampaign(ctx: Ctx, id: string, change: CampaignChang
 }
 
 /** Deletes a DRAFT; anything else is a conflict, as it is a record of what was sent to whom. */
-export async function deleteCampaign(ctx: Ctx, id: string): Promise<void> {
-  const [row] = await ctx.db
-    .delete(campaigns)
-    .where(and(matches(ctx, id), eq(campaigns.status, 'DRAFT')))
-    .returning({ id: campaigns.id })
-  if (!row) throw await notADraft(ctx, id, 'deleted')
+export function deleteCampaign(ctx: Ctx, id: string): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db
+      .delete(campaigns)
+      .where(and(matches(ctx, id), eq(campaigns.status, 'DRAFT')))
+      .returning({ name: campaigns.name })
+    if (!row) throw await notADraft(ctx, id, 'deleted')
+    await audit(ctx, 'campaign.deleted', { subjectId: id, name: row.name })
+  })
 }
 
 /**
@@ -105,6 +109,7 @@ export function sendCampaign(ctx: Ctx, id: string): Promise<SendResult> {
     const [sending] = await ctx.db.update(campaigns).set({ queued }).where(matches(ctx, id)).returning()
     if (!sending) throw notFound('Campaign')
     await emit(ctx, 'campaign.sending', toCampaign(sending))
+    await audit(ctx, 'campaign.sent', { subjectId: id, queued })
     return { queued }
   })
 }

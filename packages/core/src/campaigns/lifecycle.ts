@@ -3,6 +3,7 @@
  * one after the other. Workers ask for the campaign's status with every group they claim, and so act within a group.
  */
 import { and, eq, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { conflict, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
@@ -69,6 +70,7 @@ export function retryCampaign(ctx: Ctx, id: string, { includeInterrupted }: Retr
       const sending = await setStatus(ctx, id, { status: 'SENDING', completedAt: null })
       await emit(ctx, 'campaign.sending', sending)
     }
+    if (queued > 0) await audit(ctx, 'campaign.retried', { subjectId: id, queued })
     return { queued }
   })
 }

@@ -1,5 +1,6 @@
 import { type Readable, Transform } from 'node:stream'
 import { type SQL, sql, type SQLWrapper } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { copyOut } from '../copy-out.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { contacts } from '../schema.ts'
@@ -13,7 +14,10 @@ import { readCustomFields } from './custom-fields.ts'
  * apostrophe. NDJSON: a contact a line, as the API shows it.
  */
 export async function exportContacts(ctx: Ctx, query: ExportQuery): Promise<Readable> {
-  const where = await inTransaction(ctx, (ctx) => contactFilter(ctx, query))
+  const where = await inTransaction(ctx, async (ctx) => {
+    await audit(ctx, 'contacts.exported', { format: query.format })
+    return contactFilter(ctx, query)
+  })
   const isCsv = query.format === 'csv'
   const fields = named(isCsv ? await csvFields(ctx) : jsonFields)
   const rows = sql`select ${fields} from ${contacts} where ${where} order by ${contacts.createdAt}, ${contacts.id}`

@@ -1,4 +1,5 @@
 import { and, eq } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { moveDeals } from '../deals/deals.ts'
 import { invalidField, notFound } from '../errors.ts'
@@ -34,6 +35,7 @@ export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeIn
     if (movedAny) await noteSubscriptionChange(ctx, [id])
     const contact = await readContact(ctx, id)
     await emit(ctx, 'contact.merged', { ...contact, mergedContactId: contactId })
+    await audit(ctx, 'contact.merged', { subjectId: id, mergedContactId: contactId })
     return contact
   })
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, inArray, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, brokenConstraint, conflict, invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
@@ -9,7 +10,7 @@ import { readSuppression, type SuppressedStatus, suppressSubscriptions } from '.
 import { contactAliases, contacts } from '../schema.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
-import { checkCustomValues, type CustomValues } from './custom-fields.ts'
+import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields.ts'
 
 export const maxTags = 100
 
@@ -77,6 +78,7 @@ export function deleteContact(ctx: Ctx, id: string): Promise<void> {
     if (!row) throw notFound('Contact')
     await removeContact(ctx, row)
     await emit(ctx, 'contact.deleted', toContact(row))
+    await audit(ctx, 'contact.deleted', { subjectId: id })
   })
 }
 
@@ -212,15 +214,6 @@ export async function suppressContact(ctx: Ctx, id: string, status: SuppressedSt
   if (!row || !(await suppressSubscriptions(ctx, id, status))) return undefined
   await noteSubscriptionChange(ctx, [id])
   return lockContact(ctx, id)
-}
-
-/** `change` laid over `values`; null removes a key. */
-export function mergeCustomValues(
-  values: CustomValues,
-  change: Record<string, CustomValues[string] | null>,
-): CustomValues {
-  const merged = Object.entries({ ...values, ...change }).filter(([, value]) => value !== null)
-  return Object.fromEntries(merged) as CustomValues
 }
 
 type Edit = (ctx: Ctx, current: ContactRow) => Promise<ContactRow>

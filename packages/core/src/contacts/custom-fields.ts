@@ -1,5 +1,6 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import { z } from 'zod'
+import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, conflict, invalidField, type Issue, notFound, onConstraint } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
@@ -74,6 +75,7 @@ export async function deleteCustomField(ctx: Ctx, id: string): Promise<void> {
       .returning({ id: customFields.id })
     if (!row) throw notFound('Custom field')
     await enqueue(ctx, 'maintenance', id)
+    await audit(ctx, 'custom_field.deleted', { subjectId: id })
   })
 }
 
@@ -127,6 +129,15 @@ export function checkCustomValue(
     return { message: `must be one of ${field.options.join(', ')}` }
   }
   return { value: result.data }
+}
+
+/** `change` laid over `values`; null removes a key. */
+export function mergeCustomValues(
+  values: CustomValues,
+  change: Record<string, CustomValues[string] | null>,
+): CustomValues {
+  const merged = Object.entries({ ...values, ...change }).filter(([, value]) => value !== null)
+  return Object.fromEntries(merged) as CustomValues
 }
 
 /** A value that comes as text, from a query or a CSV cell, in the type of its field. */

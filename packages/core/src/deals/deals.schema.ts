@@ -37,20 +37,20 @@ export const Deal = z
   })
 export type Deal = z.output<typeof Deal>
 
+const dealExamples = Deal.meta()?.['examples'] as [Deal] | undefined
+
 /** The `data` of `deal.stage_changed`: where the deal is, and where it was. */
-export const MovedDeal = z
-  .object({ ...Deal.shape, previousPipelineId: z.string(), previousStageId: z.string() })
-  .meta({
-    id: 'MovedDeal',
-    description: 'A deal that has come from another stage.',
-    examples: [
-      {
-        ...(Deal.meta()?.['examples'] as [Deal])[0],
-        previousPipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
-        previousStageId: 'stg_01kag7m3v9e8fs2t4w6x8y0z2c',
-      },
-    ],
-  })
+export const MovedDeal = z.object({ ...Deal.shape, previousPipelineId: z.string(), previousStageId: z.string() }).meta({
+  id: 'MovedDeal',
+  description: 'A deal that has come from another stage.',
+  examples: [
+    {
+      ...dealExamples?.[0],
+      previousPipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
+      previousStageId: 'stg_01kag7m3v9e8fs2t4w6x8y0z2c',
+    },
+  ],
+})
 export type MovedDeal = z.output<typeof MovedDeal>
 
 const valueMessage = `must be a whole number of cents from 0 to ${Number.MAX_SAFE_INTEGER}`

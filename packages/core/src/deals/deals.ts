@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { withContactLocked } from '../contacts/contact-lock.ts'
 import { lockContact, noteActivity } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
@@ -59,6 +60,7 @@ export async function deleteDeal(ctx: Ctx, id: string): Promise<void> {
     await ctx.db.delete(deals).where(matches(ctx, id))
     await noteActivity(ctx, row.contactId)
     await emit(ctx, 'deal.deleted', toDeal(row))
+    await audit(ctx, 'deal.deleted', { subjectId: id })
     return row
   })
   if (!deal) throw notFound('Deal')

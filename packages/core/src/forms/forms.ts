@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import { AppError, invalidField, type Issue, notFound, onConstraint } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
@@ -75,8 +76,11 @@ export function changeForm(ctx: Ctx, id: string, change: FormChange): Promise<Fo
 
 /** Deletes a form with its submissions. Contacts that came by it stay. */
 export async function deleteForm(ctx: Ctx, id: string): Promise<void> {
-  const [row] = await ctx.db.delete(forms).where(matches(ctx, id)).returning({ id: forms.id })
-  if (!row) throw notFound('Form')
+  await inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db.delete(forms).where(matches(ctx, id)).returning({ name: forms.name })
+    if (!row) throw notFound('Form')
+    await audit(ctx, 'form.deleted', { subjectId: id, name: row.name })
+  })
 }
 
 /** An enabled form, for strangers, who know it by its id alone. Disabled is as good as unknown. */

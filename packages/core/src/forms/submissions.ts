@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { findOrCreateContact, noteActivity } from '../contacts/contacts.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import { AppError, notFound, onConstraint } from '../errors.ts'
@@ -123,8 +124,11 @@ export async function readSubmission(ctx: Ctx, key: SubmissionKey): Promise<Subm
 
 /** Deletes one submission; its contact stays. */
 export async function deleteSubmission(ctx: Ctx, key: SubmissionKey): Promise<void> {
-  const [row] = await ctx.db.delete(formSubmissions).where(matches(ctx, key)).returning({ id: formSubmissions.id })
-  if (!row) throw await missing(ctx, key)
+  await inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db.delete(formSubmissions).where(matches(ctx, key)).returning({ id: formSubmissions.id })
+    if (!row) throw await missing(ctx, key)
+    await audit(ctx, 'submission.deleted', { subjectId: row.id })
+  })
 }
 
 /** Moves the submissions of one contact to another, who is to be the same person. */

@@ -1,4 +1,5 @@
 import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { lockContacts, refreshSubscribedStatus } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { conflict, notFound } from '../errors.ts'
@@ -27,6 +28,7 @@ export function deleteList(ctx: Ctx, id: string): Promise<void> {
       .limit(1)
     if (campaign) throw conflict('A campaign to this list is under way')
     await enqueue(ctx, 'maintenance', id)
+    await audit(ctx, 'list.deleted', { subjectId: id })
   })
 }
 

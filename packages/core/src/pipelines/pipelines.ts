@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
@@ -92,6 +93,7 @@ export function deletePipeline(ctx: Ctx, id: string): Promise<void> {
       stages.map((stage) => stage.id),
     )
     await ctx.db.delete(pipelines).where(matches(ctx, id))
+    await audit(ctx, 'pipeline.deleted', { subjectId: id })
   })
 }
 

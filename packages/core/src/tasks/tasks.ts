@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { withContactLocked } from '../contacts/contact-lock.ts'
 import { noteActivity } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
@@ -61,6 +62,7 @@ export async function deleteTask(ctx: Ctx, id: string): Promise<void> {
     await ctx.db.delete(tasks).where(matches(ctx, id))
     await noteActivity(ctx, row.contactId)
     await emit(ctx, 'task.deleted', toTask(row))
+    await audit(ctx, 'task.deleted', { subjectId: id })
     return row
   })
   if (!task) throw notFound('Task')

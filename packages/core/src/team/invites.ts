@@ -1,11 +1,13 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import type { BaseCtx, Ctx } from '../context.ts'
 import { inTransaction } from '../context.ts'
 import { AppError, conflict, notFound, onConstraint } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { newId } from '../ids.ts'
 import { invalidToken } from '../auth/password-resets.ts'
-import { checkPassword, hashPassword, isPassword } from '../auth/passwords.ts'
+import { findByPassword } from '../auth/login.ts'
+import { checkPassword, hashPassword } from '../auth/passwords.ts'
 import { createUser, findUser } from '../auth/users.ts'
 import { renderLetter } from '../mail/layout.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
@@ -22,8 +24,8 @@ const inSevenDays = sql`now() + interval '7 days'`
 
 /** Asks somebody by mail to join, with at most one's own role. Who is in already, or was asked already, is a conflict. */
 export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
-  requireAtMostOwn(ctx, input.role)
   return inTransaction(ctx, async (ctx) => {
+    requireAtMostOwn(ctx, input.role)
     if (await isMember(ctx, input.email)) throw conflict('They are a member already')
     const id = newId('inv')
     const tokenHash = hashToken(mailToken(ctx.settings.keys, 'rpi', id))
@@ -34,11 +36,12 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
       .catch(onConstraint('invites_email_key', () => conflict('They have an invite already: resend or delete it')))
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
+    await audit(ctx, 'invite.created', { subjectId: id, email: row.email, role: row.role })
     return toInvite(row)
   })
 }
 
-/** Mails the same link once more, good for another seven days. */
+/** Mails the same link once more, good for another seven days; of at most one's own role. */
 export function resendInvite(ctx: Ctx, id: string): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
     // Anew, should SECRET_KEY have changed since.
@@ -51,6 +54,7 @@ export function resendInvite(ctx: Ctx, id: string): Promise<Invite> {
     if (!row) throw notFound('Invite')
     requireAtMostOwn(ctx, row.role)
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
+    await audit(ctx, 'invite.resent', { subjectId: id, email: row.email })
     return toInvite(row)
   })
 }
@@ -72,10 +76,14 @@ export async function listInvites(ctx: Ctx, query: InviteQuery): Promise<Page<In
   return { ...page, data: page.data.map(toInvite) }
 }
 
-/** Takes an invite back: its link is dead at once. */
+/** Takes an invite back, of at most one's own role: its link is dead at once. */
 export async function deleteInvite(ctx: Ctx, id: string): Promise<void> {
-  const [row] = await ctx.db.delete(invites).where(matches(ctx, id)).returning({ id: invites.id })
-  if (!row) throw notFound('Invite')
+  await inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db.delete(invites).where(matches(ctx, id)).returning()
+    if (!row) throw notFound('Invite')
+    requireAtMostOwn(ctx, row.role)
+    await audit(ctx, 'invite.deleted', { subjectId: id, email: row.email })
+  })
 }
 
 /**
@@ -87,7 +95,7 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   const [invite] = await base.db.select().from(invites).where(isMeant)
   if (!invite) throw invalidToken()
   const known = await findUser(base, invite.email)
-  if (known && !(await isPassword(known.passwordHash, password))) {
+  if (known && !(await findByPassword(base, known.email, password))) {
     throw new AppError('unauthenticated', 'This address has an account: its password is needed')
   }
   if (!known) checkPassword(password, invite.email)
@@ -100,6 +108,14 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
       .insert(members)
       .values({ workspaceId: used.workspaceId, userId: user.id, role: used.role })
       .onConflictDoNothing()
+      // Whose last workspace is gone is gone as well: since a moment ago there is nobody with this address.
+      .catch(onConstraint('members_user_id_users_id_fk', () => conflict('The account is gone: accept once more')))
+    const ctx: Ctx = {
+      ...base,
+      workspaceId: used.workspaceId,
+      actor: { kind: 'user', userId: user.id, role: used.role },
+    }
+    await audit(ctx, 'invite.accepted', { subjectId: used.id, role: used.role })
   })
 }
 

@@ -1,5 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
+import { audit } from '../audit/audit.ts'
+import { deleteHomelessUsers } from '../auth/users.ts'
 import { AppError, conflict, notFound } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
@@ -35,17 +37,24 @@ export function changeMember(ctx: Ctx, userId: string, { role }: MemberChange): 
     requireAtMostOwn(ctx, role)
     const member = await lockMember(ctx, userId)
     if (role !== 'OWNER') await keepAnOwner(ctx, member)
+    if (role === member.role) return toMember(member)
     await ctx.db.update(members).set({ role }).where(matches(ctx, userId))
+    await audit(ctx, 'member.changed', { subjectId: userId, before: member.role, role })
     return toMember({ ...member, role })
   })
 }
 
-/** Takes somebody out of the workspace; their sessions in it end at once. The last OWNER stays: a conflict. */
+/**
+ * Takes somebody out of the workspace; their sessions in it end at once, and with their last workspace their account.
+ * The last OWNER stays: a conflict.
+ */
 export function removeMember(ctx: Ctx, userId: string): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const member = await lockMember(ctx, userId)
     await keepAnOwner(ctx, member)
     await ctx.db.delete(members).where(matches(ctx, userId))
+    await deleteHomelessUsers(ctx, [userId])
+    await audit(ctx, 'member.removed', { subjectId: userId, email: member.email, role: member.role })
   })
 }
 
@@ -63,7 +72,7 @@ async function lockMember(ctx: Ctx, userId: string): Promise<MemberRow> {
     .where(eq(workspaces.id, ctx.workspaceId))
     .for('no key update')
   const [member] = await selectMembers(ctx).where(matches(ctx, userId))
-  if (!member) throw notFound('Member')
+  if (!member) throw notFound('User')
   requireAtMostOwn(ctx, member.role)
   return member
 }

@@ -1,18 +1,23 @@
 import { eq, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import type { Workspace } from '../auth/auth.schema.ts'
 import { readWorkspace, toWorkspace } from '../auth/workspaces.ts'
-import type { Ctx } from '../context.ts'
+import { type Ctx, inTransaction } from '../context.ts'
 import { workspaces } from '../schema.ts'
 import type { WorkspaceChange } from './team.schema.ts'
 
 /** Sets what the change names. */
-export async function changeWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
-  if (Object.values(change).every((value) => value === undefined)) return readWorkspace(ctx.db, ctx.workspaceId)
-  const [row] = await ctx.db
-    .update(workspaces)
-    .set({ ...change, updatedAt: sql`now()` })
-    .where(eq(workspaces.id, ctx.workspaceId))
-    .returning()
-  // Whose credential is good has a workspace, unless it is being deleted at this moment.
-  return row ? toWorkspace(row) : readWorkspace(ctx.db, ctx.workspaceId)
+export function changeWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
+  return inTransaction(ctx, async (ctx) => {
+    const named = Object.entries(change).filter(([, value]) => value !== undefined)
+    if (named.length === 0) return readWorkspace(ctx)
+    const [row] = await ctx.db
+      .update(workspaces)
+      .set({ ...change, updatedAt: sql`now()` })
+      .where(eq(workspaces.id, ctx.workspaceId))
+      .returning()
+    if (!row) return readWorkspace(ctx)
+    await audit(ctx, 'workspace.changed', { subjectId: row.id, ...Object.fromEntries(named) })
+    return toWorkspace(row)
+  })
 }

@@ -1,13 +1,13 @@
 /** What tests begin with. Made by the real verbs, but for long lists: those are written as rows, in bulk. */
 import { randomUUID } from 'node:crypto'
-import { sql } from 'drizzle-orm'
+import { desc, eq, sql } from 'drizzle-orm'
 import type { z } from 'zod'
 import { createWorkspace } from '../auth/workspaces.ts'
 import { createCampaign, readCampaign } from '../campaigns/campaigns.ts'
 import { type Campaign, CampaignInput } from '../campaigns/campaigns.schema.ts'
 import { createContact } from '../contacts/contacts.ts'
 import { type Contact, ContactInput } from '../contacts/contacts.schema.ts'
-import type { Ctx, Settings } from '../context.ts'
+import type { BaseCtx, Ctx, Settings } from '../context.ts'
 import type { Db } from '../db.ts'
 import { createDeal } from '../deals/deals.ts'
 import { type Deal, DealInput } from '../deals/deals.schema.ts'
@@ -15,10 +15,12 @@ import { createForm } from '../forms/forms.ts'
 import { type Form, FormInput } from '../forms/forms.schema.ts'
 import { idOf, newId, uuidOf } from '../ids.ts'
 import { createList } from '../lists/lists.ts'
+import { renderMail } from '../mail/render-mail.ts'
 import type { QueueName } from '../queues.ts'
 import { createPipeline } from '../pipelines/pipelines.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { type List, ListInput, type Subscription } from '../lists/lists.schema.ts'
+import { mails } from '../schema.ts'
 import { deriveKeys } from '../secrets.ts'
 import { createTask } from '../tasks/tasks.ts'
 import { type Task, TaskInput } from '../tasks/tasks.schema.ts'
@@ -205,4 +207,17 @@ export async function readOnlyDelivery(ctx: Ctx) {
   const [row] = result.rows
   if (!row || result.rows.length > 1) throw new Error(`There are ${result.rows.length} deliveries`)
   return { ...row, uuid: String(row['id']), id: idOf('dlv', String(row['id'])), status: row['status'] as string }
+}
+
+/** The token in the newest mail to this address, rendered as the worker would. */
+export async function tokenMailedTo(ctx: BaseCtx, address: string): Promise<string> {
+  const newestFirst = [desc(mails.createdAt), desc(mails.id)]
+  const [mail] = await ctx.db
+    .select()
+    .from(mails)
+    .where(eq(mails.toAddress, address))
+    .orderBy(...newestFirst)
+  const rendered =
+    mail && (await renderMail({ ...ctx, workspaceId: mail.workspaceId, actor: { kind: 'system' } }, mail))
+  return /token=([\w.-]+)/.exec(rendered?.text ?? '')?.[1] ?? 'there is no mail, or no link in it'
 }

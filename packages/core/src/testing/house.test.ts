@@ -25,6 +25,8 @@ const owners: Record<string, string[]> = {
   apiKeys: ['auth/'],
   invites: ['team/'],
   passwordResets: ['auth/'],
+  loginFailures: ['auth/'],
+  auditEntries: ['audit/'],
   idempotencyRecords: ['idempotency.ts', 'apps/api/src/idempotency.ts'],
   contacts: ['contacts/'],
   customFields: ['contacts/'],
@@ -73,7 +75,9 @@ test('core imports itself by its files, not by its own name', () => {
 
 test('fastify lives in the api only, and where the api is measured against it', () => {
   const isFastify = (name: string) => /(^|\/)@?fastify/.test(name)
-  expect(findImports(files, ({ home }, name) => isFastify(name) && !['apps/api', 'apps/bench'].includes(home))).toEqual([])
+  expect(findImports(files, ({ home }, name) => isFastify(name) && !['apps/api', 'apps/bench'].includes(home))).toEqual(
+    [],
+  )
 })
 
 test('bullmq lives in the worker, and in the api for the dashboard', () => {

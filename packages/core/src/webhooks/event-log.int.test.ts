@@ -129,9 +129,7 @@ test('events go after thirty days with their deliveries, a part at a time, but f
 
 test('every type that is told has a schema that its example fits, under a name of its own', () => {
   const { data } = describeEventTypes()
-  expect(data.map(({ type }) => type).toSorted()).toEqual(
-    [...eventTypes, 'webhook.test'].toSorted(),
-  )
+  expect(data.map(({ type }) => type).toSorted()).toEqual([...eventTypes, 'webhook.test'].toSorted())
   for (const { type, schema, example } of data) {
     expect(schema).toMatchObject({ type: 'object', title: expect.stringMatching(/^[A-Z]\w+$/) })
     expect(example).toMatchObject({ type, id: expect.stringMatching(/^evt_/) })

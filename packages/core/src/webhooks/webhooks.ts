@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { and, eq, isNull, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
 import { conflict, notFound } from '../errors.ts'
@@ -38,6 +39,7 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
       .values({ workspaceId: ctx.workspaceId, id, url, eventTypes: input.eventTypes, encryptedSecret })
       .returning()
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
+    await audit(ctx, 'webhook.created', { subjectId: id, url })
     return { ...toWebhook(row), secret }
   })
 }
@@ -72,15 +74,17 @@ export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<
  */
 export async function changeWebhook(ctx: Ctx, id: string, change: WebhookChange): Promise<Webhook> {
   const url = change.url === undefined ? {} : { url: checkWebhookUrl(change.url, ctx.settings.allowedNetworks) }
-  const [row] =
-    Object.keys(change).length === 0
-      ? await ctx.db.select().from(webhooks).where(matches(ctx, id))
-      : await ctx.db
-          .update(webhooks)
-          .set({ ...change, ...url })
-          .where(matches(ctx, id))
-          .returning()
-  if (!row) throw notFound('Webhook')
+  if (Object.keys(change).length === 0) return readWebhook(ctx, id)
+  const row = await inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db
+      .update(webhooks)
+      .set({ ...change, ...url })
+      .where(matches(ctx, id))
+      .returning()
+    if (!row) throw notFound('Webhook')
+    await audit(ctx, 'webhook.changed', { subjectId: id, url: row.url, enabled: String(row.enabled) })
+    return row
+  })
   if (change.enabled === false) await startedRequestsAreOut(ctx, id)
   return toWebhook(row)
 }
@@ -90,11 +94,14 @@ export async function changeWebhook(ctx: Ctx, id: string, change: WebhookChange)
  * starts. To all but the worker it is gone at once; its rows follow in small steps, as there may be very many.
  */
 export async function deleteWebhook(ctx: Ctx, id: string): Promise<void> {
-  const { rowCount } = await ctx.db
-    .update(webhooks)
-    .set({ enabled: false, deletedAt: sql`now()` })
-    .where(matches(ctx, id))
-  if (!rowCount) throw notFound('Webhook')
+  await inTransaction(ctx, async (ctx) => {
+    const { rowCount } = await ctx.db
+      .update(webhooks)
+      .set({ enabled: false, deletedAt: sql`now()` })
+      .where(matches(ctx, id))
+    if (!rowCount) throw notFound('Webhook')
+    await audit(ctx, 'webhook.deleted', { subjectId: id })
+  })
   await startedRequestsAreOut(ctx, id)
 }
 
@@ -118,6 +125,7 @@ export function rotateSecret(ctx: Ctx, id: string): Promise<CreatedWebhook> {
       .where(matches(ctx, id))
       .returning()
     if (!row) throw notFound('Webhook')
+    await audit(ctx, 'webhook.secret_rotated', { subjectId: id })
     return { ...toWebhook(row), secret }
   })
 }

@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expectError, freshEmail, password, startTestApi, type TestApi, type TestWorkspace } from '../testing.ts'
+
+const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
+
+let api: TestApi
+let workspace: TestWorkspace
+let [email, acceptPath, resetPath] = ['', '', '']
+beforeAll(async () => {
+  api = await startTestApi()
+})
+beforeEach(async () => {
+  workspace = await api.signUp()
+  email = freshEmail()
+  await api.create('/invites', workspace.token, { email, role: 'MEMBER' })
+  await api.call('POST', '/auth/forgot-password', { body: { email: workspace.email } })
+  acceptPath = `/accept-invite?token=${await api.tokenMailedTo(email)}`
+  resetPath = `/reset-password?token=${await api.tokenMailedTo(workspace.email)}`
+})
+afterAll(() => api.close())
+
+const get = (path: string, method = 'GET') => api.call(method, path, { headers: browser })
+function post(path: string, fields: Record<string, string>) {
+  const headers = { ...browser, 'content-type': 'application/x-www-form-urlencoded' }
+  return api.call('POST', path, { raw: new URLSearchParams(fields).toString(), headers })
+}
+const logIn = (as: string, withPassword: string) =>
+  api.call('POST', '/auth/login', { body: { email: as, password: withPassword } })
+const problemIn = (text: string) => /role="alert"[^>]*><p>([^<]*)</.exec(text)?.[1]
+
+test('opening a page changes nothing, however often a scanner follows the link', async () => {
+  const readAll = () =>
+    api.query(`select (select json_agg(i)::text from invites i), (select json_agg(r)::text from password_resets r),
+      (select count(*) from users) as users, (select count(*) from sessions) as sessions`)
+  const before = await readAll()
+  for (const path of [acceptPath, resetPath]) {
+    for (const method of ['GET', 'HEAD', 'GET']) expect(await get(path, method)).toMatchObject({ status: 200 })
+  }
+  expect(await readAll()).toEqual(before)
+})
+
+test('a page is whole in itself: no script, nothing from elsewhere, in no frame, in no cache, and no token in it', async () => {
+  for (const path of [acceptPath, resetPath, '/accept-invite']) {
+    const { headers, text } = await get(path)
+    expect(headers).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'referrer-policy': 'no-referrer',
+      'cache-control': 'no-store',
+    })
+    expect(headers['content-security-policy']).toMatch(
+      /^default-src 'none'; style-src 'sha256-[\w+/=]{44}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,
+    )
+    expect(text).not.toMatch(/<script|src=|href=|https?:|\son\w+=|rp[ir]_/)
+  }
+})
+
+test('the form sets the password, once', async () => {
+  const done = await post(resetPath, { password: 'another sentence nobody knows' })
+  expect([done.status, done.text]).toEqual([200, expect.stringContaining('Your password is set')])
+  expect(await logIn(workspace.email, 'another sentence nobody knows')).toMatchObject({ status: 200 })
+  const again = await post(resetPath, { password })
+  expect([again.status, problemIn(again.text)]).toEqual([400, 'This link was used, or is too old. Ask for a new one.'])
+})
+
+test('the form lets somebody in, with the name they gave', async () => {
+  const done = await post(acceptPath, { password, name: ' Grace Hopper ' })
+  expect([done.status, done.text]).toEqual([200, expect.stringContaining('You are in')])
+  expect((await logIn(email, password)).body).toMatchObject({ user: { name: 'Grace Hopper' } })
+})
+
+test('what is wrong is told in a sentence, beside the form, with what was typed but the password', async () => {
+  const name = '"><script>alert(1)</script>'
+  const problems: [Record<string, string>, number, string][] = [
+    [{ password: 'short' }, 400, 'The password must have at least 12 characters.'],
+    [{ password: '1q2w3e4r5t6y' }, 400, 'The password is too common, choose another.'],
+    [{ password: 'with a \u0000 in it' }, 400, 'The password must not contain control characters.'],
+    [{}, 400, 'The password must be text.'],
+  ]
+  for (const [fields, status, problem] of problems) {
+    for (const path of [acceptPath, resetPath]) {
+      const answer = await post(path, { ...fields, ...(path === acceptPath && { name }) })
+      expect([answer.status, problemIn(answer.text)]).toEqual([status, problem])
+      expect(answer.text).toContain('<form method="post">')
+      expect(answer.text).not.toContain('<script')
+      if (fields['password']) expect(answer.text).not.toContain(fields['password'])
+    }
+  }
+  const filled = await post(acceptPath, { password: 'short', name })
+  expect(filled.text).toContain('value="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"')
+  const long = await post(acceptPath, { password, name: 'x'.repeat(201) })
+  expect(problemIn(long.text)).toBe('Your name must have at most 200 characters.')
+  // Nothing of all this used the link up.
+  expect(await post(acceptPath, { password })).toMatchObject({ status: 200 })
+})
+
+test('who has an account is asked for its password, and not let in by another', async () => {
+  const known = await api.signUp()
+  await api.create('/invites', workspace.token, { email: known.email, role: 'MEMBER' })
+  const path = `/accept-invite?token=${await api.tokenMailedTo(known.email)}`
+  const refused = await post(path, { password: 'not their password at all' })
+  expect([refused.status, problemIn(refused.text)]).toEqual([
+    401,
+    'This address has an account: its password is needed.',
+  ])
+  expect(await post(path, { password: known.password })).toMatchObject({ status: 200 })
+})
+
+test('a link without its token, or with too much of one, is told as a page to people and as JSON to programs', async () => {
+  for (const path of [
+    '/reset-password',
+    '/accept-invite',
+    `/reset-password?token=${'x'.repeat(201)}`,
+    `${acceptPath}&x=1`,
+  ]) {
+    const page = await get(path)
+    expect([path, page.status]).toEqual([path, 400])
+    expect(page.text).toContain('This link does not work')
+    expectError(await api.call('GET', path), 400)
+  }
+})
+
+test('a page takes a form, of the size of one, and nothing else', async () => {
+  const typed = (type: string, raw: string) =>
+    api.call('POST', resetPath, { raw, headers: { ...browser, 'content-type': type } })
+  expectError(await typed('text/plain', 'x'), 415)
+  expectError(await typed('multipart/form-data; boundary=x', 'x'), 415)
+  expectError(await typed('application/x-www-form-urlencoded', 'x'.repeat(65_537)), 413)
+  expect(await typed('application/x-www-form-urlencoded', 'password=a&password=b')).toMatchObject({ status: 400 })
+  expect(await logIn(workspace.email, password)).toMatchObject({ status: 200 })
+})

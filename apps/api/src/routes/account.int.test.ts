@@ -1,0 +1,157 @@
+/** A forgotten password and an accepted invite: what comes before any credential. */
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  type Answer,
+  countStatuses,
+  expectError,
+  freshEmail,
+  password,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../testing.ts'
+
+const newPassword = 'another sentence nobody knows'
+
+let api: TestApi
+let workspace: TestWorkspace
+beforeAll(async () => {
+  api = await startTestApi()
+})
+beforeEach(async () => {
+  workspace = await api.signUp()
+})
+afterAll(() => api.close())
+
+const post = (path: string, body: unknown) => api.call('POST', path, { body })
+const forgot = (email: string) => post('/auth/forgot-password', { email })
+const reset = (body: Record<string, unknown>) => post('/auth/reset-password', body)
+const accept = (body: Record<string, unknown>) => post('/auth/accept-invite', body)
+const logIn = (email: string, withPassword: string) => post('/auth/login', { email, password: withPassword })
+
+async function invite(email = freshEmail(), role = 'MEMBER') {
+  const { id } = await api.create<{ id: string }>('/invites', workspace.token, { email, role })
+  return { id, email, token: await api.tokenMailedTo(email) }
+}
+
+/** All that a caller can tell two answers apart by. */
+function told({ status, text, headers }: Answer<unknown>) {
+  const { date: _date, 'x-request-id': _id, ...rest } = headers
+  return { status, text, headers: rest }
+}
+
+test('a known and an unknown address are answered alike, in status, body and headers, and beyond the third mail too', async () => {
+  const answers = [await forgot('nobody@example.com')]
+  for (let count = 0; count < 5; count++) answers.push(await forgot(workspace.email))
+  answers.push(await forgot(workspace.email.toUpperCase()), await forgot('nobody@bücher.example'))
+  for (const answer of answers) expect(told(answer)).toEqual(told(answers[0] as Answer))
+  expect(answers[0]).toMatchObject({ status: 202, text: '' })
+  const mails = await api.query('select data from mails where to_address = $1', [workspace.email])
+  expect(mails).toHaveLength(3)
+})
+
+test('a token sets the password, ends every session, and is dead', async () => {
+  await forgot(workspace.email)
+  const token = await api.tokenMailedTo(workspace.email)
+  expect(token).toMatch(/^rpr_[\w-]{43}$/)
+  expect(await reset({ token, password: newPassword })).toMatchObject({ status: 204, text: '' })
+  expectError(await api.call('GET', '/auth/me', { key: workspace.token }), 401)
+  // An API key is no session: the website goes on working.
+  expect(await api.call('GET', '/auth/me', { key: workspace.key })).toMatchObject({ status: 200 })
+  expectError(await logIn(workspace.email, password), 401)
+  expect(await logIn(workspace.email, newPassword)).toMatchObject({ status: 200 })
+  expectError(await reset({ token, password }), 400, 'Invalid or expired token')
+})
+
+test('a token that is wrong, of another kind, too old or taken back is one and the same 400', async () => {
+  await forgot(workspace.email)
+  const [resetting, inviting] = [await api.tokenMailedTo(workspace.email), await invite()]
+  await api.query('update password_resets set expires_at = now()')
+  await api.call('DELETE', `/invites/${inviting.id}`, { key: workspace.token })
+  const expired = await invite()
+  await api.query('update invites set expires_at = now()')
+  const wrong = ['', 'x', 'rpr_', 'x'.repeat(200), "' or true --", workspace.token, workspace.key]
+  for (const token of [...wrong, resetting, inviting.token, expired.token]) {
+    for (const answer of [await reset({ token, password }), await accept({ token, password })]) {
+      expect([token, answer.status, answer.text]).toEqual([
+        token,
+        400,
+        '{"statusCode":400,"message":"Invalid or expired token","error":"Bad Request"}',
+      ])
+    }
+  }
+})
+
+test('of fifty uses of one token at once, one is a 204 and none fails inside', async () => {
+  await forgot(workspace.email)
+  const [resetting, inviting] = [await api.tokenMailedTo(workspace.email), await invite()]
+  for (const use of [
+    () => reset({ token: resetting, password: newPassword }),
+    () => accept({ token: inviting.token, password }),
+  ]) {
+    const answers = await Promise.all(Array.from({ length: 50 }, use))
+    const { 204: succeeded, 400: refused = 0, 503: busy = 0 } = countStatuses(answers)
+    expect([succeeded, refused + busy]).toEqual([1, 49])
+    const [late] = answers.filter(({ status }) => status === 503)
+    expect(late?.headers['retry-after']).toBe('1')
+  }
+})
+
+test('an invite makes a user; who has an account joins by its password, and by no other', async () => {
+  const [stranger, known] = [await invite(), await api.signUp()]
+  expect(await accept({ token: stranger.token, password, name: ' Grace ' })).toMatchObject({ status: 204, text: '' })
+  expect((await logIn(stranger.email, password)).body).toMatchObject({ user: { name: 'Grace' } })
+  const { token } = await invite(known.email, 'VIEWER')
+  expectError(await accept({ token, password: newPassword }), 401)
+  expect(await accept({ token, password: known.password })).toMatchObject({ status: 204 })
+  const { body } = await post('/auth/login', { email: known.email, password, workspaceId: workspace.id })
+  expect(await api.call('GET', '/auth/me', { key: String(body['token']) })).toMatchObject({ body: { role: 'VIEWER' } })
+})
+
+const wrongFields: [string, Record<string, unknown>, string[]][] = [
+  ['/auth/forgot-password', {}, ['email']],
+  ['/auth/forgot-password', { email: 'a@example.com\r\nBcc: eve@example.com' }, ['email']],
+  ['/auth/forgot-password', { email: ['a@example.com'], role: 'OWNER' }, ['email', 'role']],
+  ['/auth/reset-password', {}, ['token', 'password']],
+  ['/auth/reset-password', { token: 'x'.repeat(201), password: 'short' }, ['token', 'password']],
+  ['/auth/accept-invite', { token: 5, password: 'x'.repeat(129), name: 'a\nb' }, ['token', 'password', 'name']],
+  ['/auth/accept-invite', { token: 'x', password, role: 'OWNER' }, ['role']],
+]
+test.each(wrongFields)('POST %s with %j is a 400 that names the fields', async (path, body, fields) => {
+  const { issues } = expectError(await post(path, body), 400)
+  expect(issues?.map((issue) => issue.path)).toEqual(fields)
+})
+
+test('a common password is refused, and the token is still good', async () => {
+  const { token } = await invite()
+  const { issues } = expectError(await accept({ token, password: '1q2w3e4r5t6y' }), 400)
+  expect(issues).toMatchObject([{ path: 'password' }])
+  expect(await accept({ token, password })).toMatchObject({ status: 204 })
+})
+
+test('no token is in an answer, a log line or a table', async () => {
+  const chatty = await startTestApi({ environment: { LOG_LEVEL: 'trace' } })
+  const { token: session, email } = await chatty.signUp()
+  const address = freshEmail()
+  const asked = await chatty.call('POST', '/invites', { key: session, body: { email: address, role: 'MEMBER' } })
+  await chatty.call('POST', '/auth/forgot-password', { body: { email } })
+  const tokens = [await chatty.tokenMailedTo(address), await chatty.tokenMailedTo(email)]
+  const answers = [asked.text]
+  for (const path of ['/invites', '/members', '/auth/me', '/workspace']) {
+    answers.push((await chatty.call('GET', path, { key: session })).text)
+  }
+  for (const token of tokens) {
+    const sent = { body: { token, password: newPassword } }
+    answers.push((await chatty.call('POST', '/auth/reset-password', sent)).text)
+    answers.push((await chatty.call('POST', '/auth/accept-invite', { body: { ...sent.body, nonsense: token } })).text)
+    answers.push((await chatty.call('GET', `/reset-password?token=${token}`)).text)
+    answers.push((await chatty.call('POST', `/accept-invite?token=${token}`, { raw: 'x' })).text)
+  }
+  const tables = await chatty.query(
+    `select table_name as name from information_schema.tables where table_schema = 'public'`,
+  )
+  const rows = tables.map(({ name }) => chatty.query(`select json_agg(t)::text as text from ${String(name)} t`))
+  const everything = [...answers, chatty.takeLog().join(''), JSON.stringify(await Promise.all(rows))].join('\n')
+  for (const secret of [...tokens, newPassword, session]) expect(everything).not.toContain(secret)
+  await chatty.close()
+})

@@ -1,0 +1,22 @@
+import { AuditEntry, AuditQuery } from '@rapport/core/audit/audit.schema.ts'
+import { listAuditEntries } from '@rapport/core/audit/audit.ts'
+import { PageOf } from '@rapport/core/paging.ts'
+import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
+
+export const auditRoutes: FastifyPluginAsyncZod = async (app) => {
+  app.get(
+    '/audit-log',
+    {
+      config: { role: 'ADMIN' },
+      schema: {
+        tags: ['Team'],
+        security: [{ bearer: [] }],
+        summary: 'Who did what',
+        description: 'Team, keys, webhooks, sends, exports and deletions, newest first. Nothing in it can be changed.',
+        querystring: AuditQuery,
+        response: { 200: PageOf(AuditEntry) },
+      },
+    },
+    (request) => listAuditEntries(request.ctx, request.query),
+  )
+}

@@ -1,0 +1,162 @@
+import type { Invite, Member } from '@rapport/core/team/team.schema.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import {
+  aTimestamp,
+  anId,
+  countStatuses,
+  expectError,
+  freshEmail,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../testing.ts'
+
+let api: TestApi
+let workspace: TestWorkspace
+beforeAll(async () => {
+  api = await startTestApi()
+})
+beforeEach(async () => {
+  workspace = await api.signUp()
+})
+afterAll(() => api.close())
+
+const call = <Body = Record<string, unknown>>(method: string, path: string, body?: unknown, key = workspace.token) =>
+  api.call<Body>(method, path, { key, ...(body !== undefined && { body }) })
+const readMembers = async () => (await call<{ data: Member[] }>('GET', '/members')).body.data
+const readInvites = async () => (await call<{ data: Invite[] }>('GET', '/invites')).body.data
+const invite = (body: Record<string, unknown>, key = workspace.token) => call<Invite>('POST', '/invites', body, key)
+
+test('an invite is a record without its token, listed until it is accepted or taken back', async () => {
+  const email = freshEmail()
+  const answer = await invite({ email: ` ${email} `, role: 'MEMBER' })
+  expect(answer).toMatchObject({ status: 201, headers: { location: `/invites/${answer.body.id}` } })
+  expect(answer.body).toEqual({ id: anId('inv'), email, role: 'MEMBER', expiresAt: aTimestamp, createdAt: aTimestamp })
+  expect((Date.parse(answer.body.expiresAt) - Date.now()) / 86_400_000).toBeCloseTo(7, 2)
+  expect(await readInvites()).toEqual([answer.body])
+  expectError(await invite({ email: email.toUpperCase(), role: 'VIEWER' }), 409)
+  expectError(await invite({ email: workspace.email, role: 'VIEWER' }), 409, 'They are a member already')
+
+  const token = await api.tokenMailedTo(email)
+  const again = await call<Invite>('POST', `/invites/${answer.body.id}/resend`)
+  expect(again).toMatchObject({ status: 202, body: { id: answer.body.id, email } })
+  expect(await api.tokenMailedTo(email)).toBe(token)
+  expect(await call('DELETE', `/invites/${answer.body.id}`)).toMatchObject({ status: 204, text: '' })
+  expect(await readInvites()).toEqual([])
+  for (const [method, path] of [
+    ['DELETE', ''],
+    ['POST', '/resend'],
+  ] as const) {
+    expectError(await call(method, `/invites/${answer.body.id}${path}`), 404, 'Invite not found')
+  }
+})
+
+test('an invite that is none is refused, field by field', async () => {
+  const cases: [Record<string, unknown>, string[]][] = [
+    [{}, ['email', 'role']],
+    [{ email: 'a@b', role: 'GOD' }, ['email', 'role']],
+    [{ email: 'a@example.com, b@example.com', role: 'MEMBER' }, ['email']],
+    [{ email: freshEmail(), role: ['OWNER'], id: 'x' }, ['role', 'id']],
+  ]
+  for (const [body, fields] of cases) {
+    const { issues } = expectError(await invite(body), 400)
+    expect(issues?.map(({ path }) => path)).toEqual(fields)
+  }
+  expect(await readInvites()).toEqual([])
+})
+
+test('the members are the people of the workspace, with their roles and nothing secret', async () => {
+  const { id, email } = await api.join(workspace, 'VIEWER')
+  const list = await readMembers()
+  const owner = { id: anId('usr'), email: workspace.email, name: '', role: 'OWNER', createdAt: aTimestamp }
+  expect(list).toEqual([{ id, email, name: '', role: 'VIEWER', createdAt: aTimestamp }, owner])
+})
+
+test('a role counts on the very next request, and so does being taken out', async () => {
+  const { id, token } = await api.join(workspace, 'VIEWER')
+  const write = () => call('POST', '/contacts', { email: freshEmail() }, token)
+  expectError(await write(), 403)
+  expect(await call('PATCH', `/members/${id}`, { role: 'MEMBER' })).toMatchObject({
+    status: 200,
+    body: { id, role: 'MEMBER' },
+  })
+  expect(await write()).toMatchObject({ status: 201 })
+  expect(await call('DELETE', `/members/${id}`)).toMatchObject({ status: 204, text: '' })
+  expectError(await write(), 401)
+  expectError(await call('PATCH', `/members/${id}`, { role: 'MEMBER' }), 404, 'User not found')
+})
+
+test('the last OWNER stays: 409, also when two lower each other at once', async () => {
+  const [owner] = await readMembers()
+  const lower = (id = '', key = workspace.token) => call('PATCH', `/members/${id}`, { role: 'ADMIN' }, key)
+  expectError(await lower(owner?.id), 409)
+  expectError(await call('DELETE', `/members/${owner?.id}`), 409)
+  const second = await api.join(workspace, 'OWNER')
+  const answers = await Promise.all([lower(second.id), lower(owner?.id, second.token)])
+  expect(countStatuses(answers)).toEqual({ 200: 1, 409: 1 })
+  expect((await readMembers()).filter(({ role }) => role === 'OWNER')).toHaveLength(1)
+})
+
+test('an ADMIN, person or key, can neither make nor touch an OWNER', async () => {
+  const [owner] = await readMembers()
+  const admin = await api.join(workspace, 'ADMIN')
+  const asked = await invite({ email: freshEmail(), role: 'OWNER' })
+  for (const key of [admin.token, workspace.key]) {
+    for (const tried of [
+      () => invite({ email: freshEmail(), role: 'OWNER' }, key),
+      () => call('POST', `/invites/${asked.body.id}/resend`, undefined, key),
+      () => call('DELETE', `/invites/${asked.body.id}`, undefined, key),
+      () => call('PATCH', `/members/${admin.id}`, { role: 'OWNER' }, key),
+      () => call('PATCH', `/members/${owner?.id}`, { role: 'VIEWER' }, key),
+      () => call('DELETE', `/members/${owner?.id}`, undefined, key),
+    ]) {
+      expectError(await tried(), 403, 'This needs the role OWNER')
+    }
+  }
+  expect(await readInvites()).toEqual([asked.body])
+  expect((await readMembers()).map(({ role }) => role).toSorted()).toEqual(['ADMIN', 'OWNER'])
+})
+
+test('the workspace takes what a change names, and keeps the rest', async () => {
+  const change = {
+    name: ' Engines ',
+    currency: 'JPY',
+    fromName: 'Ada',
+    fromEmail: 'ada@engines.example',
+    postalAddress: '12 Analytical Street\nLondon',
+  }
+  const before = (await call('GET', '/workspace')).body
+  const { status, body } = await call('PATCH', '/workspace', change)
+  expect({ status, body }).toEqual({
+    status: 200,
+    body: { ...before, ...change, name: 'Engines', updatedAt: aTimestamp },
+  })
+  expect((await call('GET', '/workspace')).body).toEqual(body)
+  const cleared = { fromName: null, fromEmail: null, postalAddress: '' }
+  expect((await call('PATCH', '/workspace', cleared)).body).toMatchObject({
+    name: 'Engines',
+    ...cleared,
+    postalAddress: null,
+  })
+  const after = (await call('GET', '/workspace')).body
+  expect((await call('PATCH', '/workspace', {})).body).toEqual(after)
+})
+
+test('settings that cannot be are refused, field by field, and nothing is changed', async () => {
+  const before = (await call('GET', '/workspace')).body
+  const wrong: [string, unknown[]][] = [
+    ['name', ['', ' ', null, 5, 'x'.repeat(201), 'a\nb']],
+    ['currency', ['', 'eur', 'EURO', 'XYZ', null, 5]],
+    ['fromName', [5, 'a\r\nBcc: eve@example.com', 'x'.repeat(201)]],
+    ['fromEmail', ['', 'ada', 'a@b', 5, 'a@example.com\nBcc: x@example.com']],
+    ['postalAddress', [5, 'x'.repeat(2_001), 'a\u0001']],
+    ['id', ['wsp_01kag7m3v9e8fs2t4w6x8y0z1b']],
+  ]
+  for (const [field, values] of wrong) {
+    for (const value of values) {
+      const { issues } = expectError(await call('PATCH', '/workspace', { name: 'Other', [field]: value }), 400)
+      expect([field, value, issues?.map(({ path }) => path)]).toEqual([field, value, [field]])
+    }
+  }
+  expect((await call('GET', '/workspace')).body).toEqual(before)
+})

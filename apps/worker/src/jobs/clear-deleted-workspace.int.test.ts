@@ -1,0 +1,102 @@
+import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import type { Ctx } from '@rapport/core/context.ts'
+import { signUp } from '@rapport/core/auth/sessions.ts'
+import { uuidOf } from '@rapport/core/ids.ts'
+import { deleteWorkspace } from '@rapport/core/team/delete-workspace.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import {
+  addSubscribers,
+  createTestCampaign,
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  createTestWebhook,
+  waitingWork,
+} from '@rapport/core/testing/factories.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestTools, jobOf, type TestTools } from '../testing.ts'
+import { clearDeletedWorkspaceJob } from './clear-deleted-workspace.ts'
+
+let database: TestDatabase
+let tools: TestTools
+beforeAll(async () => {
+  database = await createTestDatabase()
+  tools = await createTestTools(database.db)
+})
+afterAll(async () => {
+  await tools.close()
+  await database.close()
+})
+
+/** A workspace with an OWNER, two thousand subscribers, a campaign under way and deliveries due. */
+async function fill(name: string): Promise<Ctx> {
+  const base = { db: database.db, requestId: 'test', settings: tools.settings }
+  const session = await signUp(base, { email: `${name}@example.com`, password: 'a long sentence nobody knows', name })
+  const ctx: Ctx = { ...base, workspaceId: session.workspace.id, actor: { kind: 'system' } }
+  await createTestWebhook(ctx, { eventTypes: ['*'] })
+  await createTestContact(ctx)
+  const list = await createTestList(ctx)
+  await addSubscribers(ctx, list.id, { count: 2_000 })
+  await sendCampaign(ctx, (await createTestCampaign(ctx, { listId: list.id })).id)
+  return ctx
+}
+
+/** How many rows each table has of the workspace, but for those that have none. */
+async function countRows(ctx: Ctx): Promise<Record<string, number>> {
+  const tables = await database.pool.query<{ name: string }>(
+    `select table_name as name from information_schema.columns where column_name = 'workspace_id' and table_schema = 'public'`,
+  )
+  const counts: Record<string, number> = {}
+  for (const { name } of tables.rows) {
+    const { rows } = await database.pool.query<{ count: number }>(
+      `select count(*)::int from ${name} where workspace_id = $1`,
+      [uuidOf(ctx.workspaceId)],
+    )
+    if (rows[0]?.count) counts[name] = rows[0].count
+  }
+  return counts
+}
+const countPeople = async (name: string) =>
+  (await database.pool.query(`select from users where email = $1`, [`${name}@example.com`])).rowCount
+
+test('everything in a deleted workspace goes, and nothing of another; a worker that stops hands the rest on', async () => {
+  const [mine, other] = [await fill('ada'), await fill('eve')]
+  const before = await countRows(other)
+  expect(Object.keys(before).length).toBeGreaterThan(10)
+  const job = jobOf(mine, uuidOf(mine.workspaceId))
+  await clearDeletedWorkspaceJob(tools, job)
+  expect(await countRows(mine)).toMatchObject({ contacts: 2_001, members: 1 })
+
+  await deleteWorkspace(mine)
+  await expect(deleteWorkspace(mine)).rejects.toThrow('Workspace not found')
+  expect(await countRows(mine)).not.toMatchObject({ members: 1 })
+  expect(await countPeople('ada')).toBe(0)
+  await clearDeletedWorkspaceJob({ ...tools, stopping: AbortSignal.abort() }, job)
+  expect(await waitingWork(mine, 'maintenance')).toEqual([uuidOf(mine.workspaceId)])
+  await Promise.all([clearDeletedWorkspaceJob(tools, job), clearDeletedWorkspaceJob(tools, job)])
+  expect(await countRows(mine)).toEqual({})
+  const left = await database.pool.query('select from workspaces where id = $1', [uuidOf(mine.workspaceId)])
+  expect(left.rowCount).toBe(0)
+  await clearDeletedWorkspaceJob(tools, job)
+  expect(await countRows(other)).toEqual(before)
+  expect(await countPeople('eve')).toBe(1)
+})
+
+test('who is in another workspace too stays, and their sessions there', async () => {
+  const [mine, other] = [await fill('grace'), await createTestCtx(database.db)]
+  await database.pool.query(
+    `insert into members (workspace_id, user_id, role) select $1, id, 'MEMBER' from users where email = 'grace@example.com'`,
+    [uuidOf(other.workspaceId)],
+  )
+  await deleteWorkspace(mine)
+  await clearDeletedWorkspaceJob(tools, jobOf(mine, uuidOf(mine.workspaceId)))
+  expect(await countPeople('grace')).toBe(1)
+  expect(await countRows(other)).toMatchObject({ members: 1 })
+})
+
+test('the job of another thing is none of its business', async () => {
+  const mine = await fill('hedy')
+  const before = await countRows(mine)
+  await clearDeletedWorkspaceJob(tools, jobOf(mine, '00000000-0000-7000-8000-000000000000'))
+  expect(await countRows(mine)).toEqual(before)
+})

@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { SingleLine, Timestamp } from '../fields.ts'
+import { PageQuery, Sort } from '../paging.ts'
+
+/** Everything that is recorded: what gives or takes access, what reaches many people, and what cannot be undone. */
+export const auditActions = [
+  'invite.created',
+  'invite.resent',
+  'invite.deleted',
+  'invite.accepted',
+  'member.changed',
+  'member.removed',
+  'session.deleted',
+  'api_key.created',
+  'api_key.deleted',
+  'workspace.changed',
+  'webhook.created',
+  'webhook.changed',
+  'webhook.deleted',
+  'webhook.secret_rotated',
+  'campaign.sent',
+  'campaign.retried',
+  'campaign.deleted',
+  'contacts.exported',
+  'contact.deleted',
+  'contact.merged',
+  'custom_field.deleted',
+  'list.deleted',
+  'form.deleted',
+  'submission.deleted',
+  'pipeline.deleted',
+  'deal.deleted',
+  'task.deleted',
+] as const
+export type AuditAction = (typeof auditActions)[number]
+
+export const AuditEntry = z
+  .object({
+    id: z.string(),
+    action: z.string(),
+    actor: z
+      .object({ kind: z.enum(['user', 'apiKey', 'public', 'system']), id: z.string().nullable() })
+      .describe('Who did it: the id of the user or of the API key'),
+    subjectId: z.string().nullable().describe('What it was done to'),
+    details: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
+    address: z.string().nullable().describe('The client’s IP address'),
+    requestId: z.string(),
+    createdAt: Timestamp,
+  })
+  .meta({
+    id: 'AuditEntry',
+    examples: [
+      {
+        id: 'aud_01kag7m3v9e8fs2t4w6x8y0z1b',
+        action: 'member.changed',
+        actor: { kind: 'user', id: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b' },
+        subjectId: 'usr_01kag7m3v9e8fs2t4w6x8y0z2c',
+        details: { role: 'ADMIN' },
+        address: '203.0.113.7',
+        requestId: '0190e1a0-7b6c-7c43-9d13-9f6cbd2f4f5a',
+        createdAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
+export type AuditEntry = z.output<typeof AuditEntry>
+
+export const AuditQuery = PageQuery.extend({
+  sort: Sort(['createdAt']),
+  action: z.enum(auditActions, { error: `must be one of ${auditActions.join(', ')}` }).optional(),
+  actorId: SingleLine(40).optional().describe('The id of a user or of an API key'),
+})
+export type AuditQuery = z.output<typeof AuditQuery>

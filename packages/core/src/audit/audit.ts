@@ -1,0 +1,74 @@
+import { and, eq } from 'drizzle-orm'
+import type { Actor, Ctx } from '../context.ts'
+import { toTimestamp } from '../fields.ts'
+import { newId } from '../ids.ts'
+import { byCreation, type Page, readPage } from '../paging.ts'
+import { auditEntries } from '../schema.ts'
+import type { AuditAction, AuditEntry, AuditQuery } from './audit.schema.ts'
+
+type AuditRow = typeof auditEntries.$inferSelect
+
+interface Deed {
+  subjectId?: string
+  /** What else is worth knowing. Never a secret. */
+  [detail: string]: string | number | null | undefined
+}
+
+/** Records who did what, in the transaction of the deed. Nothing here is ever changed, and it goes with its workspace. */
+export async function audit(ctx: Ctx, action: AuditAction, { subjectId, ...details }: Deed = {}): Promise<void> {
+  await ctx.db.insert(auditEntries).values({
+    workspaceId: ctx.workspaceId,
+    id: newId('aud'),
+    action,
+    actorKind: ctx.actor.kind,
+    actorId: idOfActor(ctx.actor),
+    subjectId: subjectId ?? null,
+    details: Object.fromEntries(
+      Object.entries(details).filter(([, value]) => value !== undefined),
+    ) as AuditRow['details'],
+    address: ctx.address?.slice(0, 100) ?? null,
+    requestId: ctx.requestId,
+  })
+}
+
+/** A page of what was done in the workspace. */
+export async function listAuditEntries(ctx: Ctx, query: AuditQuery): Promise<Page<AuditEntry>> {
+  const page = await readPage<AuditRow>(ctx, {
+    name: `audit ${query.action ?? ''} ${query.actorId ?? ''}`,
+    query,
+    ...byCreation<AuditRow>(auditEntries),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(auditEntries)
+        .where(
+          and(
+            eq(auditEntries.workspaceId, ctx.workspaceId),
+            query.action && eq(auditEntries.action, query.action),
+            query.actorId === undefined ? undefined : eq(auditEntries.actorId, query.actorId),
+            after,
+          ),
+        )
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toAuditEntry) }
+}
+
+function idOfActor(actor: Actor): string | null {
+  if (actor.kind === 'user') return actor.userId
+  return actor.kind === 'apiKey' ? actor.apiKeyId : null
+}
+
+function toAuditEntry(row: AuditRow): AuditEntry {
+  return {
+    id: row.id,
+    action: row.action,
+    actor: { kind: row.actorKind, id: row.actorId },
+    subjectId: row.subjectId,
+    details: row.details,
+    address: row.address,
+    requestId: row.requestId,
+    createdAt: toTimestamp(row.createdAt),
+  }
+}

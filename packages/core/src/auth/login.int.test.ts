@@ -1,0 +1,116 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { BaseCtx } from '../context.ts'
+import { AppError } from '../errors.ts'
+import { loginFailures } from '../schema.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { testSettings, tokenMailedTo } from '../testing/factories.ts'
+import { purgeLoginFailures } from './login.ts'
+import { forgotPassword, resetPassword } from './password-resets.ts'
+import { logIn, signUp } from './sessions.ts'
+
+const password = 'a long sentence nobody knows'
+
+let database: TestDatabase
+let base: BaseCtx
+let email = ''
+let people = 0
+beforeAll(async () => {
+  database = await createTestDatabase()
+  base = { db: database.db, requestId: 'test', settings: testSettings }
+})
+beforeEach(async () => {
+  await database.db.delete(loginFailures)
+  email = `ada-${(people += 1)}@example.com`
+  await signUp(base, { email, password, name: '' })
+})
+afterAll(() => database.close())
+
+/** What a try is told: 'in', or the code of the refusal with the seconds to wait. */
+async function attempt(address = email, withPassword = 'a wrong password'): Promise<string> {
+  return logIn(base, { email: address, password: withPassword }).then(
+    () => 'in',
+    (error: unknown) => {
+      if (!(error instanceof AppError)) throw error
+      return [error.code, error.retryAfterSeconds].join(' ').trim()
+    },
+  )
+}
+/** As if so many had failed, the last one so long ago. */
+const setFailures = (count: number, secondsAgo: number) =>
+  database.db.execute(sql`
+    update login_failures set count = ${count}, last_failed_at = now() - make_interval(secs => ${secondsAgo})`)
+
+test('after ten failures an address must wait, known or not, and with the right password too', async () => {
+  for (const address of [email, 'nobody@example.com']) {
+    for (let count = 0; count < 10; count++) expect(await attempt(address)).toBe('unauthenticated')
+    expect(await attempt(address)).toBe('throttled 1')
+    expect(await attempt(address.toUpperCase(), password)).toBe('throttled 1')
+  }
+})
+
+test('each failure doubles the wait, up to a quarter of an hour and never for good', async () => {
+  await attempt()
+  for (const [count, seconds] of [
+    [10, 1],
+    [11, 2],
+    [14, 16],
+    [19, 512],
+    [20, 900],
+    [21, 900],
+    [1_000_000, 900],
+  ] as const) {
+    await setFailures(count, seconds - 0.5)
+    expect(await attempt(email, password)).toBe('throttled 1')
+    await setFailures(count, seconds + 0.1)
+    expect(await attempt()).toBe('unauthenticated')
+  }
+  await setFailures(1_000_000, 901)
+  expect(await attempt(email, password)).toBe('in')
+})
+
+test('a try while waiting does not make the wait longer', async () => {
+  await attempt()
+  await setFailures(14, 10)
+  for (let count = 0; count < 3; count++) expect(await attempt()).toMatch(/^throttled [56]$/)
+})
+
+test('the right password forgets the failures, and so does a reset', async () => {
+  for (let round = 0; round < 3; round++) {
+    for (let count = 0; count < 9; count++) expect(await attempt()).toBe('unauthenticated')
+    expect(await attempt(email, password)).toBe('in')
+  }
+  await attempt()
+  await setFailures(20, 0)
+  await forgotPassword(base, { email })
+  const token = await tokenMailedTo(base, email)
+  await resetPassword(base, { token, password: 'another sentence nobody knows' })
+  expect(await attempt(email, 'another sentence nobody knows')).toBe('in')
+})
+
+test('of forty tries at once ten are looked at; nobody else waits for it', async () => {
+  const told = await Promise.all(Array.from({ length: 40 }, () => attempt()))
+  expect(told.filter((answer) => answer === 'unauthenticated')).toHaveLength(10)
+  expect(told.filter((answer) => answer.startsWith('throttled'))).toHaveLength(30)
+  expect(await attempt('another@example.com')).toBe('unauthenticated')
+})
+
+test('what nobody looked at, for too many came at once, is no failure', async () => {
+  const addresses = Array.from({ length: 80 }, (_, index) => `crowd-${index}@example.com`)
+  const told = await Promise.all(addresses.map((address) => attempt(address)))
+  const busy = told.filter((answer) => answer === 'unavailable').length
+  expect(busy).toBeGreaterThan(0)
+  expect(told.filter((answer) => answer === 'unauthenticated')).toHaveLength(80 - busy)
+  expect(await database.db.$count(loginFailures, sql`count = 0`)).toBe(busy)
+})
+
+test('no address is stored, and what is a day old is forgotten', async () => {
+  await attempt()
+  const rows = await database.db.execute(sql`select t::text as row from login_failures t`)
+  expect(JSON.stringify(rows.rows)).not.toContain('example.com')
+  await purgeLoginFailures(database.db)
+  expect(await database.db.$count(loginFailures)).toBe(1)
+  await setFailures(5, 86_401)
+  await purgeLoginFailures(database.db)
+  expect(await database.db.$count(loginFailures)).toBe(0)
+})

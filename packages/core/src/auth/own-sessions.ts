@@ -1,0 +1,81 @@
+import { and, eq, gt, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
+import { type Ctx, inTransaction } from '../context.ts'
+import { notFound } from '../errors.ts'
+import { toTimestamp } from '../fields.ts'
+import { byCreation, type Page, readPage } from '../paging.ts'
+import { members, sessions, workspaces } from '../schema.ts'
+import type { OpenSession, OwnWorkspace, SessionQuery, WorkspaceQuery } from './auth.schema.ts'
+import { toWorkspace } from './workspaces.ts'
+
+/** A page of the sessions that the person who asks has open, in every workspace of theirs. An API key is no person and has none. */
+export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<OpenSession>> {
+  const columns = {
+    id: sessions.id,
+    workspaceId: sessions.workspaceId,
+    expiresAt: sessions.expiresAt,
+    createdAt: sessions.createdAt,
+  }
+  const page = await readPage<Pick<typeof sessions.$inferSelect, keyof typeof columns>>(ctx, {
+    name: `sessions ${ownId(ctx)}`,
+    query,
+    ...byCreation(sessions),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select(columns)
+        .from(sessions)
+        .where(and(isOwn(ctx), gt(sessions.expiresAt, sql`now()`), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  const current = ctx.actor.kind === 'user' ? ctx.actor.sessionId : undefined
+  const data = page.data.map((row) => ({
+    id: row.id,
+    workspaceId: row.workspaceId,
+    current: row.id === current,
+    expiresAt: toTimestamp(row.expiresAt),
+    createdAt: toTimestamp(row.createdAt),
+  }))
+  return { ...page, data }
+}
+
+/** Ends one of one's own sessions: its token is dead at once. */
+export function deleteSession(ctx: Ctx, id: string): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db
+      .delete(sessions)
+      .where(and(isOwn(ctx), eq(sessions.id, id)))
+      .returning({ workspaceId: sessions.workspaceId })
+    if (!row) throw notFound('Session')
+    await audit({ ...ctx, workspaceId: row.workspaceId }, 'session.deleted', { subjectId: id })
+  })
+}
+
+/** A page of the workspaces that the person who asks can log in to, with their role in each. */
+export async function listOwnWorkspaces(ctx: Ctx, query: WorkspaceQuery): Promise<Page<OwnWorkspace>> {
+  const page = await readPage<OwnWorkspaceRow>(ctx, {
+    name: `workspaces ${ownId(ctx)}`,
+    query,
+    ...byCreation<OwnWorkspaceRow>(workspaces),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select({ workspace: workspaces, id: workspaces.id, createdAt: workspaces.createdAt, role: members.role })
+        .from(members)
+        .innerJoin(workspaces, eq(workspaces.id, members.workspaceId))
+        .where(and(eq(members.userId, ownId(ctx)), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(({ workspace, role }) => ({ ...toWorkspace(workspace), role })) }
+}
+
+interface OwnWorkspaceRow {
+  workspace: typeof workspaces.$inferSelect
+  id: string
+  createdAt: Date
+  role: OwnWorkspace['role']
+}
+
+const nobody = 'usr_00000000000000000000000000'
+const ownId = ({ actor }: Ctx) => (actor.kind === 'user' ? actor.userId : nobody)
+const isOwn = (ctx: Ctx) => eq(sessions.userId, ownId(ctx))

@@ -1,0 +1,246 @@
+import { and, eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { logIn, signUp } from '../auth/sessions.ts'
+import type { Actor, BaseCtx, Ctx } from '../context.ts'
+import { invites, mails, members, type Role, roles, sessions, users, workspaces } from '../schema.ts'
+import { hashToken, mailToken } from '../secrets.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { createTestCtx, waitingWork } from '../testing/factories.ts'
+import { acceptInvite, createInvite, deleteInvite, listInvites, renderInviteMail, resendInvite } from './invites.ts'
+import { changeMember, listMembers, removeMember } from './members.ts'
+
+const password = 'a long sentence nobody knows'
+const all = { limit: 100, sort: '-createdAt' } as const
+
+let database: TestDatabase
+let ctx: Ctx
+let base: BaseCtx
+let email = ''
+let people = 0
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  base = { db: database.db, requestId: 'test', settings: ctx.settings }
+  email = freshEmail()
+})
+afterAll(() => database.close())
+
+const freshEmail = () => `person-${(people += 1)}@example.com`
+const as = (role: Role, kind: 'user' | 'apiKey' = 'user'): Ctx => {
+  const nobodys = { userId: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b', apiKeyId: 'key_01kag7m3v9e8fs2t4w6x8y0z1b' }
+  return { ...ctx, actor: { kind, ...nobodys, role } as Actor }
+}
+const tokenOf = (id: string) => mailToken(ctx.settings.keys, 'rpi', id)
+const accept = (id: string, given: { password?: string; name?: string } = {}) =>
+  acceptInvite(base, { token: tokenOf(id), password, name: '', ...given })
+const invite = (role: Role = 'MEMBER', address = email) => createInvite(ctx, { email: address, role })
+
+/** Invites somebody who comes. Answers their id. */
+async function join(role: Role): Promise<string> {
+  const address = freshEmail()
+  await accept((await invite(role, address)).id)
+  const { data } = await listMembers(ctx, all)
+  return data.find((member) => member.email === address)?.id ?? 'nobody'
+}
+const rolesNow = async () => (await listMembers(ctx, all)).data.map(({ role }) => role).toSorted()
+
+test('an invite makes a user with the invited role, once, and is gone', async () => {
+  const { id } = await invite('ADMIN')
+  await accept(id, { name: 'Grace' })
+  expect((await listMembers(ctx, all)).data).toMatchObject([{ email, name: 'Grace', role: 'ADMIN' }])
+  expect((await listInvites(ctx, all)).data).toEqual([])
+  await expect(accept(id)).rejects.toThrow('Invalid or expired token')
+  expect(await logIn(base, { email, password })).toMatchObject({ workspace: { id: ctx.workspaceId } })
+})
+
+test('of two hundred uses of one invite at once, exactly one succeeds', async () => {
+  const { id } = await invite()
+  const ended = await Promise.allSettled(Array.from({ length: 200 }, () => accept(id)))
+  const reasons = ended.flatMap((end) => (end.status === 'rejected' ? [(end.reason as Error).message] : []))
+  expect(reasons).toHaveLength(199)
+  for (const reason of reasons)
+    expect(reason).toMatch(/^(Invalid or expired token|Too many passwords at once, try again)$/)
+  expect(await rolesNow()).toEqual(['MEMBER'])
+})
+
+test('who has an account joins with its password alone, and keeps it and their name', async () => {
+  await signUp(base, { email, password, name: 'Ada' })
+  const { id } = await invite('VIEWER', email.toUpperCase())
+  const refused = accept(id, { password: 'not their password at all' })
+  await expect(refused).rejects.toThrow('This address has an account: its password is needed')
+  expect(await rolesNow()).toEqual([])
+  await accept(id, { name: 'Somebody else' })
+  expect((await listMembers(ctx, all)).data).toMatchObject([{ email, name: 'Ada', role: 'VIEWER' }])
+  expect(await logIn(base, { email, password, workspaceId: ctx.workspaceId })).toMatchObject({ user: { name: 'Ada' } })
+})
+
+test('who signs up while they accept is told so, and the invite stays good', async () => {
+  const { id } = await invite()
+  const signingUp = await openTransaction(database.db, (db) => signUp({ ...base, db }, { email, password, name: '' }))
+  const accepting = expect(accept(id)).rejects.toThrow('Email already registered')
+  await waitUntilBlocked(database.db)
+  await signingUp.commit()
+  await accepting
+  await accept(id)
+  expect(await rolesNow()).toEqual(['MEMBER'])
+})
+
+test('an invite is dead when it was taken back, when it is too old, and when the token is another’s', async () => {
+  const [back, old] = [await invite(), await invite('MEMBER', freshEmail())]
+  await deleteInvite(ctx, back.id)
+  await database.db.update(invites).set({ expiresAt: sql`now()` }).where(eq(invites.id, old.id))
+  for (const { id } of [back, old]) await expect(accept(id)).rejects.toThrow('Invalid or expired token')
+  const fresh = await invite()
+  for (const token of ['', 'rpi_', fresh.id, tokenOf(fresh.id).replace('rpi', 'rpr'), hashToken(tokenOf(fresh.id))]) {
+    await expect(acceptInvite(base, { token, password, name: '' })).rejects.toThrow('Invalid or expired token')
+  }
+  // Sent once more, the old one is good again for seven days.
+  expect(Date.parse((await resendInvite(ctx, old.id)).expiresAt) - Date.now()).toBeGreaterThan(6.9 * 86_400_000)
+  await accept(old.id)
+})
+
+test('who was asked already, or is in already, is a conflict, also of many at once', async () => {
+  const asked = await Promise.allSettled(Array.from({ length: 10 }, () => invite()))
+  expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('They have an invite already')
+  await accept((await listInvites(ctx, all)).data[0]?.id ?? '')
+  await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('They are a member already')
+  expect(await database.db.$count(mails, eq(mails.workspaceId, ctx.workspaceId))).toBe(1)
+  expect(await waitingWork(ctx, 'mail')).toHaveLength(1)
+})
+
+test('who joined by another way meanwhile keeps the role they have', async () => {
+  await signUp(base, { email, password, name: '' })
+  const { id } = await invite('VIEWER')
+  const [user] = await database.db.select().from(users).where(eq(users.email, email))
+  await database.db.insert(members).values({ workspaceId: ctx.workspaceId, userId: user?.id ?? '', role: 'ADMIN' })
+  await accept(id)
+  expect(await rolesNow()).toEqual(['ADMIN'])
+})
+
+test('the letter shows names, obeys none, and carries the one link that is good', async () => {
+  const name = '<b>Tricks</b>\r\nBcc: eve@example.com'
+  await database.db.update(workspaces).set({ name }).where(eq(workspaces.id, ctx.workspaceId))
+  const { id } = await invite()
+  const [mail] = await database.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
+  if (!mail) throw new Error('There is no mail')
+  const letter = await renderInviteMail(ctx, mail)
+  expect(letter?.html).not.toContain('<b>Tricks')
+  expect([letter?.subject, letter?.from.name].join()).not.toMatch(/[\r\n]/)
+  for (const part of [letter?.html, letter?.text]) expect(part).toContain(`/accept-invite?token=${tokenOf(id)}`)
+  const stored = await database.db.execute(sql`
+    select json_agg(i)::text || (select json_agg(m)::text from mails m) as text from invites i`)
+  expect(JSON.stringify(stored.rows)).not.toContain(tokenOf(id))
+  await deleteInvite(ctx, id)
+  expect(await renderInviteMail(ctx, mail)).toBeUndefined()
+})
+
+test.each(['user', 'apiKey'] as const)('whoever acts as %s gives and touches at most their own role', async (kind) => {
+  const owner = await join('OWNER')
+  const admin = await join('ADMIN')
+  const asked = await invite('OWNER')
+  const acting = as('ADMIN', kind)
+  for (const tried of [
+    () => createInvite(acting, { email: freshEmail(), role: 'OWNER' }),
+    () => resendInvite(acting, asked.id),
+    () => deleteInvite(acting, asked.id),
+    () => changeMember(acting, admin, { role: 'OWNER' }),
+    () => changeMember(acting, owner, { role: 'VIEWER' }),
+    () => changeMember(acting, owner, { role: 'OWNER' }),
+    () => removeMember(acting, owner),
+  ]) {
+    await expect(tried()).rejects.toThrow('This needs the role OWNER')
+  }
+  expect(await rolesNow()).toEqual(['ADMIN', 'OWNER'])
+  expect((await listInvites(ctx, all)).data).toMatchObject([{ id: asked.id, expiresAt: asked.expiresAt }])
+  for (const role of roles.slice(0, -1)) expect(await changeMember(acting, admin, { role })).toMatchObject({ role })
+  await removeMember(acting, admin)
+})
+
+test('the last OWNER is neither lowered nor removed, whoever asks', async () => {
+  const owner = await join('OWNER')
+  await join('ADMIN')
+  for (const acting of [ctx, as('OWNER')]) {
+    await expect(changeMember(acting, owner, { role: 'ADMIN' })).rejects.toThrow('and this is the last')
+    await expect(removeMember(acting, owner)).rejects.toThrow('and this is the last')
+  }
+  expect(await changeMember(as('OWNER'), owner, { role: 'OWNER' })).toMatchObject({ role: 'OWNER' })
+  await join('OWNER')
+  await removeMember(as('OWNER'), owner)
+  expect(await rolesNow()).toEqual(['ADMIN', 'OWNER'])
+})
+
+test.each<[string, (id: string) => Promise<unknown>]>([
+  ['lower', (id) => changeMember(as('OWNER'), id, { role: 'VIEWER' })],
+  ['remove', (id) => removeMember(as('OWNER'), id)],
+])('of five OWNERs who %s each other at once, one stays', async (_what, act) => {
+  const owners = [
+    await join('OWNER'),
+    await join('OWNER'),
+    await join('OWNER'),
+    await join('OWNER'),
+    await join('OWNER'),
+  ]
+  const ended = await Promise.allSettled(owners.map(act))
+  const reasons = ended.flatMap((end) => (end.status === 'rejected' ? [(end.reason as Error).message] : []))
+  expect(reasons).toEqual(['A workspace needs an OWNER, and this is the last'])
+  expect((await rolesNow()).filter((role) => role === 'OWNER')).toHaveLength(1)
+})
+
+test('who is taken out is out at once: their sessions end, and with the last workspace their account', async () => {
+  const id = await join('MEMBER')
+  const [{ email: address } = { email: '' }] = await database.db.select().from(users).where(eq(users.id, id))
+  await logIn(base, { email: address, password })
+  await removeMember(ctx, id)
+  expect(await database.db.$count(sessions, eq(sessions.userId, id))).toBe(0)
+  await expect(removeMember(ctx, id)).rejects.toThrow('User not found')
+  await expect(logIn(base, { email: address, password })).rejects.toThrow('Invalid email or password')
+  // The address is free: they may come again, by themselves or invited.
+  await signUp(base, { email: address, password, name: '' })
+  await accept((await invite('VIEWER', address)).id)
+})
+
+test('who has another workspace keeps the account, and the sessions there', async () => {
+  const { user } = await signUp(base, { email, password, name: '' })
+  await accept((await invite()).id)
+  await logIn(base, { email, password, workspaceId: ctx.workspaceId })
+  await removeMember(ctx, user.id)
+  expect(await database.db.$count(sessions, eq(sessions.userId, user.id))).toBe(1)
+  await expect(logIn(base, { email, password, workspaceId: ctx.workspaceId })).rejects.toThrow('Invalid email')
+  await logIn(base, { email, password })
+})
+
+test('who accepts elsewhere while their last workspace lets them go ends with an account or with a word', async () => {
+  const id = await join('MEMBER')
+  const [{ email: address } = { email: '' }] = await database.db.select().from(users).where(eq(users.id, id))
+  const elsewhere = await createTestCtx(database.db)
+  const asked = await createInvite(elsewhere, { email: address, role: 'MEMBER' })
+  const removing = await openTransaction(database.db, (db) => removeMember({ ...ctx, db }, id))
+  const accepting = accept(asked.id).then(
+    () => 'joined',
+    (error: Error) => error.message,
+  )
+  await waitUntilBlocked(database.db)
+  await removing.commit()
+  expect(await accepting).toBe('The account is gone: accept once more')
+  await accept(asked.id)
+  expect((await listMembers(elsewhere, all)).data).toMatchObject([{ email: address }])
+})
+
+test('members and invites of another workspace are none of ours', async () => {
+  const [id, { id: inviteId }] = [await join('MEMBER'), await invite()]
+  const other = await createTestCtx(database.db)
+  for (const tried of [
+    () => changeMember(other, id, { role: 'VIEWER' }),
+    () => removeMember(other, id),
+    () => resendInvite(other, inviteId),
+    () => deleteInvite(other, inviteId),
+  ]) {
+    await expect(tried()).rejects.toThrow('not found')
+  }
+  expect([(await listMembers(other, all)).data, (await listInvites(other, all)).data]).toEqual([[], []])
+  const isTheirs = and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, id))
+  expect(await database.db.$count(members, isTheirs)).toBe(1)
+})
