@@ -70,10 +70,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
   )
   app.setErrorHandler((error, request, reply) => {
     if (errorBody(error)?.statusCode !== 400 || !wantsHtml(request)) throw error
-    return sendMessage(reply.code(400), {
-      title: 'This link does not work',
-      text: 'It is incomplete. Please click the link in the mail itself, or ask for a new one.',
-    })
+    return sendMessage(reply.code(400), brokenLink)
   })
   for (const [path, page] of Object.entries(pages)) {
     const schema = { tags: ['Authentication'], querystring: TokenQuery, response: { 200: Html } }
@@ -104,9 +101,15 @@ async function submitPage({ baseCtx, query, body }: PostRequest, reply: FastifyR
   } catch (error) {
     const refused = error instanceof AppError ? errorBody(error) : undefined
     if (!refused) throw error
+    if (refused.message === invalidToken().message) return sendMessage(reply.code(400), brokenLink)
     return sendPage(reply.code(refused.statusCode), page, { problem: inWords(refused), name: body?.['name'] })
   }
   return sendMessage(reply, page.done)
+}
+
+const brokenLink = {
+  title: 'This link does not work',
+  text: 'It may be incomplete, too old, or used already. Please ask for another.',
 }
 
 const fieldNames: Record<string, string> = { name: 'Your name', password: 'The password' }
@@ -114,7 +117,6 @@ const fieldNames: Record<string, string> = { name: 'Your name', password: 'The p
 /** A refusal as a person is told: the name of the field as the page has it, and a whole sentence. */
 function inWords({ statusCode, message, issues: [issue] = [] }: ErrorBody): string {
   if (statusCode === 429) return 'Too many wrong passwords. Wait a few minutes, and try again.'
-  if (message === invalidToken().message) return 'This link was used, or is too old. Ask for a new one.'
   const problem = (issue?.message ?? message).replace(/^\w+: /, '')
   const subject = issue && fieldNames[issue.path]
   return `${subject ? `${subject} ` : ''}${problem}.`
