@@ -59,6 +59,7 @@ const hostile = fc.oneof(hostileText, fc.constantFrom<unknown>(...hostileValues)
 
 const texts: [RegExp, fc.Arbitrary<string>][] = [
   [/email|replyTo/i, fc.integer({ min: 0, max: 40 }).map((number) => `person-${number}@example.org`)],
+  [/^limit$/, fc.integer({ min: 1, max: 100 }).map(String)],
   [/url$/i, fc.constant('https://example.com/hook')],
   [/password/i, fc.string({ minLength: 12, maxLength: 40 })],
 ]
@@ -100,7 +101,10 @@ function fittingValues(source: Source, schema: Schema, name: string): fc.Arbitra
 function fittingTexts({ pool }: Source, { format, examples = [], maxLength = 40 }: Schema, name: string) {
   const ids = pool.get(/^([a-z]{3})_/.exec(String(examples[0]))?.[1] ?? '')
   if (ids) return fc.constantFrom(...ids)
-  if (format === 'date-time') return fc.date({ noInvalidDate: true }).map((date) => date.toISOString())
+  if (format === 'date-time')
+    return fc
+      .date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })
+      .map((date) => date.toISOString())
   const known = texts.find(([pattern]) => pattern.test(name))?.[1]
   return known ?? fc.string({ unit: 'grapheme', maxLength: Math.min(maxLength, 40) })
 }

@@ -44,20 +44,19 @@ const pages: Record<'/reset-password' | '/accept-invite', Page> = {
 }
 
 const template = engine.parse(`<p>{{ text }}</p>
+{%- if problem %}
+<div class="problems" role="alert" tabindex="-1" autofocus><p>{{ problem }}</p></div>
+{%- endif %}
 <form method="post">
 {%- if hasName %}
 <div class="field">
 <label for="name">Your name <span class="optional">(optional)</span></label>
-<input id="name" name="name" value="{{ name }}" maxlength="200" autocomplete="name">
+<input id="name" name="name" value="{{ name }}" autocomplete="name">
 </div>
 {%- endif %}
 <div class="field">
 <label for="password">Password</label>
-<input type="password" id="password" name="password" required autocomplete="new-password"
-{%- if problem %} aria-invalid="true" aria-describedby="problem" autofocus{% endif %}>
-{%- if problem %}
-<p class="problem" id="problem" role="alert">{{ problem }}</p>
-{%- endif %}
+<input type="password" id="password" name="password" required autocomplete="new-password"{% if problem %} aria-invalid="true"{% endif %}>
 </div>
 <button>{{ button }}</button>
 </form>`)
@@ -71,10 +70,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
   )
   app.setErrorHandler((error, request, reply) => {
     if (errorBody(error)?.statusCode !== 400 || !wantsHtml(request)) throw error
-    return sendMessage(reply.code(400), {
-      title: 'This link does not work',
-      text: 'It is incomplete. Please click the link in the mail itself, or ask for a new one.',
-    })
+    return sendMessage(reply.code(400), brokenLink)
   })
   for (const [path, page] of Object.entries(pages)) {
     const schema = { tags: ['Authentication'], querystring: TokenQuery, response: { 200: Html } }
@@ -105,9 +101,8 @@ async function submitPage({ baseCtx, query, body }: PostRequest, reply: FastifyR
   } catch (error) {
     const refused = error instanceof AppError ? errorBody(error) : undefined
     if (!refused) throw error
-    reply.code(refused.statusCode)
-    if (refused.message === invalidToken().message) return sendMessage(reply, brokenLink)
-    return sendPage(reply, page, { problem: inWords(refused), name: body?.['name'] })
+    if (refused.message === invalidToken().message) return sendMessage(reply.code(400), brokenLink)
+    return sendPage(reply.code(refused.statusCode), page, { problem: inWords(refused), name: body?.['name'] })
   }
   return sendMessage(reply, page.done)
 }

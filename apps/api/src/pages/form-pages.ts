@@ -51,7 +51,13 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
     '/f/:id',
     {
       config: { rateLimit: { max: 20 } },
-      schema: { ...schema, summary: 'Submit the page of a form', body: PostedForm, response: { 303: z.null() } },
+      schema: {
+        ...schema,
+        summary: 'Submit the page of a form',
+        consumes: ['application/x-www-form-urlencoded'],
+        body: PostedForm,
+        response: { 303: z.null() },
+      },
     },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)

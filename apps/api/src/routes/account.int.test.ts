@@ -97,6 +97,17 @@ test('of fifty uses of one token at once, one is a 204 and none fails inside', a
   }
 })
 
+test('a flood of logins holds up nobody who has a credential', async () => {
+  const ended: string[] = []
+  const done = (what: string) => () => void ended.push(what)
+  const floods = Array.from({ length: 34 }, (_, index) =>
+    logIn(`flood-${index}@example.com`, password).then(done('login')),
+  )
+  const reading = api.call('GET', '/contacts', { key: workspace.key }).then(done('read'))
+  await Promise.all([...floods, reading])
+  expect(ended.indexOf('read')).toBeLessThan(17)
+})
+
 test('an invite makes a user; who has an account joins by its password, and by no other', async () => {
   const [stranger, known] = [await invite(), await api.signUp()]
   expect(await accept({ token: stranger.token, password, name: ' Grace ' })).toMatchObject({ status: 204, text: '' })

@@ -24,15 +24,17 @@ beforeEach(async () => {
 })
 afterAll(() => api.close())
 
-const call = <Body = Json>(method: string, path: string, body?: unknown, key = workspace.token) =>
-  api.call<Body>(method, path, { key, ...(body !== undefined && { body }) })
+function call<Body = Json>(route: string, body?: unknown, key = workspace.token) {
+  const [method = '', path = ''] = route.split(' ')
+  return api.call<Body>(method, path, { key, ...(body !== undefined && { body }) })
+}
 const logIn = async (email = workspace.email, workspaceId?: string) =>
   String((await api.call('POST', '/auth/login', { body: { email, password, workspaceId } })).body['token'])
-const readLog = async (query = '') => (await call<{ data: AuditEntry[] }>('GET', `/audit-log${query}`)).body.data
+const readLog = async (query = '') => (await call<{ data: AuditEntry[] }>(`GET /audit-log${query}`)).body.data
 
 test('sessions are listed by a name that opens nothing, and end one by one', async () => {
   const second = await logIn()
-  const { body, text } = await call<{ data: OpenSession[] }>('GET', '/sessions')
+  const { body, text } = await call<{ data: OpenSession[] }>('GET /sessions')
   const shape = { id: anId('ses'), workspaceId: workspace.id, expiresAt: aTimestamp, createdAt: aTimestamp }
   expect(body.data).toEqual([
     { ...shape, current: false },
@@ -40,46 +42,46 @@ test('sessions are listed by a name that opens nothing, and end one by one', asy
   ])
   for (const secret of [second, workspace.token]) expect(text).not.toContain(secret.slice(4))
   const [newest] = body.data
-  expectError(await call('GET', '/auth/me', undefined, newest?.id), 401)
-  expect(await call('DELETE', `/sessions/${newest?.id}`)).toMatchObject({ status: 204, text: '' })
-  expectError(await call('GET', '/auth/me', undefined, second), 401)
-  expectError(await call('DELETE', `/sessions/${newest?.id}`), 404, 'Session not found')
-  expect((await call<{ data: unknown[] }>('GET', '/sessions')).body.data).toHaveLength(1)
+  expectError(await call('GET /auth/me', undefined, newest?.id), 401)
+  expect(await call(`DELETE /sessions/${newest?.id}`)).toMatchObject({ status: 204, text: '' })
+  expectError(await call('GET /auth/me', undefined, second), 401)
+  expectError(await call(`DELETE /sessions/${newest?.id}`), 404, 'Session not found')
+  expect((await call<{ data: unknown[] }>('GET /sessions')).body.data).toHaveLength(1)
 })
 
 test('nobody sees or ends another’s session, not even in the same workspace; a key has none', async () => {
   const { token } = await api.join(workspace, 'ADMIN')
-  const [own] = (await call<{ data: OpenSession[] }>('GET', '/sessions')).body.data
+  const [own] = (await call<{ data: OpenSession[] }>('GET /sessions')).body.data
   for (const key of [token, workspace.key]) {
-    expect((await call('GET', '/sessions', undefined, key)).text).not.toContain(own?.id)
-    expectError(await call('DELETE', `/sessions/${own?.id}`, undefined, key), 404)
+    expect((await call('GET /sessions', undefined, key)).text).not.toContain(own?.id)
+    expectError(await call(`DELETE /sessions/${own?.id}`, undefined, key), 404)
   }
-  expect((await call('GET', '/sessions', undefined, workspace.key)).body).toEqual({ data: [], nextCursor: null })
+  expect((await call('GET /sessions', undefined, workspace.key)).body).toEqual({ data: [], nextCursor: null })
 })
 
 test('a person sees their workspaces and their role in each, and logs in to the one they choose', async () => {
   const other = await api.signUp()
   await api.create('/invites', other.token, { email: workspace.email, role: 'VIEWER' })
   await api.call('POST', '/auth/accept-invite', { body: { token: await api.tokenMailedTo(workspace.email), password } })
-  const { body } = await call<{ data: OwnWorkspace[] }>('GET', '/workspaces')
+  const { body } = await call<{ data: OwnWorkspace[] }>('GET /workspaces')
   expect(body.data.map(({ id, role }) => [id, role])).toEqual([
     [other.id, 'VIEWER'],
     [workspace.id, 'OWNER'],
   ])
   const there = await logIn(workspace.email, other.id)
-  expect(await call('GET', '/auth/me', undefined, there)).toMatchObject({ body: { workspace: { id: other.id } } })
-  expectError(await call('POST', '/contacts', { email: freshEmail() }, there), 403)
+  expect(await call('GET /auth/me', undefined, there)).toMatchObject({ body: { workspace: { id: other.id } } })
+  expectError(await call('POST /contacts', { email: freshEmail() }, there), 403)
 })
 
 test('only an OWNER deletes a workspace: then every credential of it is dead, and the people are free', async () => {
   const admin = await api.join(workspace, 'ADMIN')
   await api.create('/invites', workspace.token, { email: freshEmail(), role: 'MEMBER' })
   for (const key of [admin.token, workspace.key]) {
-    expectError(await call('DELETE', '/workspace', undefined, key), 403, 'This needs the role OWNER')
+    expectError(await call('DELETE /workspace', undefined, key), 403, 'This needs the role OWNER')
   }
-  expect(await call('DELETE', '/workspace')).toMatchObject({ status: 204, text: '' })
+  expect(await call('DELETE /workspace')).toMatchObject({ status: 204, text: '' })
   for (const key of [workspace.token, workspace.key, admin.token])
-    expectError(await call('GET', '/auth/me', undefined, key), 401)
+    expectError(await call('GET /auth/me', undefined, key), 401)
   expectError(await api.call('POST', '/auth/login', { body: { email: workspace.email, password } }), 401)
   expect(await api.call('POST', '/auth/signup', { body: { email: workspace.email, password } })).toMatchObject({
     status: 201,
@@ -110,21 +112,21 @@ test('the log says who did what to what, from where and when, newest first', asy
 
 test('what gives or takes access, reaches many or cannot be undone is in the log; what was refused is not', async () => {
   const { id, email } = await api.join(workspace, 'VIEWER')
-  await call('PATCH', `/members/${id}`, { role: 'MEMBER' })
-  await call('PATCH', `/members/${id}`, { role: 'MEMBER' })
-  await call('DELETE', `/members/${id}`)
+  await call(`PATCH /members/${id}`, { role: 'MEMBER' })
+  await call(`PATCH /members/${id}`, { role: 'MEMBER' })
+  await call(`DELETE /members/${id}`)
   const invite = await api.create('/invites', workspace.token, { email, role: 'VIEWER' })
-  await call('POST', `/invites/${String(invite['id'])}/resend`)
-  await call('DELETE', `/invites/${String(invite['id'])}`)
+  await call(`POST /invites/${String(invite['id'])}/resend`)
+  await call(`DELETE /invites/${String(invite['id'])}`)
   const key = await api.create('/api-keys', workspace.token, { name: 'Website' })
-  await call('DELETE', `/api-keys/${String(key['id'])}`)
-  await call('PATCH', '/workspace', { name: 'Engines' })
+  await call(`DELETE /api-keys/${String(key['id'])}`)
+  await call('PATCH /workspace', { name: 'Engines' })
   await api.create('/webhooks', workspace.token, { url: 'https://example.com', eventTypes: ['*'] })
   const contact = await api.create('/contacts', workspace.token, { email: freshEmail() })
-  await call('DELETE', `/contacts/${String(contact['id'])}`)
-  await call('GET', '/contacts/export?format=csv')
+  await call(`DELETE /contacts/${String(contact['id'])}`)
+  await call('GET /contacts/export?format=csv')
   const list = await api.create('/lists', workspace.token, { name: 'Letter' })
-  await call('DELETE', `/lists/${String(list['id'])}`)
+  await call(`DELETE /lists/${String(list['id'])}`)
   const before = await readLog('?sort=createdAt&limit=100')
   expect(before.map(({ action }) => action)).toEqual([
     'api_key.created',
@@ -144,9 +146,9 @@ test('what gives or takes access, reaches many or cannot be undone is in the log
     'list.deleted',
   ])
   expect(before[2]?.actor).toEqual({ kind: 'user', id })
-  expectError(await call('DELETE', `/members/${id}`), 404)
+  expectError(await call(`DELETE /members/${id}`), 404)
   expectError(
-    await call('POST', '/invites', { email, role: 'VIEWER' }, await api.issueKey(workspace.token, 'MEMBER')),
+    await call('POST /invites', { email, role: 'VIEWER' }, await api.issueKey(workspace.token, 'MEMBER')),
     403,
   )
   expect(await readLog('?sort=createdAt&limit=100')).toMatchObject([...before, { action: 'api_key.created' }])
@@ -162,18 +164,18 @@ test('the log is filtered by action and by actor, and read by ADMINs alone', asy
     'invite.accepted',
   ])
   expect(await readLog('?actorId=nobody')).toEqual([])
-  expectError(await call('GET', '/audit-log?action=nope'), 400)
-  expectError(await call('GET', '/audit-log', undefined, await api.issueKey(workspace.token, 'MEMBER')), 403)
-  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) expectError(await call(method, '/audit-log'), 404)
+  expectError(await call('GET /audit-log?action=nope'), 400)
+  expectError(await call('GET /audit-log', undefined, await api.issueKey(workspace.token, 'MEMBER')), 403)
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) expectError(await call(`${method} /audit-log`), 404)
 })
 
 test('a deed that is undone leaves no entry: both are one transaction', async () => {
   await api.query('alter table audit_entries rename to audit_elsewhere')
-  const answer = await call('POST', '/api-keys', { name: 'unseen' })
+  const answer = await call('POST /api-keys', { name: 'unseen' })
   await api.query('alter table audit_elsewhere rename to audit_entries')
   expectError(answer, 500)
   expect(api.takeLog()).toHaveLength(1)
-  expect((await call('GET', '/api-keys')).text).not.toContain('unseen')
+  expect((await call('GET /api-keys')).text).not.toContain('unseen')
 })
 
 test('after ten wrong passwords an address waits, with the specified answer, from wherever it is tried', async () => {
@@ -188,5 +190,5 @@ test('after ten wrong passwords an address waits, with the specified answer, fro
     ])
   }
   // Who is in stays in.
-  expect(await call('GET', '/auth/me')).toMatchObject({ status: 200 })
+  expect(await call('GET /auth/me')).toMatchObject({ status: 200 })
 })

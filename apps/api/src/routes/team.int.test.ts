@@ -1,4 +1,5 @@
 import type { Invite, Member } from '@rapport/core/team/team.schema.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/core/testing/database.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   aTimestamp,
@@ -21,11 +22,13 @@ beforeEach(async () => {
 })
 afterAll(() => api.close())
 
-const call = <Body = Record<string, unknown>>(method: string, path: string, body?: unknown, key = workspace.token) =>
-  api.call<Body>(method, path, { key, ...(body !== undefined && { body }) })
-const readMembers = async () => (await call<{ data: Member[] }>('GET', '/members')).body.data
-const readInvites = async () => (await call<{ data: Invite[] }>('GET', '/invites')).body.data
-const invite = (body: Record<string, unknown>, key = workspace.token) => call<Invite>('POST', '/invites', body, key)
+function call<Body = Record<string, unknown>>(route: string, body?: unknown, key = workspace.token) {
+  const [method = '', path = ''] = route.split(' ')
+  return api.call<Body>(method, path, { key, ...(body !== undefined && { body }) })
+}
+const readMembers = async () => (await call<{ data: Member[] }>('GET /members')).body.data
+const readInvites = async () => (await call<{ data: Invite[] }>('GET /invites')).body.data
+const invite = (body: Record<string, unknown>, key = workspace.token) => call<Invite>('POST /invites', body, key)
 
 test('an invite is a record without its token, listed until it is accepted or taken back', async () => {
   const email = freshEmail()
@@ -38,16 +41,16 @@ test('an invite is a record without its token, listed until it is accepted or ta
   expectError(await invite({ email: workspace.email, role: 'VIEWER' }), 409, 'They are a member already')
 
   const token = await api.tokenMailedTo(email)
-  const again = await call<Invite>('POST', `/invites/${answer.body.id}/resend`)
+  const again = await call<Invite>(`POST /invites/${answer.body.id}/resend`)
   expect(again).toMatchObject({ status: 202, body: { id: answer.body.id, email } })
   expect(await api.tokenMailedTo(email)).toBe(token)
-  expect(await call('DELETE', `/invites/${answer.body.id}`)).toMatchObject({ status: 204, text: '' })
+  expect(await call(`DELETE /invites/${answer.body.id}`)).toMatchObject({ status: 204, text: '' })
   expect(await readInvites()).toEqual([])
   for (const [method, path] of [
     ['DELETE', ''],
     ['POST', '/resend'],
   ] as const) {
-    expectError(await call(method, `/invites/${answer.body.id}${path}`), 404, 'Invite not found')
+    expectError(await call(`${method} /invites/${answer.body.id}${path}`), 404, 'Invite not found')
   }
 })
 
@@ -74,25 +77,31 @@ test('the members are the people of the workspace, with their roles and nothing 
 
 test('a role counts on the very next request, and so does being taken out', async () => {
   const { id, token } = await api.join(workspace, 'VIEWER')
-  const write = () => call('POST', '/contacts', { email: freshEmail() }, token)
+  const write = () => call('POST /contacts', { email: freshEmail() }, token)
   expectError(await write(), 403)
-  expect(await call('PATCH', `/members/${id}`, { role: 'MEMBER' })).toMatchObject({
+  expect(await call(`PATCH /members/${id}`, { role: 'MEMBER' })).toMatchObject({
     status: 200,
     body: { id, role: 'MEMBER' },
   })
   expect(await write()).toMatchObject({ status: 201 })
-  expect(await call('DELETE', `/members/${id}`)).toMatchObject({ status: 204, text: '' })
+  expect(await call(`DELETE /members/${id}`)).toMatchObject({ status: 204, text: '' })
   expectError(await write(), 401)
-  expectError(await call('PATCH', `/members/${id}`, { role: 'MEMBER' }), 404, 'User not found')
+  expectError(await call(`PATCH /members/${id}`, { role: 'MEMBER' }), 404, 'User not found')
 })
 
 test('the last OWNER stays: 409, also when two lower each other at once', async () => {
   const [owner] = await readMembers()
-  const lower = (id = '', key = workspace.token) => call('PATCH', `/members/${id}`, { role: 'ADMIN' }, key)
+  const lower = (id = '', key = workspace.token) => call(`PATCH /members/${id}`, { role: 'ADMIN' }, key)
   expectError(await lower(owner?.id), 409)
-  expectError(await call('DELETE', `/members/${owner?.id}`), 409)
+  expectError(await call(`DELETE /members/${owner?.id}`), 409)
   const second = await api.join(workspace, 'OWNER')
-  const answers = await Promise.all([lower(second.id), lower(owner?.id, second.token)])
+  // Both are let in as OWNERs before either is lowered.
+  const { db } = api.database
+  const holding = await openTransaction(db, (transaction) => transaction.execute('select from workspaces for update'))
+  const lowering = Promise.all([lower(second.id), lower(owner?.id, second.token)])
+  await waitUntilBlocked(db, 2)
+  await holding.commit()
+  const answers = await lowering
   expect(countStatuses(answers)).toEqual({ 200: 1, 409: 1 })
   expect((await readMembers()).filter(({ role }) => role === 'OWNER')).toHaveLength(1)
 })
@@ -104,11 +113,11 @@ test('an ADMIN, person or key, can neither make nor touch an OWNER', async () =>
   for (const key of [admin.token, workspace.key]) {
     for (const tried of [
       () => invite({ email: freshEmail(), role: 'OWNER' }, key),
-      () => call('POST', `/invites/${asked.body.id}/resend`, undefined, key),
-      () => call('DELETE', `/invites/${asked.body.id}`, undefined, key),
-      () => call('PATCH', `/members/${admin.id}`, { role: 'OWNER' }, key),
-      () => call('PATCH', `/members/${owner?.id}`, { role: 'VIEWER' }, key),
-      () => call('DELETE', `/members/${owner?.id}`, undefined, key),
+      () => call(`POST /invites/${asked.body.id}/resend`, undefined, key),
+      () => call(`DELETE /invites/${asked.body.id}`, undefined, key),
+      () => call(`PATCH /members/${admin.id}`, { role: 'OWNER' }, key),
+      () => call(`PATCH /members/${owner?.id}`, { role: 'VIEWER' }, key),
+      () => call(`DELETE /members/${owner?.id}`, undefined, key),
     ]) {
       expectError(await tried(), 403, 'This needs the role OWNER')
     }
@@ -125,25 +134,25 @@ test('the workspace takes what a change names, and keeps the rest', async () => 
     fromEmail: 'ada@engines.example',
     postalAddress: '12 Analytical Street\nLondon',
   }
-  const before = (await call('GET', '/workspace')).body
-  const { status, body } = await call('PATCH', '/workspace', change)
+  const before = (await call('GET /workspace')).body
+  const { status, body } = await call('PATCH /workspace', change)
   expect({ status, body }).toEqual({
     status: 200,
     body: { ...before, ...change, name: 'Engines', updatedAt: aTimestamp },
   })
-  expect((await call('GET', '/workspace')).body).toEqual(body)
+  expect((await call('GET /workspace')).body).toEqual(body)
   const cleared = { fromName: null, fromEmail: null, postalAddress: '' }
-  expect((await call('PATCH', '/workspace', cleared)).body).toMatchObject({
+  expect((await call('PATCH /workspace', cleared)).body).toMatchObject({
     name: 'Engines',
     ...cleared,
     postalAddress: null,
   })
-  const after = (await call('GET', '/workspace')).body
-  expect((await call('PATCH', '/workspace', {})).body).toEqual(after)
+  const after = (await call('GET /workspace')).body
+  expect((await call('PATCH /workspace', {})).body).toEqual(after)
 })
 
 test('settings that cannot be are refused, field by field, and nothing is changed', async () => {
-  const before = (await call('GET', '/workspace')).body
+  const before = (await call('GET /workspace')).body
   const wrong: [string, unknown[]][] = [
     ['name', ['', ' ', null, 5, 'x'.repeat(201), 'a\nb']],
     ['currency', ['', 'eur', 'EURO', 'XYZ', null, 5]],
@@ -154,9 +163,9 @@ test('settings that cannot be are refused, field by field, and nothing is change
   ]
   for (const [field, values] of wrong) {
     for (const value of values) {
-      const { issues } = expectError(await call('PATCH', '/workspace', { name: 'Other', [field]: value }), 400)
+      const { issues } = expectError(await call('PATCH /workspace', { name: 'Other', [field]: value }), 400)
       expect([field, value, issues?.map(({ path }) => path)]).toEqual([field, value, [field]])
     }
   }
-  expect((await call('GET', '/workspace')).body).toEqual(before)
+  expect((await call('GET /workspace')).body).toEqual(before)
 })

@@ -42,7 +42,7 @@ async function ask(): Promise<string> {
 /** How many succeeded, and what the others were told, each once. */
 async function race(attempts: Promise<unknown>[]) {
   const ended = await Promise.allSettled(attempts)
-  const reasons = ended.flatMap((end) => (end.status === 'rejected' ? [String((end.reason as Error).message)] : []))
+  const reasons = ended.flatMap((end) => (end.status === 'rejected' ? [(end.reason as Error).message] : []))
   return { succeeded: ended.length - reasons.length, reasons: [...new Set(reasons)].toSorted() }
 }
 
