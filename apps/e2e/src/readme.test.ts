@@ -24,7 +24,7 @@ test('the walk-through of the README works as printed', async () => {
     .replaceAll('listen(4000)', `listen(${receiverPort})`)
   const terminal = await startCommand({
     command: 'bash',
-    parameters: ['-e', '-c', `cd '${home}'\n${walk}\nkill $RECEIVER`],
+    parameters: ['-e', '-c', `cd '${home}'\n${walk}`],
     env: { PATH: path, HOME: home },
   })
   const end = await terminal.exited
@@ -47,13 +47,15 @@ test('the walk-through of the README works as printed', async () => {
 function walkThrough(): string {
   const chapter = readme.slice(readme.indexOf('## A walk through it'), readme.indexOf('## The map'))
   const blocks = [...chapter.matchAll(/```sh\n([^]*?)```/g)].map(([, block = '']) => block)
-  const [helpers, receiver, webhook, subscribe, ...rest] = blocks
+  const [helpers, receiver, webhook, feed, subscribe, ...rest] = blocks
   return [
     helpers,
     receiver,
     'node .rapport/receiver.mjs & RECEIVER=$!',
+    'trap "kill $RECEIVER" EXIT',
     'until (exec 3<>/dev/tcp/localhost/4000) 2>/dev/null; do :; done',
     webhook,
+    feed,
     subscribe,
     'until curl --silent http://localhost:1080/email | grep --quiet confirm; do :; done',
     ...rest,
