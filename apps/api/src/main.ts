@@ -1,4 +1,4 @@
-import { keepMemorySmall } from '@rapport/core/memory.ts'
+import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 
 keepMemorySmall()
 const { ConfigError, readApiConfig } = await import('@rapport/core/config.ts')
@@ -6,6 +6,7 @@ const { openDatabase } = await import('@rapport/core/db.ts')
 const { pino } = await import('pino')
 const { buildApp } = await import('./app.ts')
 const { openRedis } = await import('./redis.ts')
+makeRoomForWork()
 
 /** As long as a statement may take: what is under way has been answered by then. */
 const patienceMs = 10_000

@@ -1,9 +1,10 @@
-import { keepMemorySmall } from '@rapport/core/memory.ts'
+import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 
 keepMemorySmall()
 const { ConfigError, readWorkerConfig } = await import('@rapport/core/config.ts')
 const { pino } = await import('pino')
 const { startWorker } = await import('./worker.ts')
+makeRoomForWork()
 
 async function start() {
   const config = readWorkerConfig()
