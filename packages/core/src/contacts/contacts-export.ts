@@ -138,8 +138,8 @@ function writeIds(): Transform {
       const end = cut < 0 ? bytes.length : cut
       length += bytes.copy(written, length, from, end)
       rest = Buffer.from(bytes.subarray(end))
-      // Other requests have their turn between two pieces.
-      setImmediate(done, null, written.subarray(0, length))
+      // Between two pieces other requests have their turn, and PostgreSQL, who must wait too, leaves them the processor.
+      setTimeout(done, 1, null, written.subarray(0, length))
     },
   })
 }
