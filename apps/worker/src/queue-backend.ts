@@ -87,7 +87,7 @@ function onRedis(url: string, log: Logger): QueueBackend {
 function onPostgres(connectionString: string, log: Logger): QueueBackend {
   const onError = errorLogger(log, 'the queues in PostgreSQL are away')
   const postgres = withBackend(createPostgresBackend)
-  const connection = { connectionString, schema: queueSchema, max: 5, migrate: true, Client: HeardClient }
+  const connection = { connectionString, schema: queueSchema, max: 5, migrate: true }
   return {
     name: 'postgres',
     openQueue: (name) => listening(new postgres.Queue(name, { connection }), onError),
@@ -102,19 +102,17 @@ function onPostgres(connectionString: string, log: Logger): QueueBackend {
   }
 }
 
-/** A connection of BullMQ's that breaks while it is at work fails its statement; unheard, it would end the process. */
-class HeardClient extends pg.Client {
-  constructor(config?: pg.ClientConfig) {
-    super(config)
-    this.on('error', () => {})
-  }
-}
-
 /**
- * BullMQ takes every listener off its LISTEN connection as it gives it up; the server's last word on that connection,
- * unheard, would end the process. So who takes all listeners off leaves one behind that hears errors.
+ * A connection that breaks fails its statement, or is replaced; unheard, its error would end the process. BullMQ begins to
+ * hear its LISTEN connection only once that is connected, hears none of its others while they are at work, and takes
+ * every listener off the one that it gives up. So every connection hears its own errors, from first to last.
  */
 const { prototype } = pg.Client
+const connect = Reflect.get(prototype, 'connect') as (this: pg.Client, ...rest: unknown[]) => unknown
+Reflect.set(prototype, 'connect', function (this: pg.Client, ...rest: unknown[]) {
+  this.on('error', () => {})
+  return connect.apply(this, rest)
+})
 const takeOff = Reflect.get(prototype, 'removeAllListeners') as (this: pg.Client, event?: string | symbol) => void
 Reflect.set(prototype, 'removeAllListeners', function (this: pg.Client, ...events: [(string | symbol)?]) {
   takeOff.call(this, ...events)
