@@ -37,7 +37,7 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
       // From the mail's own time, so that a second copy carries the same link.
       button: {
         label: 'Confirm subscription',
-        url: confirmationUrl(ctx, { listId, contactId, issuedAt: mail.createdAt }),
+        url: confirmationUrl(ctx, { listId, contactId, email: mail.toAddress, issuedAt: mail.createdAt }),
       },
       small: 'The link is good for seven days. If it was not you, ignore this mail and nothing will be sent.',
     }),

@@ -2,6 +2,7 @@ import type { BaseCtx, Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { idOf, uuidOf } from '../ids.ts'
 import { openPayload, signPayload } from '../secrets.ts'
+import { hashEmail } from './opt-outs.ts'
 
 /** One contact's subscription to one list, as a link in a mail names it. */
 export interface SubscriptionLink {
@@ -10,20 +11,31 @@ export interface SubscriptionLink {
   contactId: string
 }
 
+interface Confirmation {
+  listId: string
+  contactId: string
+  email: string
+  issuedAt: Date
+}
+type OpenedConfirmation = SubscriptionLink & { issuedAt: Date; emailHash: string }
+
 const confirmationLifetimeMs = 7 * 24 * 60 * 60 * 1000
 
-/** The link that confirms a subscription, good for seven days from `issuedAt`. The same input gives the same link. */
-export function confirmationUrl(ctx: Ctx, link: { listId: string; contactId: string; issuedAt: Date }): string {
-  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), link.issuedAt.getTime()]
+/**
+ * The link that confirms a subscription, good for seven days from `issuedAt`, and for the address it is mailed to: what
+ * its owner says of a contact counts while it is theirs. The same input gives the same link.
+ */
+export function confirmationUrl(ctx: Ctx, { email, issuedAt, ...link }: Confirmation): string {
+  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), issuedAt.getTime(), hashEmail(ctx, email)]
   return urlWithToken(ctx, '/public/subscriptions/confirm', signPayload(ctx.settings.keys.links, 'confirm', payload))
 }
 
 /** Opens a confirmation token. Forged, damaged or expired: invalid, without a look at the database. */
-export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()): SubscriptionLink & { issuedAt: Date } {
+export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()): OpenedConfirmation {
   const payload = openPayload(ctx.settings.keys.links, 'confirm', token)
   const issuedAt = Number(payload?.[3])
   if (!payload || now - issuedAt > confirmationLifetimeMs) throw invalidLink()
-  return { ...subscriptionOf(payload), issuedAt: new Date(issuedAt) }
+  return { ...subscriptionOf(payload), issuedAt: new Date(issuedAt), emailHash: String(payload[4]) }
 }
 
 /** The link that unsubscribes, good for ever. `campaignId`: the campaign whose mail it stands in. */
@@ -41,7 +53,7 @@ export function openUnsubscribe(ctx: BaseCtx, token: string): SubscriptionLink &
   return { ...subscriptionOf(payload), ...(campaign !== undefined && { campaignId: idOf('cmp', String(campaign)) }) }
 }
 
-const invalidLink = () => new AppError('invalid', 'Invalid or expired link')
+export const invalidLink = () => new AppError('invalid', 'Invalid or expired link')
 
 function urlWithToken(ctx: Ctx, path: string, token: string) {
   return `${ctx.settings.publicUrl}${path}?token=${token}`
