@@ -45,7 +45,8 @@ export async function compileCampaign(
   const clicks = campaign.trackClicks && kind === 'mail'
   return (to) => {
     const person = { campaignId: campaign.id, contactId: to.id }
-    const unsubscribe = unsubscribeUrl(ctx, { listId: list.id, ...(kind === 'mail' ? person : { contactId: to.id }) })
+    const mailed = kind === 'mail' ? { ...person, email: to.email } : { contactId: to.id }
+    const unsubscribe = unsubscribeUrl(ctx, { listId: list.id, ...mailed })
     const parts = render({
       contact: { ...to.customFieldValues, ...to },
       campaign: { id: campaign.id, name: campaign.name },

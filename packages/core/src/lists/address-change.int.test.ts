@@ -1,7 +1,9 @@
+import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../contacts/contacts-merge.ts'
 import { changeContact, deleteContact, readContact } from '../contacts/contacts.ts'
 import type { Ctx } from '../context.ts'
+import { lists } from '../schema.ts'
 import { deriveKeys } from '../secrets.ts'
 import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestList, eventsOf, tokenMailedTo } from '../testing/factories.ts'
@@ -40,6 +42,12 @@ async function signUp(email: string) {
   return page.data[0]?.contactId ?? ''
 }
 
+/** The token of the link in a mail of the list to her. */
+function linkTo(contactId: string) {
+  const url = unsubscribeUrl(ctx, { listId: list.id, contactId, email: hers })
+  return new URL(url).searchParams.get('token') ?? ''
+}
+
 /** Her contact, off the list by her own wish. */
 async function optOut() {
   const id = await confirm(hers)
@@ -54,12 +62,13 @@ function changeSecretKey() {
   ctx = { ...ctx, settings: { ...ctx.settings, keys: deriveKeys(key, ['a secret that is known to every test']) } }
 }
 
+const waysToLose: Record<string, (id: string) => Promise<unknown>> = {
+  'was deleted': (id) => deleteContact(ctx, id),
+  'was given another address': moveAway,
+  'was merged into another': async (id) => mergeContacts(ctx, (await createTestContact(ctx)).id, { contactId: id }),
+}
+
 describe('who comes to an address that opted out', () => {
-  const waysToLose: Record<string, (id: string) => Promise<unknown>> = {
-    'was deleted': (id) => deleteContact(ctx, id),
-    'was given another address': moveAway,
-    'was merged into another': async (id) => mergeContacts(ctx, (await createTestContact(ctx)).id, { contactId: id }),
-  }
   test.each(Object.entries(waysToLose))('leaves that list, where its contact %s, and it is told', async (_, lose) => {
     await lose(await optOut())
     const id = await confirm(another)
@@ -136,6 +145,33 @@ describe('who has another address', () => {
     await confirmSubscription(ctx, await tokenMailedTo(ctx, hers))
     expect(await statusOf(id)).toBe('CONFIRMED')
     expect(await eventsOf(ctx)).not.toContain('subscription.unsubscribed')
+  })
+})
+
+describe('an unsubscribe link counts for the address it was mailed to, too', () => {
+  test.each(Object.entries(waysToLose))('when its contact %s before', async (_, lose) => {
+    const her = await confirm(hers)
+    await lose(her)
+    const token = linkTo(her)
+    for (let click = 1; click <= 3; click++) await unsubscribe(ctx, token)
+    const id = await confirm(another)
+    await changeContact(ctx, id, { email: hers })
+    expect(await statusOf(id)).toBe('UNSUBSCRIBED')
+  })
+
+  test('and is content when the list is gone', async () => {
+    const her = await confirm(hers)
+    await database.db.delete(lists).where(eq(lists.id, list.id))
+    await unsubscribe(ctx, linkTo(her))
+  })
+
+  test('until it opts in again by a link that is mailed to it', async () => {
+    const her = await confirm(hers)
+    await unsubscribe(ctx, linkTo(her))
+    await signUp(hers)
+    await confirmSubscription(ctx, await tokenMailedTo(ctx, hers))
+    await deleteContact(ctx, her)
+    expect(await statusOf(await confirm(hers))).toBe('CONFIRMED')
   })
 })
 

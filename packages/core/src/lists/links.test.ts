@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
-import { newId } from '../ids.ts'
+import { newId, uuidOf } from '../ids.ts'
 import { deriveKeys, signPayload } from '../secrets.ts'
 import { testSettings } from '../testing/factories.ts'
 import { hashEmail } from './opt-outs.ts'
@@ -27,6 +27,20 @@ test('a link says whose subscription to which list it is about, and when and to 
   expect(opened).toEqual({ workspaceId: ctx.workspaceId, ...link, issuedAt, emailHash: hashEmail(ctx, email) })
   expect(Buffer.from(confirmToken, 'base64url').toString()).not.toContain(email)
   expect(openUnsubscribe(ctx, unsubscribeToken)).toEqual({ workspaceId: ctx.workspaceId, ...link })
+})
+
+test('an unsubscribe link says also of which campaign and to whom the mail was, and older ones still open', () => {
+  const campaignId = newId('cmp')
+  const named = { workspaceId: ctx.workspaceId, ...link }
+  const opened = (url: string) => openUnsubscribe(ctx, tokenOf(url))
+  const emailHash = hashEmail(ctx, email)
+  expect(opened(unsubscribeUrl(ctx, { ...link, email, campaignId }))).toEqual({ ...named, campaignId, emailHash })
+  expect(opened(unsubscribeUrl(ctx, { ...link, campaignId }))).toEqual({ ...named, campaignId })
+  const uuids = [ctx.workspaceId, link.listId, link.contactId, campaignId].map(uuidOf)
+  const older = (payload: string[]) =>
+    openUnsubscribe(ctx, signPayload(testSettings.keys.links, 'unsubscribe', payload))
+  expect(older(uuids)).toEqual({ ...named, campaignId })
+  expect(older(uuids.slice(0, 3))).toEqual(named)
 })
 
 test('the same link is made again, so that a second copy of a mail carries it too', () => {

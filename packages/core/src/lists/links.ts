@@ -17,6 +17,13 @@ interface Confirmation {
   email: string
   issuedAt: Date
 }
+interface Unsubscription {
+  listId: string
+  contactId: string
+  email?: string
+  campaignId?: string
+}
+type OpenedUnsubscription = SubscriptionLink & { campaignId?: string; emailHash?: string }
 type OpenedConfirmation = SubscriptionLink & { issuedAt: Date; emailHash: string }
 
 const confirmationLifetimeMs = 7 * 24 * 60 * 60 * 1000
@@ -38,19 +45,25 @@ export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()):
   return { ...subscriptionOf(payload), issuedAt: new Date(issuedAt), emailHash: String(payload[4]) }
 }
 
-/** The link that unsubscribes, good for ever. `campaignId`: the campaign whose mail it stands in. */
-export function unsubscribeUrl(ctx: Ctx, link: { listId: string; contactId: string; campaignId?: string }): string {
-  const campaign = link.campaignId === undefined ? [] : [uuidOf(link.campaignId)]
-  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), ...campaign]
+/** The link that unsubscribes, good for ever. `campaignId`: the campaign whose mail it stands in. `email`: whose. */
+export function unsubscribeUrl(ctx: Ctx, { email, campaignId, ...link }: Unsubscription): string {
+  const campaign = campaignId === undefined ? '' : uuidOf(campaignId)
+  const address = email === undefined ? '' : hashEmail(ctx, email)
+  const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), campaign, address]
   return urlWithToken(ctx, '/public/unsubscribe', signPayload(ctx.settings.keys.links, 'unsubscribe', payload))
 }
 
 /** Opens an unsubscribe token. Forged or damaged: invalid. */
-export function openUnsubscribe(ctx: BaseCtx, token: string): SubscriptionLink & { campaignId?: string } {
+export function openUnsubscribe(ctx: BaseCtx, token: string): OpenedUnsubscription {
   const payload = openPayload(ctx.settings.keys.links, 'unsubscribe', token)
   if (!payload) throw invalidLink()
-  const [, , , campaign] = payload
-  return { ...subscriptionOf(payload), ...(campaign !== undefined && { campaignId: idOf('cmp', String(campaign)) }) }
+  // Older links end earlier.
+  const [, , , campaign = '', emailHash = ''] = payload
+  return {
+    ...subscriptionOf(payload),
+    ...(campaign !== '' && { campaignId: idOf('cmp', String(campaign)) }),
+    ...(emailHash !== '' && { emailHash: String(emailHash) }),
+  }
 }
 
 export const invalidLink = () => new AppError('invalid', 'Invalid or expired link')

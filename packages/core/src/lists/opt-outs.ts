@@ -34,12 +34,22 @@ export async function keepOptOuts(ctx: Ctx, contact: { id: string; email: string
     on conflict do nothing`)
 }
 
+/** Keeps the opt-out of an address, unless the list is gone: whoever has the address, if anybody has. */
+export async function rememberOptOut(ctx: Ctx, listId: string, emailHash: string): Promise<void> {
+  await ctx.db.execute(sql`
+    insert into opt_outs (workspace_id, list_id, email_hash, status)
+    select workspace_id, id, ${emailHash}, 'UNSUBSCRIBED' from lists
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(listId)}
+    for key share
+    on conflict do nothing`)
+}
+
 /** The opt-outs that are remembered of an address, of whatever lists. */
 export function areOptOutsOf(ctx: Ctx, email: string) {
   return and(eq(optOuts.workspaceId, ctx.workspaceId), inArray(optOuts.emailHash, hashesOf(ctx, email)))
 }
 
-/** Which of these addresses opted out of the list and left their contact since, or are suppressed everywhere. */
+/** Which of these addresses opted out of the list and are another's or nobody's since, or are suppressed everywhere. */
 export async function findOptOuts(ctx: Ctx, listId: string, emails: readonly string[]): Promise<Set<string>> {
   const emailOf = new Map(emails.flatMap((email) => hashesOf(ctx, email).map((hash) => [hash, email])))
   const isAmong = (column: AnyPgColumn) => sql`${column} = any(${sql.param([...emailOf.keys()])})`

@@ -8,7 +8,7 @@ import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../schema.ts'
 import { invalidLink, openConfirmation, openUnsubscribe, type SubscriptionLink } from './links.ts'
 import { enterAsStranger } from './lists.ts'
-import { findOptOuts, forgetOptOut, hashesOf } from './opt-outs.ts'
+import { findOptOuts, forgetOptOut, hashesOf, rememberOptOut } from './opt-outs.ts'
 import type { SubscribeInput } from './lists.schema.ts'
 import { subscriptionColumns, type SubscriptionRow, tellSubscription } from './subscription-record.ts'
 import { readSuppression } from './suppression.ts'
@@ -72,12 +72,16 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
   })
 }
 
-/** Unsubscribes by the token of a mail. Idempotent, and content when the contact or the list is gone. */
+/**
+ * Unsubscribes by the token of a mail: the contact it went to, and the address, should that be another's by now.
+ * Idempotent, and content when the contact or the list is gone.
+ */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
-  const { campaignId, ...named } = openUnsubscribe(base, token)
+  const { campaignId, emailHash, ...named } = openUnsubscribe(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const hasLeft = await endSubscription(ctx, link)
+    if (emailHash !== undefined) await rememberOptOut(ctx, link.listId, emailHash)
     if (hasLeft && campaignId) await noteEngagement(ctx, { campaignId, contactId: named.contactId }, 'unsubscribed')
   })
 }
