@@ -152,6 +152,25 @@ test('every route names each unknown query parameter', async () => {
   }
 })
 
+test('every route names a parameter or field that is called as what every object inherits', async () => {
+  const names = ['constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf', '__defineGetter__']
+  for (const { method, path, template, isSecured, takesForm, example } of await operationsOf(api)) {
+    const token = isPage(template) && !template.startsWith('/f/') ? '&token=x' : ''
+    const aForm = { raw: 'email=', headers: { 'content-type': 'application/x-www-form-urlencoded' } }
+    for (const name of names) {
+      const answer = await api.call(method, `${path}?${name}=1${token}`, {
+        ...(takesForm ? aForm : { body: example }),
+        ...(isSecured && { key: workspace.token }),
+      })
+      expect({ template, ...expectError(answer, 400).issues?.[0] }).toEqual({
+        template,
+        path: name,
+        message: 'is not known here',
+      })
+    }
+  }
+})
+
 test('a good body with an unknown query parameter changes nothing', async () => {
   const email = freshEmail()
   const { issues } = expectError(
