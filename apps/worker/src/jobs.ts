@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { WorkerConfig } from '@rapport/core/config.ts'
-import type { QueueName, WorkJob } from '@rapport/core/queues.ts'
+import { type QueueName, WorkJob } from '@rapport/core/queues.ts'
 import type { JobsOptions } from 'bullmq'
 import { clearCustomField } from './jobs/clear-custom-field.ts'
 import { clearDeletedListJob } from './jobs/clear-deleted-list.ts'
@@ -14,6 +15,11 @@ import type { Tools } from './tools.ts'
 interface Job {
   handle: (data: WorkJob) => Promise<void>
   concurrency: number
+}
+
+/** Whether a job is one that is put there by the relay or by the clock: a person at the dashboard can add any. */
+export function isOurs(queue: QueueName, data: unknown): data is WorkJob {
+  return WorkJob.safeParse(data).success || (queue === 'maintenance' && isDeepStrictEqual(data ?? {}, {}))
 }
 
 /** What is done with the jobs of each queue, and how many at once. A queue without a handler does not compile. */

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
-import { type QueueName, queueNames, type WorkJob } from '@rapport/core/queues.ts'
+import { type QueueName, queueNames } from '@rapport/core/queues.ts'
 import { beat, leave } from '@rapport/core/workers.ts'
 import type { Logger } from 'pino'
 import { openDeliveryDesk } from './delivery-desk.ts'
 import { startHeart } from './heart.ts'
-import { createJobs, jobOptions } from './jobs.ts'
+import { createJobs, isOurs, jobOptions } from './jobs.ts'
 import { createMailPace } from './mail-pace.ts'
 import { openMailTransport } from './mail-transport.ts'
 import { openOutboundHttp } from './outbound-http.ts'
@@ -55,7 +55,11 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
   const inProgress = trackProgress()
   const workers = queueNames.map((name) => {
     const { handle, concurrency } = jobs[name]
-    return backend.openWorker(name, (job) => inProgress.during(handle(job.data as WorkJob)), { concurrency })
+    const work = async ({ data }: { data: unknown }) => {
+      if (isOurs(name, data)) await inProgress.during(handle(data))
+      else log.warn({ queue: name }, 'a job that names no work of ours was left alone')
+    }
+    return backend.openWorker(name, work, { concurrency })
   })
   log.info({ workerId: tools.workerId, queues: backend.name }, 'the worker is ready')
 
