@@ -25,6 +25,7 @@ export function isOurs(queue: QueueName, data: unknown): data is WorkJob {
 /** What is done with the jobs of each queue, and how many at once. A queue without a handler does not compile. */
 export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName, Job> {
   return {
+    // Many, as they only wait: a workspace has 20 out at most, so that a few with dead receivers keep nobody waiting.
     webhooks: { handle: (data) => deliverWebhook(tools, data), concurrency: config.WORKER_CONCURRENCY },
     campaigns: { handle: (data) => sendCampaignBatch(tools, data), concurrency: 4 },
     mail: { handle: (data) => sendMail(tools, data), concurrency: 5 },

@@ -105,7 +105,7 @@ const WorkerEnvironment = z
     ...serving,
     SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// address' }),
     MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
-    WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
+    WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(500),
     DKIM_DOMAIN: dnsName('must be a domain').optional(),
     DKIM_SELECTOR: dnsName('must be the name of a key in DNS').optional(),
     DKIM_PRIVATE_KEY: rsaKey.optional(),
