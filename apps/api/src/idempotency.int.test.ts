@@ -1,5 +1,3 @@
-import { type IncomingMessage, request } from 'node:http'
-import { text } from 'node:stream/consumers'
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/core/testing/database.ts'
@@ -278,22 +276,6 @@ test('a key that is none is refused on every authenticated POST, and nothing is 
   for (const key of ['x', ' ', '~'.repeat(255), `"quoted" {json} 'and' --`]) {
     expect(await post(key, { body: { email: freshEmail() } })).toMatchObject({ status: 201 })
   }
-})
-
-test('two keys are none', async () => {
-  const { port } = await api.listen()
-  const body = JSON.stringify({ email: freshEmail() })
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
-    const headers = [
-      ...['host', 'x', 'authorization', `Bearer ${workspace.key}`, 'content-type', 'application/json'],
-      ...['content-length', String(body.length), 'Idempotency-Key', 'one', 'idempotency-key', 'two'],
-    ]
-    request({ port, method: 'POST', path: '/contacts', headers }, resolve).on('error', reject).end(body)
-  })
-  expect([answer.statusCode, JSON.parse(await text(answer))]).toMatchObject([
-    400,
-    { issues: [{ path: 'Idempotency-Key', message: 'must be given once' }] },
-  ])
 })
 
 test('what is no authenticated POST takes no notice of a key', async () => {

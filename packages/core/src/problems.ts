@@ -14,23 +14,23 @@ const units: Record<string, string> = { string: ' characters', array: ' entries'
 
 /** What is wrong with a value whose schema has no words of its own: in plain ones, as all other messages. */
 export function describeProblem(issue: z.core.$ZodRawIssue): string {
-  switch (issue.code) {
-    case 'invalid_type':
-      return issue.input === undefined ? 'is missing' : `must be ${kinds[issue.expected] ?? issue.expected}`
-    case 'too_big':
-      return `must ${sizeOf(issue.origin, issue.inclusive === false ? 'less than' : 'at most', issue.maximum)}`
-    case 'too_small':
-      return `must ${sizeOf(issue.origin, issue.inclusive === false ? 'more than' : 'at least', issue.minimum)}`
-    case 'invalid_value':
-      return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map(String).join(', ')}`
-    case 'not_multiple_of':
-      return `must be a multiple of ${issue.divisor}`
-    default:
-      return 'is not valid'
+  const { code } = issue
+  if (code === 'invalid_type' && issue.input === undefined) return 'is missing'
+  if (code === 'invalid_type') return `must be ${kinds[issue.expected] ?? issue.expected}`
+  if (code === 'too_big') {
+    return sizeOf(issue.origin, issue.inclusive === false ? 'less than' : 'at most', issue.maximum)
   }
+  if (code === 'too_small') {
+    return sizeOf(issue.origin, issue.inclusive === false ? 'more than' : 'at least', issue.minimum)
+  }
+  if (code === 'invalid_value') {
+    return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map(String).join(', ')}`
+  }
+  if (code === 'not_multiple_of') return `must be a multiple of ${issue.divisor}`
+  return 'is not valid'
 }
 
 function sizeOf(origin: string, bound: string, size: number | bigint): string {
   const unit = units[origin]
-  return `${unit ? 'have' : 'be'} ${bound} ${size.toLocaleString('en')}${unit ?? ''}`
+  return `must ${unit ? 'have' : 'be'} ${bound} ${size.toLocaleString('en')}${unit ?? ''}`
 }
