@@ -44,6 +44,8 @@ test('every wrong variable is named at once, and no value is shown, as it may be
     CORS_ORIGINS: 'x',
     DASHBOARD_PASSWORD: 'hunter2',
     WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8, everything',
+    MAIL_FROM_DOMAINS: 'example.com, ada@example.com',
+    SIGN_UP: 'no',
   }
   expect(
     problemsOf(() => readWorkerConfig(wrong))
@@ -52,8 +54,8 @@ test('every wrong variable is named at once, and no value is shown, as it may be
       .toSorted(),
   ).toEqual(
     [
-      ['DATABASE_URL', 'LOG_LEVEL', 'MAIL_FROM', 'MAIL_RATE', 'PUBLIC_URL', 'REDIS_URL', 'SECRET_KEY', 'SMTP_URL'],
-      ['WEBHOOK_ALLOWED_NETWORKS', 'WORKER_CONCURRENCY'],
+      ['DATABASE_URL', 'LOG_LEVEL', 'MAIL_FROM', 'MAIL_FROM_DOMAINS', 'MAIL_RATE', 'PUBLIC_URL', 'REDIS_URL'],
+      ['SECRET_KEY', 'SIGN_UP', 'SMTP_URL', 'WEBHOOK_ALLOWED_NETWORKS', 'WORKER_CONCURRENCY'],
     ].flat(),
   )
   expect(problemsOf(() => readApiConfig(wrong))).toEqual(
@@ -62,6 +64,15 @@ test('every wrong variable is named at once, and no value is shown, as it may be
   expect(() => readApiConfig(wrong)).toThrow(
     expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
   )
+})
+
+test('mail may come from any domain and strangers may sign up, unless the operator says otherwise', () => {
+  expect(readApiConfig(shared)).toMatchObject({ MAIL_FROM_DOMAINS: [], SIGN_UP: 'open' })
+  const strict = { ...shared, MAIL_FROM_DOMAINS: 'Example.com, news.example.org', SIGN_UP: 'closed' }
+  expect(readApiConfig(strict)).toMatchObject({
+    MAIL_FROM_DOMAINS: ['example.com', 'news.example.org'],
+    SIGN_UP: 'closed',
+  })
 })
 
 test('a variable that is set to nothing counts as not set', () => {

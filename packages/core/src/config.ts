@@ -27,6 +27,7 @@ const commaSeparated = <T extends z.ZodType>(item: T) =>
         : [],
     z.array(item),
   )
+const dnsName = (error: string) => z.string().regex(/^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/i, error)
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' })
 
 const secretKey = z
@@ -50,6 +51,10 @@ const serving = {
   SECRET_KEY: secretKey,
   SECRET_KEY_PREVIOUS: commaSeparated(secretKey).describe('Former SECRET_KEYs: what they signed or sealed still opens'),
   MAIL_FROM: z.email({ error: 'must be a mail address' }),
+  MAIL_FROM_DOMAINS: commaSeparated(
+    dnsName('must list domains such as example.com').transform((name) => name.toLowerCase()),
+  ).describe('The only domains that a workspace or campaign may send from; none: any'),
+  SIGN_UP: z.enum(['open', 'closed'], { error: 'must be open or closed' }).default('open'),
   WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe(
     'Networks that webhooks may reach though they are not public',
   ),
@@ -82,8 +87,6 @@ export interface DkimKey {
   /** PEM */
   privateKey: string
 }
-
-const dnsName = (error: string) => z.string().regex(/^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/i, error)
 
 /** The environment has no line breaks everywhere: a PEM may have `\n` instead. */
 const rsaKey = z

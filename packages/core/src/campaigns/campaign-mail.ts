@@ -6,6 +6,7 @@ import { AppError } from '../errors.ts'
 import { unsubscribeUrl } from '../lists/links.ts'
 import type { Mail } from '../mail/mails.ts'
 import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { senderAddress } from '../mail/senders.ts'
 import { campaigns, lists, workspaces } from '../schema.ts'
 import type { Preview, PreviewInput } from './campaigns.schema.ts'
 import { findNamedContact, readCampaign } from './campaigns.ts'
@@ -39,7 +40,7 @@ export async function compileCampaign(
   const domain = mailDomain(ctx.settings.mailFrom)
   const from = {
     name: headerText(campaign.fromName ?? workspace.fromName ?? workspace.name),
-    address: campaign.fromEmail ?? workspace.fromEmail ?? ctx.settings.mailFrom,
+    address: senderAddress(ctx.settings, [campaign.fromEmail, workspace.fromEmail]),
   }
   const opens = campaign.trackOpens && kind === 'mail'
   const clicks = campaign.trackClicks && kind === 'mail'

@@ -1,5 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
+import { readWorkspace } from '../auth/workspaces.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, conflict, invalidField, notFound, onConstraint } from '../errors.ts'
 import { emit } from '../events.ts'
@@ -7,6 +8,7 @@ import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { checkListId, holdList } from '../lists/lists.ts'
 import { enqueueMail } from '../mail/mails.ts'
+import { checkSender } from '../mail/senders.ts'
 import { enqueueEach } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { readContact } from '../contacts/contacts.ts'
@@ -32,6 +34,7 @@ const listNotFound = onConstraint('campaigns_list_fk', () => invalidField('listI
 /** Creates a DRAFT. With neither `html` nor `text` it starts from a plain template, so that it can be sent as it is. */
 export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
   checkTemplates(input)
+  checkSender(ctx, input.fromEmail)
   await checkListId(ctx, input.listId)
   const html = input.html ?? (input.text ? null : plainTemplate)
   const [row] = await ctx.db
@@ -70,6 +73,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
 /** Changes a DRAFT; anything else is a conflict. */
 export async function changeCampaign(ctx: Ctx, id: string, change: CampaignChange): Promise<void> {
   checkTemplates(change)
+  checkSender(ctx, change.fromEmail)
   if (change.listId) await checkListId(ctx, change.listId)
   const [row] = await ctx.db
     .update(campaigns)
@@ -104,6 +108,7 @@ export function sendCampaign(ctx: Ctx, id: string): Promise<SendResult> {
       .where(and(matches(ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning()
     if (!draft) throw await notADraft(ctx, id, 'sent')
+    checkSender(ctx, draft.fromEmail ?? (await readWorkspace(ctx)).fromEmail)
     const queued = await snapshotAudience(ctx, draft)
     if (queued === 0) throw new AppError('invalid', 'List has no subscribed recipients')
     const [sending] = await ctx.db.update(campaigns).set({ queued }).where(matches(ctx, id)).returning()
