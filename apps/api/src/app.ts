@@ -26,6 +26,7 @@ import { formPages } from './pages/form-pages.ts'
 import { subscriptionPages } from './pages/subscription-pages.ts'
 import { trackingPages } from './pages/tracking.ts'
 import { createPublicFormCache } from './public-form-cache.ts'
+import { measureRequests } from './metrics.ts'
 import { limitRequests } from './rate-limit.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { auditRoutes } from './routes/audit.ts'
@@ -53,13 +54,15 @@ export interface Dependencies {
   database: Database
   redis: Redis | undefined
   log: FastifyBaseLogger
+  /** Aborted when the process is to end: from then on it is not ready, and keeps no connection open. */
+  stopping?: AbortSignal
 }
 
 const mebibyte = 1_048_576
 const requestTimeoutMs = 15_000
 
 /** The whole API, without a socket: `listen` opens one. Order matters: what is added first guards what comes after. */
-export async function buildApp({ config, database, redis, log }: Dependencies): Promise<FastifyInstance> {
+export async function buildApp({ config, database, redis, log, stopping }: Dependencies): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: log,
     // A line for what failed is enough; a healthy request is the metrics' to count.
@@ -92,6 +95,7 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   // With a callback, as all that every request goes through: a promise each would cost more than what they do.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+    if (stopping?.aborted) reply.header('connection', 'close')
     request.baseCtx = { db: database.db, requestId: request.id, address: request.ip, settings }
     done()
   })
@@ -109,7 +113,8 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   refuseUnknownRoutes(app)
   await describeRoutes(app, config.PUBLIC_URL)
 
-  await app.register(healthRoutes({ database, redis }))
+  measureRequests(app, { config, database, redis })
+  await app.register(healthRoutes({ database, redis, stopping }))
   await app.register(credentialRoutes)
   const publicForms = createPublicFormCache()
   await app.register(publicFormRoutes(publicForms))

@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import basicAuth from '@fastify/basic-auth'
 import { createBullBoard } from '@bull-board/api'
@@ -7,6 +6,7 @@ import { FastifyAdapter } from '@bull-board/fastify'
 import type { ApiConfig } from '@rapport/core/config.ts'
 import { AppError } from '@rapport/core/errors.ts'
 import { queueNames, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
+import { isSameSecret } from '@rapport/core/secrets.ts'
 import { createPostgresBackend, Queue, withBackend } from 'bullmq'
 import type { FastifyInstance } from 'fastify'
 import { Redis } from 'ioredis'
@@ -35,7 +35,7 @@ export async function showQueues(app: FastifyInstance, config: ApiConfig): Promi
     await scope.register(basicAuth, {
       authenticate: { realm: 'Rapport queues' },
       validate: async (user, given) => {
-        if (isSame(user, config.DASHBOARD_USER) && isSame(given, password)) return
+        if (isSameSecret(user, config.DASHBOARD_USER) && isSameSecret(given, password)) return
         throw new AppError('unauthenticated', 'Wrong user or password')
       },
     })
@@ -73,10 +73,4 @@ function openQueues(config: ApiConfig, onError: (error: Error) => void) {
     await Promise.race([Promise.allSettled(all.map((queue) => queue.close())), sleep(1_000)])
   }
   return { all, close }
-}
-
-/** Compares in a time that tells nothing. */
-function isSame(given: string, expected: string) {
-  const [a, b] = [given, expected].map((text) => createHash('sha256').update(text).digest())
-  return timingSafeEqual(a as Buffer, b as Buffer)
 }

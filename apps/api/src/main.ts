@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 
 keepMemorySmall()
@@ -20,14 +21,16 @@ async function start() {
     onError: warn('a database connection broke'),
   })
   const redis = config.REDIS_URL ? openRedis(config.REDIS_URL, warn('Redis is away')) : undefined
-  const app = await buildApp({ config, database, redis, log })
+  const stopping = new AbortController()
+  const app = await buildApp({ config, database, redis, log, stopping: stopping.signal })
   await app.listen({ host: config.HOST, port: config.PORT })
 
-  let stopping = false
   async function stop() {
     // The second signal is from someone who will not wait.
-    if (stopping) process.exit(1)
-    stopping = true
+    if (stopping.signal.aborted) process.exit(1)
+    stopping.abort()
+    // Not ready any more, but still there: who sends requests here, a balancer for one, has the time to notice.
+    await sleep(config.SHUTDOWN_DELAY_MS)
     // A client that never finishes its request, or never reads its answer, would otherwise be waited for without end.
     setTimeout(() => app.server.closeAllConnections(), patienceMs).unref()
     await app.close()

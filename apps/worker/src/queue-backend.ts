@@ -7,8 +7,11 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 
 type Concurrency = Pick<WorkerOptions, 'concurrency'>
-/** What the relay needs of a queue, on either backend. */
-export type WorkQueue = Pick<Queue, 'addBulk' | 'getJobState' | 'upsertJobScheduler' | 'close'>
+/** What the worker needs of a queue to hand work over and to look at it, on either backend. */
+export type WorkQueue = Pick<
+  Queue,
+  'addBulk' | 'getJobState' | 'getJobCounts' | 'getJobs' | 'upsertJobScheduler' | 'close'
+>
 
 export type JobWorker = Pick<Worker, 'close'>
 
@@ -22,6 +25,8 @@ export interface QueueBackend {
    * Throws, soon, when the store is away.
    */
   readEpoch(): Promise<string>
+  /** Whether Redis is there; none where it is not used. */
+  ping: (() => Promise<unknown>) | undefined
   close(): Promise<void>
 }
 
@@ -77,6 +82,7 @@ function onRedis(url: string, log: Logger): QueueBackend {
       await tried
       return readRedisEpoch(producer)
     },
+    ping: () => producer.ping(),
     async close() {
       producer.disconnect()
       consumer.disconnect()
@@ -98,6 +104,7 @@ function onPostgres(connectionString: string, log: Logger): QueueBackend {
       ),
     // The queues live and die with the outbox itself.
     readEpoch: async () => 'postgres',
+    ping: undefined,
     close: async () => {},
   }
 }

@@ -71,6 +71,7 @@ function start(config: WorkerConfig, newEpochs: number[] = []) {
     backend,
     jobOptions,
     log: silentLog,
+    onHandOver: () => {},
     onNewEpoch: async () => void newEpochs.push(Date.now()),
   })
   closers.push(

@@ -18,6 +18,8 @@ interface RelayOptions {
   backend: QueueBackend
   jobOptions: Record<QueueName, JobsOptions>
   log: Logger
+  /** Hears how much was handed over. */
+  onHandOver: (queue: QueueName, count: number) => void
   /** Called at each new life of the queues' store, when all that lived only there is gone. */
   onNewEpoch: (queueOf: (name: QueueName) => WorkQueue) => Promise<void>
 }
@@ -26,7 +28,7 @@ interface RelayOptions {
  * Moves work from the outbox to the queues: at once when a transaction that enqueued something commits (NOTIFY), every
  * second in any case, and all over again when the queues' store has lost its data.
  */
-export function startRelay({ database, databaseUrl, backend, jobOptions, log, onNewEpoch }: RelayOptions) {
+export function startRelay({ database, databaseUrl, backend, jobOptions, log, onHandOver, onNewEpoch }: RelayOptions) {
   const queues = new Map<QueueName, WorkQueue>()
   let lastEpoch: string | undefined
   let lastRecheck = Date.now()
@@ -46,6 +48,7 @@ export function startRelay({ database, databaseUrl, backend, jobOptions, log, on
     for (const [queue, jobs] of Map.groupBy(work, (item) => item.queue)) {
       const bulk = jobs.map(({ jobId, data }) => ({ name: queue, data, opts: { ...jobOptions[queue], jobId } }))
       await withDeadline(queueOf(queue).addBulk(bulk))
+      onHandOver(queue, bulk.length)
     }
   }
 
@@ -101,6 +104,7 @@ export function startRelay({ database, databaseUrl, backend, jobOptions, log, on
   const running = run()
 
   return {
+    queueOf,
     async close() {
       closing.abort()
       wake()

@@ -6,6 +6,7 @@ import type { Logger } from 'pino'
 import type { DeliveryDesk } from './delivery-desk.ts'
 import type { MailPace } from './mail-pace.ts'
 import type { MailTransport } from './mail-transport.ts'
+import type { WorkerMetrics } from './metrics.ts'
 import type { OutboundHttp } from './outbound-http.ts'
 
 /** What every job is given. */
@@ -18,6 +19,7 @@ export interface Tools {
   http: OutboundHttp
   deliveries: DeliveryDesk
   log: Logger
+  metrics: WorkerMetrics
   /** Aborted when the worker is to stop: long jobs put the rest of their work back. */
   stopping: AbortSignal
   /** What this process has in hand, by the id of its subject. */

@@ -41,6 +41,10 @@ const base = {
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 }
 
+const port = z.coerce
+  .number('must be a port number')
+  .refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'must be a port number')
+
 const serving = {
   ...base,
   REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// address' }).optional(),
@@ -53,6 +57,12 @@ const serving = {
   WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe(
     'Networks that webhooks may reach though they are not public',
   ),
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[!-~]{16,}$/, 'must have at least 16 characters, and no spaces')
+    .optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional().describe('Where traces go; the SDK reads its other variables itself'),
+  NOTIFY_SOCKET: z.string().optional().describe('Set by systemd for those who are to tell when they are ready'),
 }
 
 const trustedProxy = z
@@ -60,10 +70,6 @@ const trustedProxy = z
     error: 'must list networks such as 10.0.0.0/8, or loopback, linklocal, uniquelocal',
   })
   .describe('A word or network; "true" and hop counts would let a client forge its address')
-
-const port = z.coerce
-  .number('must be a port number')
-  .refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'must be a port number')
 
 const ApiEnvironment = z.object({
   ...serving,
@@ -74,6 +80,7 @@ const ApiEnvironment = z.object({
   CORS_ORIGINS: commaSeparated(httpUrl.transform((url) => new URL(url).origin)),
   DASHBOARD_USER: z.string().min(1).default('admin'),
   DASHBOARD_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
+  SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(300_000).default(0),
 })
 
 export interface DkimKey {
@@ -105,6 +112,8 @@ const WorkerEnvironment = z
     ...serving,
     SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// address' }),
     MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
+    WORKER_HOST: z.string().default('127.0.0.1'),
+    WORKER_PORT: port.optional(),
     WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
     DKIM_DOMAIN: dnsName('must be a domain').optional(),
     DKIM_SELECTOR: dnsName('must be the name of a key in DNS').optional(),

@@ -52,6 +52,8 @@ async function deliverOne(
     return undefined
   }
   const outcome = toOutcome(await attempt(tools, delivery))
+  tools.metrics.deliveries.inc({ outcome: outcome.status === 'SUCCEEDED' ? 'succeeded' : 'failed' })
+  tools.metrics.deliverySeconds.observe(outcome.durationMs / 1_000)
   return keepTrying(() => tools.deliveries.settle({ id, workspaceId, outcome, goesOn: goesOn() }))
 }
 
