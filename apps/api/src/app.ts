@@ -5,6 +5,7 @@ import type { ApiConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import type { Database } from '@rapport/core/db.ts'
 import { notFound } from '@rapport/core/errors.ts'
+import type { Tracer } from '@rapport/core/observability/tracing.ts'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -48,12 +49,14 @@ import { teamRoutes } from './routes/team.ts'
 import { taskRoutes } from './routes/tasks.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { limitSlowRequests } from './slow-requests.ts'
+import { traceRequests } from './tracing.ts'
 
 export interface Dependencies {
   config: ApiConfig
   database: Database
   redis: Redis | undefined
   log: FastifyBaseLogger
+  tracer?: Tracer | undefined
   /** Aborted when the process is to end: from then on it is not ready, and keeps no connection open. */
   stopping?: AbortSignal
 }
@@ -62,11 +65,18 @@ const mebibyte = 1_048_576
 const requestTimeoutMs = 15_000
 
 /** The whole API, without a socket: `listen` opens one. Order matters: what is added first guards what comes after. */
-export async function buildApp({ config, database, redis, log, stopping }: Dependencies): Promise<FastifyInstance> {
+export async function buildApp({
+  config,
+  database,
+  redis,
+  log,
+  tracer,
+  stopping,
+}: Dependencies): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: log,
     // A line for what failed is enough; a healthy request is the metrics' to count.
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit: mebibyte,
     // The time for a body is `limitSlowRequests`'s.
     requestTimeout: 0,
@@ -99,6 +109,7 @@ export async function buildApp({ config, database, redis, log, stopping }: Depen
     request.baseCtx = { db: database.db, requestId: request.id, address: request.ip, settings }
     done()
   })
+  traceRequests(app, tracer)
   if (config.LOG_LEVEL === 'debug' || config.LOG_LEVEL === 'trace') {
     app.addHook('onResponse', async (request, reply) => {
       // Without the query: the token of a link stands in it.

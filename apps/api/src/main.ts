@@ -4,7 +4,8 @@ import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 keepMemorySmall()
 const { ConfigError, readApiConfig } = await import('@rapport/core/config.ts')
 const { openDatabase } = await import('@rapport/core/db.ts')
-const { pino } = await import('pino')
+const { openLog } = await import('@rapport/core/observability/log.ts')
+const { openTracer } = await import('@rapport/core/observability/tracing.ts')
 const { buildApp } = await import('./app.ts')
 const { openRedis } = await import('./redis.ts')
 makeRoomForWork()
@@ -14,7 +15,8 @@ const patienceMs = 10_000
 
 async function start() {
   const config = readApiConfig()
-  const log = pino({ level: config.LOG_LEVEL, redact: ['req.headers.authorization', 'req.headers.cookie'] })
+  const redact = ['req.headers.authorization', 'req.headers.cookie']
+  const log = await openLog('rapport-api', { level: config.LOG_LEVEL, redact })
   const warn = (message: string) => (error: Error) => log.warn({ err: error }, message)
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport api',
@@ -22,7 +24,8 @@ async function start() {
   })
   const redis = config.REDIS_URL ? openRedis(config.REDIS_URL, warn('Redis is away')) : undefined
   const stopping = new AbortController()
-  const app = await buildApp({ config, database, redis, log, stopping: stopping.signal })
+  const tracer = await openTracer('rapport-api', config)
+  const app = await buildApp({ config, database, redis, log, tracer, stopping: stopping.signal })
   await app.listen({ host: config.HOST, port: config.PORT })
 
   async function stop() {
@@ -34,6 +37,7 @@ async function start() {
     // A client that never finishes its request, or never reads its answer, would otherwise be waited for without end.
     setTimeout(() => app.server.closeAllConnections(), patienceMs).unref()
     await app.close()
+    await tracer?.close()
     redis?.disconnect()
     await database.close()
     process.exit(0)

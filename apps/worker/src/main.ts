@@ -2,13 +2,13 @@ import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 
 keepMemorySmall()
 const { ConfigError, readWorkerConfig } = await import('@rapport/core/config.ts')
-const { pino } = await import('pino')
+const { openLog } = await import('@rapport/core/observability/log.ts')
 const { startWorker } = await import('./worker.ts')
 makeRoomForWork()
 
 async function start() {
   const config = readWorkerConfig()
-  const worker = await startWorker(config, pino({ level: config.LOG_LEVEL }))
+  const worker = await startWorker(config, await openLog('rapport-worker', { level: config.LOG_LEVEL }))
 
   let stopping = false
   async function stop() {

@@ -25,7 +25,7 @@ async function start(given: Record<string, string> = {}) {
   let closing: Promise<void> | undefined
   const close = () => (closing ??= worker.close())
   onTestFinished(close)
-  async function get(path: string, init: RequestInit = {}) {
+  async function get(path: string, init: { method?: string; headers?: Record<string, string> } = {}) {
     const response = await fetch(`http://127.0.0.1:${port}${path}`, {
       ...init,
       headers: { connection: 'close', ...init.headers },

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { WorkerConfig } from '@rapport/core/config.ts'
-import { type QueueName, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
+import { type QueueName, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/queues.ts'
 import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions, withBackend } from 'bullmq'
 import { Redis } from 'ioredis'
 import pg from 'pg'
@@ -173,7 +173,10 @@ function reporting<Source extends JobWorker & { name: string; on(event: never, l
   log: Logger,
 ): Source {
   const events = worker as unknown as Pick<Worker, 'on'>
-  events.on('failed', (job, error) => log.warn({ err: error, queue: worker.name, jobId: job?.id }, 'a job failed'))
+  events.on('failed', (job, error) => {
+    const { requestId } = (job?.data ?? {}) as Partial<WorkJob>
+    log.warn({ err: error, queue: worker.name, jobId: job?.id, requestId }, 'a job failed')
+  })
   events.on('stalled', (jobId) => log.warn({ queue: worker.name, jobId }, 'a job stalled'))
   return worker
 }

@@ -42,6 +42,7 @@ export async function createTestTools(
     http,
     deliveries: openDeliveryDesk(db, workerId, inHand),
     log: silentLog,
+    tracer: undefined,
     metrics: createWorkerMetrics(),
     stopping: stopping.signal,
     inHand,

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
+import { openTracer } from '@rapport/core/observability/tracing.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/queues.ts'
 import { beat, leave } from '@rapport/core/workers.ts'
 import type { Logger } from 'pino'
@@ -40,6 +41,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
     deliveries: openDeliveryDesk(db, workerId, inHand),
     log,
+    tracer: await openTracer('rapport-worker', config),
     metrics,
     stopping: stopping.signal,
     inHand,
@@ -82,6 +84,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
       await leave(db, tools.workerId).then(metrics.countInterrupted, onError)
       tools.mail.close()
       await tools.http.close()
+      await tools.tracer?.close()
       await operatorPort?.close()
       await backend.close()
       await database.close()

@@ -62,6 +62,7 @@ const serving = {
     .regex(/^[!-~]{16,}$/, 'must have at least 16 characters, and no spaces')
     .optional(),
   OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional().describe('Where traces go; the SDK reads its other variables itself'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1).describe('The part of all traces that is kept'),
   NOTIFY_SOCKET: z.string().optional().describe('Set by systemd for those who are to tell when they are ready'),
 }
 

@@ -23,6 +23,8 @@ export type Actor =
 export interface BaseCtx {
   readonly db: Db
   readonly requestId: string
+  /** The span that this goes on from, as W3C says it, where traces are collected. */
+  readonly traceparent?: string
   /** The client's, where there is one. */
   readonly address?: string
   readonly settings: Settings

@@ -24,8 +24,9 @@ export function enqueueEach(ctx: Ctx, queue: QueueName, source: string): SQL {
   const lane = sql.raw(queue === ('webhooks' satisfies LanedQueue) ? 'lane' : 'null::uuid')
   return sql`
     enqueued as (
-      insert into outbox (id, workspace_id, queue, lane)
-      select id, ${uuidOf(ctx.workspaceId)}::uuid, ${queue}, ${lane} from ${sql.identifier(source)}
+      insert into outbox (id, workspace_id, queue, lane, request_id, traceparent)
+      select id, ${uuidOf(ctx.workspaceId)}::uuid, ${queue}, ${lane}, ${ctx.requestId}, ${ctx.traceparent ?? null}
+      from ${sql.identifier(source)}
       returning id),
     woken as (select pg_notify(${outboxChannel}, '') from enqueued limit 1)`
 }
@@ -70,7 +71,7 @@ type HandOver = (work: RelayedWork[]) => Promise<void>
 export function relayWork(db: Db, epoch: string, handOver: HandOver): Promise<boolean> {
   return db.transaction(async (db) => {
     const rows = await db
-      .select({ id: outbox.id, workspaceId: outbox.workspaceId, queue: outbox.queue, relays: outbox.relays })
+      .select(waitingColumns)
       .from(outbox)
       .where(and(isNull(outbox.relayedEpoch), isNull(outbox.lane)))
       .orderBy(outbox.createdAt)
@@ -95,7 +96,7 @@ export function relayLanes(db: Db, epoch: string, handOver: HandOver): Promise<b
   return db.transaction(async (db) => {
     await db.execute(sql`select pg_advisory_xact_lock(${lanesLock})`)
     // The first member steps from lane to lane in the index, so that the length of a lane does not matter.
-    const result = await db.execute<{ id: string; workspace_id: string; queue: string; relays: number }>(sql`
+    const result = await db.execute<Record<string, unknown> & WaitingRow>(sql`
       with recursive lanes as (
         (select lane, workspace_id from outbox where relayed_epoch is null and lane is not null order by lane limit 1)
         union all
@@ -113,17 +114,13 @@ export function relayLanes(db: Db, epoch: string, handOver: HandOver): Promise<b
         ) next),
       ranked as (
         select *, row_number() over (partition by workspace_id order by turn, created_at, id) as place from fitting)
-      select o.id, o.workspace_id, o.queue, o.relays from ranked join outbox o using (id)
+      select o.id, o.workspace_id as "workspaceId", o.queue, o.relays, o.request_id as "requestId", o.traceparent
+      from ranked join outbox o using (id)
       where place <= ${workspaceRoom} - (
         select count(*) from outbox busy
         where busy.workspace_id = ranked.workspace_id and busy.lane is not null and busy.relayed_epoch is not null)
       order by ranked.created_at, id limit ${relayBatchSize} for update of o skip locked`)
-    const rows = result.rows.map(({ id, workspace_id, queue, relays }) => ({
-      id,
-      workspaceId: idOf('wsp', workspace_id),
-      queue,
-      relays,
-    }))
+    const rows = result.rows.map((row) => ({ ...row, workspaceId: idOf('wsp', row.workspaceId) }))
     await relayRows(db, rows, { epoch, handOver })
     return rows.length === relayBatchSize
   })
@@ -158,7 +155,7 @@ export async function forgetOtherEpochs(db: Db, epoch: string): Promise<void> {
  */
 export async function recheckOldWork(db: Db, isKnown: (work: RelayedWork) => Promise<boolean>): Promise<void> {
   const rows = await db
-    .select({ id: outbox.id, workspaceId: outbox.workspaceId, queue: outbox.queue, relays: outbox.relays })
+    .select(waitingColumns)
     .from(outbox)
     .where(and(isNotNull(outbox.relayedEpoch), lt(outbox.relayedAt, sql`now() - interval '10 minutes'`)))
     .limit(relayBatchSize)
@@ -171,12 +168,20 @@ export async function recheckOldWork(db: Db, isKnown: (work: RelayedWork) => Pro
   }
 }
 
-type WaitingRow = Pick<typeof outbox.$inferSelect, 'id' | 'workspaceId' | 'queue' | 'relays'>
+const waitingColumns = {
+  id: outbox.id,
+  workspaceId: outbox.workspaceId,
+  queue: outbox.queue,
+  relays: outbox.relays,
+  requestId: outbox.requestId,
+  traceparent: outbox.traceparent,
+}
+type WaitingRow = Pick<typeof outbox.$inferSelect, keyof typeof waitingColumns>
 
-function toWork(row: WaitingRow): RelayedWork {
+function toWork({ id, workspaceId, queue, relays, requestId, traceparent }: WaitingRow): RelayedWork {
   return {
-    queue: row.queue as QueueName,
-    jobId: `${row.id}-${row.relays}`,
-    data: { workspaceId: row.workspaceId, id: row.id },
+    queue: queue as QueueName,
+    jobId: `${id}-${relays}`,
+    data: { workspaceId, id, requestId, traceparent },
   }
 }

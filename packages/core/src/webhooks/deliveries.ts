@@ -134,7 +134,7 @@ export interface EndedDelivery extends WorkJob {
 interface FreedLane extends Record<string, unknown> {
   workspace_id: string
   epoch: string | null
-  next: string[]
+  next: Pick<WantedDelivery, 'id' | 'requestId' | 'traceparent'>[]
   was_full: boolean
   freed: number
 }
@@ -186,7 +186,7 @@ export async function settleDeliveries(
       from freed)
     select workspace_id, epoch, freed, was_full,
       array(
-        select id from outbox o
+        select json_build_object('id', id, 'requestId', request_id, 'traceparent', traceparent) from outbox o
         where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${sql.param([...inHand])}::uuid[])
         order by o.created_at, o.id
         limit case when epoch is not null then greatest(0, least(going_on,
@@ -195,7 +195,7 @@ export async function settleDeliveries(
       select in_lane >= ${laneRoom} or in_workspace >= ${workspaceRoom} as was_full) held_back`)
   return {
     next: result.rows.flatMap(({ workspace_id, epoch, next }) =>
-      next.map((id) => ({ id, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
+      next.map((one) => ({ ...one, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
     ),
     hasMadeRoom: result.rows.some(({ was_full, next, freed }) => was_full && next.length < freed),
   }
