@@ -4,6 +4,7 @@ import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 keepMemorySmall()
 const { ConfigError, readApiConfig } = await import('@rapport/core/config.ts')
 const { openDatabase } = await import('@rapport/core/db.ts')
+const { announceReady } = await import('@rapport/core/observability/announce-ready.ts')
 const { openLog } = await import('@rapport/core/observability/log.ts')
 const { openTracer } = await import('@rapport/core/observability/tracing.ts')
 const { buildApp } = await import('./app.ts')
@@ -27,6 +28,7 @@ async function start() {
   const tracer = await openTracer('rapport-api', config)
   const app = await buildApp({ config, database, redis, log, tracer, stopping: stopping.signal })
   await app.listen({ host: config.HOST, port: config.PORT })
+  announceReady(config.NOTIFY_SOCKET, warn('systemd could not be told'))
 
   async function stop() {
     // The second signal is from someone who will not wait.
