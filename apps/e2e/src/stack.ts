@@ -18,6 +18,8 @@ export interface Stack {
   /** Only where the queues live in Redis. */
   redis: TestRedis | undefined
   inbox: SmtpReceiver
+  /** What every process was started with. */
+  environment: Record<string, string>
   /** Those that were ever started, as of the workers: the last one runs. */
   apis: StartedProcess[]
   workers: StartedProcess[]
@@ -80,7 +82,7 @@ export async function startStack(
 
   await startApi()
   await startWorker()
-  return { api: createApi(url), database, redis, inbox, apis, workers, startApi, startWorker, close }
+  return { api: createApi(url), database, redis, inbox, environment: env, apis, workers, startApi, startWorker, close }
 }
 
 interface Call {
