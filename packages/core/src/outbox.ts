@@ -1,4 +1,4 @@
-import { and, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, isNotNull, isNull, lt, or, type Placeholder, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from './context.ts'
 import type { Db } from './db.ts'
 import { idOf, uuidOf } from './ids.ts'
@@ -11,21 +11,26 @@ type LanedQueue = 'webhooks'
 /** Puts work on a queue, in the caller's transaction: it exists if, and only if, that commits. `id` is its subject's. */
 export async function enqueue(ctx: Ctx, queue: Exclude<QueueName, LanedQueue>, id: string): Promise<void> {
   await ctx.db.execute(sql`
-    with ready as (select ${uuidOf(id)}::uuid as id), ${enqueueEach(ctx, queue, 'ready')}
+    with ready as (select ${uuidOf(ctx.workspaceId)}::uuid as workspace_id, ${uuidOf(id)}::uuid as id),
+    ${enqueueEach(queue, 'ready', originOf(ctx))}
     select from woken`)
 }
 
+/** The request that asks for work, as its logs and traces know it; or where a statement is given these. */
+type Origin = Record<'requestId' | 'traceparent', string | null | Placeholder>
+export const originOf = (ctx: Ctx) => ({ requestId: ctx.requestId, traceparent: ctx.traceparent ?? null })
+
 /**
- * The same for a whole set, as two members of a `with` list: every `id` of the earlier member `source` goes on the queue,
- * with its `lane` where the queue has lanes.
+ * The same for a whole set, as two members of a `with` list: every `workspace_id` and `id` of the earlier member `source`
+ * goes on the queue, with its `lane` where the queue has lanes.
  * The main query must read `woken`, as PostgreSQL does not run a SELECT that nobody reads.
  */
-export function enqueueEach(ctx: Ctx, queue: QueueName, source: string): SQL {
+export function enqueueEach(queue: QueueName, source: string, origin: Origin): SQL {
   const lane = sql.raw(queue === ('webhooks' satisfies LanedQueue) ? 'lane' : 'null::uuid')
   return sql`
     enqueued as (
       insert into outbox (id, workspace_id, queue, lane, request_id, traceparent)
-      select id, ${uuidOf(ctx.workspaceId)}::uuid, ${queue}, ${lane}, ${ctx.requestId}, ${ctx.traceparent ?? null}
+      select id, workspace_id, ${queue}, ${lane}, ${origin.requestId}::text, ${origin.traceparent}::text
       from ${sql.identifier(source)}
       returning id),
     woken as (select pg_notify(${outboxChannel}, '') from enqueued limit 1)`
