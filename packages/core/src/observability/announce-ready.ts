@@ -5,7 +5,8 @@ import { execFile } from 'node:child_process'
  * sockets of the kind that systemd listens on. Whoever did not ask is not told.
  */
 export function announceReady(notifySocket: string | undefined, onError: (error: Error) => void): void {
-  process.send?.('ready')
+  // A parent that has gone does not hear it, and need not.
+  process.send?.('ready', undefined, undefined, () => {})
   if (notifySocket === undefined) return
   execFile('systemd-notify', ['--ready'], (error) => error && onError(error))
 }
