@@ -1,31 +1,58 @@
 import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { freePort } from '@rapport/core/testing/processes.ts'
+import { freePort, type StartedProcess } from '@rapport/core/testing/processes.ts'
 import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Stack, startStack } from './stack.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 
-async function start(
-  environment: Record<string, string>,
-): Promise<{ stack: Stack; key: string; receiver: HttpReceiver }> {
-  const stack = await startStack('redis', environment)
-  let closed: Promise<void> | undefined
-  const close = stack.close
-  stack.close = () => (closed ??= close())
-  onTestFinished(() => stack.close())
+interface Observed {
+  stack: Stack
+  key: string
+  receiver: HttpReceiver
+  close(): Promise<void>
+}
+
+/** A program under this tells on stderr which modules of OpenTelemetry it loads. */
+const watchful = `--import=data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from 'node:module'
+  registerHooks({ load(url, context, next) {
+    if (url.includes('opentelemetry')) process.stderr.write('LOADED ' + url + '\\n')
+    return next(url, context)
+  } })`)}`
+
+/** With a webhook for new contacts. */
+async function start(environment: Record<string, string>): Promise<Observed> {
+  const stack = await startStack('redis', { NODE_OPTIONS: watchful, ...environment })
   const receiver = await startHttpReceiver()
-  onTestFinished(() => receiver.close())
   const { key } = await stack.api.createWorkspace()
   const body = { url: `${receiver.url}/hook?password=in-an-address`, eventTypes: ['contact.created'] }
   expect((await stack.api.call('POST', '/webhooks', { key, body })).status).toBe(201)
-  return { stack, key, receiver }
+  async function close() {
+    await stack.close()
+    await receiver.close()
+  }
+  return { stack, key, receiver, close }
 }
 
+/** The interface alone, which does nothing by itself, is a part of the Prometheus client. */
+const isInterface = (line: string) => /@opentelemetry[/+]api[@/]/.test(line)
+const loadedBy = (program: StartedProcess) =>
+  (program.stderr().match(/LOADED .*/g) ?? []).filter((line) => !isInterface(line))
+
+const token = 'known-to-prometheus-alone'
+let workerPort: string
+let observed: Observed
+beforeAll(async () => {
+  workerPort = String(await freePort())
+  observed = await start({ LOG_LEVEL: 'debug', METRICS_TOKEN: token, WORKER_PORT: workerPort })
+})
+afterAll(() => observed.close())
+
 test('the id of a request is in the log line of the delivery that it caused, and of the mail', async () => {
-  const { stack, key, receiver } = await start({ LOG_LEVEL: 'debug' })
+  const { stack, key, receiver } = observed
   const requestId = 'from-the-caller-1'
   const headers = { 'x-request-id': requestId }
   const created = await stack.api.call('POST', '/contacts', { key, headers, body: { email: 'ada@example.com' } })
@@ -56,11 +83,8 @@ test('the id of a request is in the log line of the delivery that it caused, and
 })
 
 test('every metric that the dashboard and the alerts name is one that the programs tell', async () => {
-  const port = String(await freePort())
-  const token = 'known-to-prometheus-alone'
-  const { stack, key, receiver } = await start({ METRICS_TOKEN: token, WORKER_PORT: port })
-  await stack.api.call('POST', '/contacts', { key, body: { email: 'ada@example.com' } })
-  await receiver.waitFor(1)
+  const { stack, key } = observed
+  await stack.api.call('POST', '/contacts', { key, body: { email: 'mary@example.com' } })
   const told = new Set<string>()
   const read = async (url: string) => {
     const { body } = await stack.api.call<string>('GET', url, { key: token })
@@ -69,7 +93,7 @@ test('every metric that the dashboard and the alerts name is one that the progra
   await waitUntil(
     async () => {
       await read('/metrics')
-      await read(`http://127.0.0.1:${port}/metrics`)
+      await read(`http://127.0.0.1:${workerPort}/metrics`)
       return told.has('rapport_job_duration_seconds_count') && told.has('nodejs_gc_duration_seconds_sum')
     },
     { describe: 'a job was counted', timeoutMs: 20_000 },
@@ -105,14 +129,18 @@ interface Export {
 test('a trace leads from the request through the outbox and the job to the receiver, and holds no secret', async () => {
   const collector = await startHttpReceiver()
   onTestFinished(() => collector.close())
-  const { stack, key, receiver } = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+  const traced = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+  const { stack, key, receiver } = traced
+  let closed: Promise<void> | undefined
+  const end = () => (closed ??= traced.close())
+  onTestFinished(end)
   const traceId = '0af7651916cd43dd8448eb211c80319c'
   const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` }
   await stack.api.call('POST', '/contacts', { key, headers, body: { email: 'ada@example.com' } })
   await stack.api.call('GET', '/public/unsubscribe?token=a-secret-in-a-link')
   await receiver.waitFor(1)
   // The programs hand over what they have when they end.
-  await stack.close()
+  await end()
   expect(new Set(collector.requests.map(({ url }) => url))).toEqual(new Set(['/v1/traces']))
   const told = collector.requests.map(({ body }) => body.toString())
   const spans = told
@@ -129,34 +157,15 @@ test('a trace leads from the request through the outbox and the job to the recei
   const delivery = spans.find(({ name, traceId: id }) => name === 'POST' && id === traceId)
   expect(receiver.requests[0]?.headers['traceparent']).toBe(`00-${traceId}-${delivery?.spanId}-01`)
   expect(spans.map(({ name }) => name)).toContain('GET /public/unsubscribe')
+  expect([...stack.apis, ...stack.workers].map((program) => loadedBy(program).length > 0)).toEqual([true, true])
   for (const secret of ['a-secret-in-a-link', 'in-an-address', key, 'ada@example.com']) {
     expect(told.some((text) => text.includes(secret))).toBe(false)
   }
 })
 
-/** A program under this tells on stderr which modules of OpenTelemetry it loads. */
-const watchful = `--import=data:text/javascript,${encodeURIComponent(`
-  import { registerHooks } from 'node:module'
-  registerHooks({ load(url, context, next) {
-    if (url.includes('opentelemetry')) process.stderr.write('LOADED ' + url + '\\n')
-    return next(url, context)
-  } })`)}`
-
-test.each([
-  ['without a collector nothing of OpenTelemetry is loaded', undefined],
-  ['with one, it is', 'http://127.0.0.1:1'],
-])('%s', async (_what, endpoint) => {
-  const { stack, key, receiver } = await start({
-    NODE_OPTIONS: watchful,
-    ...(endpoint !== undefined && { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }),
-  })
-  await stack.api.call('POST', '/contacts', { key, body: { email: 'ada@example.com' } })
-  await receiver.waitFor(1)
-  await stack.close()
-  for (const program of [...stack.apis, ...stack.workers]) {
-    const loaded = program.stderr().match(/LOADED .*/g) ?? []
-    // The interface alone, which does nothing by itself, is a part of the Prometheus client.
-    const others = loaded.filter((line) => !/@opentelemetry[/+]api[@/]/.test(line))
-    expect(others.length > 0).toBe(endpoint !== undefined)
-  }
+test('without a collector nothing of the SDK is loaded', async () => {
+  const { stack } = observed
+  const programs = [...stack.apis, ...stack.workers]
+  expect(programs.flatMap(loadedBy)).toEqual([])
+  expect(programs.map((program) => program.stderr().includes('LOADED'))).toEqual([true, true])
 })

@@ -53,8 +53,7 @@ test.each([
     const stopping = new AbortController()
     const ask = async (status: number, ...call: Parameters<typeof api.call>) => {
       const answer = await api.call<{ id: string }>(...call).catch((error: unknown) => ({ status: 0, body: error }))
-      if (answer.status !== status)
-        wrong.push(`${call.slice(0, 2).join(' ')}: ${answer.status} ${inspect(answer.body)}`)
+      if (answer.status !== status) wrong.push(`${call[0]} ${call[1]}: ${answer.status} ${inspect(answer.body)}`)
       return answer.body as { id: string }
     }
     const write = async (writer: number) => {
