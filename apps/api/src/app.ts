@@ -106,7 +106,7 @@ export async function buildApp({
   // With a callback, as all that every request goes through: a promise each would cost more than what they do.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
-    if (stopping?.aborted) reply.header('connection', 'close')
+    if (stopping?.aborted) reply.raw.shouldKeepAlive = false
     request.baseCtx = { db: database.db, requestId: request.id, address: request.ip, settings }
     done()
   })

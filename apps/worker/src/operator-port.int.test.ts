@@ -73,15 +73,17 @@ test('with Redis away it is degraded, which is still 200', async () => {
 })
 
 test('with Postgres away, or migrations missing, it is 503 by that name', async () => {
+  const redis = await createTestRedis()
+  onTestFinished(() => redis.close())
   const proxy = await startTestProxy(database.url)
   onTestFinished(() => proxy.close())
-  const worker = await start({ DATABASE_URL: proxy.url })
+  const worker = await start({ DATABASE_URL: proxy.url, REDIS_URL: redis.url })
   expect((await worker.get('/ready')).status).toBe(200)
   proxy.cut(/./)
   const { status, text } = await worker.get('/ready')
   expect([status, readiness(text)]).toEqual([
     503,
-    { status: 'unavailable', parts: { database: 'down', redis: 'not used', server: 'up' } },
+    { status: 'unavailable', parts: { database: 'down', redis: 'up', server: 'up' } },
   ])
   proxy.cut(undefined)
   await database.pool.query('update drizzle.__drizzle_migrations set created_at = created_at - 1')
