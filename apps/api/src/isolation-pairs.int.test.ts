@@ -22,8 +22,8 @@ let [adas, eves]: Ids[] = []
 const credentials: Record<string, string> = { none: '' }
 /** The query parameters of each operation. */
 const parameters: Record<string, string[]> = {}
-/** Of Ada's listings. */
-const cursors: string[] = []
+/** Ada's, of each listing that has more than a page. */
+const cursors: Record<string, string> = {}
 beforeAll(async () => {
   api = await startTestApi()
   ;[ada, eve] = [await api.signUp(), await api.signUp()]
@@ -41,9 +41,9 @@ beforeAll(async () => {
     if (!parameters[name].includes('cursor')) continue
     const { path } = make(adas, adas)
     const page = await api.call('GET', `${path}${path.includes('?') ? '&' : '?'}limit=1`, { key: ada.token })
-    if (typeof page.body['nextCursor'] === 'string') cursors.push(page.body['nextCursor'])
+    if (typeof page.body['nextCursor'] === 'string') cursors[name] = page.body['nextCursor']
   }
-  expect(cursors.length).toBeGreaterThan(10)
+  expect(Object.keys(cursors).length).toBeGreaterThan(10)
 })
 afterAll(() => api.close())
 
@@ -66,7 +66,9 @@ const pairs = fc.record({
   swapped: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(idKeys.length) }),
   missing: randomIds,
   /** More in the query: a cursor of Ada's, or an id of hers in any parameter that there is. */
-  query: fc.option(fc.record({ parameter: fc.nat(), value: fc.nat(), cursor: randomCursors }), { freq: 2 }),
+  query: fc.option(fc.record({ isCursor: fc.boolean(), parameter: fc.nat(), value: fc.nat(), cursor: randomCursors }), {
+    freq: 2,
+  }),
 })
 type Pair = typeof pairs extends fc.Arbitrary<infer Value> ? Value : never
 
@@ -86,11 +88,12 @@ function requestsOf({ way, foreign, swapped, missing, query }: Pair): [Request, 
   const added = (isForeign: boolean) => {
     const names = parameters[way.name] ?? []
     if (!query || names.length === 0) return ''
+    const cursor = cursors[way.name]
+    if (cursor && query.isCursor) return `cursor=${isForeign ? cursor : query.cursor(cursor)}`
     const name = names[query.parameter % names.length] ?? ''
-    const given = name === 'cursor' ? cursors : Object.values(mine).flat()
-    const value = given[query.value % given.length] ?? ''
-    const other = name === 'cursor' ? query.cursor(value) : missing(value)
-    return `${name}=${encodeURIComponent(isForeign ? value : other)}`
+    const ids = Object.values(mine).flat()
+    const id = ids[query.value % ids.length] ?? ''
+    return `${name}=${encodeURIComponent(isForeign ? id : missing(id))}`
   }
   const request = (isForeign: boolean): Request => {
     const made = way.make(named(isForeign), eves as Ids)
