@@ -43,7 +43,6 @@ beforeAll(async () => {
     const page = await api.call('GET', `${path}${path.includes('?') ? '&' : '?'}limit=1`, { key: ada.token })
     if (typeof page.body['nextCursor'] === 'string') cursors[name] = page.body['nextCursor']
   }
-  expect(Object.keys(cursors).length).toBeGreaterThan(10)
 })
 afterAll(() => api.close())
 
@@ -91,7 +90,7 @@ function requestsOf({ way, foreign, swapped, missing, query }: Pair): [Request, 
     const cursor = cursors[way.name]
     if (cursor && query.isCursor) return `cursor=${isForeign ? cursor : query.cursor(cursor)}`
     const name = names[query.parameter % names.length] ?? ''
-    const ids = Object.values(mine).flat()
+    const ids: string[] = idKeys.flatMap((key) => mine[key])
     const id = ids[query.value % ids.length] ?? ''
     return `${name}=${encodeURIComponent(isForeign ? id : missing(id))}`
   }
@@ -106,6 +105,7 @@ function requestsOf({ way, foreign, swapped, missing, query }: Pair): [Request, 
 test("whoever asks for whatever of another's, anywhere: told and done is what is for a record that nobody has", {
   timeout,
 }, async () => {
+  expect(Object.keys(cursors).length).toBeGreaterThan(10)
   const before = await readEverything(api, ada?.id)
   const statuses = new Set<number>()
   const property = fc.asyncProperty(pairs, async (pair) => {
@@ -119,5 +119,5 @@ test("whoever asks for whatever of another's, anywhere: told and done is what is
   })
   // A failure tells the seed and the path that repeat it.
   await fc.assert(property, { numRuns: 500 })
-  expect([...statuses].toSorted()).toEqual(expect.arrayContaining([200, 400, 401, 403, 404]))
+  expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 401, 403, 404]))
 })

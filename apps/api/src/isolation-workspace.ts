@@ -2,6 +2,7 @@
 import type { Me } from '@rapport/core/auth/auth.schema.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
+import { ageMails, failDeliveries } from '@rapport/core/testing/factories.ts'
 import { aFile, aForm, type Ids } from './isolation-cases.ts'
 import { type Answer, freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
 
@@ -23,7 +24,9 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
   const submitted = await api.call('POST', `/public/forms/${form}/submit`, { body: { values: { news: true } } })
   const webhook = await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] })
   const tested = await api.call('POST', `/webhooks/${webhook}/test`, { key })
-  await api.query(`update deliveries set status = 'FAILED'`)
+  await failDeliveries(api.database.db)
+  const invite = await make('/invites', { email: freshEmail(), role: 'MEMBER' })
+  await ageMails(api.database.db)
   return {
     workspace: id,
     list,
@@ -41,7 +44,7 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
     delivery: String(tested.body['id']),
     event: String(tested.body['eventId']),
     apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
-    invite: await make('/invites', { email: freshEmail(), role: 'MEMBER' }),
+    invite,
     member: (await api.join(workspace, 'VIEWER')).id,
     session: await openAnotherSession(api, workspace),
     duplicates: [await makeContact(), await makeContact(), await makeContact()],
