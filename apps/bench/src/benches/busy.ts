@@ -1,0 +1,63 @@
+import { idOf } from '@rapport/core/ids.ts'
+import { importPeople } from '../address-book.ts'
+import { createCampaign, createList, send, waitForEnd } from '../campaigns.ts'
+import { type Bench, takeTurns } from '../figures.ts'
+import { onInstallation } from '../installation.ts'
+import type { Load } from '../load.ts'
+import { someContacts } from '../people.ts'
+
+export const busy: Bench = {
+  about:
+    'The p99 of other requests while a million rows are imported and a campaign goes to 100,000, beside the quiet one',
+  measure: (options) =>
+    onInstallation(async (installation) => {
+      await installation.startRedis()
+      await installation.startSink()
+      const api = await installation.startApi()
+      const workspace = await installation.createWorkspace()
+      const sender = { api, workspace }
+      const [rows, count] = options.quick ? [5_000, 1_000] : [1_000_000, 100_000]
+      const listId = await createList(installation, sender, { name: 'reader', count })
+      const ids = (await someContacts(installation, 1_000)).map((uuid) => idOf('con', uuid))
+      await installation.startWorker()
+      const generator = installation.startLoadGenerator()
+      const load = (asks: Load['asks']): Load => ({ urls: [api.url], key: workspace.key, asks, perSecond: 50 })
+      const reads = load(ids.map((id) => ({ method: 'GET', path: `/contacts/${id}` })))
+      const writes = load([{ method: 'POST', path: '/contacts', body: { email: 'meanwhile{n}@example.com' } }])
+
+      const quiet = (asked: Load) => async () => (await generator.run(asked, options.quick ? 1_000 : 20_000)).p99
+      const whileBusy = (asked: Load) => async () => {
+        const { key } = await installation.createWorkspace()
+        const id = await createCampaign(sender, listId)
+        const running = generator.start(asked)
+        await Promise.all([importPeople(api, key, rows), send(sender, id).then(() => waitForEnd(sender, id))])
+        return (await running.stop()).p99
+      }
+      const few = { ...options, rounds: Math.min(options.rounds, 3) }
+      const times = await takeTurns(
+        few,
+        {
+          reads: whileBusy(reads),
+          'quiet reads': quiet(reads),
+          writes: whileBusy(writes),
+          'quiet writes': quiet(writes),
+        },
+        { warmUp: false },
+      )
+      const meanwhile = `while ${rows.toLocaleString('en')} rows are imported and a campaign goes to ${count.toLocaleString('en')}, p99`
+      return [
+        {
+          name: `GET /contacts/{id} ${meanwhile}`,
+          unit: 'ms',
+          values: times.reads,
+          beside: { name: 'quiet', values: times['quiet reads'] },
+        },
+        {
+          name: `POST /contacts ${meanwhile}`,
+          unit: 'ms',
+          values: times.writes,
+          beside: { name: 'quiet', values: times['quiet writes'] },
+        },
+      ]
+    }),
+}

@@ -1,0 +1,158 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { createCampaign, createList, send, type Sender, waitForEnd } from '../campaigns.ts'
+import { type Bench, type Figure, type Options, takeTurns, timed } from '../figures.ts'
+import { call, type Installation, onInstallation } from '../installation.ts'
+import { newsletter } from '../newsletter.ts'
+import { end, hear, memoryOf } from '../processes.ts'
+
+export const campaigning: Bench = {
+  about: 'A campaign beside a bare nodemailer pool, two workers beside one, and their memory',
+  measure: (options) =>
+    onInstallation(async (installation) => {
+      await installation.startRedis()
+      const sink = await installation.startSink()
+      const sender = { api: await installation.startApi(), workspace: await installation.createWorkspace() }
+      return [
+        ...(await compareSpeed(installation, sender, { ...options, sinkPort: sink.port })),
+        await compareMemory(installation, sender, options),
+      ]
+    }),
+}
+
+async function compareSpeed(installation: Installation, sender: Sender, options: Options & { sinkPort: number }) {
+  const count = options.quick ? 500 : 20_000
+  const listId = await createList(installation, sender, { name: 'reader', count })
+
+  async function sendBare(): Promise<number> {
+    const parameters = [String(options.sinkPort), String(count)]
+    const tookMs = await hear<number>(installation.processes.fork('bare-mailer.ts', { parameters }))
+    return (count / tookMs) * 1000
+  }
+
+  const sendWith = (workerCount: number) => async () => {
+    const workers = await Promise.all(Array.from({ length: workerCount }, () => installation.startWorker()))
+    await sleep(2_000)
+    const id = await createCampaign(sender, listId)
+    await send(sender, id)
+    const perSecond = await waitForEnd(sender, id)
+    await Promise.all(workers.map((worker) => end(worker)))
+    return perSecond
+  }
+
+  const rates = await takeTurns(options, { one: sendWith(1), two: sendWith(2), bare: sendBare }, { warmUp: false })
+  const name = `campaign of ${Math.round(newsletter.length / 1000)} KB to ${count.toLocaleString('en')}`
+  return [
+    {
+      name,
+      unit: 'mails/s',
+      values: rates.one,
+      beside: { name: 'bare nodemailer pool', values: rates.bare },
+      target: { atLeast: 0.6 },
+    },
+    {
+      name: `${name}, two workers`,
+      unit: 'mails/s',
+      values: rates.two,
+      beside: { name: 'one worker', values: rates.one },
+      target: { atLeast: 1.5 },
+    },
+  ]
+}
+
+async function compareMemory(installation: Installation, sender: Sender, { quick }: Options): Promise<Figure> {
+  const peaks: number[] = []
+  const counts = quick ? [100, 1_000] : [2_000, 200_000]
+  for (const count of counts) {
+    const listId = await createList(installation, sender, { name: `memory${count}`, count })
+    const worker = await installation.startWorker()
+    await sleep(2_000)
+    const id = await createCampaign(sender, listId)
+    await send(sender, id)
+    await waitForEnd(sender, id)
+    peaks.push(await memoryOf(worker))
+    await end(worker)
+  }
+  return {
+    name: `worker's peak memory, campaign to ${counts[1]?.toLocaleString('en')}`,
+    unit: 'MB',
+    values: peaks.slice(1),
+    beside: { name: `to ${counts[0]?.toLocaleString('en')}`, values: peaks.slice(0, 1) },
+    target: { atMost: 1.2 },
+  }
+}
+
+/** No worker runs meanwhile. */
+export const sending: Bench = {
+  about: '`send` to a million subscribers beside a bare INSERT … SELECT, and how other requests fare meanwhile',
+  measure: (options) =>
+    onInstallation(async (installation) => {
+      const { client } = installation
+      await installation.startRedis()
+      const sender = { api: await installation.startApi(), workspace: await installation.createWorkspace() }
+      const { key } = sender.workspace
+      const people = options.quick ? 10_000 : 1_000_000
+      const listId = await createList(installation, sender, { name: 'million', count: people })
+      const [first] = (await call<{ data: { id: string }[] }>(sender.api, key, ['GET /contacts?limit=1'])).data
+      const generator = installation.startLoadGenerator()
+      const path = `/contacts/${first?.id}`
+      const others = {
+        urls: [sender.api.url],
+        key,
+        perSecond: 100,
+        asks: [
+          { method: 'GET' as const, path },
+          { method: 'PATCH' as const, path, body: { company: 'Company {n}' } },
+        ],
+      }
+      const busy: number[] = []
+
+      async function sendAll(): Promise<number> {
+        const id = await createCampaign(sender, listId)
+        await client.query('checkpoint')
+        const running = generator.start(others)
+        const ms = await timed(() => send(sender, id))
+        // Long enough for a p99, should it be quick.
+        await sleep(Math.max(0, 2_000 - ms))
+        busy.push((await running.stop()).p99)
+        await call(sender.api, key, [`POST /campaigns/${id}/cancel`])
+        await client.query('delete from campaign_batches')
+        await client.query('delete from outbox')
+        return ms
+      }
+
+      async function insertBare(): Promise<number> {
+        await client.query(
+          'create table bare (campaign_id uuid not null, contact_id uuid not null, status text not null)',
+        )
+        await client.query('checkpoint')
+        const insert = `insert into bare select uuidv7(), id, 'PENDING' from contacts limit $1`
+        const ms = await timed(() => client.query(insert, [people]))
+        await client.query('drop table bare')
+        return ms
+      }
+
+      const times = await takeTurns(options, {
+        send: sendAll,
+        insert: insertBare,
+      })
+      const quiet = await takeTurns(options, {
+        quiet: async () => (await generator.run(others, options.quick ? 1_000 : 5_000)).p99,
+      })
+      return [
+        {
+          name: `send to ${people.toLocaleString('en')} subscribers`,
+          unit: 'ms',
+          values: times.send,
+          beside: { name: 'bare INSERT … SELECT of as many narrow rows', values: times.insert },
+          target: { atMost: 1 },
+        },
+        {
+          name: 'other requests during that send, p99',
+          unit: 'ms',
+          values: busy.slice(1),
+          beside: { name: 'quiet', values: quiet.quiet },
+          target: { atMost: 3 },
+        },
+      ]
+    }),
+}
