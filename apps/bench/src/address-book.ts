@@ -30,9 +30,11 @@ export async function importPeople({ url }: Pick<Server, 'url'>, key: string, co
   })
   if (response.status !== 202) throw new Error(await response.text())
   const { id } = (await response.json()) as Import
-  const read = () => call<Import>({ url }, key, [`GET /imports/${id}`])
-  await until(async () => ['COMPLETED', 'FAILED'].includes((await read()).status), { everyMs: 100 })
-  const record = await read()
+  const readEnd = async () => {
+    const record = await call<Import>({ url }, key, [`GET /imports/${id}`])
+    return ['COMPLETED', 'FAILED'].includes(record.status) && record
+  }
+  const record = await until(readEnd, { everyMs: 100 })
   if (record.created !== count) throw new Error(JSON.stringify(record))
 }
 

@@ -49,16 +49,12 @@ export async function readStats({ api, workspace }: Sender, id: string): Promise
 
 /** Mails per second from `send` until the last outcome was recorded. */
 export async function waitForEnd(sender: Sender, id: string): Promise<number> {
-  const read = () => call<Sent>(sender.api, sender.workspace.key, [`GET /campaigns/${id}`])
-  await until(
-    async () => {
-      const { completedAt, status } = await read()
-      return completedAt !== null || status === 'PAUSED'
-    },
-    { everyMs: 50 },
-  )
-  const { sentAt, completedAt, pauseReason } = await read()
+  const readEnd = async () => {
+    const campaign = await call<Sent>(sender.api, sender.workspace.key, [`GET /campaigns/${id}`])
+    return (campaign.completedAt !== null || campaign.status === 'PAUSED') && campaign
+  }
+  const { sentAt, completedAt, pauseReason } = await until(readEnd, { everyMs: 50 })
   if (pauseReason !== null) throw new Error(`The campaign was paused: ${pauseReason}`)
-  const { sent } = await readStats(sender, id)
+  const { sent } = await until(() => readStats(sender, id))
   return (sent / (Date.parse(completedAt ?? '') - Date.parse(sentAt))) * 1000
 }

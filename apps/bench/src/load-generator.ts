@@ -28,25 +28,27 @@ async function answer(load: Load): Promise<Told> {
       resolve()
     }
   })
-  const times: number[] = []
+  const told: Told = { times: [], refused: 0, tookMs: 0 }
   const startedAt = performance.now()
   const work = load.perSecond === undefined ? closedLoop : openLoop
-  const working = work(load, { take: (ms) => times.push(ms), isOver: () => isOver })
+  const working = work(load, { told, isOver: () => isOver })
   await Promise.allSettled([working, stopped])
   await working
-  return { times, tookMs: performance.now() - startedAt }
+  return { ...told, tookMs: performance.now() - startedAt }
 }
 
 interface Run {
-  take(ms: number): void
+  told: Told
   isOver(): boolean
 }
 
 async function closedLoop(load: Load, run: Run): Promise<void> {
-  const connections = Array.from({ length: load.connections ?? 20 }, (_, index) => openConnection(load, index))
+  const connections = Array.from({ length: load.connections ?? 20 }, (_, index) =>
+    openConnection({ load, told: run.told, index }),
+  )
   await Promise.all(
     connections.map(async (connection) => {
-      while (!run.isOver()) run.take(await connection.ask())
+      while (!run.isOver()) await connection.ask()
       connection.close()
     }),
   )
@@ -56,58 +58,60 @@ async function closedLoop(load: Load, run: Run): Promise<void> {
 async function openLoop(load: Load, run: Run): Promise<void> {
   const idle: Connection[] = []
   const all: Connection[] = []
-  const asking: Promise<void>[] = []
+  const asking: Promise<unknown>[] = []
   const everyMs = 1000 / (load.perSecond ?? 1)
   const startedAt = performance.now()
-  let failure: unknown
+  const failures: unknown[] = []
 
   function open(): Connection {
-    const connection = openConnection(load, all.length)
+    const connection = openConnection({ load, told: run.told, index: all.length })
     all.push(connection)
     return connection
   }
 
   async function ask() {
     const connection = idle.pop() ?? open()
-    run.take(await connection.ask())
+    await connection.ask()
     idle.push(connection)
   }
 
-  for (let sent = 0; !run.isOver() && failure === undefined; sent += 1) {
+  for (let sent = 0; !run.isOver() && failures.length === 0; sent += 1) {
     const dueInMs = startedAt + sent * everyMs - performance.now()
     if (dueInMs > 0) await new Promise((resolve) => setTimeout(resolve, dueInMs))
-    asking.push(ask().catch((error: unknown) => void (failure = error)))
+    asking.push(ask().catch((error: unknown) => failures.push(error)))
   }
   await Promise.all(asking)
   for (const connection of all) connection.close()
-  if (failure !== undefined) throw failure as Error
+  if (failures.length > 0) throw failures[0] as Error
 }
 
 interface Connection {
-  /** Answers the milliseconds that it took. */
-  ask(): Promise<number>
+  ask(): Promise<void>
   close(): void
 }
 
 /** Speaks as much HTTP as it takes to read an answer of a known length. */
-function openConnection({ urls, asks, key, may503 }: Load, index: number): Connection {
+function openConnection({ load, told, index }: { load: Load; told: Told; index: number }): Connection {
+  const { urls, may503 } = load
   const { hostname, port } = new URL(urls[index % urls.length] ?? '')
   const socket = connect(Number(port), hostname).setNoDelay().setEncoding('latin1')
   let received = ''
-  let waiting: { startedAt: number; done: (ms: number) => void; fail: (error: Error) => void } | undefined
+  let waiting: { startedAt: number; done: () => void; fail: (error: Error) => void } | undefined
 
   socket.on('data', (chunk) => {
     received += String(chunk)
     const end = endOf(received)
     if (end === undefined || received.length < end) return
     const status = received.slice(9, 12)
-    const isFine = status.startsWith('2') || (may503 === true && status === '503')
-    const { startedAt, done, fail } = waiting ?? {}
+    const { startedAt = 0, done, fail } = waiting ?? {}
     const answer = received
     received = ''
     waiting = undefined
-    if (isFine) done?.(performance.now() - (startedAt ?? 0))
-    else fail?.(new Error(answer))
+    const isRefused = may503 === true && status === '503'
+    if (!status.startsWith('2') && !isRefused) return fail?.(new Error(answer))
+    told.times.push(performance.now() - startedAt)
+    if (isRefused) told.refused += 1
+    done?.()
   })
   socket.on('error', (error) => waiting?.fail(error))
   socket.on('close', () => waiting?.fail(new Error('The server closed the connection')))
@@ -116,13 +120,14 @@ function openConnection({ urls, asks, key, may503 }: Load, index: number): Conne
     ask: () =>
       new Promise((done, fail) => {
         waiting = { startedAt: performance.now(), done, fail }
-        socket.write(toText(asks[asked % asks.length] as Ask, key))
+        socket.write(nextOf(load))
       }),
     close: () => socket.destroy(),
   }
 }
 
-function toText({ method, path, body }: Ask, key?: string): string {
+function nextOf({ asks, key, headers = {} }: Load): string {
+  const { method, path, body } = asks[asked % asks.length] as Ask
   asked += 1
   const client = Math.floor(asked / asksOfOneClient)
   const text = body === undefined ? '' : withNumber(JSON.stringify(body))
@@ -131,6 +136,7 @@ function toText({ method, path, body }: Ask, key?: string): string {
     'host: 127.0.0.1',
     `x-forwarded-for: 10.${(client >> 16) & 255}.${(client >> 8) & 255}.${client & 255}`,
     ...(key === undefined ? [] : [`authorization: Bearer ${key}`]),
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     ...(body === undefined ? [] : ['content-type: application/json', `content-length: ${Buffer.byteLength(text)}`]),
     '',
     text,

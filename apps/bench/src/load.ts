@@ -17,17 +17,20 @@ export interface Load {
   /** Taken in turns. `{n}` in a path or body becomes a number that was never there before. */
   asks: Ask[]
   key?: string
+  headers?: Record<string, string>
   /** Closed loop, which shows throughput: so many connections, each asks again as soon as it is answered. 20. */
   connections?: number
   /** Open loop, which shows latency: so many requests a second, whether or not those before are answered. */
   perSecond?: number
-  /** 503 too is an answer: where a machine is made too busy. */
+  /** 503 too is an answer, and counted: where a machine is made too busy. */
   may503?: boolean
 }
 
 /** What the generator tells: the milliseconds that each answer took, and how long all of it. */
 export interface Told {
   times: number[]
+  /** How many of them were 503. */
+  refused: number
   tookMs: number
 }
 
@@ -35,6 +38,8 @@ export interface Outcome {
   perSecond: number
   p50: number
   p99: number
+  /** The share of answers that were 503. */
+  refused: number
   /** How much of the machine's processors was in use, by whomever: near 1, they are what bounds a rate. */
   machineBusy: number
 }
@@ -58,6 +63,7 @@ export function startLoadGenerator(processes: Processes) {
           perSecond: (told.times.length / told.tookMs) * 1000,
           p50: quantile(told.times, 0.5),
           p99: quantile(told.times, 0.99),
+          refused: told.refused / told.times.length,
           machineBusy: 1 - (after.idle - before.idle) / (after.all - before.all),
         }
       },

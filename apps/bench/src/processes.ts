@@ -45,19 +45,24 @@ export async function hear<Message>(child: ChildProcess): Promise<Message> {
     throw new Error(`${child.spawnargs.join(' ')} ended with ${code}`)
   })
   try {
-    const [message] = await Promise.race([said, ended])
-    return message as Message
+    const [message] = (await Promise.race([said, ended])) as [Message]
+    return message
   } finally {
     over.abort()
     await Promise.allSettled([said, ended])
   }
 }
 
-/** Asks until it is so, and takes a failure for a no. */
-export async function until(isSo: () => Promise<boolean>, options: { everyMs?: number; timeoutMs?: number } = {}) {
+/** Asks until there is something to it, which it answers. A failure is taken for a no. */
+export async function until<Found>(
+  find: () => Promise<Found | false>,
+  options: { everyMs?: number; timeoutMs?: number } = {},
+): Promise<Found> {
   const giveUpAt = performance.now() + (options.timeoutMs ?? 900_000)
-  while (!(await isSo().catch(() => false))) {
-    if (performance.now() > giveUpAt) throw new Error(`Waited in vain for ${isSo}`)
+  for (;;) {
+    const found = await find().catch(() => false as const)
+    if (found !== false) return found
+    if (performance.now() > giveUpAt) throw new Error(`Waited in vain for ${find.toString()}`)
     await sleep(options.everyMs ?? 20)
   }
 }

@@ -1,5 +1,5 @@
 /** All that came of one run, and the table that people read. */
-import { type Figure, isMet, ratioOf, show, type Spread, spreadOf } from './figures.ts'
+import { type Figure, isMet, ratioOf, show as showShort, type Spread, spreadOf } from './figures.ts'
 
 export interface Report {
   startedAt: string
@@ -39,9 +39,11 @@ function judge(figure: Figure): [ratio: string, target: string, verdict: string]
   const ratio = ratioOf(figure)
   const demand = target && ('atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`)
   const met = isMet(figure)
-  return [ratio ? showSpread(ratio) : '', demand ?? '', met === undefined ? '' : met ? 'met' : '**missed**']
+  return [ratio ? showSpread(ratio, toRatio) : '', demand ?? '', met === undefined ? '' : met ? 'met' : '**missed**']
 }
 
-function showSpread({ median, low, high }: Spread): string {
+const toRatio = (value: number) => value.toFixed(2)
+
+function showSpread({ median, low, high }: Spread, show: (value: number) => string = showShort): string {
   return low === high ? show(median) : `${show(median)} (${show(low)}–${show(high)})`
 }
