@@ -1,8 +1,9 @@
 /** What benches do with campaigns. */
+import { inheritedEnvironment } from '@rapport/core/config.ts'
 import { call, type Installation, type Server, type Workspace } from './installation.ts'
 import { newsletter } from './newsletter.ts'
 import { fillList } from './people.ts'
-import { until } from './processes.ts'
+import { freePort, isListening, until } from './processes.ts'
 
 interface Sent {
   sentAt: string
@@ -18,6 +19,18 @@ export interface Stats {
   skipped: number
   interrupted: number
   pending: number
+}
+
+/** Where mails go that nobody reads: to the program that SMTP_SINK names, such as Postfix's smtp-sink, else to our own. */
+export async function startNullSink(installation: Installation): Promise<{ port: number; name: string }> {
+  const program = inheritedEnvironment()['SMTP_SINK']
+  if (!program) return { ...(await installation.startSink()), name: 'a sink of our own' }
+  const port = await freePort()
+  const account = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
+  installation.processes.spawn(program, [...account, `127.0.0.1:${port}`, '1000'])
+  await until(() => isListening(port))
+  installation.environment['SMTP_URL'] = `smtp://127.0.0.1:${port}`
+  return { port, name: program }
 }
 
 /** An API and a workspace in it. */

@@ -30,34 +30,48 @@ export interface Server {
 
 export type Installation = Awaited<ReturnType<typeof install>>
 
-const installed = new Set<() => Promise<void>>()
+type Closers = (() => Promise<unknown>)[]
+
+const open = new Set<Closers>()
 
 /** For who is interrupted. */
 export async function closeInstallations(): Promise<void> {
-  await Promise.all([...installed].map((close) => close()))
+  await Promise.all([...open].map(close))
 }
 
-/** Runs `work` on an installation of its own, and clears it away whatever happens. */
+/** Runs `work` on an installation of its own, and clears away whatever of it there is by then. */
 export async function onInstallation<Result>(work: (installation: Installation) => Promise<Result>): Promise<Result> {
-  const installation = await install()
+  const closers: Closers = []
+  open.add(closers)
   try {
-    return await work(installation)
+    return await work(await install(closers))
   } finally {
-    await installation.close()
+    open.delete(closers)
+    await close(closers)
   }
 }
 
-async function install() {
+/** What was opened last goes first. */
+async function close(closers: Closers): Promise<void> {
+  for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer()
+}
+
+async function install(closers: Closers) {
   const directory = await mkdtemp(join(tmpdir(), 'rapport-bench-'))
-  const processes = openProcesses()
+  closers.push(() => rm(directory, { recursive: true, force: true }))
   const postgres = await startEmbeddedPostgres({ directory, durable: true })
+  closers.push(() => postgres.stop())
   const databaseUrl = postgres.url('bench')
   await ensureDatabase(postgres, 'bench')
   await migrate(databaseUrl)
   const database = openDatabase(databaseUrl, { applicationName: 'bench', onError: () => {} })
+  closers.push(() => database.close())
   // Without a time limit on statements: it fills tables with a million rows.
   const client = new pg.Client({ connectionString: databaseUrl }).on('error', () => {})
   await client.connect()
+  closers.push(() => client.end())
+  const processes = openProcesses()
+  closers.push(() => processes.close())
 
   /** Of the programs that are started from now on. */
   const environment: Record<string, string> = {
@@ -143,14 +157,6 @@ async function install() {
     }
   }
 
-  async function close() {
-    installed.delete(close)
-    await Promise.all([processes.close(), client.end(), database.close()])
-    await postgres.stop()
-    await rm(directory, { recursive: true, force: true })
-  }
-
-  installed.add(close)
   return {
     client,
     database,
@@ -168,7 +174,6 @@ async function install() {
     startWorker,
     /** When nothing is due any more. */
     untilDone: () => until(async () => (await client.query('select from outbox limit 1')).rowCount === 0),
-    close,
   }
 }
 

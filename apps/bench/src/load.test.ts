@@ -8,11 +8,12 @@ import { openProcesses, until } from './processes.ts'
 
 let asked: { client: string; url: string; key: string | undefined; body: string }[] = []
 let status = 200
-const server = createServer(async (request, response) => {
+const server = createServer((request, response) => {
   const { headers, url = '' } = request
-  const client = String(headers['x-forwarded-for'])
-  asked.push({ client, url, key: headers.authorization, body: await text(request) })
-  response.writeHead(status, { 'content-length': 2 }).end('{}')
+  void text(request).then((body) => {
+    asked.push({ client: String(headers['x-forwarded-for']), url, key: headers.authorization, body })
+    response.writeHead(status, { 'content-length': 2 }).end('{}')
+  })
 })
 const processes = openProcesses()
 let url = ''

@@ -20,8 +20,12 @@ const { values: flags, positionals } = parseArgs({
 })
 const known = { ...benches, ...optionalBenches }
 
+let isInterrupted = false
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
-  process.once(signal, () => void closeInstallations().finally(() => process.exit(1)))
+  process.once(signal, () => {
+    isInterrupted = true
+    void closeInstallations().finally(() => process.exit(1))
+  })
 
 const unknown = positionals.filter((name) => !(name in known))
 if (flags.help || unknown.length > 0) {
@@ -38,6 +42,10 @@ const options = {
   minutes: Number(flags.minutes ?? (flags.quick ? 0.3 : 10)),
   say,
 }
+if (!(Number.isInteger(options.rounds) && options.rounds > 0 && options.minutes > 0)) {
+  console.error('--rounds and --minutes are numbers above 0, and rounds are whole')
+  process.exit(1)
+}
 const report: Report = {
   startedAt: new Date().toISOString(),
   machine: {
@@ -50,6 +58,7 @@ const report: Report = {
 }
 
 for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
+  if (isInterrupted) break
   say(`\n${name}: ${known[name]?.about}`)
   try {
     report.benches.push({ name, figures: (await known[name]?.measure(options)) ?? [] })

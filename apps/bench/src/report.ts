@@ -26,7 +26,7 @@ export function toMarkdown({ startedAt, machine, options, benches }: Report): st
 function toTable(figures: Figure[]): string {
   const rows = figures.map((figure) => [
     figure.note === undefined ? figure.name : `${figure.name} (${figure.note})`,
-    `${showSpread(spreadOf(figure.values))} ${figure.unit}`,
+    `${showSpread(spreadOf(figure.values))} ${figure.unit}`.trim(),
     figure.beside ? `${figure.beside.name}: ${showSpread(spreadOf(figure.beside.values))}` : '',
     ...judge(figure),
   ])

@@ -1,6 +1,6 @@
 import { idOf } from '@rapport/core/ids.ts'
 import { importPeople } from '../address-book.ts'
-import { createCampaign, createList, send, waitForEnd } from '../campaigns.ts'
+import { createCampaign, createList, send, startNullSink, waitForEnd } from '../campaigns.ts'
 import { type Bench, show, takeTurns } from '../figures.ts'
 import { onInstallation } from '../installation.ts'
 import type { Load } from '../load.ts'
@@ -12,7 +12,7 @@ export const busy: Bench = {
   measure: (options) =>
     onInstallation(async (installation) => {
       await installation.startRedis()
-      await installation.startSink()
+      await startNullSink(installation)
       const api = await installation.startApi()
       const workspace = await installation.createWorkspace()
       const sender = { api, workspace }

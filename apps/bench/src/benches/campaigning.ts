@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createCampaign, createList, send, type Sender, waitForEnd } from '../campaigns.ts'
+import { createCampaign, createList, send, type Sender, startNullSink, waitForEnd } from '../campaigns.ts'
 import { type Bench, type Figure, type Options, takeTurns } from '../figures.ts'
 import { type Installation, onInstallation } from '../installation.ts'
 import { newsletter } from '../newsletter.ts'
@@ -10,7 +10,8 @@ export const campaigning: Bench = {
   measure: (options) =>
     onInstallation(async (installation) => {
       await installation.startRedis()
-      const sink = await installation.startSink()
+      const sink = await startNullSink(installation)
+      options.say(`into ${sink.name}`)
       const sender = { api: await installation.startApi(), workspace: await installation.createWorkspace() }
       return [
         ...(await compareSpeed(installation, sender, { ...options, sinkPort: sink.port })),

@@ -25,7 +25,7 @@ function killOn(backend: 'redis' | 'postgres', { quick, say }: Options): Promise
     const perSecond = await waitForEnd(sender, id)
     const stats = await readStats(sender, id)
     const found = compare(stats, { receipts: await sink.takeReceipts(), sent: await readSent(installation) })
-    const counts = { recipients: stats.queued, kills, ...found, failed: stats.failed, skipped: stats.skipped }
+    const counts = { recipients: stats.queued, kills, ...found, 'per second': Math.round(perSecond) }
     const note = Object.entries(counts).map(([name, value]) => `${name} ${value.toLocaleString('en')}`)
     say(`${backend}: ${note.join(', ')}`)
     if (stats.queued !== recipients || found.lost > 0 || found.repeated > 0)
@@ -74,6 +74,8 @@ function compare(stats: Stats, { receipts, sent }: { receipts: string[]; sent: s
     sent: stats.sent,
     interrupted: stats.interrupted,
     'of these received': received.size - stats.sent,
+    failed: stats.failed,
+    skipped: stats.skipped,
     lost: sent.filter((email) => !received.has(email)).length + unaccounted + Math.abs(stats.sent - sent.length),
     repeated: receipts.length - received.size,
   }

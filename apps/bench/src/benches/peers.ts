@@ -7,7 +7,7 @@ import { onParseServer, type ParseServer } from '../parse-server.ts'
 import { fillContacts } from '../people.ts'
 import type { Receipt } from '../receiver.ts'
 
-const person = { email: 'person{n}@example.com', firstName: 'Ada', lastName: 'Lovelace' }
+const person = { email: 'peer{n}@example.com', firstName: 'Ada', lastName: 'Lovelace' }
 
 export const peers: Bench = {
   about: 'The same work by Parse Server, which npm installs for it: contacts made, listed, and told of by webhook',
