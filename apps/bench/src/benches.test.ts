@@ -6,5 +6,5 @@ import { benches, optionalBenches } from './benches.ts'
 test('docs/bench.md says of every bench, and of no other, what it measures', () => {
   const document = readFileSync(resolve(import.meta.dirname, '../../../docs/bench.md'), 'utf8')
   const rows = [...document.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name)
-  expect(rows.toSorted()).toEqual(Object.keys({ ...benches, ...optionalBenches }).toSorted())
+  expect(new Set(rows)).toEqual(new Set(Object.keys({ ...benches, ...optionalBenches })))
 })

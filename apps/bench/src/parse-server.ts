@@ -9,26 +9,28 @@ import { type Installation } from './installation.ts'
 import { freePort, isAnswering, until } from './processes.ts'
 
 const version = '9.10.0'
-const headers = { 'x-parse-application-id': 'bench', 'x-parse-rest-api-key': 'for measuring only' }
-const masterKey = 'only for measuring'
+const appId = 'bench'
+const [restAPIKey, masterKey] = ['for measuring only', 'only for measuring']
+const headers = { 'x-parse-application-id': appId, 'x-parse-rest-api-key': restAPIKey }
 
-/** One process with one static key, its log off, and as many connections to PostgreSQL as an API process has. */
 const program = `
 const { ParseServer } = require('parse-server')
 const express = require('express')
-const { DATABASE_URL, PORT } = process.env
-const serverURL = 'http://127.0.0.1:' + PORT + '/parse'
-const options = { databaseURI: DATABASE_URL + '?max=20', appId: 'bench', restAPIKey: '${headers['x-parse-rest-api-key']}',
-  masterKey: '${masterKey}', serverURL, silent: true, logLevel: 'error', allowClientClassCreation: true }
+const { port, ...options } = JSON.parse(process.argv[2])
 const server = new ParseServer(options)
-server.start().then(() => express().use('/parse', server.app).listen(PORT, '127.0.0.1'))
-process.on('disconnect', () => process.exit())`
+server.start().then(() => express().use('/parse', server.app).listen(port, '127.0.0.1'))
+process.on('disconnect', () => process.kill(process.pid))`
 
 export interface ParseServer {
   url: string
   headers: Record<string, string>
   /** Tells the address of every contact that is saved. */
   listenTo(url: string): Promise<void>
+}
+
+/** Beside ours, on the same server. */
+export function parseDatabase({ environment }: Installation): string {
+  return (environment['DATABASE_URL'] ?? '').replace(/\w+$/, 'parse')
 }
 
 export async function onParseServer<Result>(
@@ -40,18 +42,28 @@ export async function onParseServer<Result>(
     await install(folder)
     await writeFile(join(folder, 'server.cjs'), program)
     await installation.client.query('create database parse')
-    const DATABASE_URL = (installation.environment['DATABASE_URL'] ?? '').replace(/\w+$/, 'parse')
-    const port = String(await freePort())
+    const port = await freePort()
     const url = `http://127.0.0.1:${port}`
-    const env = { DATABASE_URL, PORT: port }
-    installation.processes.fork(join(folder, 'server.cjs'), { cwd: folder, env, stdio: 'ignore' })
+    const options = {
+      // As many connections as an API process has.
+      databaseURI: `${parseDatabase(installation)}?max=20`,
+      appId,
+      restAPIKey,
+      masterKey,
+      serverURL: `${url}/parse`,
+      silent: true,
+      logLevel: 'error',
+      allowClientClassCreation: true,
+    }
+    const parameters = [JSON.stringify({ ...options, port })]
+    installation.processes.fork(join(folder, 'server.cjs'), { parameters, cwd: folder, env: {}, stdio: 'ignore' })
     await until(() => isAnswering(`${url}/parse/health`), { timeoutMs: 60_000 })
 
     async function listenTo(address: string) {
       const response = await fetch(`${url}/parse/hooks/triggers`, {
         method: 'POST',
         headers: {
-          'x-parse-application-id': 'bench',
+          'x-parse-application-id': appId,
           'x-parse-master-key': masterKey,
           'content-type': 'application/json',
         },

@@ -3,7 +3,7 @@ import pg from 'pg'
 import { type Bench, takeTurns } from '../figures.ts'
 import { type Installation, onInstallation } from '../installation.ts'
 import type { Load } from '../load.ts'
-import { onParseServer, type ParseServer } from '../parse-server.ts'
+import { onParseServer, parseDatabase, type ParseServer } from '../parse-server.ts'
 import { fillContacts } from '../people.ts'
 import type { Receipt } from '../receiver.ts'
 
@@ -87,7 +87,7 @@ export const peers: Bench = {
 const lastOf = (receipts: Receipt[]) => receipts.map(([, , at]) => at).reduce((a, b) => (a > b ? a : b), 0n)
 
 /** As many contacts with as much in them, and an index for the order of the listing, which it would not make by itself. */
-async function fillParse({ environment }: Installation, parse: ParseServer, count: number): Promise<void> {
+async function fillParse(installation: Installation, parse: ParseServer, count: number): Promise<void> {
   const first = {
     ...person,
     company: 'Company',
@@ -102,8 +102,7 @@ async function fillParse({ environment }: Installation, parse: ParseServer, coun
     body: JSON.stringify(first),
   })
   if (!response.ok) throw new Error(await response.text())
-  const connectionString = (environment['DATABASE_URL'] ?? '').replace(/\w+$/, 'parse')
-  const client = new pg.Client({ connectionString })
+  const client = new pg.Client({ connectionString: parseDatabase(installation) })
   await client.connect()
   await client.query(
     `insert into "Contact" ("objectId", "createdAt", "updatedAt", email, "firstName", "lastName", company, tags, "customFieldValues")
