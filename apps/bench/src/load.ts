@@ -35,6 +35,7 @@ export interface Told {
 }
 
 export interface Outcome {
+  answered: number
   perSecond: number
   p50: number
   p99: number
@@ -60,6 +61,7 @@ export function startLoadGenerator(processes: Processes) {
         if (typeof told === 'string') throw new Error(told)
         const after = processorTimes()
         return {
+          answered: told.times.length,
           perSecond: (told.times.length / told.tookMs) * 1000,
           p50: quantile(told.times, 0.5),
           p99: quantile(told.times, 0.99),

@@ -2,7 +2,8 @@ import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { createBareTables, mustBeAlike } from '../baseline.ts'
 import { type Bench, takeTurns } from '../figures.ts'
 import { call, onInstallation } from '../installation.ts'
-import type { Ask, Load } from '../load.ts'
+import type { Ask } from '../load.ts'
+import { meterServers } from '../metering.ts'
 
 const person = { email: 'person{n}@example.com', firstName: 'Ada', lastName: 'Lovelace' }
 const creation: Ask = { method: 'POST', path: '/contacts', body: person }
@@ -23,21 +24,20 @@ export const creating: Bench = {
         await call(bare, '', ['POST /bare_contacts', first]),
       )
 
-      const generator = installation.startLoadGenerator()
       const [forMs, perSecond] = [options.quick ? 700 : 5_000, options.quick ? 100 : 200]
-      const ours: Load = { urls: [api.url], asks: [creation], key: alone.key }
-      const withWebhook: Load = { ...ours, key: heard.key }
-      const bareInto = (table: string): Load => ({ urls: [bare.url], asks: [{ ...creation, path: `/${table}` }] })
-      const rate = (load: Load) => async () => (await generator.run(load, forMs)).perSecond
-      const p99 = (load: Load) => async () => (await generator.run({ ...load, perSecond }, forMs)).p99
-
+      const meter = meterServers(installation.startLoadGenerator(), { forMs, perSecond })
+      const ours = { asks: [creation], key: alone.key }
+      const bareInto = (table: string) => ({ asks: [{ ...creation, path: `/${table}` }] })
       const rates = await takeTurns(options, {
-        ours: rate(ours),
-        'with a webhook': rate(withWebhook),
-        bare: rate(bareInto('bare_contacts')),
-        'bare with our indexes': rate(bareInto('indexed_contacts')),
+        ours: meter.rate('ours', api, ours),
+        'with a webhook': meter.rate('heard', api, { ...ours, key: heard.key }),
+        bare: meter.rate('bare', bare, bareInto('bare_contacts')),
+        'bare with our indexes': meter.rate('indexed', bare, bareInto('indexed_contacts')),
       })
-      const times = await takeTurns(options, { ours: p99(ours), bare: p99(bareInto('bare_contacts')) })
+      const times = await takeTurns(options, {
+        ours: meter.p99(api, ours),
+        bare: meter.p99(bare, bareInto('bare_contacts')),
+      })
       const unit = 'requests/s'
       return [
         {
@@ -60,6 +60,7 @@ export const creating: Bench = {
           values: rates.ours,
           beside: { name: 'bare INSERT into a table with all our indexes', values: rates['bare with our indexes'] },
         },
+        meter.costFigure('POST /contacts', 'ours', { name: 'bare INSERT', side: 'bare' }),
         {
           name: `POST /contacts at ${perSecond} a second, p99`,
           unit: 'ms',

@@ -1,6 +1,6 @@
 import { type Bench, takeTurns } from '../figures.ts'
-import { call, onInstallation, type Server } from '../installation.ts'
-import { processorMsOf } from '../processes.ts'
+import { call, onInstallation } from '../installation.ts'
+import { meterServers } from '../metering.ts'
 
 const form = {
   name: 'Contact us',
@@ -25,20 +25,15 @@ export const publicForm: Bench = {
       const bytes = await (await fetch(api.url + path)).text()
       await call(bare, '', ['PUT /bytes', { bytes }])
 
-      const generator = installation.startLoadGenerator()
-      const forMs = options.quick ? 700 : 3_000
-      const costs: Record<'ours' | 'bare', number[]> = { ours: [], bare: [] }
-      /** Also in processor time of the server: what is left of a rate where others want the processor too. */
-      const rate =
-        (side: 'ours' | 'bare', { child, url }: Server) =>
-        async () => {
-          const before = await processorMsOf(child)
-          const asks = [{ method: 'GET' as const, path: side === 'ours' ? path : '/bytes' }]
-          const { perSecond } = await generator.run({ urls: [url], asks }, forMs)
-          costs[side].push((((await processorMsOf(child)) - before) * 1_000_000) / (perSecond * forMs))
-          return perSecond
-        }
-      const rates = await takeTurns(options, { ours: rate('ours', api), bare: rate('bare', bare) })
+      const meter = meterServers(installation.startLoadGenerator(), {
+        forMs: options.quick ? 700 : 3_000,
+        perSecond: 200,
+      })
+      const get = (path: string) => ({ asks: [{ method: 'GET' as const, path }] })
+      const rates = await takeTurns(options, {
+        ours: meter.rate('ours', api, get(path)),
+        bare: meter.rate('bare', bare, get('/bytes')),
+      })
       return [
         {
           name: 'GET /public/forms/{id}',
@@ -47,12 +42,7 @@ export const publicForm: Bench = {
           beside: { name: 'bare route of the same bytes', values: rates.bare },
           target: { atLeast: 0.5 },
         },
-        {
-          name: 'GET /public/forms/{id}, processor time of the server',
-          unit: 'µs a request',
-          values: costs.ours.slice(1),
-          beside: { name: 'bare route of the same bytes', values: costs.bare.slice(1) },
-        },
+        meter.costFigure('GET /public/forms/{id}', 'ours', { name: 'bare route of the same bytes', side: 'bare' }),
       ]
     }),
 }

@@ -1,8 +1,9 @@
 import { idOf } from '@rapport/core/ids.ts'
 import { copyToBare, createBareTables, mustBeAlike } from '../baseline.ts'
 import { type Bench, takeTurns } from '../figures.ts'
-import { call, onInstallation } from '../installation.ts'
+import { call, onInstallation, type Server } from '../installation.ts'
 import type { Load } from '../load.ts'
+import { meterServers } from '../metering.ts'
 import { fillContacts, someContacts } from '../people.ts'
 
 export const reading: Bench = {
@@ -20,33 +21,28 @@ export const reading: Bench = {
       const bareIds = await someContacts(installation, 1_000, 'bare_contacts')
       const [api, bare] = [await installation.startApi(), await installation.startBare()]
 
-      const generator = installation.startLoadGenerator()
       const [forMs, perSecond] = [options.quick ? 700 : 5_000, options.quick ? 100 : 200]
       const gets = (paths: string[]) => paths.map((path) => ({ method: 'GET' as const, path }))
-      const ours = { urls: [api.url], key: workspace.key }
-      const one: Load = { ...ours, asks: gets(ids.map((id) => `/contacts/${id}`)) }
-      const bareOne: Load = { urls: [bare.url], asks: gets(bareIds.map((id) => `/bare_contacts/${id}`)) }
-      const page: Load = { ...ours, asks: gets(['/contacts?limit=50']) }
-      const barePage: Load = { urls: [bare.url], asks: gets(['/bare_contacts']) }
-      for (const [its, theirs] of [
-        [one, bareOne],
-        [page, barePage],
-      ] as const)
-        mustBeAlike(await readFirst(its), await readFirst(theirs))
+      const { key } = workspace
+      const one = { key, asks: gets(ids.map((id) => `/contacts/${id}`)) }
+      const bareOne = { asks: gets(bareIds.map((id) => `/bare_contacts/${id}`)) }
+      const page = { key, asks: gets(['/contacts?limit=50']) }
+      const barePage = { asks: gets(['/bare_contacts']) }
+      mustBeAlike(await readFirst(api, one), await readFirst(bare, bareOne))
+      mustBeAlike(await readFirst(api, page), await readFirst(bare, barePage))
 
-      const rate = (load: Load) => async () => (await generator.run(load, forMs)).perSecond
-      const p99 = (load: Load) => async () => (await generator.run({ ...load, perSecond }, forMs)).p99
+      const meter = meterServers(installation.startLoadGenerator(), { forMs, perSecond })
       const rates = await takeTurns(options, {
-        one: rate(one),
-        'bare one': rate(bareOne),
-        page: rate(page),
-        'bare page': rate(barePage),
+        one: meter.rate('one', api, one),
+        'bare one': meter.rate('bare one', bare, bareOne),
+        page: meter.rate('page', api, page),
+        'bare page': meter.rate('bare page', bare, barePage),
       })
       const times = await takeTurns(options, {
-        one: p99(one),
-        'bare one': p99(bareOne),
-        page: p99(page),
-        'bare page': p99(barePage),
+        one: meter.p99(api, one),
+        'bare one': meter.p99(bare, bareOne),
+        page: meter.p99(api, page),
+        'bare page': meter.p99(bare, barePage),
       })
       const pageName = `GET /contacts?limit=50 of ${people.toLocaleString('en')}`
       const select = 'bare SELECT by primary key'
@@ -68,6 +64,8 @@ export const reading: Bench = {
           beside: { name: selectPage, values: rates['bare page'] },
           target,
         },
+        meter.costFigure('GET /contacts/{id}', 'one', { name: select, side: 'bare one' }),
+        meter.costFigure(pageName, 'page', { name: selectPage, side: 'bare page' }),
         {
           name: `GET /contacts/{id} ${paced}`,
           unit: 'ms',
@@ -84,6 +82,6 @@ export const reading: Bench = {
     }),
 }
 
-async function readFirst({ urls: [url = ''], key = '', asks: [ask] }: Load): Promise<object> {
-  return call({ url }, key, [`GET ${ask?.path}`])
+async function readFirst(server: Server, { asks: [ask], key = '' }: Omit<Load, 'urls'>): Promise<object> {
+  return call(server, key, [`GET ${ask?.path}`])
 }
