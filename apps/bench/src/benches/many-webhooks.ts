@@ -31,8 +31,8 @@ export const manyWebhooks: Bench = {
           return drain(installation, receiver, count)
         },
         one: async () => {
-          const records = Array.from({ length: count }, () => exampleContact)
-          await emitMany(one, 'contact.updated', records)
+          const records = Array.from({ length: workspaces }, () => exampleContact)
+          for (let n = 0; n < webhooks; n += 1) await emitMany(one, 'contact.updated', records)
           return drain(installation, receiver, count)
         },
       })
