@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { WorkerConfig } from '@rapport/core/config.ts'
 import { type QueueName, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/queues.ts'
 import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions, withBackend } from 'bullmq'
@@ -115,15 +116,33 @@ function onPostgres(connectionString: string, log: Logger): QueueBackend {
  * every listener off the one that it gives up. So every connection hears its own errors, from first to last.
  */
 const { prototype } = pg.Client
-const connect = Reflect.get(prototype, 'connect') as (this: pg.Client, ...rest: unknown[]) => unknown
+const broken = new WeakSet<pg.Client>()
+type Method = (this: pg.Client, ...parameters: unknown[]) => unknown
+const connect = Reflect.get(prototype, 'connect') as Method
 Reflect.set(prototype, 'connect', function (this: pg.Client, ...rest: unknown[]) {
-  this.on('error', () => {})
+  this.on('error', () => broken.add(this))
   return connect.apply(this, rest)
 })
-const takeOff = Reflect.get(prototype, 'removeAllListeners') as (this: pg.Client, event?: string | symbol) => void
+
+/**
+ * One that broke before BullMQ heard it is asked again and again, and its refusals would come so fast that nothing else
+ * in the process ever had its turn. So it refuses a turn later, and says once more that it is broken.
+ */
+const query = Reflect.get(prototype, 'query') as Method
+Reflect.set(prototype, 'query', function (this: pg.Client, ...rest: unknown[]) {
+  const isPlain = typeof rest.at(-1) !== 'function' && !(typeof rest[0] === 'object' && rest[0] && 'submit' in rest[0])
+  if (!isPlain || !broken.has(this)) return query.apply(this, rest)
+  return nextTurn().then(() => {
+    const error = new Error('Client has encountered a connection error and is not queryable')
+    this.emit('error', error)
+    throw error
+  })
+})
+
+const takeOff = Reflect.get(prototype, 'removeAllListeners') as Method
 Reflect.set(prototype, 'removeAllListeners', function (this: pg.Client, ...events: [(string | symbol)?]) {
   takeOff.call(this, ...events)
-  return events.length === 0 ? this.on('error', () => {}) : this
+  return events.length === 0 ? this.on('error', () => broken.add(this)) : this
 })
 
 const markerKey = '{rapport}:epoch'
