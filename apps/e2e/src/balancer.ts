@@ -2,7 +2,8 @@ import { Agent, createServer, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
-const checkMs = 50
+/** Slow enough that an API which ends at once is sent some more. */
+const checkMs = 500
 
 export interface Balancer {
   readonly url: string

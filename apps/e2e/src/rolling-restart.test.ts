@@ -19,7 +19,7 @@ test.each([
   { timeout: 300_000 },
   async (backend, rounds) => {
     // Longer than the balancer takes to notice, on a busy machine too.
-    const stack = await startStack(backend, { SHUTDOWN_DELAY_MS: '1500' })
+    const stack = await startStack(backend, { SHUTDOWN_DELAY_MS: '2500' })
     onTestFinished(() => stack.close())
     const receiver = await startHttpReceiver(() => ({ delayMs: 20 }))
     onTestFinished(() => receiver.close())
@@ -65,7 +65,7 @@ test.each([
         acknowledged.push(id)
         await ask(200, 'GET', `/contacts/${id}`, { key })
         // A steady load leaves the processes that start the time to do so.
-        await pause(50)
+        await pause(20)
       }
     }
     const writing = Promise.all([0, 1, 2].map(write))
