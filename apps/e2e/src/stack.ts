@@ -15,6 +15,8 @@ export interface Answer<Body> {
 export interface Stack {
   api: Api
   database: TestDatabase
+  /** Of both processes. */
+  env: Record<string, string>
   /** Only where the queues live in Redis. */
   redis: TestRedis | undefined
   inbox: SmtpReceiver
@@ -80,7 +82,7 @@ export async function startStack(
 
   await startApi()
   await startWorker()
-  return { api: createApi(url), database, redis, inbox, apis, workers, startApi, startWorker, close }
+  return { api: createApi(url), env, database, redis, inbox, apis, workers, startApi, startWorker, close }
 }
 
 interface Call {

@@ -57,11 +57,7 @@ async function deliverOne(
 
 async function attempt(tools: Tools, delivery: ClaimedDelivery): Promise<HttpOutcome> {
   try {
-    const headers = {
-      'content-type': 'application/json',
-      'user-agent': 'Rapport',
-      ...signatureHeaders(tools.settings, delivery),
-    }
+    const headers = signatureHeaders(tools.settings, delivery)
     return await tools.http.post(delivery.url, { headers, body: delivery.body })
   } catch (error) {
     tools.log.error({ err: error, deliveryId: delivery.uuid }, 'a delivery could not be signed')
