@@ -26,7 +26,7 @@ test.each([
     const firstPort = Number(new URL(stack.api.url).port)
     const secondPort = await freePort()
     const startSecondApi = async () => {
-      const env = { ...stack.environment, PORT: String(secondPort) }
+      const env = { ...stack.env, PORT: String(secondPort) }
       const readyUrl = `http://127.0.0.1:${secondPort}/ready`
       const started = await startProcess({ script: 'apps/api/src/main.ts', env, readyUrl, timeoutMs })
       stack.apis.push(started)

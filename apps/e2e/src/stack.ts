@@ -15,11 +15,11 @@ export interface Answer<Body> {
 export interface Stack {
   api: Api
   database: TestDatabase
+  /** Of both processes. */
+  env: Record<string, string>
   /** Only where the queues live in Redis. */
   redis: TestRedis | undefined
   inbox: SmtpReceiver
-  /** What every process was started with. */
-  environment: Record<string, string>
   /** Those that were ever started, as of the workers: the last one runs. */
   apis: StartedProcess[]
   workers: StartedProcess[]
@@ -90,7 +90,7 @@ export async function startStack(
 
   await startApi()
   await startWorker()
-  return { api: createApi(url), database, redis, inbox, environment: env, apis, workers, startApi, startWorker, close }
+  return { api: createApi(url), env, database, redis, inbox, apis, workers, startApi, startWorker, close }
 }
 
 interface Call {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { WorkerConfig } from '@rapport/core/config.ts'
 import { type QueueName, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/queues.ts'
+import { complaintsAboutRedis } from '@rapport/core/redis-settings.ts'
 import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions, withBackend } from 'bullmq'
 import { Redis } from 'ioredis'
 import pg from 'pg'
@@ -162,17 +163,7 @@ async function readRedisEpoch(redis: Redis): Promise<string> {
 /** Says once at the start what would lose or refuse jobs; they would be made good, but late. */
 async function complainOfSettings(redis: Redis, log: Logger) {
   try {
-    const memory = await redis.info('memory')
-    const persistence = await redis.info('persistence')
-    const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1]
-    if (policy && policy !== 'noeviction') {
-      log.warn(`Redis evicts keys (maxmemory-policy ${policy}): set it to noeviction, or jobs come late`)
-    }
-    if (/aof_enabled:0/.test(persistence)) {
-      log.warn(
-        'Redis keeps no append-only file: after a restart waiting jobs are handed over again, set appendonly yes',
-      )
-    }
+    for (const complaint of complaintsAboutRedis(await redis.info())) log.warn(complaint)
   } catch (error) {
     log.warn({ err: error }, 'the settings of Redis could not be read')
   }

@@ -135,6 +135,11 @@ const dkimNames = ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_PRIVATE_KEY'] as const
 
 const MigrateEnvironment = z.object(base)
 
+const ClientEnvironment = z.object({
+  RAPPORT_API_URL: httpUrl.transform((url) => url.replace(/\/+$/, '')).optional(),
+  RAPPORT_API_KEY: z.string().optional(),
+})
+
 type Environment = Record<string, string | undefined>
 
 /** Reads what the API needs. Throws a ConfigError that names every wrong variable. */
@@ -150,7 +155,9 @@ export function readWorkerConfig(environment: Environment = process.env) {
 export type WorkerConfig = ReturnType<typeof readWorkerConfig>
 
 /** The key that mails are signed with, if one is configured. */
-export function dkimKeyOf(config: WorkerConfig): DkimKey | undefined {
+export function dkimKeyOf(
+  config: Pick<WorkerConfig, 'DKIM_DOMAIN' | 'DKIM_SELECTOR' | 'DKIM_PRIVATE_KEY'>,
+): DkimKey | undefined {
   const { DKIM_DOMAIN: domain, DKIM_SELECTOR: selector, DKIM_PRIVATE_KEY: privateKey } = config
   return domain && selector && privateKey ? { domain, selector, privateKey } : undefined
 }
@@ -160,16 +167,41 @@ export function readMigrateConfig(environment: Environment = process.env) {
   return parse(MigrateEnvironment, environment)
 }
 
+/** Reads where the command line finds the API, and by which key. Throws a ConfigError that names every wrong variable. */
+export function readClientConfig(environment: Environment = process.env) {
+  return parse(ClientEnvironment, environment)
+}
+
+/** What is good of an environment for API and worker, and what is wrong with the rest: for who looks into what fails. */
+export function inspectEnvironment(environment: Environment): {
+  config: Partial<ApiConfig & WorkerConfig>
+  problems: { name: string; message: string }[]
+} {
+  const present = withoutEmpty(environment)
+  const read = Object.entries({ ...ApiEnvironment.shape, ...WorkerEnvironment.shape }).map(
+    ([name, schema]) => [name, schema.safeParse(present[name]).data] as const,
+  )
+  const issues = [ApiEnvironment, WorkerEnvironment].flatMap((schema) => schema.safeParse(present).error?.issues ?? [])
+  const problems = new Map(issues.map(({ path: [name], message }) => [String(name), message]))
+  return {
+    config: Object.fromEntries(read.filter(([, value]) => value !== undefined)),
+    problems: [...problems].map(([name, message]) => ({ name, message })),
+  }
+}
+
 /** The whole environment, for the programs that hand it on to processes they start. */
 export function inheritedEnvironment(): Environment {
   return { ...process.env }
 }
 
 function parse<Schema extends z.ZodObject>(schema: Schema, environment: Environment): Readonly<z.output<Schema>> {
-  // A variable that is set to nothing, as compose files do, counts as not set.
-  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
-  const result = schema.safeParse(present)
+  const result = schema.safeParse(withoutEmpty(environment))
   if (result.success) return Object.freeze(result.data)
   const problems = result.error.issues.map((issue) => `  ${String(issue.path[0])}: ${issue.message}`)
   throw new ConfigError(`The environment is not usable:\n${problems.join('\n')}`)
+}
+
+/** A variable that is set to nothing, as compose files do, counts as not set. */
+function withoutEmpty(environment: Environment): Environment {
+  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
 }

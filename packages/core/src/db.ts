@@ -12,6 +12,9 @@ export interface Database {
   close(): Promise<void>
 }
 
+/** How many connections one process has at most, its LISTEN aside. */
+export const poolSize = 20
+
 /**
  * Opens a pool. A call finds a connection within two seconds or fails; a statement has ten seconds, a lock three, and
  * an answer that a server which hangs never gives is given up soon after.
@@ -29,7 +32,7 @@ export function openDatabase(
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     application_name: options.applicationName,
-    max: options.maxConnections ?? 20,
+    max: options.maxConnections ?? poolSize,
     connectionTimeoutMillis: options.connectionTimeoutMs ?? 2_000,
     statement_timeout: 10_000,
     query_timeout: 12_000,

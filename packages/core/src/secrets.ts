@@ -105,6 +105,11 @@ export function unseal(keys: Keys, sealed: string, boundTo: string): string {
   return decipher.update(body, 'base64url', 'utf8') + decipher.final('utf8')
 }
 
+/** The names of the keys that open what is sealed: each sealed value begins with that of its own. */
+export function storageKeyIds({ storage }: Keys): string[] {
+  return storage.map(keyIdOf)
+}
+
 function keyIdOf(key: Buffer): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 8)
 }

@@ -3,6 +3,7 @@ import { hostname } from 'node:os'
 import { eq, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { tally } from './campaigns/tally.ts'
 import type { Db } from './db.ts'
+import { toTimestamp } from './fields.ts'
 import { uuidOf } from './ids.ts'
 import { maxMailAttempts } from './mail/mails.ts'
 import { finishWork, requeueWork } from './outbox.ts'
@@ -20,6 +21,29 @@ export async function beat(db: Db, workerId: string): Promise<void> {
     .insert(workers)
     .values({ id: workerId, host: hostname() })
     .onConflictDoUpdate({ target: workers.id, set: { seenAt: sql`now()` } })
+}
+
+export interface WorkerState {
+  id: string
+  host: string
+  startedAt: string
+  seenSecondsAgo: number
+  isAlive: boolean
+}
+
+/** Those who have shown themselves and not taken leave, the longest serving first. */
+export async function listWorkers(db: Db): Promise<WorkerState[]> {
+  const rows = await db
+    .select({
+      id: workers.id,
+      host: workers.host,
+      startedAt: workers.startedAt,
+      seenSecondsAgo: sql<number>`greatest(0, round(extract(epoch from now() - ${workers.seenAt})))::int`,
+      isAlive: sql<boolean>`${workers.seenAt} > now() - ${longestSilence}`,
+    })
+    .from(workers)
+    .orderBy(workers.startedAt, workers.id)
+  return rows.map((row) => ({ ...row, startedAt: toTimestamp(row.startedAt) }))
 }
 
 /** The worker leaves, with nothing in hand. Should it hold something all the same, it is interrupted as by a death. */

@@ -83,12 +83,7 @@ async function attempt(
 }
 
 async function post({ http, settings }: Tools, delivery: ClaimedDelivery, trace: Record<string, string>) {
-  const headers = {
-    'content-type': 'application/json',
-    'user-agent': 'Rapport',
-    ...trace,
-    ...signatureHeaders(settings, delivery),
-  }
+  const headers = { ...signatureHeaders(settings, delivery), ...trace }
   return http.post(delivery.url, { headers, body: delivery.body })
 }
 

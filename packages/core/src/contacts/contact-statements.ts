@@ -1,5 +1,6 @@
 /** What nearly every request about a contact asks of the database, prepared. */
 import { and, eq, sql } from 'drizzle-orm'
+import type { Db } from '../db.ts'
 import { type Given, prepared } from '../prepared.ts'
 import { contacts } from '../schema.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
@@ -41,6 +42,15 @@ export const updateContact = prepared('change a contact', (db, given: Given<Key 
     .where(hasKey(given))
     .returning(contactColumns),
 )
+
+/** What every event of a contact moves. Never back: who waited for the contact's lock began earlier than who had it. */
+export const activityNow = { lastActivityAt: sql`greatest(${contacts.lastActivityAt}, now())`, updatedAt: sql`now()` }
+
+/** `activityNow` of one contact, which is locked by it; its id, or no row. Also a member of other slices' statements. */
+export function movingActivity(db: Db, given: Given<Key>) {
+  return db.update(contacts).set(activityNow).where(hasKey(given)).returning({ id: contacts.id })
+}
+export const moveActivity = prepared('move a contact’s activity', movingActivity)
 
 /** In a condition Drizzle does not see by itself that a placeholder takes the form of its column. */
 function hasKey(given: Given<Key>) {

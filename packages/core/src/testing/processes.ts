@@ -43,7 +43,16 @@ export function startProcess(
   return startCommand({ command: process.execPath, parameters: [resolve(projectRoot, script), ...parameters], ...rest })
 }
 
-/** The same for any program. `pidDirectory` is for the global setup alone. */
+/** Runs such a program to its end. */
+export async function runProcess(
+  options: Parameters<typeof startProcess>[0],
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const started = await startProcess(options)
+  const { code } = await started.exited
+  return { code, stdout: started.stdout(), stderr: started.stderr() }
+}
+
+/** As `startProcess`, for any program. `pidDirectory` is for the global setup alone. */
 export async function startCommand(
   options: {
     command: string
