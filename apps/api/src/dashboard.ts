@@ -6,6 +6,7 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import type { ApiConfig } from '@rapport/core/config.ts'
 import { AppError } from '@rapport/core/errors.ts'
+import { sessionUrlOf } from '@rapport/core/pooler.ts'
 import { queueNames, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
 import { createPostgresBackend, Queue, withBackend } from 'bullmq'
 import type { FastifyInstance } from 'fastify'
@@ -62,7 +63,7 @@ function openQueues(config: ApiConfig, onError: (error: Error) => void) {
     const queue = redis
       ? new Queue(name, { connection: redis, prefix: queuePrefix(name) })
       : new postgres.Queue(name, {
-          connection: { connectionString: config.DATABASE_URL, schema: queueSchema, max: 2, migrate: true },
+          connection: { connectionString: sessionUrlOf(config), schema: queueSchema, max: 2, migrate: true },
         })
     queue.on('error', onError)
     return queue

@@ -3,6 +3,7 @@ import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 keepMemorySmall()
 const { ConfigError, readApiConfig } = await import('@rapport/core/config.ts')
 const { openDatabase } = await import('@rapport/core/db.ts')
+const { complainOfLimits } = await import('@rapport/core/pooler.ts')
 const { pino } = await import('pino')
 const { buildApp } = await import('./app.ts')
 const { openRedis } = await import('./redis.ts')
@@ -19,6 +20,7 @@ async function start() {
     applicationName: 'rapport api',
     onError: warn('a database connection broke'),
   })
+  void complainOfLimits(database.db, (message) => log.warn(message))
   const redis = config.REDIS_URL ? openRedis(config.REDIS_URL, warn('Redis is away')) : undefined
   const app = await buildApp({ config, database, redis, log })
   await app.listen({ host: config.HOST, port: config.PORT })

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { WorkerConfig } from '@rapport/core/config.ts'
+import { sessionUrlOf } from '@rapport/core/pooler.ts'
 import { type QueueName, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
 import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions, withBackend } from 'bullmq'
 import { Redis } from 'ioredis'
@@ -27,7 +28,7 @@ export interface QueueBackend {
 
 /** Redis when it is configured, the way to run in earnest; else BullMQ's own PostgreSQL backend in the same database. */
 export function chooseBackend(config: WorkerConfig, log: Logger): QueueBackend {
-  return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(config.DATABASE_URL, log)
+  return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(sessionUrlOf(config), log)
 }
 
 /** Kept for the dashboard: failures of a week, a thousand at most. */

@@ -36,8 +36,13 @@ const secretKey = z
     error: 'is an example: choose a random one',
   })
 
+const postgresUrl = (error: string) => z.url({ protocol: /^postgres(ql)?$/, error })
+
 const base = {
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be set to a postgres:// address' }),
+  DATABASE_URL: postgresUrl('must be set to a postgres:// address'),
+  DATABASE_DIRECT_URL: postgresUrl('must be a postgres:// address')
+    .optional()
+    .describe('The same database past the connection pooler that DATABASE_URL leads through'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 }
 
