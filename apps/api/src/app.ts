@@ -5,6 +5,7 @@ import type { ApiConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import type { Database } from '@rapport/core/db.ts'
 import { notFound } from '@rapport/core/errors.ts'
+import type { RedisClient } from '@rapport/core/redis.ts'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -13,7 +14,6 @@ import Fastify, {
   LogController,
 } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
-import type { Redis } from 'ioredis'
 import { requireCredential } from './auth.ts'
 import { showQueues } from './dashboard.ts'
 import { handleError, handleNotFound } from './error-handler.ts'
@@ -51,7 +51,7 @@ import { limitSlowRequests } from './slow-requests.ts'
 export interface Dependencies {
   config: ApiConfig
   database: Database
-  redis: Redis | undefined
+  redis: RedisClient | undefined
   log: FastifyBaseLogger
 }
 

@@ -2,6 +2,7 @@ import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { RedisUrl } from './redis-address.ts'
 
 /** A configuration that cannot be used; `message` names every variable that is wrong. Processes exit with code 78 on it. */
 export class ConfigError extends Error {}
@@ -48,7 +49,7 @@ const base = {
 
 const serving = {
   ...base,
-  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// address' }).optional(),
+  REDIS_URL: RedisUrl.optional(),
   PUBLIC_URL: httpUrl
     .transform((url) => url.replace(/\/+$/, ''))
     .describe('Where strangers reach the API: links in mails start with it'),
