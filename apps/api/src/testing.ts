@@ -6,6 +6,7 @@ import { type ApiConfig, readApiConfig } from '@rapport/core/config.ts'
 import { type Ctx, settingsFrom } from '@rapport/core/context.ts'
 import type { IdPrefix } from '@rapport/core/ids.ts'
 import type { RedisClient } from '@rapport/core/redis.ts'
+import type { Replica } from '@rapport/core/replica.ts'
 import type { Role } from '@rapport/core/schema.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import { tokenMailedTo } from '@rapport/core/testing/factories.ts'
@@ -107,13 +108,14 @@ export async function startTestApi(
     environment?: Record<string, string>
     redis?: RedisClient
     database?: TestDatabase
+    replica?: Replica
   } = {},
 ): Promise<TestApi> {
   const database = options.database ?? (await createTestDatabase())
   const config = readApiConfig({ ...testEnvironment(database.url), LOG_LEVEL: 'error', ...options.environment })
   const lines: string[] = []
   const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void lines.push(line) })
-  const app = await buildApp({ config, database, redis: options.redis, log })
+  const app = await buildApp({ config, database, replica: options.replica, redis: options.redis, log })
   await app.ready()
   const baseCtx = { db: database.db, requestId: 'test', settings: settingsFrom(config) }
 

@@ -73,6 +73,9 @@ const port = z.coerce
 
 const ApiEnvironment = z.object({
   ...serving,
+  DATABASE_REPLICA_URL: postgresUrl('must be a postgres:// address')
+    .optional()
+    .describe('A streaming replica, which long reads go to as long as it knows all that the primary does'),
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(3000),
   TRUST_PROXY: commaSeparated(trustedProxy),

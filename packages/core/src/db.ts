@@ -40,7 +40,8 @@ export function openDatabase(
   return { db, pool, close: () => pool.end() }
 }
 
-const openOn = (client: pg.Pool | pg.PoolClient): Db => drizzle({ client, casing: 'snake_case' })
+/** Drizzle on a pool, or on a connection that somebody holds. */
+export const openOn = (client: pg.Pool | pg.PoolClient): Db => drizzle({ client, casing: 'snake_case' })
 type Transact = Db['transaction']
 
 /**
