@@ -75,6 +75,12 @@ describe('a pool', () => {
     expect(result.rows).toEqual([{ answer: 42 }])
   })
 
+  test('a transaction whose failed statement was swallowed is an error, as nothing of it is kept', async () => {
+    const failing = database.db.transaction((db) => db.execute(sql`select 1 / 0`).catch(() => 'all is well'))
+    await expect(failing).rejects.toThrow('nothing of it was kept')
+    await isFine()
+  })
+
   test('when the server ends its connections, the next call goes through', async () => {
     await Promise.all([isFine(), isFine()])
     await direct.db.execute(sql`

@@ -31,46 +31,86 @@ export function openDatabase(
     lock_timeout: 3_000,
     idle_in_transaction_session_timeout: 10_000,
     keepAlive: true,
+    verify: (client, done) => void planEachTimeIfLent(client).then(() => done(), done),
   })
   pool.on('error', options.onError)
   // A connection that breaks in the middle of a transaction fails its next statement; unheard, it would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
   const db = openOn(pool)
-  db.transaction = (work, settings) => runTransaction(pool, work, settings)
+  db.transaction = <Result>(work: Work<Result>) => runTransaction(pool, work)
   return { db, pool, close: () => pool.end() }
+}
+
+/**
+ * Whether a pooler lends this connection to its clients by turns: it gives them process numbers of its own, as it cancels
+ * on their behalf.
+ */
+export async function isLent(client: pg.ClientBase): Promise<boolean> {
+  const { processID: told } = client as pg.ClientBase & { processID?: number | null }
+  const { rows } = await client.query<{ real: number }>('select pg_backend_pid() as real')
+  return told !== rows[0]?.real
+}
+
+/** What is prepared on a connection that is lent, another finds there, or misses: so its statements have no names. */
+async function planEachTimeIfLent(client: pg.PoolClient): Promise<void> {
+  if (!(await isLent(client))) return
+  const query = client.query.bind(client) as (...parameters: unknown[]) => unknown
+  const withoutName = (config: unknown) =>
+    typeof config === 'object' && config !== null && 'name' in config ? { ...config, name: undefined } : config
+  Reflect.set(client, 'query', (config: unknown, ...rest: unknown[]) => query(withoutName(config), ...rest))
 }
 
 /** Drizzle on a pool, or on a connection that somebody holds. */
 export const openOn = (client: pg.Pool | pg.PoolClient): Db => drizzle({ client, casing: 'snake_case' })
-type Transact = Db['transaction']
+type Work<Result> = (db: never) => Promise<Result>
 
 /**
  * Drizzle's own keeps the connection for ever when BEGIN fails, and hides why `work` failed when ROLLBACK fails too.
- * Here every connection goes back, a broken one to be thrown away.
+ * Here every connection goes back, a broken one to be thrown away. A COMMIT that the server turned into a ROLLBACK, as
+ * somebody swallowed the error of a statement, is an error too: what is answered must be there.
  */
-async function runTransaction<Result>(
-  pool: pg.Pool,
-  work: (db: Parameters<Parameters<Transact>[0]>[0]) => Promise<Result>,
-  settings: Parameters<Transact>[1],
-): Promise<Result> {
+async function runTransaction<Result>(pool: pg.Pool, work: Work<Result>): Promise<Result> {
   const client = await pool.connect()
-  let failure: { why: unknown } | undefined
-  let isBroken = false
+  let isBroken = true
   try {
-    return await openOn(client).transaction(async (db) => {
-      try {
-        return await work(db)
-      } catch (why) {
-        failure = { why }
-        throw why
-      }
-    }, settings)
-  } catch (error) {
-    isBroken = failure?.why !== error
-    throw failure ? failure.why : error
+    await client.query('begin')
+    const result = await work(dbOf(client) as never).catch(async (why: unknown) => {
+      isBroken = await client.query('rollback').then(
+        () => false,
+        () => true,
+      )
+      throw why
+    })
+    const { command } = await client.query('commit')
+    isBroken = false
+    if (command !== 'COMMIT') throw new Error('A statement of the transaction had failed: nothing of it was kept')
+    return result
   } finally {
     client.release(isBroken)
   }
+}
+
+/** One for each connection, as long as it lives: what Drizzle has worked out and what is prepared is worked out once. */
+const openConnections = new WeakMap<pg.PoolClient, Db>()
+
+function dbOf(client: pg.PoolClient): Db {
+  const known = openConnections.get(client)
+  if (known) return known
+  const db = openOn(client)
+  db.transaction = <Result>(work: Work<Result>) => runSavepoint(client, () => work(db as never))
+  openConnections.set(client, db)
+  return db
+}
+
+/** One within another may have the same name: the newest is meant. If going back fails, so does all that follows. */
+async function runSavepoint<Result>(client: pg.PoolClient, work: () => Promise<Result>): Promise<Result> {
+  await client.query('savepoint nested')
+  const result = await work().catch(async (why: unknown) => {
+    await client.query('rollback to savepoint nested; release savepoint nested').catch(() => {})
+    throw why
+  })
+  await client.query('release savepoint nested')
+  return result
 }
 
 /**

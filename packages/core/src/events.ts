@@ -1,8 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from './context.ts'
 import type { Db } from './db.ts'
-import { newId, uuidOf } from './ids.ts'
+import { idOf, newId, uuidOf } from './ids.ts'
 import { enqueueEach } from './outbox.ts'
+import { type Given, preparedSql } from './prepared.ts'
 import type { EventData } from './webhooks/event-catalog.ts'
 
 /** Everything a webhook may ask for. */
@@ -54,7 +55,7 @@ export async function emitMany<Type extends keyof EventData>(
   type: Type,
   records: readonly EventData[Type][],
 ): Promise<void> {
-  await tell(ctx, { type, records, to: sql`w.enabled and w.event_types && array[${type}, '*']` })
+  if (records.length > 0) await tellAll(ctx.db, toValues(ctx, type, records))
 }
 
 /** Tells one webhook alone, whatever it wants to know of. Answers the event's id. */
@@ -63,42 +64,56 @@ export async function emitTo<Type extends keyof EventData>(
   webhookId: string,
   event: { type: Type; data: EventData[Type] },
 ): Promise<string> {
-  const to = sql`w.id = ${uuidOf(webhookId)}::uuid`
-  const [id = ''] = await tell(ctx, { type: event.type, records: [event.data], to })
-  return id
+  const values = toValues(ctx, event.type, [event.data])
+  await tellOne(ctx.db, { ...values, webhookId: uuidOf(webhookId) })
+  return idOf('evt', values.ids[0] ?? '')
 }
 
-async function tell(
-  ctx: Ctx,
-  {
+/** What is told, an array for each column, and by whom. */
+interface Told extends Record<string, unknown> {
+  workspaceId: string
+  type: string
+  ids: string[]
+  data: string[]
+  contactIds: (string | null)[]
+}
+
+function toValues<Type extends keyof EventData>(ctx: Ctx, type: Type, records: readonly EventData[Type][]): Told {
+  return {
+    workspaceId: uuidOf(ctx.workspaceId),
     type,
-    records,
-    to,
-  }: { type: keyof EventData; records: readonly { id?: string; contactId?: string | null }[]; to: SQL },
-): Promise<string[]> {
-  if (records.length === 0) return []
-  const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
-  const ids = records.map(() => newId('evt'))
-  await ctx.db.execute(sql`
+    ids: records.map(() => uuidOf(newId('evt'))),
+    data: records.map((data) => JSON.stringify(data)),
+    contactIds: records.map((data) => contactOf(type, data)),
+  }
+}
+
+const tellAll = preparedSql('tell all', (given: Given<Told>) =>
+  telling(given, sql`w.enabled and w.event_types && array[${given('type')}, '*']`),
+)
+
+const tellOne = preparedSql('tell one', (given: Given<Told & { webhookId: string }>) =>
+  telling(given, sql`w.id = ${given('webhookId')}::uuid`),
+)
+
+function telling(given: Given<Told>, to: SQL): SQL {
+  return sql`
     with told as (
-      select * from unnest(
-        ${sql.param(ids.map(uuidOf))}::uuid[],
-        ${sql.param(records.map((data) => JSON.stringify(data)))}::text[],
-        ${sql.param(records.map((data) => contactOf(type, data)))}::uuid[]) as told (id, data, contact_id)),
+      select * from unnest(${given('ids')}::uuid[], ${given('data')}::text[], ${given('contactIds')}::uuid[])
+        as told (id, data, contact_id)),
     event as (
       insert into events (workspace_id, id, type, data, contact_id)
-      select ${workspaceId}, id, ${type}, data::json, contact_id from told),
+      select ${given('workspaceId')}::uuid, id, ${given('type')}, data::json, contact_id from told),
     delivery as (
       insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-      select w.workspace_id, uuidv7(), w.id, told.id, ${type}
+      select w.workspace_id, uuidv7(), w.id, told.id, ${given('type')}
       from told cross join webhooks w
-      where w.workspace_id = ${workspaceId} and ${to}
+      where w.workspace_id = ${given('workspaceId')}::uuid and ${to}
       -- A webhook that is just being deleted is left out, where the foreign key would refuse it.
       for key share of w
-      returning id, webhook_id as lane),
-    ${enqueueEach(ctx, 'webhooks', 'delivery')}
-    select from woken`)
-  return ids
+      returning workspace_id, id, webhook_id as lane),
+    ${enqueueEach('webhooks', 'delivery')}
+    select from woken`
 }
 
 /** For how long what happened can be read, and delivered again. */

@@ -11,21 +11,22 @@ type LanedQueue = 'webhooks'
 /** Puts work on a queue, in the caller's transaction: it exists if, and only if, that commits. `id` is its subject's. */
 export async function enqueue(ctx: Ctx, queue: Exclude<QueueName, LanedQueue>, id: string): Promise<void> {
   await ctx.db.execute(sql`
-    with ready as (select ${uuidOf(id)}::uuid as id), ${enqueueEach(ctx, queue, 'ready')}
+    with ready as (select ${uuidOf(ctx.workspaceId)}::uuid as workspace_id, ${uuidOf(id)}::uuid as id),
+    ${enqueueEach(queue, 'ready')}
     select from woken`)
 }
 
 /**
- * The same for a whole set, as two members of a `with` list: every `id` of the earlier member `source` goes on the queue,
- * with its `lane` where the queue has lanes.
+ * The same for a whole set, as two members of a `with` list: every `workspace_id` and `id` of the earlier member `source`
+ * goes on the queue, with its `lane` where the queue has lanes.
  * The main query must read `woken`, as PostgreSQL does not run a SELECT that nobody reads.
  */
-export function enqueueEach(ctx: Ctx, queue: QueueName, source: string): SQL {
+export function enqueueEach(queue: QueueName, source: string): SQL {
   const lane = sql.raw(queue === ('webhooks' satisfies LanedQueue) ? 'lane' : 'null::uuid')
   return sql`
     enqueued as (
       insert into outbox (id, workspace_id, queue, lane)
-      select id, ${uuidOf(ctx.workspaceId)}::uuid, ${queue}, ${lane} from ${sql.identifier(source)}
+      select id, workspace_id, ${queue}, ${lane} from ${sql.identifier(source)}
       returning id),
     woken as (select pg_notify(${outboxChannel}, '') from enqueued limit 1)`
 }

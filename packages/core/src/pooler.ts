@@ -6,7 +6,7 @@
  */
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
-import type { Db } from './db.ts'
+import { type Db, isLent } from './db.ts'
 
 interface Addresses {
   DATABASE_URL: string
@@ -23,7 +23,6 @@ export async function lacksSessions(config: Addresses): Promise<boolean> {
   return config.DATABASE_DIRECT_URL === undefined && (await isPooled(config.DATABASE_URL))
 }
 
-/** A pooler gives its clients process numbers of its own, as it cancels on their behalf. */
 async function isPooled(databaseUrl: string): Promise<boolean> {
   const client = new pg.Client({
     connectionString: databaseUrl,
@@ -33,9 +32,7 @@ async function isPooled(databaseUrl: string): Promise<boolean> {
   client.on('error', () => {})
   try {
     await client.connect()
-    const { processID: told } = client as pg.Client & { processID?: number | null }
-    const { rows } = await client.query<{ real: number }>('select pg_backend_pid() as real')
-    return told !== rows[0]?.real
+    return await isLent(client)
   } finally {
     await client.end()
   }

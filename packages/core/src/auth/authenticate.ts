@@ -1,6 +1,7 @@
 import { and, eq, gt, isNull, or, sql } from 'drizzle-orm'
 import type { Actor, BaseCtx, Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
+import { type Given, prepared } from '../prepared.ts'
 import { apiKeys, members, type Role, roles, sessions, users } from '../schema.ts'
 import { hashToken } from '../secrets.ts'
 import { toApiKey } from './api-keys.ts'
@@ -45,8 +46,8 @@ export async function readMe(ctx: Ctx): Promise<Me> {
 
 type Found = Pick<Ctx, 'workspaceId' | 'actor'>
 
-async function byApiKey({ db }: BaseCtx, token: string): Promise<Found | undefined> {
-  const [key] = await db
+const findApiKey = prepared('find an API key', (db, given: Given<{ hash: string }>) =>
+  db
     .select({
       workspaceId: apiKeys.workspaceId,
       id: apiKeys.id,
@@ -55,7 +56,11 @@ async function byApiKey({ db }: BaseCtx, token: string): Promise<Found | undefin
       isUseStale: sql<boolean>`coalesce(${apiKeys.lastUsedAt} < now() - interval '1 minute', true)`,
     })
     .from(apiKeys)
-    .where(and(eq(apiKeys.keyHash, hashToken(token)), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, sql`now()`))))
+    .where(and(eq(apiKeys.keyHash, given('hash')), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, sql`now()`)))),
+)
+
+async function byApiKey({ db }: BaseCtx, token: string): Promise<Found | undefined> {
+  const [key] = await findApiKey(db, { hash: hashToken(token) })
   if (!key) return undefined
   if (key.isUseStale) {
     await db
@@ -66,12 +71,16 @@ async function byApiKey({ db }: BaseCtx, token: string): Promise<Found | undefin
   return { workspaceId: key.workspaceId, actor: { kind: 'apiKey', apiKeyId: key.id, role: key.role } }
 }
 
-async function bySession({ db }: BaseCtx, token: string): Promise<Found | undefined> {
-  const [session] = await db
+const findSession = prepared('find a session', (db, given: Given<{ hash: string }>) =>
+  db
     .select({ id: sessions.id, workspaceId: sessions.workspaceId, userId: sessions.userId, role: members.role })
     .from(sessions)
     .innerJoin(members, and(eq(members.workspaceId, sessions.workspaceId), eq(members.userId, sessions.userId)))
-    .where(and(eq(sessions.tokenHash, hashToken(token)), gt(sessions.expiresAt, sql`now()`)))
+    .where(and(eq(sessions.tokenHash, given('hash')), gt(sessions.expiresAt, sql`now()`))),
+)
+
+async function bySession({ db }: BaseCtx, token: string): Promise<Found | undefined> {
+  const [session] = await findSession(db, { hash: hashToken(token) })
   if (!session) return undefined
   return {
     workspaceId: session.workspaceId,

@@ -148,8 +148,8 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
       insert into campaign_batches (workspace_id, id, campaign_id, contact_ids)
       select ${workspaceId}, uuidv7(), ${uuidOf(campaign.id)}::uuid, array_agg(contact_id)
       from audience group by batch
-      returning id, cardinality(contact_ids) as size),
-    ${enqueueEach(ctx, 'campaigns', 'batches')}
+      returning workspace_id, id, cardinality(contact_ids) as size),
+    ${enqueueEach('campaigns', 'batches')}
     select coalesce(sum(size), 0)::int as queued, (select count(*) from woken) from batches`)
   return result.rows[0]?.queued ?? 0
 }

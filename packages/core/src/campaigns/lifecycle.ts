@@ -152,8 +152,8 @@ async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
     with reopened as (
       update campaign_batches set status = 'PENDING'
       where workspace_id = ${uuidOf(ctx.workspaceId)} and id = any(${sql.param(batchUuids)}::uuid[]) and status = 'DONE'
-      returning id),
-    ${enqueueEach(ctx, 'campaigns', 'reopened')}
+      returning workspace_id, id),
+    ${enqueueEach('campaigns', 'reopened')}
     select from woken`)
 }
 

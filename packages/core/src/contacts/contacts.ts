@@ -9,6 +9,7 @@ import { keepOptOuts } from '../lists/opt-outs.ts'
 import { readSuppression, type SuppressedStatus, suppressSubscriptions } from '../lists/suppression.ts'
 import { contactAliases, contacts } from '../schema.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
+import { insertUnlessTaken, selectAndLockContact, selectContact, updateContact } from './contact-statements.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
 import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields.ts'
 
@@ -38,7 +39,7 @@ export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact:
 
 /** Reads one contact. */
 export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
-  const [row] = await ctx.db.select(contactColumns).from(contacts).where(matches(ctx, id))
+  const [row] = await selectContact(ctx.db, { workspaceId: ctx.workspaceId, id })
   if (!row) throw notFound('Contact')
   return toContact(row)
 }
@@ -106,7 +107,7 @@ export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promis
  * one, takes it first: so a status is never derived from half of two changes, and nobody waits for each other.
  */
 export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow | undefined> {
-  const [row] = await ctx.db.select(contactColumns).from(contacts).where(matches(ctx, id)).for('no key update')
+  const [row] = await selectAndLockContact(ctx.db, { workspaceId: ctx.workspaceId, id })
   return row
 }
 
@@ -187,12 +188,7 @@ export async function removeContact(ctx: Ctx, row: ContactRow): Promise<void> {
 /** Writes `next` over `current`, which is locked, unless nothing changes: then it hands `current` itself back. */
 export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<ContactRow> {
   if (isDeepStrictEqual(current, next)) return current
-  const write = ({ db }: Ctx) =>
-    db
-      .update(contacts)
-      .set({ ...next, updatedAt: sql`now()` })
-      .where(matches(ctx, current.id))
-      .returning(contactColumns)
+  const write = ({ db }: Ctx) => updateContact(db, { ...next, workspaceId: ctx.workspaceId, id: current.id })
   if (next.email === current.email) return (await write(ctx))[0] ?? current
   // In a savepoint, so that an address that is taken leaves a transaction in which its owner can be looked up.
   const [row] = await inTransaction(ctx, write).catch(async (error: unknown) => {
@@ -245,16 +241,18 @@ async function changed(ctx: Ctx, current: ContactRow, change: ContactChange): Pr
 /** Undefined when the address is taken. */
 async function insertContact(ctx: Ctx, input: ContactInput): Promise<Contact | undefined> {
   const custom = await checkCustomValues(ctx, input.customFieldValues ?? {})
-  const [row] = await ctx.db
-    .insert(contacts)
-    .values({
-      ...input,
-      customFieldValues: mergeCustomValues({}, custom),
-      workspaceId: ctx.workspaceId,
-      id: newId('con'),
-    })
-    .onConflictDoNothing()
-    .returning(contactColumns)
+  const [row] = await insertUnlessTaken(ctx.db, {
+    workspaceId: ctx.workspaceId,
+    id: newId('con'),
+    email: input.email,
+    firstName: input.firstName ?? '',
+    lastName: input.lastName ?? '',
+    phone: input.phone ?? null,
+    company: input.company ?? null,
+    customFieldValues: mergeCustomValues({}, custom),
+    tags: input.tags ?? [],
+    source: input.source ?? null,
+  })
   if (!row) return undefined
   const contact = toContact(row)
   await emit(ctx, 'contact.created', contact)

@@ -5,6 +5,7 @@ import type { Settings } from '../context.ts'
 import type { Db } from '../db.ts'
 import { idOf, uuidOf } from '../ids.ts'
 import { laneRoom, workspaceRoom } from '../outbox.ts'
+import { preparedSql } from '../prepared.ts'
 import type { WorkJob } from '../queues.ts'
 import { unseal } from '../secrets.ts'
 
@@ -47,11 +48,20 @@ export async function claimDeliveries(
   workerId: string,
   wanted: readonly WantedDelivery[],
 ): Promise<ClaimedDelivery[]> {
-  const result = await db.execute<ClaimedRow>(sql`
+  const rows = await claim(db, {
+    workerId,
+    ...idsOf(wanted),
+    epochs: wanted.map(({ epoch }) => epoch ?? null),
+  })
+  return rows.map(toClaimed)
+}
+
+const claim = preparedSql<Jobs & { workerId: string; epochs: (string | null)[] }, ClaimedRow>(
+  'claim deliveries',
+  (given) => sql`
     with job as (
-      select * from unnest(${uuidsOf(wanted)}, ${workspacesOf(wanted)}, ${sql.param(
-        wanted.map(({ epoch }) => epoch ?? null),
-      )}::text[]) as job (id, workspace_id, epoch)),
+      select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('epochs')}::text[])
+        as job (id, workspace_id, epoch)),
     waiting as (
       select d.workspace_id, d.id, d.webhook_id, d.event_id
       from deliveries d join job on d.workspace_id = job.workspace_id and d.id = job.id
@@ -62,7 +72,7 @@ export async function claimDeliveries(
       order by w.id for share),
     claimed as (
       update deliveries d
-      set status = 'SENDING', worker_id = ${workerId}, attempted_at = now()
+      set status = 'SENDING', worker_id = ${given('workerId')}, attempted_at = now()
       from waiting, listening w, events e
       where d.workspace_id = waiting.workspace_id and d.id = waiting.id
         and w.workspace_id = waiting.workspace_id and w.id = waiting.webhook_id
@@ -76,9 +86,8 @@ export async function claimDeliveries(
     handed_over as (
       update outbox o set relayed_epoch = waiting_work.epoch, relayed_at = now(), relays = relays + 1
       from waiting_work where o.id = waiting_work.id)
-    select * from claimed`)
-  return result.rows.map(toClaimed)
-}
+    select * from claimed`,
+)
 
 function toClaimed(row: ClaimedRow): ClaimedDelivery {
   const eventId = idOf('evt', row.event)
@@ -151,17 +160,47 @@ export async function settleDeliveries(
   workerId: string,
   { ended, inHand }: { ended: readonly EndedDelivery[]; inHand: readonly string[] },
 ): Promise<{ next: WantedDelivery[]; hasMadeRoom: boolean }> {
-  const column = <Value>(valueOf: (delivery: EndedDelivery) => Value) => sql.param(ended.map(valueOf))
-  const result = await db.execute<FreedLane>(sql`
+  const rows = await settle(db, {
+    workerId,
+    ...idsOf(ended),
+    goesOn: ended.map(({ goesOn }) => goesOn),
+    statuses: ended.map(({ outcome }) => outcome.status),
+    durationsMs: ended.map(({ outcome }) => outcome.durationMs),
+    responseStatuses: ended.map(({ outcome }) => outcome.responseStatus),
+    responseBodies: ended.map(({ outcome }) => outcome.responseBody),
+    errors: ended.map(({ outcome }) => outcome.error),
+    inHand,
+  })
+  return {
+    next: rows.flatMap(({ workspace_id, epoch, next }) =>
+      next.map((id) => ({ id, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
+    ),
+    hasMadeRoom: rows.some(({ was_full, next, freed }) => was_full && next.length < freed),
+  }
+}
+
+interface Settlement extends Jobs {
+  workerId: string
+  goesOn: boolean[]
+  statuses: string[]
+  durationsMs: number[]
+  responseStatuses: (number | null)[]
+  responseBodies: (string | null)[]
+  errors: (string | null)[]
+  inHand: readonly string[]
+}
+
+const settle = preparedSql<Settlement, FreedLane>(
+  'settle deliveries',
+  (given) => sql`
     with ended as (
-      select * from unnest(${uuidsOf(ended)}, ${workspacesOf(ended)}, ${column(({ goesOn }) => goesOn)}::bool[],
-        ${column(({ outcome }) => outcome.status)}::text[], ${column(({ outcome }) => outcome.durationMs)}::int[],
-        ${column(({ outcome }) => outcome.responseStatus)}::int[],
-        ${column(({ outcome }) => outcome.responseBody)}::text[], ${column(({ outcome }) => outcome.error)}::text[])
+      select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('goesOn')}::bool[],
+        ${given('statuses')}::text[], ${given('durationsMs')}::int[], ${given('responseStatuses')}::int[],
+        ${given('responseBodies')}::text[], ${given('errors')}::text[])
         as ended (id, workspace_id, goes_on, status, duration_ms, response_status, response_body, error)),
     held as (
       select d.workspace_id, d.id from deliveries d join ended on d.workspace_id = ended.workspace_id and d.id = ended.id
-      where d.worker_id = ${workerId} and d.status in ('SENDING', 'INTERRUPTED')
+      where d.worker_id = ${given('workerId')} and d.status in ('SENDING', 'INTERRUPTED')
       order by d.id for update of d),
     settled as (
       update deliveries d
@@ -187,19 +226,13 @@ export async function settleDeliveries(
     select workspace_id, epoch, freed, was_full,
       array(
         select id from outbox o
-        where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${sql.param([...inHand])}::uuid[])
+        where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
         order by o.created_at, o.id
         limit case when epoch is not null then greatest(0, least(going_on,
-          ${laneRoom} - in_lane + freed, ${workspaceRoom} - in_workspace + freed)) else 0 end) as next
+          ${laneRoom}::int - in_lane + freed, ${workspaceRoom}::int - in_workspace + freed)) else 0 end) as next
     from room, lateral (
-      select in_lane >= ${laneRoom} or in_workspace >= ${workspaceRoom} as was_full) held_back`)
-  return {
-    next: result.rows.flatMap(({ workspace_id, epoch, next }) =>
-      next.map((id) => ({ id, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
-    ),
-    hasMadeRoom: result.rows.some(({ was_full, next, freed }) => was_full && next.length < freed),
-  }
-}
+      select in_lane >= ${laneRoom}::int or in_workspace >= ${workspaceRoom}::int as was_full) held_back`,
+)
 
 /** Takes a claim back that was surely not acted upon, as its answer never came. */
 export async function undoDeliveryClaim(db: Db, workerId: string, { id, workspaceId }: WorkJob): Promise<void> {
@@ -249,6 +282,13 @@ async function readLane(db: Db, webhook: string): Promise<string[]> {
   return result.rows.map((row) => row.id)
 }
 
-const uuidsOf = (jobs: readonly WorkJob[]) => sql`${sql.param(jobs.map(({ id }) => id))}::uuid[]`
-const workspacesOf = (jobs: readonly WorkJob[]) =>
-  sql`${sql.param(jobs.map(({ workspaceId }) => uuidOf(workspaceId)))}::uuid[]`
+/** What jobs are about, an array for each column. */
+interface Jobs extends Record<string, unknown> {
+  ids: string[]
+  workspaceIds: string[]
+}
+
+const idsOf = (jobs: readonly WorkJob[]): Jobs => ({
+  ids: jobs.map(({ id }) => id),
+  workspaceIds: jobs.map(({ workspaceId }) => uuidOf(workspaceId)),
+})

@@ -83,8 +83,8 @@ export function redeliver(ctx: Ctx, webhookId: string, id: string): Promise<Deli
         insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
         select workspace_id, ${uuidOf(newOne)}::uuid, webhook_id, event_id, event_type from deliveries
         where workspace_id = ${uuidOf(ctx.workspaceId)} and webhook_id = ${uuidOf(webhookId)} and id = ${uuidOf(id)}
-        returning id, webhook_id as lane),
-      ${enqueueEach(ctx, 'webhooks', 'again')}
+        returning workspace_id, id, webhook_id as lane),
+      ${enqueueEach('webhooks', 'again')}
       select from woken`)
     return readDelivery(ctx, webhookId, newOne)
   })
@@ -121,8 +121,8 @@ export function redeliverMany(ctx: Ctx, webhookId: string, input: RedeliverInput
       with again as (
         insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
         select workspace_id, uuidv7(), webhook_id, event_id, event_type from (${wanted} order by d.event_id) wanted
-        returning id, webhook_id as lane),
-      ${enqueueEach(ctx, 'webhooks', 'again')}
+        returning workspace_id, id, webhook_id as lane),
+      ${enqueueEach('webhooks', 'again')}
       select (select count(*)::int from enqueued) as queued from woken`)
     return { queued: result.rows[0]?.queued ?? 0 }
   })

@@ -1,0 +1,61 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Database, openDatabase } from './db.ts'
+import { type Given, prepared, preparedSql } from './prepared.ts'
+import { users } from './schema.ts'
+import { createTestDatabase, type TestDatabase } from './testing/database.ts'
+
+let testDatabase: TestDatabase
+let database: Database
+beforeAll(async () => {
+  testDatabase = await createTestDatabase()
+  database = openDatabase(testDatabase.url, { applicationName: 'rapport test', maxConnections: 1, onError: () => {} })
+})
+afterAll(async () => {
+  await database.close()
+  await testDatabase.close()
+})
+
+const double = preparedSql<{ number: number }, { result: number }>('double', (given) => {
+  return sql`select ${given('number')}::int * 2 as result`
+})
+const findUser = prepared('find a user', (db, given: Given<{ email: string }>) =>
+  db
+    .select()
+    .from(users)
+    .where(sql`${users.email} = ${given('email')}`),
+)
+
+test('a statement takes its values, and is prepared once for each who asks on a connection', async () => {
+  const { db } = database
+  expect(await double(db, { number: 2 })).toEqual([{ result: 4 }])
+  expect(await double(db, { number: 21 })).toEqual([{ result: 42 }])
+  expect(await findUser(db, { email: 'nobody@example.com' })).toEqual([])
+  await db.transaction(async (db) => {
+    expect(await double(db, { number: 3 })).toEqual([{ result: 6 }])
+    await db.transaction((db) => double(db, { number: 4 }))
+  })
+  const known = await db.execute(sql`select name from pg_prepared_statements order by name`)
+  expect(known.rows).toEqual([{ name: 'double' }, { name: 'find a user' }])
+})
+
+test('what a prepared statement writes goes with its transaction', async () => {
+  await database.db.execute(sql`create table numbers (number int)`)
+  const write = preparedSql<{ number: number }>('write', (given) => {
+    return sql`insert into numbers values (${given('number')}) returning number`
+  })
+  await database.db
+    .transaction(async (db) => {
+      await write(db, { number: 1 })
+      throw new Error('not this one')
+    })
+    .catch(() => {})
+  await database.db.transaction(async (db) => {
+    await write(db, { number: 2 })
+    await db
+      .transaction((db) => write(db, { number: 3 }).then(() => Promise.reject(new Error('nor this'))))
+      .catch(() => {})
+  })
+  const { rows } = await database.db.execute(sql`select number from numbers`)
+  expect(rows).toEqual([{ number: 2 }])
+})
