@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import cors from '@fastify/cors'
+import { createAuthenticator } from '@rapport/core/auth/authenticate.ts'
 import type { ApiConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import type { Database } from '@rapport/core/db.ts'
@@ -123,7 +124,7 @@ export async function buildApp({ config, database, replica, redis, log }: Depend
   await app.register(embedScript)
   await app.register(trackingPages)
   await app.register(async (scope) => {
-    requireCredential(scope)
+    requireCredential(scope, createAuthenticator(database.db))
     // What concerns the credential itself is no other credential's to replay.
     await scope.register(meRoutes)
     acceptIdempotencyKeys(scope)

@@ -1,3 +1,4 @@
+import type { Me } from '@rapport/core/auth/auth.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { expectError, operationsOf, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
 
@@ -124,4 +125,20 @@ test('a role is looked up on every request, so that a demotion counts at once', 
   expect(await issue()).toMatchObject({ status: 201 })
   await api.query(`update members set role = 'VIEWER' where user_id = (select id from users where email = $1)`, [email])
   expectError(await issue(), 403)
+})
+
+test('of many who ask at once, each is who their own credential says', async () => {
+  const others = await Promise.all([api.signUp(), api.signUp(), api.signUp()])
+  const credentials = others.flatMap(({ key, token, id }) => [
+    [key, id],
+    [token, id],
+    [`${key.slice(0, -2)}xx`, undefined],
+    [`${token.slice(0, -2)}xx`, undefined],
+  ])
+  const asked = Array.from({ length: 10 }, () => credentials).flat()
+  const answers = await Promise.all(
+    asked.map(([token]) => api.call<Partial<Me>>('GET', '/auth/me', { key: String(token) })),
+  )
+  const seen = answers.map(({ body }) => body.workspace?.id)
+  expect(seen).toEqual(asked.map(([, id]) => id))
 })

@@ -1,4 +1,4 @@
-import { authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
+import { type Authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
 import type { BaseCtx, Ctx } from '@rapport/core/context.ts'
 import { AppError } from '@rapport/core/errors.ts'
 import type { Role } from '@rapport/core/schema.ts'
@@ -18,8 +18,8 @@ declare module 'fastify' {
 }
 
 /** From here on in this scope every route needs a credential of a workspace. */
-export function requireCredential(scope: FastifyInstance): void {
-  guardRoutes(scope, credentialGuard)
+export function requireCredential(scope: FastifyInstance, authenticate: Authenticate): void {
+  guardRoutes(scope, (route) => credentialGuard(route, authenticate))
 }
 
 /**
@@ -38,7 +38,7 @@ export function bearerToken(request: FastifyRequest): string | undefined {
   return /^Bearer ([\w-]{1,200})$/i.exec(request.headers.authorization ?? '')?.[1]
 }
 
-function credentialGuard(route: RouteOptions) {
+function credentialGuard(route: RouteOptions, authenticate: Authenticate) {
   const isReading = route.method === 'GET' || route.method === 'HEAD'
   const role = route.config?.role ?? (isReading ? 'VIEWER' : 'MEMBER')
   return async (request: FastifyRequest) => {

@@ -7,7 +7,7 @@ import {
   settleDeliveries,
   type WantedDelivery,
 } from '@rapport/core/webhooks/deliveries.ts'
-import { gather } from './gather.ts'
+import { gather } from '@rapport/core/gather.ts'
 
 /** Where jobs claim deliveries and hand in their outcomes: those of one moment in one statement. */
 export interface DeliveryDesk {

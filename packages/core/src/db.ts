@@ -31,6 +31,8 @@ export function openDatabase(
     lock_timeout: 3_000,
     idle_in_transaction_session_timeout: 10_000,
     keepAlive: true,
+    // With a connection go its plans: none is older than the tables' growth within ten minutes.
+    maxLifetimeSeconds: 600,
     verify: (client, done) => void planEachTimeIfLent(client).then(() => done(), done),
   })
   pool.on('error', options.onError)

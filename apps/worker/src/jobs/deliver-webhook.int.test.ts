@@ -169,7 +169,7 @@ describe('on a network to the database that fails', () => {
   test.each(['before', 'answer'] as const)(
     'a claim that is cut off (%s) is no attempt, and the next job makes it',
     async (moment) => {
-      proxy.cut(/update deliveries d\s+set status = 'SENDING'/, moment, 1)
+      proxy.cut(/claim deliveries/, moment, 1)
       await expect(deliver(shaky)).rejects.toThrow()
       expect(proxy.cuts).toBe(1)
       expect(receiver.requests).toEqual([])
@@ -182,7 +182,7 @@ describe('on a network to the database that fails', () => {
   test.each(['before', 'answer'] as const)(
     'an outcome that is cut off (%s) is recorded all the same, once',
     async (moment) => {
-      proxy.cut(/delete from outbox/, moment, 1)
+      proxy.cut(/settle deliveries/, moment, 1)
       await deliver(shaky)
       expect(proxy.cuts).toBe(1)
       expect(receiver.requests).toHaveLength(1)

@@ -64,14 +64,9 @@ const handlers = {
   maintenance: clearCustomField,
 }
 const statements = [
-  [/update deliveries d/, /settled as/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
-  [
-    /update "campaign_batches"/,
-    /insert into campaign_recipients/,
-    /update campaign_recipients r/,
-    /update "campaigns"/,
-  ],
-  [/delete from "outbox"/, /update "outbox"/, /insert into events/],
+  [/claim deliveries/, /settle deliveries/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
+  [/update "campaign_batches"/, /claim recipients/, /settle recipients/, /update "campaigns"/],
+  [/delete from "outbox"/, /update "outbox"/, /tell all/],
 ].flat()
 const audience = 70
 const smtpDecisions: SmtpDecision[] = [

@@ -265,12 +265,12 @@ describe('on a network to the database that fails', () => {
 
   test.each([
     ['the claim of the batch', /update "campaign_batches" set "status" = \$1, "worker_id"/],
-    ['the claim of a group', /insert into campaign_recipients/],
-    ['the outcome of a group', /update campaign_recipients r/],
+    ['the claim of a group', /claim recipients/],
+    ['the outcome of a group', /settle recipients/],
     ['the end of the batch', /update "campaign_batches" set "status" = \$1, "worker_id" = \$2 where/],
     ['the end of the work', /delete from "outbox"/],
     ['the completion', /"completed_at" = now/],
-    ['the event', /insert into events/],
+    ['the event', /tell all/],
     ['the commit', /^Q?.{0,9}commit/],
   ])('cut at %s, before or after the server acted, nobody gets two mails and all ends well', async (_what, pattern) => {
     for (const moment of ['before', 'answer'] as const) {

@@ -1,6 +1,8 @@
-import { and, eq, gt, isNull, or, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, isNull, or, sql } from 'drizzle-orm'
 import type { Actor, BaseCtx, Ctx } from '../context.ts'
+import type { Db } from '../db.ts'
 import { AppError } from '../errors.ts'
+import { gather } from '../gather.ts'
 import { type Given, prepared } from '../prepared.ts'
 import { apiKeys, members, type Role, roles, sessions, users } from '../schema.ts'
 import { hashToken } from '../secrets.ts'
@@ -10,14 +12,22 @@ import { readWorkspace, toUser } from './workspaces.ts'
 
 const unauthenticated = () => new AppError('unauthenticated', 'Missing or invalid credential')
 
+/** The context of whoever holds this token. One answer for every reason why nobody does. */
+export type Authenticate = (ctx: BaseCtx, token: string) => Promise<Ctx>
+
 /**
- * The context of whoever holds this token, asked of the database each time, so that what was revoked is dead on the
- * very next request. One answer for every reason why not.
+ * Asks the database for each request, so that what was revoked is dead on the very next one. Those who come while it is
+ * being asked go together in the next question: of many at once none pays for a way there and back of its own.
  */
-export async function authenticate(ctx: BaseCtx, token: string): Promise<Ctx> {
-  const found = token.startsWith('rpk_') ? await byApiKey(ctx, token) : await bySession(ctx, token)
-  if (!found) throw unauthenticated()
-  return { ...ctx, ...found }
+export function createAuthenticator(db: Db): Authenticate {
+  const findApiKey = gather((hashes: string[]) => findApiKeys(db, hashes))
+  const findSession = gather((hashes: string[]) => findSessions(db, hashes))
+  return async (ctx, token) => {
+    const find = token.startsWith('rpk_') ? findApiKey : findSession
+    const found = await find(hashToken(token))
+    if (!found) throw unauthenticated()
+    return { ...ctx, ...found }
+  }
 }
 
 /** Throws `forbidden` unless the actor has at least this role. */
@@ -45,10 +55,25 @@ export async function readMe(ctx: Ctx): Promise<Me> {
 }
 
 type Found = Pick<Ctx, 'workspaceId' | 'actor'>
+type Hashes = { hashes: string[] }
 
-const findApiKey = prepared('find an API key', (db, given: Given<{ hash: string }>) =>
+/** Answers for each hash in its place. */
+async function findApiKeys(db: Db, hashes: string[]): Promise<(Found | undefined)[]> {
+  const keys = await selectApiKeys(db, { hashes })
+  const stale = keys.filter(({ isUseStale }) => isUseStale).map(({ hash }) => hash)
+  if (stale.length > 0) {
+    await db.update(apiKeys).set({ lastUsedAt: sql`now()` }).where(inArray(apiKeys.keyHash, stale))
+  }
+  return hashes.map((hash) => {
+    const key = keys.find((one) => one.hash === hash)
+    return key && { workspaceId: key.workspaceId, actor: { kind: 'apiKey', apiKeyId: key.id, role: key.role } }
+  })
+}
+
+const selectApiKeys = prepared('find API keys', (db, given: Given<Hashes>) =>
   db
     .select({
+      hash: apiKeys.keyHash,
       workspaceId: apiKeys.workspaceId,
       id: apiKeys.id,
       role: apiKeys.role,
@@ -56,34 +81,34 @@ const findApiKey = prepared('find an API key', (db, given: Given<{ hash: string 
       isUseStale: sql<boolean>`coalesce(${apiKeys.lastUsedAt} < now() - interval '1 minute', true)`,
     })
     .from(apiKeys)
-    .where(and(eq(apiKeys.keyHash, given('hash')), or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, sql`now()`)))),
+    .where(
+      and(
+        sql`${apiKeys.keyHash} = any(${given('hashes')})`,
+        or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, sql`now()`)),
+      ),
+    ),
 )
 
-async function byApiKey({ db }: BaseCtx, token: string): Promise<Found | undefined> {
-  const [key] = await findApiKey(db, { hash: hashToken(token) })
-  if (!key) return undefined
-  if (key.isUseStale) {
-    await db
-      .update(apiKeys)
-      .set({ lastUsedAt: sql`now()` })
-      .where(and(eq(apiKeys.workspaceId, key.workspaceId), eq(apiKeys.id, key.id)))
-  }
-  return { workspaceId: key.workspaceId, actor: { kind: 'apiKey', apiKeyId: key.id, role: key.role } }
+async function findSessions(db: Db, hashes: string[]): Promise<(Found | undefined)[]> {
+  const found = await selectSessions(db, { hashes })
+  return hashes.map((hash) => {
+    const session = found.find((one) => one.hash === hash)
+    if (!session) return undefined
+    const { workspaceId, userId, role, id: sessionId } = session
+    return { workspaceId, actor: { kind: 'user', userId, role, sessionId } }
+  })
 }
 
-const findSession = prepared('find a session', (db, given: Given<{ hash: string }>) =>
+const selectSessions = prepared('find sessions', (db, given: Given<Hashes>) =>
   db
-    .select({ id: sessions.id, workspaceId: sessions.workspaceId, userId: sessions.userId, role: members.role })
+    .select({
+      hash: sessions.tokenHash,
+      id: sessions.id,
+      workspaceId: sessions.workspaceId,
+      userId: sessions.userId,
+      role: members.role,
+    })
     .from(sessions)
     .innerJoin(members, and(eq(members.workspaceId, sessions.workspaceId), eq(members.userId, sessions.userId)))
-    .where(and(eq(sessions.tokenHash, given('hash')), gt(sessions.expiresAt, sql`now()`))),
+    .where(and(sql`${sessions.tokenHash} = any(${given('hashes')})`, gt(sessions.expiresAt, sql`now()`))),
 )
-
-async function bySession({ db }: BaseCtx, token: string): Promise<Found | undefined> {
-  const [session] = await findSession(db, { hash: hashToken(token) })
-  if (!session) return undefined
-  return {
-    workspaceId: session.workspaceId,
-    actor: { kind: 'user', userId: session.userId, role: session.role, sessionId: session.id },
-  }
-}

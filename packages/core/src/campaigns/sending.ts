@@ -13,6 +13,7 @@ import { campaignBatches, campaignRecipients, campaigns } from '../schema.ts'
 import type { Recipient } from './campaign-mail.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
+import { type BatchKeys, claimGroup, settleGroup } from './sending-statements.ts'
 import { tally } from './tally.ts'
 
 interface BatchInHand {
@@ -83,39 +84,16 @@ export async function claimRecipients(
   batch: ClaimedBatch,
   contactUuids: readonly string[],
 ): Promise<{ stopped: boolean; recipients: ClaimedRecipient[] }> {
-  const result = await ctx.db.execute<Record<string, never>>(sql`
-    with mine as (
-      select c.list_id from campaigns c
-      join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
-      where c.workspace_id = ${uuidOf(ctx.workspaceId)} and b.id = ${batch.uuid}
-        and c.status = 'SENDING' and b.status = 'SENDING' and b.worker_id = ${batch.workerId}),
-    claimed as (
-      insert into campaign_recipients as r
-        (workspace_id, campaign_id, contact_id, batch_id, status, worker_id, error, settled_at)
-      select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(batch.campaignId)}::uuid, person.id, ${batch.uuid}::uuid,
-        case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end, ${batch.workerId}::uuid,
-        case when s.status = 'CONFIRMED' then null else 'Left the list before the mail was sent' end,
-        case when s.status = 'CONFIRMED' then null else now() end
-      from mine
-      cross join unnest(${sql.param([...contactUuids])}::uuid[]) as person (id)
-      left join subscriptions s
-        on s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.list_id = mine.list_id and s.contact_id = person.id
-      on conflict (workspace_id, campaign_id, contact_id) do update
-      set status = excluded.status, worker_id = excluded.worker_id, error = excluded.error,
-        settled_at = excluded.settled_at, attempts = r.attempts + 1
-      where r.status = 'WAITING'
-      returning workspace_id, batch_id, contact_id, null as was, status as became, attempts),
-    ${tally('claimed')}
-    select c.id, c.email, c.first_name, c.last_name, c.phone, c.company, c.custom_field_values, c.tags,
-      c.attempts
-    from mine
-    left join (
-      select contacts.*, claimed.attempts from claimed
-      join contacts on contacts.workspace_id = ${uuidOf(ctx.workspaceId)} and contacts.id = claimed.contact_id
-      where claimed.became = 'SENDING') c on true`)
-  const recipients = result.rows.filter((row) => row['id'] !== null).map(toRecipient)
-  return { stopped: result.rows.length === 0, recipients }
+  const rows = await claimGroup(ctx.db, { ...keysOf(ctx, batch), contactIds: contactUuids })
+  return { stopped: rows.length === 0, recipients: rows.filter((row) => row['id'] !== null).map(toRecipient) }
 }
+
+const keysOf = (ctx: Ctx, batch: ClaimedBatch): BatchKeys => ({
+  workspaceId: uuidOf(ctx.workspaceId),
+  campaignId: uuidOf(batch.campaignId),
+  batchId: batch.uuid,
+  workerId: batch.workerId,
+})
 
 /** Takes a claim back that was surely not acted upon, as its answer never came. */
 export async function undoRecipientClaims(ctx: Ctx, batch: ClaimedBatch, contactUuids: readonly string[]) {
@@ -137,24 +115,13 @@ export async function settleRecipients(
   outcomes: readonly RecipientOutcome[],
 ): Promise<void> {
   if (outcomes.length === 0) return
-  await ctx.db.execute(sql`
-    with settled as (
-    update campaign_recipients r
-    set status = case when outcome.status = 'WAITING' and r.status = 'INTERRUPTED' then 'FAILED' else outcome.status end,
-      error = outcome.error, attempts = r.attempts - outcome.uncounted,
-      settled_at = case when outcome.status = 'WAITING' and r.status = 'SENDING' then null else now() end
-    from unnest(
-      ${sql.param(outcomes.map((outcome) => uuidOf(outcome.contactId)))}::uuid[],
-      ${sql.param(outcomes.map((outcome) => outcome.status))}::text[],
-      ${sql.param(outcomes.map((outcome) => outcome.error))}::text[],
-      ${sql.param(outcomes.map((outcome) => outcome.uncountedAttempts ?? 0))}::int[])
-      as outcome (contact_id, status, error, uncounted)
-    where r.workspace_id = ${uuidOf(ctx.workspaceId)} and r.campaign_id = ${uuidOf(batch.campaignId)}
-      and r.contact_id = outcome.contact_id and r.worker_id = ${batch.workerId}
-      and r.status in ('SENDING', 'INTERRUPTED')
-    returning r.workspace_id, r.batch_id, old.status as was, new.status as became),
-    ${tally('settled')}
-    select from settled limit 1`)
+  await settleGroup(ctx.db, {
+    ...keysOf(ctx, batch),
+    contactIds: outcomes.map((outcome) => uuidOf(outcome.contactId)),
+    statuses: outcomes.map((outcome) => outcome.status),
+    errors: outcomes.map((outcome) => outcome.error),
+    uncounted: outcomes.map((outcome) => outcome.uncountedAttempts ?? 0),
+  })
 }
 
 /**

@@ -47,14 +47,17 @@ export function handOnImport(ctx: Ctx, inHand: InHand): Promise<void> {
 }
 
 /** Every row has had its turn. Tells `import.completed`, unless it was a dry run. */
-export function finishImport(ctx: Ctx, inHand: InHand): Promise<void> {
-  return endImport(ctx, inHand, { status: 'COMPLETED' })
+export async function finishImport(ctx: Ctx, inHand: InHand): Promise<void> {
+  const ended = await endImport(ctx, inHand, { status: 'COMPLETED' })
+  // Plans that were made for a small table would read the whole of a big one, until PostgreSQL counts anew by itself.
+  if (ended && ended.created >= manyRows) await ctx.db.execute(sql`analyze (skip_locked) contacts, subscriptions`)
 }
+const manyRows = 10_000
 
 /** It cannot go on: what is done stays done. The reason is shown with the line where it stands. */
-export function failImport(ctx: Ctx, inHand: InHand, reason: string): Promise<void> {
+export async function failImport(ctx: Ctx, inHand: InHand, reason: string): Promise<void> {
   const error = sql`jsonb_build_object('line', ${imports.line}, 'message', ${reason}::text)`
-  return endImport(ctx, inHand, { status: 'FAILED', errors: sql`${imports.errors} || ${error}` })
+  await endImport(ctx, inHand, { status: 'FAILED', errors: sql`${imports.errors} || ${error}` })
 }
 
 /** Removes what an import leaves behind, in steps that lock little; of one that has not ended, nothing. */
@@ -73,16 +76,18 @@ export function isMine(ctx: Ctx, { id, workerId }: InHand): SQL | undefined {
   )
 }
 
-function endImport(ctx: Ctx, inHand: InHand, end: { status: 'COMPLETED' | 'FAILED'; errors?: SQL }): Promise<void> {
+/** Undefined when it was in other hands by now. */
+function endImport(ctx: Ctx, inHand: InHand, end: { status: 'COMPLETED' | 'FAILED'; errors?: SQL }) {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .update(imports)
       .set({ ...end, workerId: null, completedAt: sql`now()` })
       .where(isMine(ctx, inHand))
       .returning()
-    if (!row) return
+    if (!row) return undefined
     await finishWork(ctx.db, [uuidOf(row.id)])
     if (!row.dryRun) await emit(ctx, 'import.completed', toImport(row))
+    return row
   })
 }
 

@@ -13,9 +13,18 @@ const publicIpv6 = ipaddr.parseCIDR('2000::/3')
 export function isAllowedAddress(address: string, allowedNetworks: readonly string[]): boolean {
   if (!ipaddr.isValid(address)) return false
   const ip = ipaddr.process(address)
-  if (allowedNetworks.some((network) => isWithin(ip, ipaddr.parseCIDR(network)))) return true
+  if (allowedNetworks.some((network) => isWithin(ip, parseNetwork(network)))) return true
   if (ip.kind() === 'ipv4') return ip.range() === 'unicast'
   return isWithin(ip, publicIpv6) && !specialIpv6.some((range) => isWithin(ip, range))
+}
+
+/** The operator's networks, read once: each delivery asks for them. */
+const parsed = new Map<string, ReturnType<typeof ipaddr.parseCIDR>>()
+
+function parseNetwork(network: string) {
+  const known = parsed.get(network) ?? ipaddr.parseCIDR(network)
+  parsed.set(network, known)
+  return known
 }
 
 /** Checks the address of a webhook as it is saved: what can be judged without asking DNS. Throws `invalid`. */

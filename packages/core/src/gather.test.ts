@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { gather } from './gather.ts'
+
+test('what comes while a call is under way goes together in the next, and each gets the answer in its place', async () => {
+  const calls: number[][] = []
+  const double = gather(async (numbers: number[]) => {
+    calls.push(numbers)
+    return numbers.map((number) => number * 2)
+  })
+  expect(await Promise.all([1, 2, 3, 4].map((number) => double(number)))).toEqual([2, 4, 6, 8])
+  expect(calls).toEqual([[1], [2, 3, 4]])
+})
+
+test('a call that fails fails those who were part of it, and nobody after them', async () => {
+  const answer = gather(async (numbers: number[]) => {
+    if (numbers.includes(0)) throw new Error('no zero')
+    return numbers
+  })
+  const first = answer(1)
+  const [second, third] = [answer(0), answer(2)]
+  await expect(second).rejects.toThrow('no zero')
+  await expect(third).rejects.toThrow('no zero')
+  expect([await first, await answer(3)]).toEqual([1, 3])
+})
+
+test('of very many a hundred go at a time', async () => {
+  const sizes: number[] = []
+  const answer = gather(async (numbers: number[]) => {
+    sizes.push(numbers.length)
+    return numbers
+  })
+  const all = Array.from({ length: 251 }, (_, number) => number)
+  expect(await Promise.all(all.map((number) => answer(number)))).toEqual(all)
+  expect(sizes).toEqual([1, 100, 100, 50])
+})
