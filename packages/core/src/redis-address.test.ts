@@ -31,7 +31,6 @@ test('an address leads to one server, to a cluster, or to what the sentinels cal
 
 test.each([
   'http://localhost:6379',
-  'redis://',
   'redis+cluster://',
   'redis+cluster://a:1,,b:2',
   'redis+cluster://a:99999',

@@ -46,7 +46,7 @@ export function openReplica(
   options: { primary: Database; applicationName: string; log: Record<'info' | 'warn', (message: string) => void> },
 ): Replica {
   const { primary, applicationName, log } = options
-  const { pool, close } = openDatabase(replicaUrl, { applicationName, onError: () => {} })
+  const replica = openDatabase(replicaUrl, { applicationName, onError: () => {} })
   const askPrimary = shareNext(async () => (await primary.pool.query<Position>(primaryPosition)).rows[0])
   let isResting = false
   let triesAgainAt = 0
@@ -93,7 +93,7 @@ export function openReplica(
       let isCurrent = false
       let isBroken = true
       try {
-        client = await pool.connect()
+        client = await replica.pool.connect()
         await catchUp(client, wanted, patienceMs.listing)
         goOn()
         isCurrent = true
@@ -114,7 +114,7 @@ export function openReplica(
     async connect() {
       if (!mayTry()) return undefined
       const wanted = await askPrimary()
-      const client = new pg.Client({ ...pool.options, query_timeout: 0 })
+      const client = new pg.Client({ ...replica.pool.options, query_timeout: 0 })
       client.on('error', () => {})
       try {
         await client.connect()
@@ -128,7 +128,7 @@ export function openReplica(
       }
     },
 
-    close,
+    close: () => replica.close(),
   }
 }
 

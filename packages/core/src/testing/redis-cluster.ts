@@ -2,7 +2,7 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Redis } from 'ioredis'
+import type { Redis } from 'ioredis'
 import { freePort, startCommand, type StartedProcess } from './processes.ts'
 import { askRedis, redisProgram, startRedisServer } from './redis.ts'
 import { waitUntil } from './wait.ts'
@@ -148,8 +148,8 @@ export async function createTestSentinels(): Promise<TestRedisGroup> {
     },
     async close() {
       const processes = [...sentinels.map((sentinel) => sentinel.process), ...servers.values()]
-      for (const process of processes) process.kill('SIGKILL')
-      await Promise.all(processes.map((process) => process.exited))
+      for (const started of processes) started.kill('SIGKILL')
+      await Promise.all(processes.map((started) => started.exited))
       await rm(directory, { recursive: true, force: true })
     },
   }

@@ -56,9 +56,9 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
   let taken = 0
 
   const url = primary.url('rapport')
-  const { db, pool, close } = openDatabase(url, { applicationName: 'rapport test', onError: () => {} })
+  const { db, pool, ...opened } = openDatabase(url, { applicationName: 'rapport test', onError: () => {} })
   return {
-    database: { url, db, pool, close },
+    database: { url, db, pool, close: () => opened.close() },
     replicaUrl,
     pauseReplay: async () => void (await askReplica('select pg_wal_replay_pause()')),
     resumeReplay: async () => void (await askReplica('select pg_wal_replay_resume()')),
