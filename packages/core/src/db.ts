@@ -19,13 +19,18 @@ export interface Database {
  */
 export function openDatabase(
   databaseUrl: string,
-  options: { applicationName: string; maxConnections?: number; onError: (error: Error) => void },
+  options: {
+    applicationName: string
+    maxConnections?: number
+    connectionTimeoutMs?: number
+    onError: (error: Error) => void
+  },
 ): Database {
   const pool = new pg.Pool({
     connectionString: databaseUrl,
     application_name: options.applicationName,
     max: options.maxConnections ?? 20,
-    connectionTimeoutMillis: 2_000,
+    connectionTimeoutMillis: options.connectionTimeoutMs ?? 2_000,
     statement_timeout: 10_000,
     query_timeout: 12_000,
     lock_timeout: 3_000,

@@ -6,7 +6,7 @@ import { contactColumns, type ContactRow } from './contact-record.ts'
 
 const written = ['email', 'firstName', 'lastName', 'phone', 'company', 'customFieldValues', 'tags'] as const
 const changeable = [...written, 'emailSubscribedStatus', 'source', 'createdAt'] as const
-type Key = Pick<ContactRow, 'workspaceId' | 'id'>
+type Key = Record<'workspaceId' | 'id', string>
 
 /** By its id. */
 export const selectContact = prepared('read a contact', (db, given: Given<Key>) =>
@@ -26,10 +26,10 @@ export const insertUnlessTaken = prepared('insert a contact', (db, given: Given<
     .onConflictDoNothing()
     .returning(contactColumns),
 )
-type Inserted = Omit<ContactRow, 'emailSubscribedStatus' | 'lastActivityAt' | 'createdAt' | 'updatedAt'>
+type Inserted = Key & Omit<ContactRow, 'emailSubscribedStatus' | 'lastActivityAt' | 'createdAt' | 'updatedAt'>
 
 /** All of a contact anew, as of now. */
-export const updateContact = prepared('change a contact', (db, given: Given<Omit<ContactRow, 'updatedAt'>>) =>
+export const updateContact = prepared('change a contact', (db, given: Given<Key & Omit<ContactRow, 'updatedAt'>>) =>
   db
     .update(contacts)
     .set({
