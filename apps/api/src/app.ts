@@ -6,6 +6,8 @@ import type { ApiConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import type { Database } from '@rapport/core/db.ts'
 import { notFound } from '@rapport/core/errors.ts'
+import type { RedisClient } from '@rapport/core/redis.ts'
+import type { Replica } from '@rapport/core/replica.ts'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -14,7 +16,6 @@ import Fastify, {
   LogController,
 } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
-import type { Redis } from 'ioredis'
 import { requireCredential } from './auth.ts'
 import { showQueues } from './dashboard.ts'
 import { handleError, handleNotFound } from './error-handler.ts'
@@ -52,7 +53,8 @@ import { limitSlowRequests } from './slow-requests.ts'
 export interface Dependencies {
   config: ApiConfig
   database: Database
-  redis: Redis | undefined
+  replica?: Replica | undefined
+  redis: RedisClient | undefined
   log: FastifyBaseLogger
 }
 
@@ -60,7 +62,7 @@ const mebibyte = 1_048_576
 const requestTimeoutMs = 15_000
 
 /** The whole API, without a socket: `listen` opens one. Order matters: what is added first guards what comes after. */
-export async function buildApp({ config, database, redis, log }: Dependencies): Promise<FastifyInstance> {
+export async function buildApp({ config, database, replica, redis, log }: Dependencies): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: log,
     // A line for what failed is enough; a healthy request is the metrics' to count.
@@ -93,7 +95,8 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   // With a callback, as all that every request goes through: a promise each would cost more than what they do.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
-    request.baseCtx = { db: database.db, requestId: request.id, address: request.ip, settings }
+    const { id: requestId, ip: address } = request
+    request.baseCtx = { db: database.db, ...(replica && { replica }), requestId, address, settings }
     done()
   })
   if (config.LOG_LEVEL === 'debug' || config.LOG_LEVEL === 'trace') {

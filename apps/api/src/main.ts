@@ -3,6 +3,8 @@ import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 keepMemorySmall()
 const { ConfigError, readApiConfig } = await import('@rapport/core/config.ts')
 const { openDatabase } = await import('@rapport/core/db.ts')
+const { complainOfLimits } = await import('@rapport/core/pooler.ts')
+const { openReplica } = await import('@rapport/core/replica.ts')
 const { pino } = await import('pino')
 const { buildApp } = await import('./app.ts')
 const { openRedis } = await import('./redis.ts')
@@ -19,8 +21,12 @@ async function start() {
     applicationName: 'rapport api',
     onError: warn('a database connection broke'),
   })
+  const replica = config.DATABASE_REPLICA_URL
+    ? openReplica(config.DATABASE_REPLICA_URL, { primary: database, applicationName: 'rapport api replica', log })
+    : undefined
+  void complainOfLimits(database.db, (message) => log.warn(message))
   const redis = config.REDIS_URL ? openRedis(config.REDIS_URL, warn('Redis is away')) : undefined
-  const app = await buildApp({ config, database, redis, log })
+  const app = await buildApp({ config, database, replica, redis, log })
   await app.listen({ host: config.HOST, port: config.PORT })
 
   let stopping = false
@@ -32,6 +38,7 @@ async function start() {
     setTimeout(() => app.server.closeAllConnections(), patienceMs).unref()
     await app.close()
     redis?.disconnect()
+    await replica?.close()
     await database.close()
     process.exit(0)
   }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
+import { complainOfLimits, lacksSessions, sessionUrlOf } from '@rapport/core/pooler.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/queues.ts'
 import { beat, leave } from '@rapport/core/workers.ts'
 import type { Logger } from 'pino'
@@ -42,10 +43,13 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
   }
   await beat(db, tools.workerId)
   const heart = startHeart(tools)
+  void complainOfLimits(db, (message) => log.warn(message))
+  const listenUrl = (await lacksSessions(config)) ? undefined : sessionUrlOf(config)
+  if (listenUrl === undefined) log.warn(needsDirectUrl)
   const backend = chooseBackend(config, log)
   const relay = startRelay({
     database,
-    databaseUrl: config.DATABASE_URL,
+    listenUrl,
     backend,
     jobOptions,
     log,
@@ -78,6 +82,10 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     },
   }
 }
+
+const needsDirectUrl =
+  'DATABASE_URL leads through a connection pooler, where nothing can be listened to: work is found by polling, each ' +
+  'second. Set DATABASE_DIRECT_URL to the server itself'
 
 /** How long the queues may take to say goodbye when no job is in hand any more. */
 const farewellMs = 2_000

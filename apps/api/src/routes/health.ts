@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '@rapport/core/db.ts'
 import { hasPendingMigrations } from '@rapport/core/migrate.ts'
+import type { RedisClient } from '@rapport/core/redis.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { probeRedis } from '../redis.ts'
 import { NoQuery } from './shapes.ts'
 
 const Readiness = z.object({
@@ -16,7 +17,7 @@ const Readiness = z.object({
 })
 
 /** Whether the process runs, and whether it can work. Not limited: load balancers ask often. */
-export function healthRoutes({ database, redis }: { database: Database; redis: Redis | undefined }) {
+export function healthRoutes({ database, redis }: { database: Database; redis: RedisClient | undefined }) {
   const routes: FastifyPluginAsyncZod = async (app) => {
     let closing = false
     app.addHook('preClose', async () => {
@@ -80,9 +81,9 @@ async function stateOfDatabase({ db }: Database) {
   return Promise.race([answer, late]).finally(() => patience.abort())
 }
 
-async function stateOfRedis(redis: Redis | undefined) {
+async function stateOfRedis(redis: RedisClient | undefined) {
   if (!redis) return 'not used' as const
-  return redis.ping().then(
+  return probeRedis(redis).then(
     () => 'up' as const,
     () => 'down' as const,
   )
