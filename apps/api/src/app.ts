@@ -7,6 +7,8 @@ import { settingsFrom } from '@rapport/core/context.ts'
 import type { Database } from '@rapport/core/db.ts'
 import { notFound } from '@rapport/core/errors.ts'
 import type { Tracer } from '@rapport/core/observability/tracing.ts'
+import type { RedisClient } from '@rapport/core/redis.ts'
+import type { Replica } from '@rapport/core/replica.ts'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -15,7 +17,6 @@ import Fastify, {
   LogController,
 } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
-import type { Redis } from 'ioredis'
 import { requireCredential } from './auth.ts'
 import { showQueues } from './dashboard.ts'
 import { handleError, handleNotFound } from './error-handler.ts'
@@ -55,7 +56,8 @@ import { traceRequests } from './tracing.ts'
 export interface Dependencies {
   config: ApiConfig
   database: Database
-  redis: Redis | undefined
+  replica?: Replica | undefined
+  redis: RedisClient | undefined
   log: FastifyBaseLogger
   tracer?: Tracer | undefined
   /** Aborted when the process is to end: from then on it is not ready, and keeps no connection open. */
@@ -69,6 +71,7 @@ const requestTimeoutMs = 15_000
 export async function buildApp({
   config,
   database,
+  replica,
   redis,
   log,
   tracer,
@@ -107,7 +110,8 @@ export async function buildApp({
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
     if (stopping?.aborted) reply.raw.shouldKeepAlive = false
-    request.baseCtx = { db: database.db, requestId: request.id, address: request.ip, settings }
+    const { id: requestId, ip: address } = request
+    request.baseCtx = { db: database.db, ...(replica && { replica }), requestId, address, settings }
     done()
   })
   traceRequests(app, tracer)

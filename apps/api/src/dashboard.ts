@@ -5,11 +5,12 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import type { ApiConfig } from '@rapport/core/config.ts'
 import { AppError } from '@rapport/core/errors.ts'
+import { sessionUrlOf } from '@rapport/core/pooler.ts'
 import { queueNames, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
+import { connectRedis } from '@rapport/core/redis.ts'
 import { isSameSecret } from '@rapport/core/secrets.ts'
 import { createPostgresBackend, Queue, withBackend } from 'bullmq'
 import type { FastifyInstance } from 'fastify'
-import { Redis } from 'ioredis'
 import { guardRoutes } from './auth.ts'
 
 const ownContentOnly = "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'"
@@ -50,7 +51,7 @@ export async function showQueues(app: FastifyInstance, config: ApiConfig): Promi
 
 function openQueues(config: ApiConfig, onError: (error: Error) => void) {
   const redis = config.REDIS_URL
-    ? new Redis(config.REDIS_URL, {
+    ? connectRedis(config.REDIS_URL, {
         connectionName: 'rapport dashboard',
         maxRetriesPerRequest: 1,
         commandTimeout: 5_000,
@@ -62,7 +63,7 @@ function openQueues(config: ApiConfig, onError: (error: Error) => void) {
     const queue = redis
       ? new Queue(name, { connection: redis, prefix: queuePrefix(name) })
       : new postgres.Queue(name, {
-          connection: { connectionString: config.DATABASE_URL, schema: queueSchema, max: 2, migrate: true },
+          connection: { connectionString: sessionUrlOf(config), schema: queueSchema, max: 2, migrate: true },
         })
     queue.on('error', onError)
     return queue

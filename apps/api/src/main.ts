@@ -7,6 +7,8 @@ const { openDatabase } = await import('@rapport/core/db.ts')
 const { announceReady } = await import('@rapport/core/observability/announce-ready.ts')
 const { openLog } = await import('@rapport/core/observability/log.ts')
 const { openTracer } = await import('@rapport/core/observability/tracing.ts')
+const { complainOfLimits } = await import('@rapport/core/pooler.ts')
+const { openReplica } = await import('@rapport/core/replica.ts')
 const { buildApp } = await import('./app.ts')
 const { openRedis } = await import('./redis.ts')
 makeRoomForWork()
@@ -23,10 +25,14 @@ async function start() {
     applicationName: 'rapport api',
     onError: warn('a database connection broke'),
   })
+  const replica = config.DATABASE_REPLICA_URL
+    ? openReplica(config.DATABASE_REPLICA_URL, { primary: database, applicationName: 'rapport api replica', log })
+    : undefined
+  void complainOfLimits(database.db, (message) => log.warn(message))
   const redis = config.REDIS_URL ? openRedis(config.REDIS_URL, warn('Redis is away')) : undefined
   const stopping = new AbortController()
   const tracer = await openTracer('rapport-api', config)
-  const app = await buildApp({ config, database, redis, log, tracer, stopping: stopping.signal })
+  const app = await buildApp({ config, database, replica, redis, log, tracer, stopping: stopping.signal })
   await app.listen({ host: config.HOST, port: config.PORT })
   announceReady(config.NOTIFY_SOCKET, warn('systemd could not be told'))
 
@@ -41,6 +47,7 @@ async function start() {
     await app.close()
     await tracer?.close()
     redis?.disconnect()
+    await replica?.close()
     await database.close()
     process.exit(0)
   }

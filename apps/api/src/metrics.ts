@@ -3,11 +3,12 @@ import type { Database } from '@rapport/core/db.ts'
 import { AppError } from '@rapport/core/errors.ts'
 import { describeProcess, describeRedis, durationIn, openRegistry } from '@rapport/core/observability/metrics.ts'
 import { describeWork } from '@rapport/core/observability/work-figures.ts'
+import type { RedisClient } from '@rapport/core/redis.ts'
 import { isSameSecret } from '@rapport/core/secrets.ts'
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
-import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { probeRedis } from './redis.ts'
 import { NoQuery } from './routes/shapes.ts'
 
 /**
@@ -16,14 +17,14 @@ import { NoQuery } from './routes/shapes.ts'
  */
 export function measureRequests(
   app: FastifyInstance,
-  { config, database, redis }: { config: ApiConfig; database: Database; redis: Redis | undefined },
+  { config, database, redis }: { config: ApiConfig; database: Database; redis: RedisClient | undefined },
 ): void {
   const token = config.METRICS_TOKEN
   if (token === undefined) return
   const registry = openRegistry()
   describeProcess(registry, database)
   describeWork(registry, database.db)
-  if (redis) describeRedis(registry, () => redis.ping())
+  if (redis) describeRedis(registry, () => probeRedis(redis))
   const seconds = durationIn(registry, {
     name: 'http_request_duration_seconds',
     help: 'How long requests took, from the head to the end of the answer',

@@ -1,10 +1,11 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { WorkerConfig } from '@rapport/core/config.ts'
-import { type QueueName, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/queues.ts'
+import { sessionUrlOf } from '@rapport/core/pooler.ts'
+import { type QueueName, queueNames, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/queues.ts'
 import { complaintsAboutRedis } from '@rapport/core/redis-settings.ts'
+import { connectRedis, type RedisClient } from '@rapport/core/redis.ts'
 import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions, withBackend } from 'bullmq'
-import { Redis } from 'ioredis'
 import pg from 'pg'
 import type { Logger } from 'pino'
 
@@ -34,7 +35,7 @@ export interface QueueBackend {
 
 /** Redis when it is configured, the way to run in earnest; else BullMQ's own PostgreSQL backend in the same database. */
 export function chooseBackend(config: WorkerConfig, log: Logger): QueueBackend {
-  return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(config.DATABASE_URL, log)
+  return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(sessionUrlOf(config), log)
 }
 
 /** Kept for the dashboard: failures of a week, a thousand at most. */
@@ -50,7 +51,7 @@ function onRedis(url: string, log: Logger): QueueBackend {
   const onError = errorLogger(log, 'Redis is away')
   const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
   // To hand work over: fails fast, as the outbox keeps what was not taken.
-  const producer = new Redis(url, {
+  const producer = connectRedis(url, {
     connectionName: 'rapport relay',
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
@@ -58,7 +59,7 @@ function onRedis(url: string, log: Logger): QueueBackend {
     retryStrategy,
   })
   // To take work: patient, waits for Redis as long as it takes.
-  const consumer = new Redis(url, { connectionName: 'rapport worker', maxRetriesPerRequest: null, retryStrategy })
+  const consumer = connectRedis(url, { connectionName: 'rapport worker', maxRetriesPerRequest: null, retryStrategy })
   for (const redis of [producer, consumer]) redis.on('error', onError)
   producer.once('ready', () => void complainOfSettings(producer, log))
   // The very first connection is awaited, so that a start looks like no outage.
@@ -84,7 +85,7 @@ function onRedis(url: string, log: Logger): QueueBackend {
       await tried
       return readRedisEpoch(producer)
     },
-    ping: () => producer.ping(),
+    ping: () => readRedisEpoch(producer),
     async close() {
       producer.disconnect()
       consumer.disconnect()
@@ -146,22 +147,25 @@ Reflect.set(prototype, 'removeAllListeners', function (this: pg.Client, ...event
   return events.length === 0 ? this.on('error', () => broken.add(this)) : this
 })
 
-const markerKey = '{rapport}:epoch'
+/** In the script, so that it is the very server that keeps the queue which tells of itself. */
+const lifeScript = `
+redis.call('SET', KEYS[1], ARGV[1], 'NX')
+return redis.call('GET', KEYS[1]) .. string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')`
 
 /**
- * A marker that goes when Redis is emptied, and Redis's own run id, that changes when it is restarted: its newest data
- * may be lost even with persistence, and to hand work over twice is harmless.
+ * Of each queue a marker that goes when its server is emptied, and the server's own run id, which changes when it is
+ * restarted, or another takes its place: the newest data may be lost even with persistence and replicas, and to hand
+ * work over twice is harmless.
  */
-async function readRedisEpoch(redis: Redis): Promise<string> {
-  await redis.set(markerKey, randomUUID(), 'NX')
-  const [marker, server] = await Promise.all([redis.get(markerKey), redis.info('server')])
-  const runId = /run_id:(\w+)/.exec(server)?.[1]
-  if (!marker || !runId) throw new Error('Redis lost its marker this very moment')
-  return `${marker} ${runId}`
+async function readRedisEpoch(redis: RedisClient): Promise<string> {
+  const lives = queueNames.map((name) => redis.eval(lifeScript, 1, `${queuePrefix(name)}:life`, randomUUID()))
+  return createHash('sha256')
+    .update((await Promise.all(lives)).join())
+    .digest('base64url')
 }
 
 /** Says once at the start what would lose or refuse jobs; they would be made good, but late. */
-async function complainOfSettings(redis: Redis, log: Logger) {
+async function complainOfSettings(redis: RedisClient, log: Logger) {
   try {
     for (const complaint of complaintsAboutRedis(await redis.info())) log.warn(complaint)
   } catch (error) {

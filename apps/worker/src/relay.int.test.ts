@@ -67,7 +67,7 @@ function start(config: WorkerConfig, newEpochs: number[] = []) {
   const backend = chooseBackend(config, silentLog)
   const relay = startRelay({
     database,
-    databaseUrl: testDatabase.url,
+    listenUrl: testDatabase.url,
     backend,
     jobOptions,
     log: silentLog,

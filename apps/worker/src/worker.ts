@@ -4,6 +4,7 @@ import { dkimKeyOf, type WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
 import { openTracer } from '@rapport/core/observability/tracing.ts'
+import { complainOfLimits, lacksSessions, sessionUrlOf } from '@rapport/core/pooler.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/queues.ts'
 import { beat, leave } from '@rapport/core/workers.ts'
 import type { Logger } from 'pino'
@@ -50,9 +51,12 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
   const operatorPort = await openOperatorPort(config, { database, backend, metrics, stopping: stopping.signal })
   await beat(db, tools.workerId)
   const heart = startHeart(tools)
+  void complainOfLimits(db, (message) => log.warn(message))
+  const listenUrl = (await lacksSessions(config)) ? undefined : sessionUrlOf(config)
+  if (listenUrl === undefined) log.warn(needsDirectUrl)
   const relay = startRelay({
     database,
-    databaseUrl: config.DATABASE_URL,
+    listenUrl,
     backend,
     jobOptions,
     log,
@@ -91,6 +95,10 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     },
   }
 }
+
+const needsDirectUrl =
+  'DATABASE_URL leads through a connection pooler, where nothing can be listened to: work is found by polling, each ' +
+  'second. Set DATABASE_DIRECT_URL to the server itself'
 
 /** How long the queues may take to say goodbye when no job is in hand any more. */
 const farewellMs = 2_000

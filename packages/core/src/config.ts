@@ -2,6 +2,7 @@ import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { RedisUrl } from './redis-address.ts'
 
 /** A configuration that cannot be used; `message` names every variable that is wrong. Processes exit with code 78 on it. */
 export class ConfigError extends Error {}
@@ -36,8 +37,13 @@ const secretKey = z
     error: 'is an example: choose a random one',
   })
 
+const postgresUrl = (error: string) => z.url({ protocol: /^postgres(ql)?$/, error })
+
 const base = {
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be set to a postgres:// address' }),
+  DATABASE_URL: postgresUrl('must be set to a postgres:// address'),
+  DATABASE_DIRECT_URL: postgresUrl('must be a postgres:// address')
+    .optional()
+    .describe('The same database past the connection pooler that DATABASE_URL leads through'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 }
 
@@ -47,7 +53,7 @@ const port = z.coerce
 
 const serving = {
   ...base,
-  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// address' }).optional(),
+  REDIS_URL: RedisUrl.optional(),
   PUBLIC_URL: httpUrl
     .transform((url) => url.replace(/\/+$/, ''))
     .describe('Where strangers reach the API: links in mails start with it'),
@@ -74,6 +80,9 @@ const trustedProxy = z
 
 const ApiEnvironment = z.object({
   ...serving,
+  DATABASE_REPLICA_URL: postgresUrl('must be a postgres:// address')
+    .optional()
+    .describe('A streaming replica, which long reads go to as long as it knows all that the primary does'),
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(3000),
   TRUST_PROXY: commaSeparated(trustedProxy),

@@ -1,13 +1,14 @@
 import type { Database } from '@rapport/core/db.ts'
 import { Readiness, readReadiness } from '@rapport/core/observability/readiness.ts'
+import type { RedisClient } from '@rapport/core/redis.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { probeRedis } from '../redis.ts'
 import { NoQuery } from './shapes.ts'
 
 interface Dependencies {
   database: Database
-  redis: Redis | undefined
+  redis: RedisClient | undefined
   /** Aborted when the process is to end, before it ceases to listen. */
   stopping?: AbortSignal | undefined
 }
@@ -50,7 +51,7 @@ export function healthRoutes({ database, redis, stopping }: Dependencies) {
       async (_request, reply) => {
         const readiness = await readReadiness({
           db: database.db,
-          pingRedis: redis && (() => redis.ping()),
+          pingRedis: redis && (() => probeRedis(redis)),
           isStopping: closing || stopping?.aborted === true,
         })
         if (readiness.status === 'unavailable') reply.code(503)
