@@ -10,7 +10,13 @@ export const queueNames = ['webhooks', 'campaigns', 'mail', 'imports', 'maintena
 export type QueueName = (typeof queueNames)[number]
 
 /** The data of a job: ids, never personal data. `id` is the UUID of the delivery, batch, mail or import, or of what was removed. */
-export const WorkJob = z.object({ workspaceId: Id('wsp'), id: z.guid() })
+export const WorkJob = z.object({
+  workspaceId: Id('wsp'),
+  id: z.guid(),
+  /** The request that asked for it, and the span that it goes on from: for logs and traces alone. */
+  requestId: z.string().nullish(),
+  traceparent: z.string().nullish(),
+})
 export type WorkJob = z.output<typeof WorkJob>
 
 /** Keys of one queue share a hash tag, so that a Redis Cluster keeps them together. */

@@ -1,5 +1,3 @@
-import { fileURLToPath } from 'node:url'
-import { ConfigError, readMigrateConfig } from '../config.ts'
 import { openDatabase } from '../db.ts'
 import { newId } from '../ids.ts'
 import { apiKeys } from '../schema.ts'
@@ -27,15 +25,3 @@ export async function createFirstWorkspace(databaseUrl: string): Promise<{ works
     await database.close()
   }
 }
-
-async function main() {
-  try {
-    const { workspaceId, apiKey } = await createFirstWorkspace(readMigrateConfig().DATABASE_URL)
-    console.log(`Made ${workspaceId}. Its key, with the role ADMIN, is shown only here:\n${apiKey}`)
-  } catch (error) {
-    console.error(error instanceof Error ? error.message : error)
-    process.exitCode = error instanceof ConfigError ? 78 : 1
-  }
-}
-
-if (process.argv[1] === fileURLToPath(import.meta.url)) await main()

@@ -10,10 +10,16 @@ import { keepOptOuts } from '../lists/opt-outs.ts'
 import { type SuppressedStatus, suppressSubscriptions } from '../lists/suppression.ts'
 import { contactAliases, contacts } from '../schema.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
-import { insertUnlessTaken, selectAndLockContact, selectContact, updateContact } from './contact-statements.ts'
+import {
+  insertUnlessTaken,
+  moveActivity,
+  selectAndLockContact,
+  selectContact,
+  updateContact,
+} from './contact-statements.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
 import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields.ts'
-import { activityNow, noteSubscriptionChange } from './subscribed-status.ts'
+import { noteSubscriptionChange } from './subscribed-status.ts'
 
 export const maxTags = 100
 
@@ -134,11 +140,12 @@ export async function lockCurrentContact(ctx: Ctx, id: string): Promise<string> 
 }
 
 /**
- * Moves `lastActivityAt`, in the transaction of what happened to the contact, and locks the contact as `lockContact`
- * does. Answers its id; no row when there is none. A query, so that it can also be a member of a `with` list.
+ * Moves `lastActivityAt`, in the transaction of what happened to the contact, and locks it as `lockContact` does.
+ * Answers whether there is one.
  */
-export function noteActivity(ctx: Ctx, id: string) {
-  return ctx.db.update(contacts).set(activityNow).where(matches(ctx, id)).returning({ id: contacts.id })
+export async function noteActivity(ctx: Ctx, id: string): Promise<boolean> {
+  const moved = await moveActivity(ctx.db, { workspaceId: ctx.workspaceId, id })
+  return moved.length > 0
 }
 
 /** Removes a locked contact and what hangs on it, but for the memory of its opt-outs. */

@@ -2,9 +2,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../context.ts'
 import { contacts } from '../schema.ts'
-
-/** What every event of a contact moves. Never back: who waited for the contact's lock began earlier than who had it. */
-export const activityNow = { lastActivityAt: sql`greatest(${contacts.lastActivityAt}, now())`, updatedAt: sql`now()` }
+import { activityNow } from './contact-statements.ts'
 
 /** What `emailSubscribedStatus` is: derived from the contact's subscriptions, the strictest word first. */
 const subscribedStatus = sql`coalesce((

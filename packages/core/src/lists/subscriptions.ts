@@ -6,6 +6,7 @@ import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import { notFound, onConstraint } from '../errors.ts'
 import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../schema.ts'
+import { isLiveWorkspace } from '../team/live-workspace.ts'
 import { invalidLink, openConfirmation, openUnsubscribe, type SubscriptionLink } from './links.ts'
 import { enterAsStranger } from './lists.ts'
 import { findOptOuts, forgetOptOut, hashesOf, rememberOptOut } from './opt-outs.ts'
@@ -49,6 +50,7 @@ export async function requestSubscription(ctx: Ctx, { list, contact, source }: S
 export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
   const { issuedAt, emailHash, ...named } = openConfirmation(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
+    if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const contact = await lockContact(ctx, link.contactId)
     if (!contact || !hashesOf(ctx, contact.email).includes(emailHash)) throw invalidLink()
@@ -74,11 +76,12 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
 
 /**
  * Unsubscribes by the token of a mail: the contact it went to, and the address, should that be another's by now.
- * Idempotent, and content when the contact or the list is gone.
+ * Idempotent, and content when the contact, the list or the workspace is gone.
  */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
   const { campaignId, emailHash, ...named } = openUnsubscribe(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
+    if (!(await isLiveWorkspace(ctx))) return
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const hasLeft = await endSubscription(ctx, link)
     if (emailHash !== undefined) await rememberOptOut(ctx, link.listId, emailHash)
