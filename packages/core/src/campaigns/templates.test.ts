@@ -29,7 +29,7 @@ describe('a template that is broken', () => {
   ])('in %s, "%s", is refused with its place', (field, source, what) => {
     const message = `${field}: ${what}`
     expect(() => checkTemplates({ [field]: source })).toThrow(
-      expect.objectContaining({ code: 'invalid', message, issues: [{ path: field, message }] }),
+      expect.objectContaining({ code: 'invalid', message, issues: [{ path: field, message: what }] }),
     )
   })
 
