@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { closeRendering } from '@rapport/core/campaigns/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
@@ -71,6 +72,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
       farewell.abort()
       await heart.stop()
       await leave(db, tools.workerId).catch((error: unknown) => log.warn({ err: error }, 'could not take leave'))
+      await closeRendering()
       tools.mail.close()
       await tools.http.close()
       await backend.close()

@@ -1,4 +1,4 @@
-import { previewCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
+import { previewCampaign, sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { listRecipients } from '@rapport/core/campaigns/campaign-recipients.ts'
 import { readAudience, readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
@@ -9,7 +9,6 @@ import {
   listCampaigns,
   readCampaign,
   sendCampaign,
-  sendTestMail,
 } from '@rapport/core/campaigns/campaigns.ts'
 import {
   Audience,
