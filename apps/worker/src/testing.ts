@@ -70,7 +70,7 @@ export function testWorkerConfig(given: Record<string, string> & { DATABASE_URL:
 
 /** The mail of a campaign to one recipient. */
 export async function renderFor(ctx: Ctx, campaignId: string, recipient: Recipient): Promise<OutgoingMail> {
-  const render = await compileCampaign(ctx, campaignId)
+  const { render } = await compileCampaign(ctx, campaignId)
   const [made] = await render([recipient])
   if (!made || 'fault' in made) throw new Error(made?.fault.message ?? 'Nothing was rendered')
   return made.mail

@@ -42,7 +42,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Create a campaign',
         description:
-          'A DRAFT for one list. With neither `html` nor `text` it starts from a plain template. Templates are Liquid; a broken one is a 400 with line and column.',
+          'A DRAFT for one list. With neither `html` nor `text` it starts from a plain template. Templates are Liquid; a broken one is a 400 with line and column. So is one with more than 5,000 tags and outputs or 5,000 filters, or that takes too long to read.',
         querystring: NoQuery,
         body: CampaignInput,
         response: { 201: Campaign },
@@ -138,7 +138,8 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Preview a campaign',
-        description: 'As a contact would get it, or an invented one. Nothing is sent, and nothing in it is tracked.',
+        description:
+          'As a contact would get it, or an invented one. Nothing is sent, and nothing in it is tracked. A template that takes too long is a 400.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: PreviewInput,
@@ -175,7 +176,8 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Send a test copy',
-        description: 'One mail, its subject marked `[Test]`, whatever the status of the campaign.',
+        description:
+          'One mail, its subject marked `[Test]`, whatever the status of the campaign. A template that takes too long is a 400.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: SendTestInput,

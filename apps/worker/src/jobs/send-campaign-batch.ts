@@ -1,4 +1,4 @@
-import { type CampaignMail, compileCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
+import { type CampaignRenderer, compileCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { outcomesFor } from '@rapport/core/campaigns/outcomes.ts'
 import {
@@ -18,8 +18,6 @@ import { AppError } from '@rapport/core/errors.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
 import { claimOrUndo, ctxOf, keepTrying, type Tools, whileInHand } from '../tools.ts'
-
-type Render = (recipients: ClaimedRecipient[]) => Promise<CampaignMail[]>
 
 /**
  * Sends a batch of a campaign in small groups: claim, send, record. A kill leaves at most a group INTERRUPTED; a stop
@@ -48,9 +46,10 @@ export function sendCampaignBatch(tools: Tools, job: WorkJob): Promise<void> {
 /** `stopped` before everyone in the batch had had their turn. */
 async function sendGroups(tools: Tools, ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'stopped'> {
   const { pace } = tools
-  const render = await compileCampaign(ctx, batch.campaignId)
-  for (let start = 0; start < batch.contactUuids.length; start += pace.groupSize) {
-    const group = batch.contactUuids.slice(start, start + pace.groupSize)
+  const { render, largestGroup } = await compileCampaign(ctx, batch.campaignId)
+  const groupSize = Math.min(pace.groupSize, largestGroup)
+  for (let start = 0; start < batch.contactUuids.length; start += groupSize) {
+    const group = batch.contactUuids.slice(start, start + groupSize)
     await pace.wait(group.length)
     if (tools.stopping.aborted) return 'stopped'
     const { stopped, recipients } = await claimOrUndo(
@@ -63,7 +62,7 @@ async function sendGroups(tools: Tools, ctx: Ctx, batch: ClaimedBatch): Promise<
     await keepTrying(() => settleRecipients(ctx, batch, outcomes))
     // The rest of the batch would meet the same: a pause first.
     if (refusal?.isFinal === false) throw new Error(`Nobody was sent to, which is tried again: ${refusal.reason}`)
-    const reason = refusal?.reason ?? complaintOf(answers)
+    const reason = refusal?.reason ?? complaintOf(answers, Math.min(largestGroup, fewPeople))
     if (reason !== undefined) await pauseForReason(tools, ctx, { batch, reason })
     if (refusal) return 'stopped'
   }
@@ -76,7 +75,11 @@ type Answer = MailOutcome & { recipient: ClaimedRecipient }
  * Makes the mails of a group together, and sends them side by side. Where the template is too slow for all of them, or
  * this worker could not make any, nobody is to blame: everyone waits.
  */
-async function sendGroup(tools: Tools, render: Render, recipients: ClaimedRecipient[]): Promise<Answer[]> {
+async function sendGroup(
+  tools: Tools,
+  render: CampaignRenderer['render'],
+  recipients: ClaimedRecipient[],
+): Promise<Answer[]> {
   const made = await render(recipients).catch((error: unknown) => {
     tools.log.error({ err: error }, 'the mails of a group could not be made')
     return []
@@ -92,10 +95,11 @@ async function sendGroup(tools: Tools, render: Render, recipients: ClaimedRecipi
 }
 
 const unmade = 'The mail could not be made'
-const smallestGroup = 5
+/** Of fewer it may be chance that nobody's can be made, unless the letter is so long that no group has more. */
+const fewPeople = 5
 
 /** What is wrong with the campaign's own template, when it is so for a whole group. */
-function complaintOf(answers: Answer[]): string | undefined {
+function complaintOf(answers: Answer[], smallestGroup: number): string | undefined {
   const [first] = answers
   const isUnmade = (one: Answer) => one.kind === 'refused' && one.error.startsWith(unmade)
   return answers.length >= smallestGroup && first?.kind === 'refused' && answers.every(isUnmade)

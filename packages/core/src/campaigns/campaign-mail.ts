@@ -24,15 +24,24 @@ export type Recipient = Pick<
 /** A mail, or what is wrong with it. */
 export type CampaignMail = { mail: OutgoingMail } | { fault: TemplateFault }
 
+export interface CampaignRenderer {
+  /** Makes the mails of a group of recipients, in order. */
+  render(recipients: readonly Recipient[]): Promise<CampaignMail[]>
+  /** Of so long a letter so many are to be held at a time. */
+  largestGroup: number
+}
+
+const groupCharacters = 1_000_000
+
 /**
- * Loads a campaign with its list and workspace. The renderer makes the mails of a group of recipients, in order, and
- * says what is wrong where the templates exceed their limits. A `copy` that somebody looks at is tracked by nothing.
+ * Loads a campaign with its list and workspace. Its renderer says what is wrong where the templates exceed their limits.
+ * A `copy` that somebody looks at is tracked by nothing.
  */
 export async function compileCampaign(
   ctx: Ctx,
   campaignId: string,
   kind: 'mail' | 'copy' = 'mail',
-): Promise<(recipients: readonly Recipient[]) => Promise<CampaignMail[]>> {
+): Promise<CampaignRenderer> {
   const [found] = await ctx.db
     .select({ campaign: campaigns, list: lists, workspace: workspaces })
     .from(campaigns)
@@ -54,7 +63,10 @@ export async function compileCampaign(
     name: headerText(campaign.fromName ?? workspace.fromName ?? workspace.name),
     address: campaign.fromEmail ?? workspace.fromEmail ?? ctx.settings.mailFrom,
   }
-  return async (recipients) => {
+  const largestGroup = Math.ceil(groupCharacters / [subject, html, text].join('').length)
+  return { render, largestGroup }
+
+  async function render(recipients: readonly Recipient[]): Promise<CampaignMail[]> {
     const addressed = recipients.map((to) => {
       const person = { campaignId: campaign.id, contactId: to.id }
       const link = { listId: list.id, ...(kind === 'mail' ? person : { contactId: to.id }) }
@@ -136,7 +148,7 @@ export async function sendTestMail(ctx: Ctx, id: string, { email, contactId }: S
 }
 
 async function renderCopy(ctx: Ctx, campaignId: string, findRecipient: () => Promise<Recipient>) {
-  const render = await compileCampaign(ctx, campaignId, 'copy')
+  const { render } = await compileCampaign(ctx, campaignId, 'copy')
   const [made] = await render([await findRecipient()])
   if (!made) throw new Error('Nothing was rendered')
   if ('mail' in made) return made.mail

@@ -1,5 +1,7 @@
 /** The thread that parses and renders templates for rendering.ts. One message in, one out; it imports as little as it can. */
+import { getHeapStatistics } from 'node:v8'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { renderLimitExceeded } from './liquid.ts'
 import {
   type GivenSources,
   type TemplateFault,
@@ -8,7 +10,6 @@ import {
   type TemplateSources,
   type TemplateValues,
 } from './template-sources.ts'
-import { renderLimitExceeded } from './liquid.ts'
 import { compileTemplates, findFault } from './templates.ts'
 import { trackHtml, type Tracking } from './track-html.ts'
 
@@ -43,7 +44,7 @@ const place = workerData as Int32Array
 const noteField = (field: TemplateField) => void (place[0] = templateFields.indexOf(field))
 
 /** More than so much is not held at a time. */
-const enoughCharacters = 8_000_000
+const enoughCharacters = 4_000_000
 
 function renderGroup({ sources, recipients }: Rendering): Rendered[] {
   const mails: Rendered[] = []
@@ -71,6 +72,8 @@ function render(sources: TemplateSources, { values, tracking }: Rendering['recip
 /** The latest ones: of the campaigns that are sent at a time, whose groups come in turns. */
 const known: { sources: TemplateSources; render: ReturnType<typeof compileTemplates> }[] = []
 const knownAtMost = 4
+/** With more in use they are forgotten, so that what one campaign keeps is no other's lack of memory. */
+const enoughBytes = 64 * 1_048_576
 
 function compiled(sources: TemplateSources) {
   const found = known.find((one) => templateFields.every((field) => one.sources[field] === sources[field]))
@@ -86,6 +89,7 @@ if (!isMainThread) {
     const answer: Answer =
       task.kind === 'check' ? { fault: findFault(task.sources, noteField) } : { mails: renderGroup(task) }
     parentPort?.postMessage(answer)
+    if (getHeapStatistics().used_heap_size > enoughBytes) known.length = 0
   })
   parentPort?.postMessage('ready')
 }

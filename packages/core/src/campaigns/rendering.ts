@@ -6,6 +6,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { AppError, invalidField } from '../errors.ts'
+import { makeRoomInThreads } from '../memory.ts'
 import type { Answer, Check, Rendered, Rendering } from './rendering-thread.ts'
 import { findExcess, type GivenSources, type TemplateFault, templateFields } from './template-sources.ts'
 
@@ -17,7 +18,7 @@ const recipientMs = 50
 const longestLine = 20
 
 /** Ours, and large beside what the limits in liquid.ts let a template have: what meets them does so little by little. */
-const resourceLimits = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 16 }
+const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
 
 /** Checks templates as they are saved. A broken one is invalid, with line and column; so is one that takes too long. */
 export async function checkTemplates(workspaceId: string, sources: GivenSources): Promise<void> {
@@ -133,6 +134,7 @@ function endOf(worker: Worker, { task, deadlineMs }: Job): Promise<End> {
 async function startThread(): Promise<Thread> {
   const place = new Int32Array(new SharedArrayBuffer(4))
   const script = new URL('./rendering-thread.ts', import.meta.url)
+  makeRoomInThreads()
   const worker = new Worker(script, { workerData: place, resourceLimits, env: {} })
   // Whoever waits for it hears of its errors; with nobody waiting they would end this process.
   worker.on('error', () => {})
