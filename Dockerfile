@@ -10,6 +10,7 @@ ENV NODE_ENV=production
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
 COPY apps/api/package.json apps/api/
 COPY apps/bench/package.json apps/bench/
+COPY apps/cli/package.json apps/cli/
 COPY apps/worker/package.json apps/worker/
 COPY packages/core/package.json packages/core/
 # Not "pnpm deploy": it would put TypeScript of ours under node_modules, where Node does not run it.

@@ -99,8 +99,9 @@ function fittingValues(source: Source, schema: Schema, name: string): fc.Arbitra
 }
 
 function fittingTexts({ pool }: Source, { format, examples = [], maxLength = 40 }: Schema, name: string) {
-  const ids = pool.get(/^([a-z]{3})_/.exec(String(examples[0]))?.[1] ?? '')
-  if (ids) return fc.constantFrom(...ids)
+  const [start, prefix = ''] = /^([a-z]{3})_/.exec(String(examples[0])) ?? []
+  // One of the right form is no UUID.
+  if (start) return fc.constantFrom(...(pool.get(prefix) ?? []), `${start}${'0'.repeat(25)}f`)
   if (format === 'date-time')
     return fc
       .date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })

@@ -1,12 +1,10 @@
 /** No workspace learns of, changes or uses what is another's, on any route that there is. */
-import type { CreatedApiKey, Me } from '@rapport/core/auth/auth.schema.ts'
-import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
+import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aFile, aForm, cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
+import { cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
+import { fillWorkspace, readEverything, told } from './isolation-workspace.ts'
 import {
-  type Answer,
   expectError,
-  freshEmail,
   type Json,
   type Operation,
   operationsOf,
@@ -23,91 +21,19 @@ beforeAll(async () => {
   api = await startTestApi()
   secured = (await operationsOf(api)).filter(({ isSecured }) => isSecured)
   ;[ada, eve] = [await api.signUp(), await api.signUp()]
-  ;[adas, eves] = [await fill(ada), await fill(eve)]
+  ;[adas, eves] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
 })
 afterAll(() => api.close())
 
-/** One record of each kind. */
-async function fill(workspace: TestWorkspace): Promise<Ids> {
-  const { id, key, token } = workspace
-  const make = async (path: string, body: Json) => String((await api.create(path, key, body))['id'])
-  const makeContact = () => make('/contacts', { email: freshEmail() })
-  const list = await make('/lists', { name: 'Letter', doubleOptIn: false })
-  await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
-  await make('/invites', { email: freshEmail(), role: 'VIEWER' })
-  await api.call('POST', `/public/lists/${list}/subscribe`, { body: { email: 'both@example.com' } })
-  const contact = await make('/contacts', { email: freshEmail(), tags: ['secret'] })
-  const makePipeline = () =>
-    api.create<Pipeline>('/pipelines', key, { name: 'Sales', stages: [{ name: 'Lead', winProbability: 10 }] })
-  const pipeline = await makePipeline()
-  const { body: me } = await api.call<Me>('GET', '/auth/me', { key: token })
-  const form = await make('/forms', aForm)
-  const submitted = await api.call('POST', `/public/forms/${form}/submit`, { body: { values: { news: true } } })
-  const webhook = await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] })
-  const tested = await api.call('POST', `/webhooks/${webhook}/test`, { key })
-  await api.query(`update deliveries set status = 'FAILED'`)
-  return {
-    workspace: id,
-    list,
-    contact,
-    pipeline: pipeline.id,
-    stage: pipeline.stages[0]?.id ?? '',
-    emptyPipeline: (await makePipeline()).id,
-    deal: await make('/deals', { pipelineId: pipeline.id, contactId: contact }),
-    task: await make(`/contacts/${contact}/tasks`, { title: 'Call', assigneeId: me.user?.id }),
-    user: me.user?.id ?? '',
-    campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
-    draft: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
-    webhook,
-    lastWebhook: await make('/webhooks', { url: 'https://example.com', eventTypes: ['deal.deleted'] }),
-    delivery: String(tested.body['id']),
-    event: String(tested.body['eventId']),
-    apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
-    invite: await make('/invites', { email: freshEmail(), role: 'MEMBER' }),
-    member: (await api.join(workspace, 'VIEWER')).id,
-    session: await openAnotherSession(workspace),
-    duplicates: [await makeContact(), await makeContact(), await makeContact()],
-    customField: await make('/custom-fields', { key: 'plan', label: 'Plan', type: 'TEXT' }),
-    form,
-    submission: String(submitted.body['submissionId']),
-    spareList: await make('/lists', { name: 'Spare' }),
-    import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
-  }
-}
+const call = (method: string, { path, ...sent }: Request, key: string | undefined) =>
+  api.call(method, path, { key: key ?? '', ...sent })
 
-/** Answers its id. */
-async function openAnotherSession({ email, password, token }: TestWorkspace): Promise<string> {
-  await api.call('POST', '/auth/login', { body: { email, password } })
-  const { body } = await api.call<{ data: { id: string }[] }>('GET', '/sessions', { key: token })
-  return body.data[0]?.id ?? ''
-}
-
-/** Every row of the workspace that has this key, in every table that there is. */
-async function readEverything(key = '') {
-  const tables = await api.query(
-    `select table_name as name from information_schema.columns where column_name = 'workspace_id' order by 1`,
-  )
-  expect(tables.length).toBeGreaterThan(10)
-  const rows: Json = {}
-  for (const { name } of tables) {
-    rows[String(name)] = await api.query(
-      `select to_jsonb(t) - 'last_used_at' as row from ${String(name)} t
-       where workspace_id = (select workspace_id from api_keys where prefix = $1) order by t::text`,
-      [key.slice(0, 10)],
-    )
-  }
+/** That of Ada's workspace. */
+async function readAdas() {
+  const rows = await readEverything(api, ada?.id)
   expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}, {}], lists: [{}, {}], campaigns: [{}, {}], forms: [{}] })
   return rows
 }
-
-/** All that a caller can tell two answers apart by. */
-function told({ status, text, headers }: Answer<unknown>) {
-  const { date: _date, 'x-request-id': _id, ...rest } = headers
-  return { status, text, headers: rest }
-}
-
-const call = (method: string, { path, ...sent }: Request, key: string | undefined) =>
-  api.call(method, path, { key: key ?? '', ...sent })
 
 test('every operation that takes a credential is covered here: a new one must say how it names records', () => {
   expect(Object.keys(cases).toSorted()).toEqual(
@@ -144,7 +70,7 @@ test('without a credential, with one that is none or with one that was revoked, 
   await api.call('DELETE', `/api-keys/${id}`, { key: ada?.token ?? '' })
   const { token } = await api.signUp()
   await api.call('POST', '/auth/logout', { key: token })
-  const before = await readEverything(ada?.key)
+  const before = await readAdas()
   for (const { method, template, path, example } of secured) {
     const own = cases[`${method} ${template}`]?.[0]?.(adas ?? nobodys, adas ?? nobodys) ?? { path, body: example }
     const answers = [
@@ -162,12 +88,12 @@ test('without a credential, with one that is none or with one that was revoked, 
       expect(answer.headers['www-authenticate']).toBe('Bearer')
     }
   }
-  expect(await readEverything(ada?.key)).toEqual(before)
+  expect(await readAdas()).toEqual(before)
 })
 
 test("another's record is answered as one that is not there, to the byte, on every operation, and nothing is changed", async () => {
   if (!adas || !eves) throw new Error('There are no records')
-  const before = await readEverything(ada?.key)
+  const before = await readAdas()
   for (const [name, makers] of Object.entries(cases)) {
     const [method = ''] = name.split(' ')
     for (const [index, make] of makers.entries()) {
@@ -177,7 +103,7 @@ test("another's record is answered as one that is not there, to the byte, on eve
       expect(`${name}: ${foreign.status}`).toMatch(/: (200|202|400|404)$/)
     }
   }
-  expect(await readEverything(ada?.key)).toEqual(before)
+  expect(await readAdas()).toEqual(before)
   // The same requests mean something to whom the records belong to.
   for (const [name, makers] of Object.entries(cases)) {
     const [method = ''] = name.split(' ')

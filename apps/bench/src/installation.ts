@@ -1,10 +1,11 @@
-/** A whole Rapport for measuring: PostgreSQL that keeps its word, Redis, and processes to start and end. */
-import { type ChildProcess, fork, spawn } from 'node:child_process'
+/** A whole Rapport for measuring, on a fresh database: PostgreSQL and Redis as in earnest, and every program a process of its own. */
+import type { ChildProcess } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { join } from 'node:path'
 import { createFirstWorkspace } from '@rapport/core/auth/first-workspace.ts'
 import { readWorkerConfig } from '@rapport/core/config.ts'
 import { type Ctx, settingsFrom } from '@rapport/core/context.ts'
@@ -12,25 +13,70 @@ import { openDatabase } from '@rapport/core/db.ts'
 import { ensureDatabase, startEmbeddedPostgres } from '@rapport/core/embedded-postgres.ts'
 import { migrate } from '@rapport/core/migrate.ts'
 import { findRedisServer } from '@rapport/core/testing/redis-binary.ts'
+import pg from 'pg'
+import { startLoadGenerator } from './load.ts'
+import { freePort, hear, isAnswering, isListening, openProcesses, until } from './processes.ts'
 import type { Receipt } from './receiver.ts'
 
-const anyPort = () => 20_000 + Math.floor(Math.random() * 12_000)
-const [apiPort, redisPort] = [anyPort(), anyPort()]
-const path = (file: string) => resolve(import.meta.dirname, file)
+export interface Workspace {
+  ctx: Ctx
+  key: string
+}
+
+export interface Server {
+  child: ChildProcess
+  url: string
+}
 
 export type Installation = Awaited<ReturnType<typeof install>>
 
-export async function install() {
+type Closers = (() => Promise<unknown>)[]
+
+const open = new Set<Closers>()
+
+/** For who is interrupted. */
+export async function closeInstallations(): Promise<void> {
+  await Promise.all([...open].map(close))
+}
+
+/** Runs `work` on an installation of its own, and clears away whatever of it there is by then. */
+export async function onInstallation<Result>(work: (installation: Installation) => Promise<Result>): Promise<Result> {
+  const closers: Closers = []
+  open.add(closers)
+  try {
+    return await work(await install(closers))
+  } finally {
+    open.delete(closers)
+    await close(closers)
+  }
+}
+
+/** What was opened last goes first. */
+async function close(closers: Closers): Promise<void> {
+  for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer()
+}
+
+async function install(closers: Closers) {
   const directory = await mkdtemp(join(tmpdir(), 'rapport-bench-'))
+  closers.push(() => rm(directory, { recursive: true, force: true }))
   const postgres = await startEmbeddedPostgres({ directory, durable: true })
+  closers.push(() => postgres.stop())
+  const databaseUrl = postgres.url('bench')
   await ensureDatabase(postgres, 'bench')
-  const url = postgres.url('bench')
-  await migrate(url)
-  const environment = {
-    DATABASE_URL: url,
-    REDIS_URL: `redis://127.0.0.1:${redisPort}`,
-    PORT: String(apiPort),
-    PUBLIC_URL: `http://127.0.0.1:${apiPort}`,
+  await migrate(databaseUrl)
+  const database = openDatabase(databaseUrl, { applicationName: 'bench', onError: () => {} })
+  closers.push(() => database.close())
+  // Without a time limit on statements: it fills tables with a million rows.
+  const client = new pg.Client({ connectionString: databaseUrl }).on('error', () => {})
+  await client.connect()
+  closers.push(() => client.end())
+  const processes = openProcesses()
+  closers.push(() => processes.close())
+
+  /** Of the programs that are started from now on. */
+  const environment: Record<string, string> = {
+    DATABASE_URL: databaseUrl,
+    PUBLIC_URL: 'http://127.0.0.1:9',
     MAIL_FROM: 'bench@example.com',
     SMTP_URL: 'smtp://127.0.0.1:9',
     SECRET_KEY: 'for measuring only, forty characters or more',
@@ -38,73 +84,120 @@ export async function install() {
     WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     LOG_LEVEL: 'error',
   }
-  const database = openDatabase(url, { applicationName: 'bench', onError: () => {} })
-  const settings = settingsFrom(readWorkerConfig(environment))
-  const running = new Set<ChildProcess>()
+  let redisPort: number | undefined
 
-  function keep<Child extends ChildProcess>(child: Child): Child {
-    running.add(child)
-    child.once('exit', () => running.delete(child))
+  async function startServer(script: string, path: string, env: Record<string, string> = {}): Promise<Server> {
+    const port = String(await freePort())
+    const child = processes.fork(script, { env: { ...environment, ...env, PORT: port } })
+    const url = `http://127.0.0.1:${port}`
+    await until(() => isAnswering(url + path), { everyMs: 5, timeoutMs: 30_000 })
+    return { child, url }
+  }
+
+  /** The limits and the queues are there from now on; again where it was, when it has been ended. */
+  async function startRedis(): Promise<ChildProcess> {
+    redisPort ??= await freePort()
+    const parameters = ['--port', String(redisPort), '--bind', '127.0.0.1', '--dir', directory, '--loglevel', 'warning']
+    const keeping = ['--appendonly', 'yes', '--maxmemory-policy', 'noeviction']
+    const child = processes.spawn(await findRedisServer(), [...parameters, ...keeping])
+    await until(() => isListening(redisPort ?? 0), { timeoutMs: 30_000 })
+    environment['REDIS_URL'] = `redis://127.0.0.1:${redisPort}`
     return child
   }
-  const startApp = (app: 'api' | 'worker') =>
-    keep(spawn(process.execPath, [path(`../../${app}/src/main.ts`)], { stdio: 'inherit', env: environment }))
 
-  async function startRedis() {
-    const parameters = ['--port', String(redisPort), '--bind', '127.0.0.1', '--dir', directory]
-    const keeping = ['--appendonly', 'yes', '--maxmemory-policy', 'noeviction', '--loglevel', 'warning']
-    return keep(spawn(await findRedisServer(), [...parameters, ...keeping], { stdio: 'ignore' }))
+  /** Redis loses all that it had. */
+  async function flushRedis(): Promise<void> {
+    if (redisPort === undefined) return
+    const socket = connect(redisPort, '127.0.0.1').on('error', () => {})
+    socket.write('FLUSHALL\r\n')
+    await once(socket, 'data')
+    socket.destroy()
   }
 
+  /** A worker says nothing when it is ready: it is once it has its place in the table of workers. */
+  async function startWorker(): Promise<ChildProcess> {
+    const ids = async () => (await client.query<{ id: string }>('select id from workers')).rows.map(({ id }) => id)
+    const before = new Set(await ids())
+    const child = processes.fork('../../worker/src/main.ts', { env: environment })
+    const isThere = async () => (await ids()).some((id) => !before.has(id))
+    await until(isThere, { everyMs: 5, timeoutMs: 30_000 })
+    return child
+  }
+
+  /** A mail server that takes everything. Who is sent to, it tells. */
+  async function startSink() {
+    const child = processes.fork('sink.ts')
+    const port = await hear<number>(child)
+    environment['SMTP_URL'] = `smtp://127.0.0.1:${port}`
+    async function takeReceipts(): Promise<string[]> {
+      child.send('report')
+      return hear<string[]>(child)
+    }
+    return { port, takeReceipts }
+  }
+
+  /** A receiver of webhooks. */
   async function startReceiver() {
-    const child = keep(fork(path('receiver.ts')))
-    const [port] = (await once(child, 'message')) as [number]
+    const child = processes.fork('receiver.ts')
+    const port = await hear<number>(child)
     async function takeReceipts(): Promise<Receipt[]> {
       child.send('report')
-      const [receipts] = (await once(child, 'message')) as [[string, string, string][]]
+      const receipts = await hear<[string, string, string][]>(child)
       return receipts.map(([to, id, at]) => [to, id, BigInt(at)])
     }
     return { url: `http://127.0.0.1:${port}`, takeReceipts }
   }
 
-  async function createWorkspace(): Promise<{ ctx: Ctx; apiKey: string }> {
-    const { workspaceId, apiKey } = await createFirstWorkspace(url)
-    return { apiKey, ctx: { db: database.db, settings, workspaceId, actor: { kind: 'system' }, requestId: 'bench' } }
-  }
-
-  async function close() {
-    await Promise.all([...running].map((child) => end(child)))
-    await database.close()
-    await postgres.stop()
-    await rm(directory, { recursive: true })
+  async function createWorkspace(): Promise<Workspace> {
+    const { workspaceId, apiKey } = await createFirstWorkspace(databaseUrl)
+    const settings = settingsFrom(readWorkerConfig(environment))
+    return {
+      key: apiKey,
+      ctx: { db: database.db, settings, workspaceId, actor: { kind: 'system' }, requestId: 'bench' },
+    }
   }
 
   return {
+    client,
     database,
-    apiUrl: environment.PUBLIC_URL,
-    startApi: () => startApp('api'),
-    startWorker: () => startApp('worker'),
-    startRedis,
-    startReceiver,
+    environment,
+    processes,
     createWorkspace,
-    close,
+    startApi: () => startServer('../../api/src/main.ts', '/ready'),
+    /** Fastify and pg with nothing besides, on the same database. */
+    startBare: () => startServer('bare-server.ts', '/'),
+    startLoadGenerator: () => startLoadGenerator(processes),
+    flushRedis,
+    startReceiver,
+    startRedis,
+    startSink,
+    startWorker,
+    /** When nothing is due any more. */
+    untilDone: () => until(async () => (await client.query('select from outbox limit 1')).rowCount === 0),
   }
 }
 
-export async function end(child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM') {
-  if (child.exitCode !== null || child.signalCode !== null) return
-  const exited = once(child, 'exit')
-  child.kill(signal)
-  await exited
-}
+const run = randomInt(256)
+let calls = 0
 
-/** Asks until it is so. */
-export async function until(isSo: () => Promise<boolean>) {
-  while (!(await isSo().catch(() => false))) await sleep(20)
+/** One request of the bench itself, each from another address. Fails unless it is answered 2xx. */
+export async function call<Body extends object>(
+  { url }: Pick<Server, 'url'>,
+  key: string,
+  [route, body]: [route: string, body?: unknown],
+): Promise<Body> {
+  const [method = '', path = ''] = route.split(' ')
+  calls += 1
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      authorization: `Bearer ${key}`,
+      'x-forwarded-for': `11.${run}.${(calls >> 8) & 255}.${calls & 255}`,
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  if (!response.ok) throw new Error(`${route} answered ${response.status}: ${text}`)
+  return (text === '' ? undefined : JSON.parse(text)) as Body
 }
-
-export function quantile(values: readonly number[], part: number): number {
-  return values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) * part)] ?? 0
-}
-
-export const median = (values: readonly number[]) => quantile(values, 0.5)

@@ -36,7 +36,7 @@ const server = createServer((socket) => {
 })
 
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))
-process.on('message', () => process.send?.(receipts))
+process.on('message', () => process.send?.(receipts.splice(0)))
 process.on('disconnect', () => {
   server.close()
   server.unref()

@@ -15,6 +15,8 @@ export interface Answer<Body> {
 export interface Stack {
   api: Api
   database: TestDatabase
+  /** Of both processes. */
+  env: Record<string, string>
   /** Only where the queues live in Redis. */
   redis: TestRedis | undefined
   inbox: SmtpReceiver
@@ -26,6 +28,9 @@ export interface Stack {
   /** SIGTERM to every process: none may fail to end well. */
   close(): Promise<void>
 }
+
+/** A machine that is busy with something else as well starts slowly. */
+export const timeoutMs = 60_000
 
 /** A whole Rapport from outside: API and worker as processes of their own, on a database of their own. */
 export async function startStack(
@@ -56,13 +61,18 @@ export async function startStack(
   const workers: StartedProcess[] = []
 
   async function startApi() {
-    const started = await startProcess({ script: 'apps/api/src/main.ts', env, readyUrl: `${url}/ready` })
+    const started = await startProcess({ script: 'apps/api/src/main.ts', env, readyUrl: `${url}/ready`, timeoutMs })
     apis.push(started)
     return started
   }
 
   async function startWorker() {
-    const worker = await startProcess({ script: 'apps/worker/src/main.ts', env, readyPattern: /the worker is ready/ })
+    const worker = await startProcess({
+      script: 'apps/worker/src/main.ts',
+      env,
+      readyPattern: /the worker is ready/,
+      timeoutMs,
+    })
     workers.push(worker)
     return worker
   }
@@ -80,7 +90,7 @@ export async function startStack(
 
   await startApi()
   await startWorker()
-  return { api: createApi(url), database, redis, inbox, apis, workers, startApi, startWorker, close }
+  return { api: createApi(url), env, database, redis, inbox, apis, workers, startApi, startWorker, close }
 }
 
 interface Call {

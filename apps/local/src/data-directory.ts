@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { type LocalInstance, localFileOf } from '@rapport/core/local-instance.ts'
 
 /** What one start leaves for the next, in `local.json`. */
 export interface Memory {
@@ -11,6 +12,8 @@ export interface Memory {
   apiKeys: Record<string, string>
   /** The processes that were started last, to wait for should they outlive a killed launcher. */
   processes: Record<string, number>
+  /** Undefined while nothing runs. */
+  running?: LocalInstance | undefined
 }
 
 /** The folder where everything local is kept, held by this process alone. */
@@ -26,7 +29,7 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
   await mkdir(path, { recursive: true })
   const release = takeLock(path)
   try {
-    const file = join(path, 'local.json')
+    const file = localFileOf(path)
     let memory = await readMemory(file)
     const remember = async (change: Partial<Memory>) => {
       memory = { ...memory, ...change }

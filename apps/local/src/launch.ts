@@ -3,20 +3,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createFirstWorkspace } from '@rapport/core/auth/first-workspace.ts'
 import { readApiConfig, readWorkerConfig } from '@rapport/core/config.ts'
 import { ensureDatabase, startEmbeddedPostgres } from '@rapport/core/embedded-postgres.ts'
+import { addressesIn, dataDirectoryOf, projectDirectory } from '@rapport/core/local-instance.ts'
 import { migrate } from '@rapport/core/migrate.ts'
 import { startInbox } from './inbox/inbox.ts'
 import { openDataDirectory } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
 import { startProgram, waitForLeftPrograms } from './processes.ts'
 import type { ProgramName, RunningProgram } from './processes.ts'
-import {
-  choosePorts,
-  completeEnvironment,
-  dataDirectoryOf,
-  databaseName,
-  localApiUrl,
-  projectDirectory,
-} from './settings.ts'
+import { choosePorts, completeEnvironment, databaseName, localApiUrl } from './settings.ts'
 import type { Environment, Ports } from './settings.ts'
 import type { Started } from './welcome.ts'
 
@@ -70,13 +64,15 @@ export function launch(given: Environment, tell: (line: string) => void): Launch
     await settled([startPostgres(directory, ports), startMailInbox(directory, ports)])
     stopping.signal.throwIfAborted()
     const databaseUrl = environment['DATABASE_URL'] ?? ''
-    await migrate(databaseUrl)
+    await migrate(environment['DATABASE_DIRECT_URL'] || databaseUrl)
     stopping.signal.throwIfAborted()
 
     const apiUrl = localApiUrl(environment, ports)
     await startPrograms(directory, environment, apiUrl)
     const apiKey = await findApiKey(directory, { databaseUrl, apiUrl, database: databaseName(environment, ports) })
     stopping.signal.throwIfAborted()
+    undo.push(() => directory.remember({ running: undefined }))
+    await directory.remember({ running: { apiUrl, apiKey, environment: addressesIn(environment) } })
     return describe({ directory, environment, ports, apiUrl, apiKey })
   }
 

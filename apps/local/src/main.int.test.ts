@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '@rapport/core/embedded-postgres.ts'
-import { startProcess } from '@rapport/core/testing/processes.ts'
+import { runProcess, startProcess } from '@rapport/core/testing/processes.ts'
 import type { StartedProcess } from '@rapport/core/testing/processes.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
@@ -18,7 +18,9 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true })
 })
 
-test('starts, stops, and finds everything again, also after having been killed', { timeout: 90_000 }, async () => {
+test('starts, is found by the command line, stops, and finds everything again, also after having been killed', {
+  timeout: 120_000,
+}, async () => {
   const first = await launch()
   const created = await request(first, { email: 'ada@example.com' })
   expect(created.status).toBe(201)
@@ -26,9 +28,16 @@ test('starts, stops, and finds everything again, also after having been killed',
   const second = startProcess({ script, env: environment(), readyPattern: /API key/, timeoutMs: 30_000 })
   await expect(second).rejects.toThrow(`running already with the data in ${directory}`)
 
+  const found = await ask('doctor', '--json')
+  expect(found.stderr).toBe('')
+  const { findings } = JSON.parse(found.stdout) as { findings: { level: string; about: string }[] }
+  expect(findings.filter(({ level }) => level !== 'ok').map(({ about }) => about)).toEqual(['Sender'])
+  expect(found.code).toBe(0)
+
   first.launcher.kill('SIGTERM')
   expect(await first.launcher.exited).toMatchObject({ code: 0 })
   expect(first.launcher.stdout()).toMatch(/Stopped\.\n$/)
+  expect(await ask('queue')).toMatchObject({ code: 78, stderr: expect.stringContaining('DATABASE_URL') })
 
   const again = await launch()
   expect(again.apiKey).toBe(first.apiKey)
@@ -63,6 +72,10 @@ async function launch(): Promise<Launched> {
   const [, apiUrl = '', apiKey = ''] = launcher.ready ?? []
   return { launcher, apiUrl, apiKey }
 }
+
+/** The command line, which finds by itself what runs here. */
+const ask = (...parameters: string[]) =>
+  runProcess({ script: 'apps/cli/src/main.ts', parameters, env: { DATA_DIR: directory } })
 
 function request({ apiUrl, apiKey }: Launched, contact: { email: string }): Promise<Response> {
   return fetch(`${apiUrl}/contacts`, {

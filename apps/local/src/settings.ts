@@ -1,11 +1,7 @@
-import { fileURLToPath } from 'node:url'
-import { resolve } from 'node:path'
 import type { Memory } from './data-directory.ts'
 import { findFreePort, isFree } from './ports.ts'
 
 export type Environment = Record<string, string | undefined>
-
-export const projectDirectory = fileURLToPath(new URL('../../../', import.meta.url))
 
 const defaultApiPort = 3000
 export const embeddedDatabase = 'embedded'
@@ -20,11 +16,6 @@ export interface Ports {
 /** The value of a variable; one that is set to nothing counts as not set, as everywhere in Rapport. */
 function valueOf(environment: Environment, name: string): string | undefined {
   return environment[name] || undefined
-}
-
-/** The folder for everything local: DATA_DIR, else `.rapport` in the project. */
-export function dataDirectoryOf(environment: Environment): string {
-  return resolve(projectDirectory, valueOf(environment, 'DATA_DIR') ?? '.rapport')
 }
 
 /**

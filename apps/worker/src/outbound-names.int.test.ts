@@ -1,8 +1,8 @@
 /** What names and certificates a customer's address may have. */
-import { createSocket } from 'node:dgram'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { expiredCertificate, foreignCertificate, goodCertificate, testKey } from '@rapport/core/testing/certificates.ts'
+import { type NameServer, startNameServer } from '@rapport/core/testing/name-server.ts'
 import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openOutboundHttp, type OutboundHttp } from './outbound-http.ts'
@@ -12,10 +12,10 @@ const refused = 'The address is not public and not allowed'
 
 describe('a name', () => {
   let receiver: HttpReceiver
-  let dns: DnsServer
+  let dns: NameServer
   let http: OutboundHttp
   beforeAll(async () => {
-    ;[receiver, dns] = [await startHttpReceiver(), await startDnsServer()]
+    ;[receiver, dns] = [await startHttpReceiver(), await startNameServer()]
     http = openOutboundHttp(['127.0.0.0/8'], { dnsServers: [dns.address] })
   })
   beforeEach(() => dns.forget())
@@ -94,46 +94,3 @@ describe('over TLS', () => {
     })
   })
 })
-
-type DnsServer = Awaited<ReturnType<typeof startDnsServer>>
-
-/** Knows IPv4 addresses of names, in turns of answers; says of `.invalid` that it is none, and of all else nothing. */
-async function startDnsServer() {
-  const socket = createSocket('udp4')
-  const [turns, counts] = [new Map<string, (readonly string[])[]>(), new Map<string, number>()]
-  socket.on('message', (query, { address, port }) => {
-    const { name, end } = readName(query)
-    const wantsIpv4 = query.readUInt16BE(end) === 1
-    const known = turns.get(name)
-    if (!known && !name.endsWith('.invalid')) return
-    const count = counts.get(name) ?? 0
-    if (wantsIpv4) counts.set(name, count + 1)
-    const addresses = (wantsIpv4 && known?.[Math.min(count, known.length - 1)]) || []
-    const records = addresses.map((ip) =>
-      Buffer.from([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, ...ip.split('.').map(Number)]),
-    )
-    const head = Buffer.from(query.subarray(0, 12))
-    head.writeUInt16BE(known ? 0x8180 : 0x8183, 2)
-    head.writeUInt16BE(addresses.length, 6)
-    head.writeUInt32BE(0, 8)
-    socket.send(Buffer.concat([head, query.subarray(12, end + 4), ...records]), port, address)
-  })
-  await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
-  return {
-    address: `127.0.0.1:${socket.address().port}`,
-    answer: (name: string, answers: (readonly string[])[]) => void turns.set(name, answers),
-    asked: (name: string) => counts.get(name) ?? 0,
-    forget: () => counts.clear(),
-    close: () => socket.close(),
-  }
-}
-
-function readName(query: Buffer): { name: string; end: number } {
-  const labels: string[] = []
-  let at = 12
-  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
-    labels.push(query.toString('latin1', at + 1, at + 1 + length))
-    at += 1 + length
-  }
-  return { name: labels.join('.').toLowerCase(), end: at + 1 }
-}

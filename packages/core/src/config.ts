@@ -2,6 +2,7 @@ import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { RedisUrl } from './redis-address.ts'
 
 /** A configuration that cannot be used; `message` names every variable that is wrong. Processes exit with code 78 on it. */
 export class ConfigError extends Error {}
@@ -36,14 +37,23 @@ const secretKey = z
     error: 'is an example: choose a random one',
   })
 
+const postgresUrl = (error: string) => z.url({ protocol: /^postgres(ql)?$/, error })
+
 const base = {
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be set to a postgres:// address' }),
+  DATABASE_URL: postgresUrl('must be set to a postgres:// address'),
+  DATABASE_DIRECT_URL: postgresUrl('must be a postgres:// address')
+    .optional()
+    .describe('The same database past the connection pooler that DATABASE_URL leads through'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 }
 
+const port = z.coerce
+  .number('must be a port number')
+  .refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'must be a port number')
+
 const serving = {
   ...base,
-  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// address' }).optional(),
+  REDIS_URL: RedisUrl.optional(),
   PUBLIC_URL: httpUrl
     .transform((url) => url.replace(/\/+$/, ''))
     .describe('Where strangers reach the API: links in mails start with it'),
@@ -53,6 +63,13 @@ const serving = {
   WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe(
     'Networks that webhooks may reach though they are not public',
   ),
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[!-~]{16,}$/, 'must have at least 16 characters, and no spaces')
+    .optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional().describe('Where traces go; the SDK reads its other variables itself'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1).describe('The part of all traces that is kept'),
+  NOTIFY_SOCKET: z.string().optional().describe('Set by systemd for those who are to tell when they are ready'),
 }
 
 const trustedProxy = z
@@ -61,12 +78,11 @@ const trustedProxy = z
   })
   .describe('A word or network; "true" and hop counts would let a client forge its address')
 
-const port = z.coerce
-  .number('must be a port number')
-  .refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'must be a port number')
-
 const ApiEnvironment = z.object({
   ...serving,
+  DATABASE_REPLICA_URL: postgresUrl('must be a postgres:// address')
+    .optional()
+    .describe('A streaming replica, which long reads go to as long as it knows all that the primary does'),
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(3000),
   TRUST_PROXY: commaSeparated(trustedProxy),
@@ -74,6 +90,7 @@ const ApiEnvironment = z.object({
   CORS_ORIGINS: commaSeparated(httpUrl.transform((url) => new URL(url).origin)),
   DASHBOARD_USER: z.string().min(1).default('admin'),
   DASHBOARD_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
+  SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(300_000).default(0),
 })
 
 export interface DkimKey {
@@ -105,6 +122,8 @@ const WorkerEnvironment = z
     ...serving,
     SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// address' }),
     MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
+    WORKER_HOST: z.string().default('127.0.0.1'),
+    WORKER_PORT: port.optional(),
     WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
     DKIM_DOMAIN: dnsName('must be a domain').optional(),
     DKIM_SELECTOR: dnsName('must be the name of a key in DNS').optional(),
@@ -125,6 +144,11 @@ const dkimNames = ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_PRIVATE_KEY'] as const
 
 const MigrateEnvironment = z.object(base)
 
+const ClientEnvironment = z.object({
+  RAPPORT_API_URL: httpUrl.transform((url) => url.replace(/\/+$/, '')).optional(),
+  RAPPORT_API_KEY: z.string().optional(),
+})
+
 type Environment = Record<string, string | undefined>
 
 /** Reads what the API needs. Throws a ConfigError that names every wrong variable. */
@@ -140,7 +164,9 @@ export function readWorkerConfig(environment: Environment = process.env) {
 export type WorkerConfig = ReturnType<typeof readWorkerConfig>
 
 /** The key that mails are signed with, if one is configured. */
-export function dkimKeyOf(config: WorkerConfig): DkimKey | undefined {
+export function dkimKeyOf(
+  config: Pick<WorkerConfig, 'DKIM_DOMAIN' | 'DKIM_SELECTOR' | 'DKIM_PRIVATE_KEY'>,
+): DkimKey | undefined {
   const { DKIM_DOMAIN: domain, DKIM_SELECTOR: selector, DKIM_PRIVATE_KEY: privateKey } = config
   return domain && selector && privateKey ? { domain, selector, privateKey } : undefined
 }
@@ -150,16 +176,41 @@ export function readMigrateConfig(environment: Environment = process.env) {
   return parse(MigrateEnvironment, environment)
 }
 
+/** Reads where the command line finds the API, and by which key. Throws a ConfigError that names every wrong variable. */
+export function readClientConfig(environment: Environment = process.env) {
+  return parse(ClientEnvironment, environment)
+}
+
+/** What is good of an environment for API and worker, and what is wrong with the rest: for who looks into what fails. */
+export function inspectEnvironment(environment: Environment): {
+  config: Partial<ApiConfig & WorkerConfig>
+  problems: { name: string; message: string }[]
+} {
+  const present = withoutEmpty(environment)
+  const read = Object.entries({ ...ApiEnvironment.shape, ...WorkerEnvironment.shape }).map(
+    ([name, schema]) => [name, schema.safeParse(present[name]).data] as const,
+  )
+  const issues = [ApiEnvironment, WorkerEnvironment].flatMap((schema) => schema.safeParse(present).error?.issues ?? [])
+  const problems = new Map(issues.map(({ path: [name], message }) => [String(name), message]))
+  return {
+    config: Object.fromEntries(read.filter(([, value]) => value !== undefined)),
+    problems: [...problems].map(([name, message]) => ({ name, message })),
+  }
+}
+
 /** The whole environment, for the programs that hand it on to processes they start. */
 export function inheritedEnvironment(): Environment {
   return { ...process.env }
 }
 
 function parse<Schema extends z.ZodObject>(schema: Schema, environment: Environment): Readonly<z.output<Schema>> {
-  // A variable that is set to nothing, as compose files do, counts as not set.
-  const present = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
-  const result = schema.safeParse(present)
+  const result = schema.safeParse(withoutEmpty(environment))
   if (result.success) return Object.freeze(result.data)
   const problems = result.error.issues.map((issue) => `  ${String(issue.path[0])}: ${issue.message}`)
   throw new ConfigError(`The environment is not usable:\n${problems.join('\n')}`)
+}
+
+/** A variable that is set to nothing, as compose files do, counts as not set. */
+function withoutEmpty(environment: Environment): Environment {
+  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
 }

@@ -40,6 +40,8 @@ test.each(
     [`con-${suffix}`, `con__${suffix}`, `con_con_${suffix}`, `${good}0`, good.slice(0, -1), ` ${good}`, `${good} `],
     [`con_8${suffix.slice(1)}`, `con_z${suffix.slice(1)}`, `con_${'i'.repeat(26)}`, `con_${'l'.repeat(26)}`],
     [`con_${'o'.repeat(26)}`, `con_${'u'.repeat(26)}`, `con_${'é'.repeat(26)}`, `con_${'%'.repeat(26)}`],
+    // Of the right form, and no UUID: the version is 0, the variant that of no standard.
+    [`con_${'0'.repeat(25)}f`, `con_7${'0'.repeat(25)}`, `con_01kag7m3v9${'0'.repeat(16)}`],
     [uuidOf(good), `{${uuidOf(good)}}`, 'null', 'undefined', '[object Object]', '__proto__', "' or 1=1 --", '../..'],
     [`${good}\u0000`, `${good}\n`, '\u0000', 'con_\ud800', 'x'.repeat(5000), `con_${'0'.repeat(5000)}`, '0', '-1'],
   ].flat(),

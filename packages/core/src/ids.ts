@@ -46,11 +46,12 @@ export function idOf(prefix: IdPrefix, uuid: string): string {
   return fromUUID(uuid, prefix)
 }
 
-/** Schema of an identifier. Its message is that of a missing record: a wrong form tells no more than a wrong id. */
+/** Schema of an identifier: of its prefix, in the right form, and of what is a UUID. Its message is that of a missing record: a wrong form tells no more than a wrong id. */
 export function Id(prefix: IdPrefix) {
   const isId = (value: string) => {
     try {
-      return fromString(value, prefix) === value
+      // Not all that has the form is a UUID: its version and variant are among the characters.
+      return fromString(value, prefix) === value && idOf(prefix, uuidOf(value)) === value
     } catch {
       return false
     }

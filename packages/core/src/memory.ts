@@ -11,7 +11,7 @@ export function keepMemorySmall(): void {
   setFlagsFromString('--semi-space-growth-factor=1')
 }
 
-const youngSpaceBytes = 4 * 1_048_576
+const youngSpaceBytes = 8 * 1_048_576
 
 /**
  * For the work itself, once all is loaded: gives new objects some room, and no more. In the little they start with, a
@@ -30,5 +30,5 @@ export function makeRoomForWork(): void {
 
 /** For threads that are started from here on: new objects have that room from the beginning. */
 export function makeRoomInThreads(): void {
-  setFlagsFromString(`--min-semi-space-size=${youngSpaceBytes / 1_048_576}`)
+  setFlagsFromString('--min-semi-space-size=4')
 }

@@ -921,6 +921,7 @@ export const mails = pgTable(
     primaryKey({ columns: [t.workspaceId, t.id] }),
     index('mails_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
     index('mails_created_index').on(t.createdAt),
+    index('mails_invites_index').on(t.workspaceId, lower(t.toAddress), t.createdAt).where(sql`${t.kind} = 'INVITE'`),
     oneOf('mails_kind_check', t.kind, mailKinds),
     oneOf('mails_status_check', t.status, mailStatuses),
   ],
@@ -1048,6 +1049,9 @@ export const outbox = pgTable(
     relayedEpoch: text(),
     relayedAt: moment(),
     relays: integer().notNull().default(0),
+    /** The request that asked for this, as logs and traces know it. */
+    requestId: text(),
+    traceparent: text(),
     createdAt: createdAt(),
   },
   (t) => [

@@ -105,6 +105,17 @@ export function unseal(keys: Keys, sealed: string, boundTo: string): string {
   return decipher.update(body, 'base64url', 'utf8') + decipher.final('utf8')
 }
 
+/** The names of the keys that open what is sealed: each sealed value begins with that of its own. */
+export function storageKeyIds({ storage }: Keys): string[] {
+  return storage.map(keyIdOf)
+}
+
 function keyIdOf(key: Buffer): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 8)
+}
+
+/** Compares a secret that is given with the one that is expected, in a time that tells nothing. */
+export function isSameSecret(given: string, expected: string): boolean {
+  const [a, b] = [given, expected].map((text) => createHash('sha256').update(text).digest())
+  return timingSafeEqual(a as Buffer, b as Buffer)
 }

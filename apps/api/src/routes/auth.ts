@@ -59,7 +59,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Session },
       },
     },
-    (request) => logIn(request.baseCtx, request.body),
+    (request) => inSteadyTime(() => logIn(request.baseCtx, request.body)),
   )
 
   app.post(

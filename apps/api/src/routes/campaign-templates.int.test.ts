@@ -72,16 +72,42 @@ describe('a template that takes long to render', () => {
 describe('a template that takes long to parse', () => {
   const lines = `{% liquid\n${'echo a\n'.repeat(149_000)}%}`
   test.each([
-    ['outputs', 'html', '{{a}}'.repeat(200_000), 'must have at most 5,000 tags and outputs'],
-    ['tags', 'html', '{% assign a = 1 %}'.repeat(50_000), 'must have at most 5,000 tags and outputs'],
-    ['comments', 'text', '{% # x %}'.repeat(100_000), 'must have at most 5,000 tags and outputs'],
-    ['branches', 'html', `{% if a %}${'{% elsif b %}'.repeat(75_000)}{% endif %}`, 'must have at most 5,000 tags'],
-    ['comments without end', 'html', '{% comment %}'.repeat(75_000), 'must have at most 5,000 tags and outputs'],
-    ['filters', 'text', `{{ a${'|upcase'.repeat(140_000)} }}`, 'must have at most 5,000 filters'],
-    ['lines in a tag', 'html', lines, 'template time limit of 1000 ms exceeded'],
+    [
+      'outputs',
+      { field: 'html', source: '{{a}}'.repeat(200_000), message: 'must have at most 5,000 tags and outputs' },
+    ],
+    [
+      'tags',
+      {
+        field: 'html',
+        source: '{% assign a = 1 %}'.repeat(50_000),
+        message: 'must have at most 5,000 tags and outputs',
+      },
+    ],
+    [
+      'comments',
+      { field: 'text', source: '{% # x %}'.repeat(100_000), message: 'must have at most 5,000 tags and outputs' },
+    ],
+    [
+      'branches',
+      {
+        field: 'html',
+        source: `{% if a %}${'{% elsif b %}'.repeat(75_000)}{% endif %}`,
+        message: 'must have at most 5,000 tags',
+      },
+    ],
+    [
+      'comments without end',
+      { field: 'html', source: '{% comment %}'.repeat(75_000), message: 'must have at most 5,000 tags and outputs' },
+    ],
+    [
+      'filters',
+      { field: 'text', source: `{{ a${'|upcase'.repeat(140_000)} }}`, message: 'must have at most 5,000 filters' },
+    ],
+    ['lines in a tag', { field: 'html', source: lines, message: 'template time limit of 1000 ms exceeded' }],
   ])(
     'as it has too many %s, is a 400 as it is saved, and others are answered meanwhile',
-    async (_what, field, source, message) => {
+    async (_what, { field, source, message }) => {
       const draft = await create({})
       const create400 = post('/campaigns', input({ [field]: source }))
       await countMeanwhile(create400)

@@ -41,6 +41,9 @@ test('an invite is a record without its token, listed until it is accepted or ta
   expectError(await invite({ email: workspace.email, role: 'VIEWER' }), 409, 'They are a member already')
 
   const token = await api.tokenMailedTo(email)
+  const { headers } = await call(`POST /invites/${answer.body.id}/resend`)
+  expect(Number(headers['retry-after'])).toBeGreaterThan(590)
+  await api.query(`update mails set created_at = now() - interval '1 hour'`)
   const again = await call<Invite>(`POST /invites/${answer.body.id}/resend`)
   expect(again).toMatchObject({ status: 202, body: { id: answer.body.id, email } })
   expect(await api.tokenMailedTo(email)).toBe(token)
@@ -88,6 +91,24 @@ test('a role counts on the very next request, and so does being taken out', asyn
   expectError(await write(), 401)
   expectError(await call(`PATCH /members/${id}`, { role: 'MEMBER' }), 404, 'User not found')
 })
+
+test.each(['VIEWER', 'MEMBER', 'ADMIN'] as const)(
+  'a %s can leave by themselves, and take out nobody above',
+  async (role) => {
+    const [owner] = await readMembers()
+    const [{ id, token }, other] = [await api.join(workspace, role), await api.join(workspace, 'VIEWER')]
+    expectError(await call(`DELETE /members/${owner?.id}`, undefined, token), 403)
+    const key = await api.issueKey(workspace.token, 'MEMBER')
+    for (const credential of role === 'ADMIN' ? [key] : [key, token]) {
+      // Whether there is such a member is not told either.
+      for (const one of [other.id, 'usr_01kag7m3v9e8fs2t4w6x8y0z1b'])
+        expectError(await call(`DELETE /members/${one}`, undefined, credential), 403, 'This needs the role ADMIN')
+    }
+    expect(await call(`DELETE /members/${id}`, undefined, token)).toMatchObject({ status: 204, text: '' })
+    expectError(await call('GET /members', undefined, token), 401)
+    expect((await readMembers()).map((member) => member.id)).toEqual([other.id, owner?.id])
+  },
+)
 
 test('the last OWNER stays: 409, also when two lower each other at once', async () => {
   const [owner] = await readMembers()

@@ -1,4 +1,5 @@
 import { Workspace } from '@rapport/core/auth/auth.schema.ts'
+import { requireRole } from '@rapport/core/auth/authenticate.ts'
 import { readWorkspace } from '@rapport/core/auth/workspaces.ts'
 import { PageOf } from '@rapport/core/paging.ts'
 import { createInvite, deleteInvite, listInvites, resendInvite } from '@rapport/core/team/invites.ts'
@@ -69,7 +70,8 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Invite somebody',
-        description: 'By mail, with at most your own role, for seven days. Who is in already is a 409.',
+        description:
+          'By mail, with at most your own role, for seven days. Who is in already is a 409. An address is mailed at most once in ten minutes and three times a day: more is a 429.',
         querystring: NoQuery,
         body: InviteInput,
         response: { 201: Invite },
@@ -98,7 +100,8 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Mail an invite once more',
-        description: 'The same link, good for another seven days.',
+        description:
+          'The same link, good for another seven days. At most once in ten minutes and three times a day: more is a 429.',
         params: IdParams('inv'),
         querystring: NoQuery,
         body: NoBody,
@@ -155,17 +158,20 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.delete(
     '/members/:id',
     {
-      config,
+      config: { role: 'VIEWER' },
       schema: {
         ...common,
         summary: 'Take a member out of the workspace',
-        description: 'Their sessions end at once. The last OWNER stays: a 409.',
+        description:
+          'Their sessions end at once. Everybody can take out themselves, an ADMIN others too. The last OWNER stays: a 409.',
         params: IdParams('usr'),
         querystring: NoQuery,
         response: { 204: Empty },
       },
     },
     async (request, reply) => {
+      const { actor } = request.ctx
+      if (actor.kind !== 'user' || actor.userId !== request.params.id) requireRole(actor, 'ADMIN')
       await removeMember(request.ctx, request.params.id)
       return reply.code(204).send(null)
     },

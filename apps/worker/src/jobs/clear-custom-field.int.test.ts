@@ -1,13 +1,19 @@
-import { readContact } from '@rapport/core/contacts/contacts.ts'
+import { changeContact, readContact } from '@rapport/core/contacts/contacts.ts'
 import {
   changeCustomField,
   createCustomField,
   deleteCustomField,
   listCustomFields,
 } from '@rapport/core/contacts/custom-fields.ts'
+import { clearNextValues, finishRemoval } from '@rapport/core/contacts/custom-fields-removal.ts'
 import type { Ctx } from '@rapport/core/context.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import {
+  createTestDatabase,
+  openTransaction,
+  type TestDatabase,
+  waitUntilBlocked,
+} from '@rapport/core/testing/database.ts'
 import { createTestContact, createTestCtx, waitingWork } from '@rapport/core/testing/factories.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestTools, jobOf, type TestTools } from '../testing.ts'
@@ -60,6 +66,38 @@ test('a removed field is gone at once, its key is taken until its values are gon
   expect(await readContact(ctx, id)).toMatchObject({ customFieldValues: { city: 'Rome' } })
   expect(await countValues()).toBe(0)
   expect(await readContact(other, elsewhere.id)).toMatchObject({ customFieldValues: { plan: 'free' } })
+})
+
+test('who checked a value before its field was removed is waited for, and it is cleared too', async () => {
+  const field = await define()
+  const [known, other] = [await createTestContact(ctx), await createTestContact(ctx)]
+  const writing = await openTransaction(database.db, async (db) => {
+    await createTestContact({ ...ctx, db }, { customFieldValues: { plan: 'pro' } })
+    await changeContact({ ...ctx, db }, known.id, { customFieldValues: { plan: 'pro' } })
+  })
+  // The removal itself waits for nobody.
+  await deleteCustomField(ctx, field.id)
+  const late = changeContact(ctx, other.id, { customFieldValues: { plan: 'pro' } })
+  await expect(late).rejects.toThrow('Unknown custom field')
+  const clearing = clearCustomField(tools, jobOf(ctx, uuidOf(field.id)))
+  await waitUntilBlocked(database.db)
+  await writing.commit()
+  await clearing
+  await define()
+  expect(await countValues()).toBe(0)
+})
+
+test('a value whose contact moves among those that were cleared already is found all the same', async () => {
+  const field = await define()
+  const { id } = await createTestContact(ctx, { email: 'z@example.com', customFieldValues: { plan: 'pro' } })
+  await deleteCustomField(ctx, field.id)
+  expect(await clearNextValues(ctx, field.id, 'z@example.com')).toBeUndefined()
+  await changeContact(ctx, id, { email: 'a@example.com' })
+  expect(await finishRemoval(ctx, field.id)).toBe(false)
+  await expect(define()).rejects.toThrow('is still being removed')
+  await clearCustomField(tools, jobOf(ctx, uuidOf(field.id)))
+  await define()
+  expect(await countValues()).toBe(0)
 })
 
 test('a worker that stops hands the rest on, and the next one, or two at once, finish it', async () => {

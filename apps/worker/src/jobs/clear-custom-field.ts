@@ -8,11 +8,12 @@ export function clearCustomField(tools: Tools, job: WorkJob): Promise<void> {
   return whileInHand(tools, job.id, async () => {
     const ctx = ctxOf(tools, job)
     const id = idOf('cfd', job.id)
-    let email: string | undefined = ''
-    while (email !== undefined) {
-      if (tools.stopping.aborted) return keepTrying(() => handOnRemoval(ctx, id))
-      email = await clearNextValues(ctx, id, email)
-    }
-    await finishRemoval(ctx, id)
+    do {
+      let email: string | undefined = ''
+      while (email !== undefined) {
+        if (tools.stopping.aborted) return keepTrying(() => handOnRemoval(ctx, id))
+        email = await clearNextValues(ctx, id, email)
+      }
+    } while (!(await finishRemoval(ctx, id)))
   })
 }

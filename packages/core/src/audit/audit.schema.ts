@@ -13,6 +13,7 @@ export const auditActions = [
   'session.deleted',
   'api_key.created',
   'api_key.deleted',
+  'workspace.created',
   'workspace.changed',
   'webhook.created',
   'webhook.changed',

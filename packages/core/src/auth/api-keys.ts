@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
-import { AppError, notFound } from '../errors.ts'
+import { AppError, notFound, onConstraint } from '../errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId } from '../ids.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
@@ -19,7 +19,11 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
   const id = newId('key')
   const values = { ...input, workspaceId: ctx.workspaceId, id, prefix: key.slice(0, 10), keyHash: hashToken(key) }
   return inTransaction(ctx, async (ctx) => {
-    const [row] = await ctx.db.insert(apiKeys).values(values).returning()
+    const [row] = await ctx.db
+      .insert(apiKeys)
+      .values(values)
+      .returning()
+      .catch(onConstraint('api_keys_workspace_id_workspaces_id_fk', () => notFound('Workspace')))
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
     await audit(ctx, 'api_key.created', { subjectId: id, name: row.name, role: row.role })
     return { ...toApiKey(row), key }

@@ -55,7 +55,7 @@ export async function readMe(ctx: Ctx): Promise<Me> {
 }
 
 type Found = Pick<Ctx, 'workspaceId' | 'actor'>
-type Hashes = { hashes: string[] }
+type Hashes = Record<'hashes', string[]>
 
 /** Answers for each hash in its place. */
 async function findApiKeys(db: Db, hashes: string[]): Promise<(Found | undefined)[]> {

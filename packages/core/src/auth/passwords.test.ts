@@ -1,7 +1,13 @@
 import { dictionary } from '@zxcvbn-ts/language-common'
-import { expect, test } from 'vitest'
+import * as argon2 from '@node-rs/argon2'
+import { expect, test, vi } from 'vitest'
 import commonPasswords from './common-passwords.json' with { type: 'json' }
-import { checkPassword } from './passwords.ts'
+import { checkPassword, hashPassword, isPassword } from './passwords.ts'
+
+vi.mock('@node-rs/argon2', async (original) => {
+  const real = await original<typeof argon2>()
+  return { ...real, verify: vi.fn<typeof real.verify>(real.verify) }
+})
 
 // The library's whole dictionary takes 170 MB to unpack: what a password of twelve characters can match is kept beside.
 test('the list of common passwords is the library’s, of twelve characters or more', () => {
@@ -14,4 +20,12 @@ test.each(['123456789012', 'Qwertyuiop123', 'ADA@example.com', 'zzzzzzzzzzzzzz']
 
 test('a long sentence is accepted', () => {
   expect(() => checkPassword('a long sentence nobody knows', 'ada@example.com')).not.toThrow()
+})
+
+test('where there is no user a password costs what it costs where there is one, and is wrong', async () => {
+  const password = 'nobody has this password'
+  const stored = await hashPassword('a long sentence nobody knows')
+  expect([await isPassword(undefined, password), await isPassword(stored, password)]).toEqual([false, false])
+  const costs = vi.mocked(argon2.verify).mock.calls.map(([hash]) => String(hash).split('$').slice(0, 4))
+  expect(costs).toEqual([costs[1], ['', 'argon2id', 'v=19', 'm=19456,t=2,p=1']])
 })

@@ -26,7 +26,7 @@ export type CampaignMail = { mail: OutgoingMail } | { fault: TemplateFault }
 
 export interface CampaignRenderer {
   /** Makes the mails of a group of recipients, in order. */
-  render(recipients: readonly Recipient[]): Promise<CampaignMail[]>
+  render: (recipients: readonly Recipient[]) => Promise<CampaignMail[]>
   /** Of so long a letter so many are to be held at a time. */
   largestGroup: number
 }

@@ -2,6 +2,7 @@
 import { sql } from 'drizzle-orm'
 import type { Ctx } from '../context.ts'
 import { idOf, uuidOf } from '../ids.ts'
+import { isOfLiveWorkspace } from '../team/live-workspace.ts'
 
 const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
 export type Engagement = (typeof engagements)[number]
@@ -12,7 +13,10 @@ export interface MailedPerson {
   contactId: string
 }
 
-/** Notes it of a person and in the campaign's sums. Who was not a recipient, or has done it before, changes nothing. */
+/**
+ * Notes it of a person and in the campaign's sums. Who was not a recipient, or has done it before, changes nothing; nor
+ * does anybody where the workspace was deleted.
+ */
 export async function noteEngagement(ctx: Ctx, person: MailedPerson, engagement: Engagement): Promise<void> {
   const [moment, count] = [sql.identifier(`${engagement}_at`), sql.identifier(engagement)]
   await ctx.db.execute(sql`
@@ -20,6 +24,7 @@ export async function noteEngagement(ctx: Ctx, person: MailedPerson, engagement:
       update campaign_recipients set ${moment} = now()
       where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(person.campaignId)}
         and contact_id = ${uuidOf(person.contactId)} and ${moment} is null
+        and ${isOfLiveWorkspace(sql`campaign_recipients.workspace_id`)}
       returning workspace_id, batch_id)
     update campaign_batches b set ${count} = b.${count} + 1
     from noted where b.workspace_id = noted.workspace_id and b.id = noted.batch_id`)

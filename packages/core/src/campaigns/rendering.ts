@@ -52,8 +52,9 @@ export async function renderTemplates(
 
 /** Ends the thread as soon as nobody waits for it. Whoever asks again gets a new one. */
 export async function closeRendering(): Promise<void> {
-  while (working) await working
-  await endThread()
+  if (!working) return endThread()
+  await working
+  return closeRendering()
 }
 
 interface Job {

@@ -18,7 +18,7 @@ const longestLinks = 4_000_000
 /** The links of an HTML part lead through clicks, and a pixel stands at its end, each where asked for. */
 export function trackHtml(html: string, { opens, clicks, publicUrl, key, payload }: Tracking): string {
   const take = limitLength(longestLinks)
-  const tracked = clicks ? html.replace(linkInHtml, (...match) => take(trackLink(...match))) : html
+  const tracked = clicks ? html.replace(linkInHtml, (...match: string[]) => take(trackLink(...match))) : html
   if (!opens) return tracked
   const pixel = `<img src="${tokenUrl('open', payload)}" width="1" height="1" alt="" style="display:none">`
   return insertAtEnd(tracked, pixel)

@@ -3,10 +3,10 @@ import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { contacts } from '../schema.ts'
 import type { Contact } from './contacts.schema.ts'
 
-export type ContactRow = Omit<typeof contacts.$inferSelect, 'searchText'>
+export type ContactRow = Omit<typeof contacts.$inferSelect, 'workspaceId' | 'searchText'>
 
-/** What is read of a contact: all but what is derived for the search. */
-const { searchText: _, ...columns } = getTableColumns(contacts)
+/** What is read of a contact: all but whose it is, which is known, and what is derived for the search. */
+const { workspaceId: _, searchText: __, ...columns } = getTableColumns(contacts)
 export const contactColumns = columns
 
 /** A contact as the API shows it, field for field as specified. */

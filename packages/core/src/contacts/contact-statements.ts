@@ -1,12 +1,13 @@
 /** What nearly every request about a contact asks of the database, prepared. */
 import { and, eq, sql } from 'drizzle-orm'
+import type { Db } from '../db.ts'
 import { type Given, prepared } from '../prepared.ts'
 import { contacts } from '../schema.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
 
 const written = ['email', 'firstName', 'lastName', 'phone', 'company', 'customFieldValues', 'tags'] as const
 const changeable = [...written, 'emailSubscribedStatus', 'source', 'createdAt'] as const
-type Key = Pick<ContactRow, 'workspaceId' | 'id'>
+type Key = Record<'workspaceId' | 'id', string>
 
 /** By its id. */
 export const selectContact = prepared('read a contact', (db, given: Given<Key>) =>
@@ -26,10 +27,10 @@ export const insertUnlessTaken = prepared('insert a contact', (db, given: Given<
     .onConflictDoNothing()
     .returning(contactColumns),
 )
-type Inserted = Omit<ContactRow, 'emailSubscribedStatus' | 'lastActivityAt' | 'createdAt' | 'updatedAt'>
+type Inserted = Key & Omit<ContactRow, 'emailSubscribedStatus' | 'lastActivityAt' | 'createdAt' | 'updatedAt'>
 
 /** All of a contact anew, as of now. */
-export const updateContact = prepared('change a contact', (db, given: Given<Omit<ContactRow, 'updatedAt'>>) =>
+export const updateContact = prepared('change a contact', (db, given: Given<Key & Omit<ContactRow, 'updatedAt'>>) =>
   db
     .update(contacts)
     .set({
@@ -41,6 +42,15 @@ export const updateContact = prepared('change a contact', (db, given: Given<Omit
     .where(hasKey(given))
     .returning(contactColumns),
 )
+
+/** What every event of a contact moves. Never back: who waited for the contact's lock began earlier than who had it. */
+export const activityNow = { lastActivityAt: sql`greatest(${contacts.lastActivityAt}, now())`, updatedAt: sql`now()` }
+
+/** `activityNow` of one contact, which is locked by it; its id, or no row. Also a member of other slices' statements. */
+export function movingActivity(db: Db, given: Given<Key>) {
+  return db.update(contacts).set(activityNow).where(hasKey(given)).returning({ id: contacts.id })
+}
+export const moveActivity = prepared('move a contact’s activity', movingActivity)
 
 /** In a condition Drizzle does not see by itself that a placeholder takes the form of its column. */
 function hasKey(given: Given<Key>) {

@@ -9,7 +9,14 @@ import { keepOptOuts } from '../lists/opt-outs.ts'
 import { readSuppression, type SuppressedStatus, suppressSubscriptions } from '../lists/suppression.ts'
 import { contactAliases, contacts } from '../schema.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
-import { insertUnlessTaken, selectAndLockContact, selectContact, updateContact } from './contact-statements.ts'
+import {
+  activityNow,
+  insertUnlessTaken,
+  moveActivity,
+  selectAndLockContact,
+  selectContact,
+  updateContact,
+} from './contact-statements.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
 import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields.ts'
 
@@ -131,15 +138,13 @@ export async function lockCurrentContact(ctx: Ctx, id: string): Promise<string> 
   return alias ? lockCurrentContact(ctx, alias.contactId) : id
 }
 
-/** What every event of a contact moves. Never back: who waited for the contact's lock began earlier than who had it. */
-const activityNow = { lastActivityAt: sql`greatest(${contacts.lastActivityAt}, now())`, updatedAt: sql`now()` }
-
 /**
- * Moves `lastActivityAt`, in the transaction of what happened to the contact, and locks the contact as `lockContact`
- * does. Answers its id; no row when there is none. A query, so that it can also be a member of a `with` list.
+ * Moves `lastActivityAt`, in the transaction of what happened to the contact, and locks it as `lockContact` does.
+ * Answers whether there is one.
  */
-export function noteActivity(ctx: Ctx, id: string) {
-  return ctx.db.update(contacts).set(activityNow).where(matches(ctx, id)).returning({ id: contacts.id })
+export async function noteActivity(ctx: Ctx, id: string): Promise<boolean> {
+  const moved = await moveActivity(ctx.db, { workspaceId: ctx.workspaceId, id })
+  return moved.length > 0
 }
 
 /** What `emailSubscribedStatus` is: derived from the contact's subscriptions, the strictest word first. */

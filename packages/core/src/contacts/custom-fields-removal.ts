@@ -12,8 +12,9 @@ const contactsAtOnce = 1_000
  */
 export async function clearNextValues(ctx: Ctx, id: string, after: string): Promise<string | undefined> {
   const email = sql<string>`lower(${contacts.email})`
-  return inTransaction(ctx, async ({ db }) => {
-    const [field] = await db.select({ key: customFields.key }).from(customFields).where(isRemoved(ctx, id))
+  return inTransaction(ctx, async (ctx) => {
+    const { db } = ctx
+    const field = await lockRemoved(ctx, id)
     if (!field) return undefined
     const next = and(eq(contacts.workspaceId, ctx.workspaceId), sql`${email} > ${after}`)
     const step = db
@@ -39,17 +40,37 @@ export async function clearNextValues(ctx: Ctx, id: string, after: string): Prom
   })
 }
 
-/** Every value is gone: so is the definition, and its key is free. */
-export async function finishRemoval(ctx: Ctx, id: string): Promise<void> {
-  await inTransaction(ctx, async ({ db }) => {
-    const [row] = await db.delete(customFields).where(isRemoved(ctx, id)).returning({ id: customFields.id })
-    if (row) await finishWork(db, [uuidOf(id)])
+/**
+ * When every value is gone so is the definition, and its key is free. False when a value was passed over, as its contact
+ * had another address by then or was merged: begin anew.
+ */
+export function finishRemoval(ctx: Ctx, id: string): Promise<boolean> {
+  return inTransaction(ctx, async (ctx) => {
+    const { db } = ctx
+    const field = await lockRemoved(ctx, id)
+    if (!field) return true
+    const hasValue = and(eq(contacts.workspaceId, ctx.workspaceId), sql`${contacts.customFieldValues} ? ${field.key}`)
+    const left = await db.select({ id: contacts.id }).from(contacts).where(hasValue).limit(1)
+    if (left.length > 0) return false
+    await db.delete(customFields).where(isRemoved(ctx, id))
+    await finishWork(db, [uuidOf(id)])
+    return true
   })
 }
 
 /** For a worker that stops: another begins anew. */
 export function handOnRemoval(ctx: Ctx, id: string): Promise<void> {
   return requeueWork(ctx.db, [uuidOf(id)])
+}
+
+/** Waits for whoever checked a value by the definition before it was removed: they have written it by then. */
+async function lockRemoved(ctx: Ctx, id: string): Promise<{ key: string } | undefined> {
+  const [field] = await ctx.db
+    .select({ key: customFields.key })
+    .from(customFields)
+    .where(isRemoved(ctx, id))
+    .for('update')
+  return field
 }
 
 function isRemoved(ctx: Ctx, id: string) {

@@ -1,4 +1,4 @@
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
@@ -51,7 +51,7 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
 /** Changes label or options; key and type stay. Values that were given before are kept as they are. */
 export async function changeCustomField(ctx: Ctx, id: string, change: CustomFieldChange): Promise<CustomField> {
   return inTransaction(ctx, async (ctx) => {
-    const [known] = await ctx.db.select().from(customFields).where(matches(ctx, id)).for('update')
+    const [known] = await ctx.db.select().from(customFields).where(matches(ctx, id)).for('no key update')
     if (!known) throw notFound('Custom field')
     if (change.options && known.type !== 'SELECT') throw invalidField('options', 'options: only a SELECT has options')
     if (Object.values(change).every((value) => value === undefined)) return toCustomField(known)
@@ -81,28 +81,34 @@ export async function deleteCustomField(ctx: Ctx, id: string): Promise<void> {
 
 /** Every definition of the workspace, for checking values. */
 export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
-  const rows = await ctx.db
-    .select({
-      key: customFields.key,
-      label: customFields.label,
-      type: customFields.type,
-      options: customFields.options,
-    })
-    .from(customFields)
-    .where(isKnown(ctx))
+  const rows = await selectDefinitions(ctx).where(isKnown(ctx))
+  return new Map(rows.map((row) => [row.key, row]))
+}
+
+/**
+ * The definitions of these keys, for values that are written in the same transaction: whoever clears the values of a
+ * removed field waits until it ends, so that none is written behind their back. A removal itself does not wait.
+ */
+export async function holdCustomFields(ctx: Ctx, keys: readonly string[]): Promise<CustomFields> {
+  if (keys.length === 0) return new Map()
+  const rows = await selectDefinitions(ctx)
+    .where(and(isKnown(ctx), inArray(customFields.key, [...keys])))
+    .for('key share')
+
   return new Map(rows.map((row) => [row.key, row]))
 }
 
 /**
  * Checks values against their definitions: an unknown key or a wrong value is an issue. Null means "no value" and is
- * handed back as such. Reads the definitions only when there is something to check.
+ * handed back as such. Reads the definitions only when there is something to check, and holds them: call it in the
+ * transaction that writes the values.
  */
 export async function checkCustomValues(
   ctx: Ctx,
   given: Record<string, unknown>,
 ): Promise<Record<string, CustomValue | null>> {
   if (Object.keys(given).length === 0) return {}
-  const fields = await readCustomFields(ctx)
+  const fields = await holdCustomFields(ctx, Object.keys(given))
   const issues: Issue[] = []
   const values: Record<string, CustomValue | null> = {}
   for (const [key, value] of Object.entries(given)) {
@@ -163,6 +169,17 @@ const valueSchemas = {
   BOOLEAN: z.boolean('must be true or false'),
   DATE: z.iso.date('must be a date such as 2026-11-21'),
   SELECT: z.string('must be text'),
+}
+
+function selectDefinitions(ctx: Ctx) {
+  return ctx.db
+    .select({
+      key: customFields.key,
+      label: customFields.label,
+      type: customFields.type,
+      options: customFields.options,
+    })
+    .from(customFields)
 }
 
 function matches(ctx: Ctx, id: string) {

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
+import { movingActivity } from '../contacts/contact-statements.ts'
 import { withContactLocked } from '../contacts/contact-lock.ts'
 import { lockContact, noteActivity } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
@@ -8,6 +9,7 @@ import { brokenConstraint, invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { lockStage } from '../pipelines/stages.ts'
+import { type Given, prepared } from '../prepared.ts'
 import { dealMoves, deals } from '../schema.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealChange, DealInput } from './deals.schema.ts'
@@ -74,24 +76,39 @@ export async function moveDeals(ctx: Ctx, contacts: { from: string; to: string }
     .where(and(eq(deals.workspaceId, ctx.workspaceId), eq(deals.contactId, contacts.from)))
 }
 
-/** One statement for all of it, which locks the contact; no row where the contact or the stage is missing. */
-async function insertDeal(
-  ctx: Ctx,
-  { pipelineId, stageId, contactId, ...input }: DealInput,
-): Promise<DealRow | undefined> {
-  const [row] = await ctx.db
-    .with(ctx.db.$with('contact').as(noteActivity(ctx, contactId)))
-    .insert(deals)
-    .select(sql`
-      select s.workspace_id, ${uuidOf(newId('dea'))}::uuid, s.pipeline_id, s.id, contact.id,
-        ${input.name}::text, ${input.valueCents}::bigint, 'OPEN', null::timestamptz, now(), now()
-      from contact, stages s
-      where s.workspace_id = ${uuidOf(ctx.workspaceId)} and s.pipeline_id = ${uuidOf(pipelineId)}
-        ${stageId ? sql`and s.id = ${uuidOf(stageId)}` : sql``}
-      order by s.position limit 1`)
-    .returning()
+async function insertDeal(ctx: Ctx, { contactId, stageId, ...input }: DealInput): Promise<DealRow | undefined> {
+  const { workspaceId } = ctx
+  const [row] = await insertIntoStage(ctx.db, {
+    ...input,
+    workspaceId,
+    id: contactId,
+    dealUuid: uuidOf(newId('dea')),
+    workspaceUuid: uuidOf(workspaceId),
+    pipelineUuid: uuidOf(input.pipelineId),
+    stageUuid: stageId ? uuidOf(stageId) : null,
+  })
   return row
 }
+
+type NewDeal = Record<'workspaceId' | 'id' | 'dealUuid' | 'workspaceUuid' | 'pipelineUuid' | 'name', string> & {
+  stageUuid: string | null
+  valueCents: number
+}
+
+/** One statement for all of it, which locks the contact (`id`); no row where the contact or the stage is missing. */
+const insertIntoStage = prepared('insert a deal', (db, given: Given<NewDeal>) =>
+  db
+    .with(db.$with('contact').as(movingActivity(db, given)))
+    .insert(deals)
+    .select(sql`
+      select s.workspace_id, ${given('dealUuid')}::uuid, s.pipeline_id, s.id, contact.id,
+        ${given('name')}::text, ${given('valueCents')}::bigint, 'OPEN', null::timestamptz, now(), now()
+      from contact, stages s
+      where s.workspace_id = ${given('workspaceUuid')}::uuid and s.pipeline_id = ${given('pipelineUuid')}::uuid
+        and (${given('stageUuid')}::uuid is null or s.id = ${given('stageUuid')}::uuid)
+      order by s.position limit 1`)
+    .returning(),
+)
 
 async function whyNoDeal(ctx: Ctx, input: DealInput): Promise<Error> {
   await lockStage(ctx, input)

@@ -1,6 +1,12 @@
 /** How the fields of a form become the properties of a contact. */
 import type { ContactInput } from '../contacts/contacts.schema.ts'
-import { checkCustomValue, type CustomFields, type CustomValues, readCustomFields } from '../contacts/custom-fields.ts'
+import {
+  checkCustomValue,
+  type CustomFields,
+  type CustomValues,
+  holdCustomFields,
+  readCustomFields,
+} from '../contacts/custom-fields.ts'
 import type { Ctx } from '../context.ts'
 import type { Issue } from '../errors.ts'
 import type { FormField } from '../schema.ts'
@@ -78,7 +84,8 @@ async function customValuesFrom(ctx: Ctx, mapped: FormField[], values: FormValue
     return key === undefined ? [] : [{ key, value: values[field.id] }]
   })
   if (named.length === 0) return {}
-  const definitions = await readCustomFields(ctx)
+  const keys = named.map(({ key }) => key)
+  const definitions = await holdCustomFields(ctx, keys)
   const custom: CustomValues = {}
   for (const { key, value } of named) {
     const checked = checkCustomValue(definitions, key, value)

@@ -9,6 +9,7 @@ import { newId } from '../ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { type FormField, forms } from '../schema.ts'
+import { isOfLiveWorkspace } from '../team/live-workspace.ts'
 import { findMappingIssues } from './form-mapping.ts'
 import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm } from './forms.schema.ts'
 
@@ -88,7 +89,7 @@ export async function findPublicForm(base: BaseCtx, id: string): Promise<FormRow
   const [row] = await base.db
     .select()
     .from(forms)
-    .where(and(eq(forms.id, id), forms.enabled))
+    .where(and(eq(forms.id, id), forms.enabled, isOfLiveWorkspace(forms.workspaceId)))
   if (!row) throw notFound('Form')
   return row
 }

@@ -7,6 +7,7 @@ import {
   writeContacts,
 } from '../contacts/contacts-bulk.ts'
 import { maxTags } from '../contacts/contacts.ts'
+import { holdCustomFields } from '../contacts/custom-fields.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { emitMany } from '../events.ts'
 import { uuidOf } from '../ids.ts'
@@ -69,7 +70,8 @@ async function write(ctx: Ctx, claimed: ClaimedImport, people: Person[]): Promis
   const createdIds: string[] = []
   const refused: Outcome['refused'] = []
   let updated = 0
-  for (const round of roundsOf(people, onConflict)) {
+  const known = await refuseUnknown(ctx, people, refused)
+  for (const round of roundsOf(known, onConflict)) {
     const accepted = onConflict === 'skip' ? round : await refuseOverflow(ctx, round, refused)
     const written = await writeContacts(ctx, contactsOf(accepted), onConflict)
     createdIds.push(...written.createdIds)
@@ -128,6 +130,18 @@ async function refuseOverflow(ctx: Ctx, people: Person[], refused: Outcome['refu
     refused.push({ line, message: `tags: a contact has at most ${maxTags}` })
   }
   return people.filter((person) => !isOverfull(person))
+}
+
+/** Those with a value of a field that was removed since the rows were checked. */
+async function refuseUnknown(ctx: Ctx, people: Person[], refused: Outcome['refused']): Promise<Person[]> {
+  const keysOf = ({ contact }: Person) => Object.keys(contact.customFieldValues)
+  const fields = await holdCustomFields(ctx, [...new Set(people.flatMap(keysOf))])
+  const unknownOf = (person: Person) => keysOf(person).find((key) => !fields.has(key))
+  for (const person of people) {
+    const key = unknownOf(person)
+    if (key !== undefined) refused.push({ line: person.line, message: `Unknown custom field "${key}"` })
+  }
+  return people.filter((person) => unknownOf(person) === undefined)
 }
 
 const contactsOf = (people: readonly Person[]) => people.map(({ contact }) => contact)

@@ -41,7 +41,7 @@ export function openUnsubscribe(ctx: BaseCtx, token: string): SubscriptionLink &
   return { ...subscriptionOf(payload), ...(campaign !== undefined && { campaignId: idOf('cmp', String(campaign)) }) }
 }
 
-const invalidLink = () => new AppError('invalid', 'Invalid or expired link')
+export const invalidLink = () => new AppError('invalid', 'Invalid or expired link')
 
 function urlWithToken(ctx: Ctx, path: string, token: string) {
   return `${ctx.settings.publicUrl}${path}?token=${token}`

@@ -6,6 +6,7 @@ import { toTimestamp } from '../fields.ts'
 import { newId } from '../ids.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { lists, subscriptions } from '../schema.ts'
+import { isOfLiveWorkspace } from '../team/live-workspace.ts'
 import type { List, ListChange, ListInput, ListQuery } from './lists.schema.ts'
 
 const confirmedCount = sql<number>`(
@@ -93,7 +94,7 @@ export async function enterAsStranger(ctx: BaseCtx, listId: string): Promise<{ c
   const [list] = await ctx.db
     .select({ workspaceId: lists.workspaceId, doubleOptIn: lists.doubleOptIn })
     .from(lists)
-    .where(and(eq(lists.id, listId), isNull(lists.deletedAt)))
+    .where(and(eq(lists.id, listId), isNull(lists.deletedAt), isOfLiveWorkspace(lists.workspaceId)))
   if (!list) throw notFound('List')
   return { ctx: { ...ctx, workspaceId: list.workspaceId, actor: { kind: 'public' } }, doubleOptIn: list.doubleOptIn }
 }

@@ -3,10 +3,11 @@ import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
 import { noteEngagement } from '../campaigns/engagement.ts'
 import { findOrCreateContact, lockCurrentContact, readContact } from '../contacts/contacts.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
-import { AppError, notFound, onConstraint } from '../errors.ts'
+import { notFound, onConstraint } from '../errors.ts'
 import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../schema.ts'
-import { openConfirmation, openUnsubscribe, type SubscriptionLink } from './links.ts'
+import { isLiveWorkspace } from '../team/live-workspace.ts'
+import { invalidLink, openConfirmation, openUnsubscribe, type SubscriptionLink } from './links.ts'
 import { enterAsStranger } from './lists.ts'
 import { findOptOuts, forgetOptOut } from './opt-outs.ts'
 import type { SubscribeInput } from './lists.schema.ts'
@@ -46,6 +47,7 @@ export async function requestSubscription(ctx: Ctx, { list, contact, source }: S
 export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
   const { issuedAt, ...named } = openConfirmation(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
+    if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const [confirmed] = await ctx.db
       .update(subscriptions)
@@ -64,14 +66,15 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
       return tellSubscription(ctx, confirmed, ['subscription.confirmed'])
     }
     const [current] = await ctx.db.select().from(subscriptions).where(matches(link))
-    if (current?.status !== 'CONFIRMED') throw new AppError('invalid', 'Invalid or expired link')
+    if (current?.status !== 'CONFIRMED') throw invalidLink()
   })
 }
 
-/** Unsubscribes by the token of a mail. Idempotent, and content when the contact or the list is gone. */
+/** Unsubscribes by the token of a mail. Idempotent, and content when the contact, the list or the workspace is gone. */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
   const { campaignId, ...named } = openUnsubscribe(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
+    if (!(await isLiveWorkspace(ctx))) return
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const hasLeft = await endSubscription(ctx, link)
     if (hasLeft && campaignId) await noteEngagement(ctx, { campaignId, contactId: named.contactId }, 'unsubscribed')

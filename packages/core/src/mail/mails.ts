@@ -1,6 +1,7 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
+import { AppError } from '../errors.ts'
 import { idOf, newId, uuidOf } from '../ids.ts'
 import { enqueue, finishWork } from '../outbox.ts'
 import { type mailKinds, mails } from '../schema.ts'
@@ -21,6 +22,27 @@ export async function enqueueMail(
     .insert(mails)
     .values({ workspaceId: ctx.workspaceId, id, kind: mail.kind, toAddress: mail.to, data: mail.data })
   await enqueue(ctx, 'mail', id)
+}
+
+/**
+ * Spares an address: throws `throttled` when the workspace asked for an invite to it within ten minutes, or for three
+ * within a day, and also when the invite is gone since. Who asks at the same time is to wait for a lock that both take.
+ */
+export async function spareInvited(ctx: Ctx, address: string): Promise<void> {
+  const at = mails.createdAt
+  const isRecent = and(
+    eq(mails.workspaceId, ctx.workspaceId),
+    eq(mails.kind, 'INVITE'),
+    sql`lower(${mails.toAddress}) = lower(${address})`,
+    gt(at, sql`now() - interval '1 day'`),
+  )
+  const freeAgain = sql`greatest(max(${at}) + interval '10 minutes', (array_agg(${at} order by ${at} desc))[3] + interval '1 day')`
+  const [wait] = await ctx.db
+    .select({ seconds: sql<number | null>`ceil(extract(epoch from ${freeAgain} - now()))::int` })
+    .from(mails)
+    .where(isRecent)
+  const retryAfterSeconds = wait?.seconds ?? 0
+  if (retryAfterSeconds > 0) throw new AppError('throttled', 'They were asked a moment ago', { retryAfterSeconds })
 }
 
 /** Takes a mail in hand: whoever gets it sends it, everyone else gets undefined and does nothing. */

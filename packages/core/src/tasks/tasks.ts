@@ -18,8 +18,7 @@ const assigneeNotFound = onConstraint('tasks_assignee_fk', () => invalidField('a
 /** Creates an OPEN task on a contact, and tells `task.created`. */
 export function createTask(ctx: Ctx, contactId: string, input: TaskInput): Promise<Task> {
   return inTransaction(ctx, async (ctx) => {
-    const [contact] = await noteActivity(ctx, contactId)
-    if (!contact) throw notFound('Contact')
+    if (!(await noteActivity(ctx, contactId))) throw notFound('Contact')
     const [row] = await ctx.db
       .insert(tasks)
       .values({ ...input, workspaceId: ctx.workspaceId, id: newId('tsk'), contactId })

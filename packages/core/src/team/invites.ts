@@ -10,7 +10,7 @@ import { findByPassword } from '../auth/login.ts'
 import { checkPassword, hashPassword } from '../auth/passwords.ts'
 import { createUser, findUser } from '../auth/users.ts'
 import { renderLetter } from '../mail/layout.ts'
-import { enqueueMail, type Mail } from '../mail/mails.ts'
+import { enqueueMail, type Mail, spareInvited } from '../mail/mails.ts'
 import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { invites, members, users, workspaces } from '../schema.ts'
@@ -22,7 +22,10 @@ type InviteRow = typeof invites.$inferSelect
 
 const inSevenDays = sql`now() + interval '7 days'`
 
-/** Asks somebody by mail to join, with at most one's own role. Who is in already, or was asked already, is a conflict. */
+/**
+ * Asks somebody by mail to join, with at most one's own role. Who is in already, or was asked already, is a conflict. An
+ * address is mailed at most once in ten minutes and three times a day by one workspace: more is `throttled`.
+ */
 export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
     requireAtMostOwn(ctx, input.role)
@@ -35,13 +38,14 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
       .returning()
       .catch(onConstraint('invites_email_key', () => conflict('They have an invite already: resend or delete it')))
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
+    await spareInvited(ctx, row.email)
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
     await audit(ctx, 'invite.created', { subjectId: id, email: row.email, role: row.role })
     return toInvite(row)
   })
 }
 
-/** Mails the same link once more, good for another seven days; of at most one's own role. */
+/** Mails the same link once more, good for another seven days; of at most one's own role, and no more often than that. */
 export function resendInvite(ctx: Ctx, id: string): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
     // Anew, should SECRET_KEY have changed since.
@@ -53,6 +57,7 @@ export function resendInvite(ctx: Ctx, id: string): Promise<Invite> {
       .returning()
     if (!row) throw notFound('Invite')
     requireAtMostOwn(ctx, row.role)
+    await spareInvited(ctx, row.email)
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
     await audit(ctx, 'invite.resent', { subjectId: id, email: row.email })
     return toInvite(row)

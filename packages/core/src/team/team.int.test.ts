@@ -50,6 +50,9 @@ const outcomeOf = (work: Promise<unknown>) =>
     () => 'done',
     (error: unknown) => (error as Error).message,
   )
+/** As if every mail had been asked for that much earlier. */
+const letTimePass = (interval: string) =>
+  database.db.execute(sql`update mails set created_at = created_at - ${interval}::interval`)
 const rolesNow = async () => (await listMembers(ctx, all)).data.map(({ role }) => role).toSorted()
 
 test('an invite makes a user with the invited role, once, and is gone', async () => {
@@ -98,6 +101,7 @@ test('an invite is dead when it was taken back, when it is too old, and when the
   await deleteInvite(ctx, back.id)
   await database.db.update(invites).set({ expiresAt: sql`now()` }).where(eq(invites.id, old.id))
   for (const { id } of [back, old]) await expect(accept(id)).rejects.toThrow('Invalid or expired token')
+  await letTimePass('11 minutes')
   const fresh = await invite()
   for (const token of ['', 'rpi_', fresh.id, tokenOf(fresh.id).replace('rpi', 'rpr'), hashToken(tokenOf(fresh.id))]) {
     await expect(acceptInvite(base, { token, password, name: '' })).rejects.toThrow('Invalid or expired token')
@@ -115,6 +119,31 @@ test('who was asked already, or is in already, is a conflict, also of many at on
   await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('They are a member already')
   expect(await database.db.$count(mails, eq(mails.workspaceId, ctx.workspaceId))).toBe(1)
   expect(await waitingWork(ctx, 'mail')).toHaveLength(1)
+})
+
+test('an address is asked once in ten minutes and three times a day by one workspace, whatever is taken back', async () => {
+  const { id } = await invite()
+  const tries = () => [resendInvite(ctx, id), resendInvite(ctx, id), resendInvite(ctx, id)].map(outcomeOf)
+  const refused = 'They were asked a moment ago'
+  expect(await Promise.all(tries())).toEqual([refused, refused, refused])
+  await letTimePass('9 minutes')
+  await expect(resendInvite(ctx, id)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 60 })
+  await letTimePass('1 minute')
+  expect((await Promise.all(tries())).toSorted()).toEqual([refused, refused, 'done'])
+
+  // To take the invite back and ask anew, in other letters, is no way around; nobody else is spared for it.
+  await deleteInvite(ctx, id)
+  await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow(refused)
+  expect((await listInvites(ctx, all)).data).toEqual([])
+  await createInvite(await createTestCtx(database.db), { email, role: 'MEMBER' })
+  await invite('MEMBER', freshEmail())
+
+  await letTimePass('10 minutes')
+  const again = await invite()
+  await letTimePass('23 hours')
+  await expect(resendInvite(ctx, again.id)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 2_400 })
+  await letTimePass('40 minutes')
+  await resendInvite(ctx, again.id)
 })
 
 test('who joined by another way meanwhile keeps the role they have', async () => {
@@ -204,6 +233,7 @@ test('who is taken out is out at once: their sessions end, and with the last wor
   await expect(removeMember(ctx, id)).rejects.toThrow('User not found')
   await expect(logIn(base, { email: address, password })).rejects.toThrow('Invalid email or password')
   // The address is free: they may come again, by themselves or invited.
+  await letTimePass('11 minutes')
   await signUp(base, { email: address, password, name: '' })
   await accept((await invite('VIEWER', address)).id)
 })

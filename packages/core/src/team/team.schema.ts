@@ -59,6 +59,9 @@ export type MemberQuery = z.output<typeof MemberQuery>
 export const MemberChange = z.strictObject({ role: AnyRole }).meta({ examples: [{ role: 'ADMIN' }] })
 export type MemberChange = z.output<typeof MemberChange>
 
+export const FoundWorkspaceInput = z.strictObject({ name: SingleLine(200, 1), ownerEmail: Email })
+export type FoundWorkspaceInput = z.output<typeof FoundWorkspaceInput>
+
 const currencies = new Set(Intl.supportedValuesOf('currency'))
 
 export const WorkspaceChange = z

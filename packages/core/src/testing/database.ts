@@ -28,8 +28,14 @@ async function createDatabase(from: string): Promise<TestDatabase> {
   const name = `${databasePrefix}${randomBytes(6).toString('hex')}`
   await administer(postgresUrl, (client) => client.query(`create database ${name} ${from}`))
   const url = databaseUrl(postgresUrl, name)
-  // Connections that break while idle are what some tests are about.
-  const database = openDatabase(url, { applicationName: 'rapport test', maxConnections: 10, onError: () => {} })
+  const database = openDatabase(url, {
+    applicationName: 'rapport test',
+    maxConnections: 10,
+    // Of two hundred at once the last waits for all the others, and the machine may be busy with other tests.
+    connectionTimeoutMs: 20_000,
+    // Connections that break while idle are what some tests are about.
+    onError: () => {},
+  })
   let closing: Promise<void> | undefined
   const close = async () => {
     await database.close()

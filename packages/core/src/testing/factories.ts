@@ -209,6 +209,16 @@ export async function readOnlyDelivery(ctx: Ctx) {
   return { ...row, uuid: String(row['id']), id: idOf('dlv', String(row['id'])), status: row['status'] as string }
 }
 
+/** What may happen only so long after the last mail may happen now. */
+export async function ageMails(db: Db): Promise<void> {
+  await db.execute(sql`update mails set created_at = created_at - interval '1 hour'`)
+}
+
+/** As a worker leaves them whose receivers are away. */
+export async function failDeliveries(db: Db): Promise<void> {
+  await db.execute(sql`update deliveries set status = 'FAILED'`)
+}
+
 /** The token in the newest mail to this address, rendered as the worker would. */
 export async function tokenMailedTo(ctx: BaseCtx, address: string): Promise<string> {
   const newestFirst = [desc(mails.createdAt), desc(mails.id)]

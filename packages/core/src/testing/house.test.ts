@@ -106,6 +106,21 @@ test('a route knows no SQL', () => {
   expect(findCode(routes, /\bctx\.db\b/)).toEqual([])
 })
 
+test('a command knows no SQL, and reaches the API over HTTP only', () => {
+  const cli = files.filter(({ path, isTest }) => path.startsWith('apps/cli/') && !isTest)
+  expect(findImports(cli, (_file, name) => /^(drizzle-orm|pg)(\/|$)|^@rapport\/core\/schema\.ts$/.test(name))).toEqual(
+    [],
+  )
+  expect(findCode(cli, /\.(query|execute|select|insert|update|delete)\(/)).toEqual([])
+})
+
+test('only a main program writes to a terminal; a command speaks through the one it is given', () => {
+  const others = files.filter(
+    ({ path, isTest }) => /^apps\/(cli|api|worker)\//.test(path) && !isTest && !path.endsWith('/main.ts'),
+  )
+  expect(findCode(others, /process\.(stdout|stderr|stdin|argv)\b/)).toEqual([])
+})
+
 test('every table has an owner', () => {
   const tables = Object.entries(schema).filter(([, value]) => is(value, Table))
   expect(Object.keys(owners).toSorted()).toEqual(tables.map(([name]) => name).toSorted())

@@ -25,7 +25,7 @@ interface Readiness {
   readyPattern?: RegExp
   /** Ready as soon as a GET of this address answers 2xx. */
   readyUrl?: string
-  /** 15 seconds. */
+  /** 60 seconds: other tests may want the machine, too. */
   timeoutMs?: number
 }
 
@@ -43,7 +43,16 @@ export function startProcess(
   return startCommand({ command: process.execPath, parameters: [resolve(projectRoot, script), ...parameters], ...rest })
 }
 
-/** The same for any program. `pidDirectory` is for the global setup alone. */
+/** Runs such a program to its end. */
+export async function runProcess(
+  options: Parameters<typeof startProcess>[0],
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  const started = await startProcess(options)
+  const { code } = await started.exited
+  return { code, stdout: started.stdout(), stderr: started.stderr() }
+}
+
+/** As `startProcess`, for any program. `pidDirectory` is for the global setup alone. */
 export async function startCommand(
   options: {
     command: string
@@ -53,7 +62,7 @@ export async function startCommand(
   } & Readiness,
 ): Promise<StartedProcess> {
   const started = spawnCommand(options)
-  const { readyPattern, readyUrl, timeoutMs = 15_000 } = options
+  const { readyPattern, readyUrl, timeoutMs = 60_000 } = options
   const name = [options.command, ...options.parameters].join(' ')
   const printed = () => `it printed:\n${started.stdout()}${started.stderr()}`
   const findSign = async () => {

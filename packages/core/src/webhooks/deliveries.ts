@@ -1,5 +1,4 @@
 /** The worker's side of a webhook: one claim, one attempt, one outcome. Many at once are one statement. */
-import { createHmac } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import type { Settings } from '../context.ts'
 import type { Db } from '../db.ts'
@@ -8,6 +7,7 @@ import { laneRoom, workspaceRoom } from '../outbox.ts'
 import { preparedSql } from '../prepared.ts'
 import type { WorkJob } from '../queues.ts'
 import { unseal } from '../secrets.ts'
+import { bodyOfEvent, signBody } from './signature.ts'
 
 export interface ClaimedDelivery {
   uuid: string
@@ -91,7 +91,7 @@ const claim = preparedSql<Jobs & { workerId: string; epochs: (string | null)[] }
 
 function toClaimed(row: ClaimedRow): ClaimedDelivery {
   const eventId = idOf('evt', row.event)
-  const head = { id: eventId, type: row.type, timestamp: new Date(row.created_at).toISOString() }
+  const timestamp = new Date(row.created_at).toISOString()
   return {
     uuid: row.uuid,
     url: row.url,
@@ -99,31 +99,23 @@ function toClaimed(row: ClaimedRow): ClaimedDelivery {
     formerSecrets: row.former_secrets,
     webhookId: idOf('whk', row.webhook),
     eventId,
-    body: `${JSON.stringify(head).slice(0, -1)},"data":${row.data}}`,
+    body: bodyOfEvent({ id: eventId, type: row.type, timestamp, data: row.data }),
   }
 }
 
-/**
- * Headers of Standard Webhooks 1.0 for this very body: HMAC-SHA256 over `id.timestamp.body`, by the secret and by those
- * that were replaced within the last day.
- */
+/** The headers to send it with, signed by the secret and by those that were replaced within the last day. */
 export function signatureHeaders(
   { keys }: Pick<Settings, 'keys'>,
   delivery: ClaimedDelivery,
   now = new Date(),
 ): Record<string, string> {
-  const timestamp = Math.floor(now.getTime() / 1000)
   const former = delivery.formerSecrets.filter(({ until }) => new Date(until) > now)
-  const signatures = [delivery.sealedSecret, ...former.map(({ encrypted }) => encrypted)].map((sealed) => {
-    const secret = unseal(keys, sealed, delivery.webhookId)
-    const key = Buffer.from(secret.replace(/^whsec_/, ''), 'base64')
-    return createHmac('sha256', key).update(`${delivery.eventId}.${timestamp}.${delivery.body}`).digest('base64')
-  })
-  return {
-    'webhook-id': delivery.eventId,
-    'webhook-timestamp': String(timestamp),
-    'webhook-signature': signatures.map((signature) => `v1,${signature}`).join(' '),
-  }
+  const sealed = [delivery.sealedSecret, ...former.map(({ encrypted }) => encrypted)]
+  return signBody(
+    delivery,
+    sealed.map((secret) => unseal(keys, secret, delivery.webhookId)),
+    now,
+  )
 }
 
 export interface DeliveryOutcome {
@@ -143,7 +135,7 @@ export interface EndedDelivery extends WorkJob {
 interface FreedLane extends Record<string, unknown> {
   workspace_id: string
   epoch: string | null
-  next: string[]
+  next: Pick<WantedDelivery, 'id' | 'requestId' | 'traceparent'>[]
   was_full: boolean
   freed: number
 }
@@ -173,7 +165,7 @@ export async function settleDeliveries(
   })
   return {
     next: rows.flatMap(({ workspace_id, epoch, next }) =>
-      next.map((id) => ({ id, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
+      next.map((one) => ({ ...one, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
     ),
     hasMadeRoom: rows.some(({ was_full, next, freed }) => was_full && next.length < freed),
   }
@@ -225,7 +217,7 @@ const settle = preparedSql<Settlement, FreedLane>(
       from freed)
     select workspace_id, epoch, freed, was_full,
       array(
-        select id from outbox o
+        select json_build_object('id', id, 'requestId', request_id, 'traceparent', traceparent) from outbox o
         where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
         order by o.created_at, o.id
         limit case when epoch is not null then greatest(0, least(going_on,

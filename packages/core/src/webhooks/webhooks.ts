@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import { and, eq, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNull, notInArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
@@ -9,8 +8,9 @@ import { toTimestamp } from '../fields.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { webhooks, workspaces } from '../schema.ts'
-import { seal, unseal } from '../secrets.ts'
+import { type Keys, seal, storageKeyIds, unseal } from '../secrets.ts'
 import { checkWebhookUrl } from './address-policy.ts'
+import { newSecret } from './signature.ts'
 import type { CreatedWebhook, Webhook, WebhookChange, WebhookInput, WebhookQuery } from './webhooks.schema.ts'
 
 export type WebhookRow = typeof webhooks.$inferSelect
@@ -161,7 +161,11 @@ async function startedRequestsAreOut(ctx: Ctx, id: string) {
   while (await countFresh()) await pause(25)
 }
 
-const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
+/** How many webhooks of all workspaces cannot be signed, as their secrets were sealed under a SECRET_KEY that is not known. */
+export async function countUnsignable(db: Db, keys: Keys): Promise<number> {
+  const keyId = sql`split_part(${webhooks.encryptedSecret}, '.', 1)`
+  return db.$count(webhooks, and(isNull(webhooks.deletedAt), notInArray(keyId, storageKeyIds(keys))))
+}
 
 function opens(ctx: Ctx, sealed: string, id: string): boolean {
   try {

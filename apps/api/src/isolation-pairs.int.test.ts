@@ -1,0 +1,123 @@
+/** What the walk of isolation.int.test.ts asks in order, asked at random: anything of another's, by anybody, anywhere. */
+import { idOf, type IdPrefix } from '@rapport/core/ids.ts'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
+import { fillWorkspace, readEverything, told } from './isolation-workspace.ts'
+import { type Json, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
+
+const timeout = 60_000
+const idKeys = Object.keys(nobodys) as (keyof Ids)[]
+/** A way to name records, or a listing, which names none but takes a cursor and filters. */
+const ways = Object.entries(cases).flatMap(([name, makers]) => {
+  const [method = '', template = ''] = name.split(' ')
+  const listing = method === 'GET' && !template.includes('{') ? [() => ({ path: template })] : []
+  return [...makers, ...listing].map((make) => ({ name, method, make }))
+})
+
+let api: TestApi
+let [ada, eve]: TestWorkspace[] = []
+let [adas, eves]: Ids[] = []
+/** Eve's, and what is none. */
+const credentials: Record<string, string> = { none: '' }
+/** The query parameters of each operation. */
+const parameters: Record<string, string[]> = {}
+/** Ada's, of each listing that has more than a page. */
+const cursors: Record<string, string> = {}
+beforeAll(async () => {
+  api = await startTestApi()
+  ;[ada, eve] = [await api.signUp(), await api.signUp()]
+  ;[adas, eves] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
+  for (const role of ['VIEWER', 'MEMBER', 'ADMIN'] as const) credentials[role] = await api.issueKey(eve.token, role)
+  credentials['OWNER'] = eve.token
+  const { body } = await api.call<{ paths: Record<string, Record<string, { parameters?: Json[] }>> }>(
+    'GET',
+    '/openapi.json',
+  )
+  for (const { name, method, make } of ways) {
+    const template = name.slice(method.length + 1)
+    const described = body.paths[template]?.[method.toLowerCase()]?.parameters ?? []
+    parameters[name] = described.filter((one) => one['in'] === 'query').map((one) => String(one['name']))
+    if (!parameters[name].includes('cursor')) continue
+    const { path } = make(adas, adas)
+    const page = await api.call('GET', `${path}${path.includes('?') ? '&' : '?'}limit=1`, { key: ada.token })
+    if (typeof page.body['nextCursor'] === 'string') cursors[name] = page.body['nextCursor']
+  }
+})
+afterAll(() => api.close())
+
+/** Of the same kind as what is given, and nobody's. */
+const randomIds = fc
+  .uuid({ version: [4, 7] })
+  .map((uuid) => Object.assign((of: string) => idOf(of.slice(0, 3) as IdPrefix, uuid), { toString: () => uuid }))
+/** As given, but for one character. */
+const randomCursors = fc.nat().map((place) => (of: string) => {
+  const index = place % of.length
+  return `${of.slice(0, index)}${of[index] === 'A' ? 'B' : 'A'}${of.slice(index + 1)}`
+})
+
+const pairs = fc.record({
+  way: fc.constantFrom(...ways),
+  as: fc.constantFrom('OWNER', 'ADMIN', 'MEMBER', 'VIEWER', 'none'),
+  /** Which of the records are Ada's: the others are nobody's in both requests. */
+  foreign: fc.oneof(fc.constant(idKeys), fc.subarray(idKeys, { minLength: 1 })),
+  /** Sometimes a record stands where one of another kind is meant. */
+  swapped: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(idKeys.length) }),
+  missing: randomIds,
+  /** More in the query: a cursor of Ada's, or an id of hers in any parameter that there is. */
+  query: fc.option(fc.record({ isCursor: fc.boolean(), parameter: fc.nat(), value: fc.nat(), cursor: randomCursors }), {
+    freq: 2,
+  }),
+})
+type Pair = typeof pairs extends fc.Arbitrary<infer Value> ? Value : never
+
+/** The same request twice: with what is Ada's, and with what is nobody's in its place. */
+function requestsOf({ way, foreign, swapped, missing, query }: Pair): [Request, Request] {
+  if (!adas || !eves) throw new Error('There are no records')
+  const mine = adas
+  const named = (isForeign: boolean) =>
+    Object.fromEntries(
+      idKeys.map((key, index) => {
+        const ids = mine[idKeys[(index + swapped) % idKeys.length] ?? key]
+        const pick = (id: string) => (isForeign && foreign.includes(key) ? id : missing(id))
+        const all = (typeof ids === 'string' ? [ids, ids, ids] : ids).map(pick)
+        return [key, Array.isArray(nobodys[key]) ? all : all[0]]
+      }),
+    ) as unknown as Ids
+  const added = (isForeign: boolean) => {
+    const names = parameters[way.name] ?? []
+    if (!query || names.length === 0) return ''
+    const cursor = cursors[way.name]
+    if (cursor && query.isCursor) return `cursor=${isForeign ? cursor : query.cursor(cursor)}`
+    const name = names[query.parameter % names.length] ?? ''
+    const ids: string[] = idKeys.flatMap((key) => mine[key])
+    const id = ids[query.value % ids.length] ?? ''
+    return `${name}=${encodeURIComponent(isForeign ? id : missing(id))}`
+  }
+  const request = (isForeign: boolean): Request => {
+    const made = way.make(named(isForeign), eves as Ids)
+    const more = added(isForeign)
+    return { ...made, path: `${made.path}${more && (made.path.includes('?') ? '&' : '?')}${more}` }
+  }
+  return [request(true), request(false)]
+}
+
+test("whoever asks for whatever of another's, anywhere: told and done is what is for a record that nobody has", {
+  timeout,
+}, async () => {
+  expect(Object.keys(cursors).length).toBeGreaterThan(10)
+  const before = await readEverything(api, ada?.id)
+  const statuses = new Set<number>()
+  const property = fc.asyncProperty(pairs, async (pair) => {
+    const [foreign, missing] = requestsOf(pair)
+    const ask = ({ path, ...sent }: Request) =>
+      api.call(pair.way.method, path, { key: credentials[pair.as] ?? '', ...sent })
+    const [other, answer] = [await ask(missing), await ask(foreign)]
+    expect({ ...foreign, ...told(answer) }).toEqual({ ...foreign, ...told(other) })
+    expect(await readEverything(api, ada?.id)).toEqual(before)
+    statuses.add(answer.status)
+  })
+  // A failure tells the seed and the path that repeat it.
+  await fc.assert(property, { numRuns: 500 })
+  expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 401, 403, 404]))
+})

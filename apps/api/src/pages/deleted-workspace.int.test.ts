@@ -1,0 +1,67 @@
+/** What strangers have of a workspace, a form's address or a link in a mail, ends with it at once. */
+import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
+import { trackHtml } from '@rapport/core/campaigns/track-html.ts'
+import { trackingOf } from '@rapport/core/campaigns/tracking.ts'
+import { addSubscribers, createTestCampaign } from '@rapport/core/testing/factories.ts'
+import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/links.ts'
+import type { List } from '@rapport/core/lists/lists.schema.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { aForm } from '../isolation-cases.ts'
+import { readEverything } from '../isolation-workspace.ts'
+import { freshEmail, startTestApi, type TestApi } from '../testing.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await startTestApi()
+})
+afterAll(() => api.close())
+
+/** Each is a request, and what it is answered with while the workspace lives and when it was deleted. */
+async function prepare() {
+  const workspace = await api.signUp()
+  const ctx = api.ctx(workspace.id)
+  const form = String((await api.create('/forms', workspace.key, aForm))['id'])
+  const list = await api.create<List>('/lists', workspace.key, { name: 'Letter' })
+  const contact = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
+  await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: contact.email } })
+  await addSubscribers(ctx, list.id, { count: 1 })
+  const campaign = await createTestCampaign(ctx, { listId: list.id, trackOpens: true, trackClicks: true })
+  await api.call('POST', `/campaigns/${campaign.id}/send`, { key: workspace.key })
+  await api.query(
+    `insert into campaign_recipients (workspace_id, campaign_id, contact_id, batch_id, status)
+     select b.workspace_id, b.campaign_id, c.id, b.id, 'SENT'
+     from campaign_batches b join contacts c on c.workspace_id = b.workspace_id and c.email = $1`,
+    [contact.email],
+  )
+  const person = { campaignId: campaign.id, contactId: contact.id }
+  const tracking = trackingOf(ctx, { person, opens: true, clicks: true })
+  const html = trackHtml('<a href="https://example.com/">x</a>', tracking)
+  const [click = '', pixel = ''] = html.match(/(?<=https:\/\/crm\.example\.com)\/public\/[^"]+/g) ?? []
+  const pathOf = (url: string) => url.replace('https://crm.example.com', '')
+  const link = { listId: list.id, contactId: contact.id, issuedAt: new Date() }
+  const requests: [string, string, unknown, number, number][] = [
+    ['GET', `/f/${form}`, undefined, 200, 404],
+    ['GET', `/f/${form}/thanks`, undefined, 200, 404],
+    ['POST', `/public/forms/${form}/submit`, { values: { email: freshEmail() } }, 201, 404],
+    ['POST', `/public/lists/${list.id}/subscribe`, { email: freshEmail() }, 202, 404],
+    ['POST', pathOf(confirmationUrl(ctx, link)), undefined, 200, 400],
+    ['GET', pixel, undefined, 200, 200],
+    ['GET', click, undefined, 302, 302],
+    ['POST', pathOf(unsubscribeUrl(ctx, link)), undefined, 200, 200],
+  ]
+  return { workspace, requests }
+}
+
+test('in a deleted workspace nothing is shown, taken or noted any more; who clicks still gets where the link leads', async () => {
+  const [live, deleted] = [await prepare(), await prepare()]
+  await api.call('DELETE', '/workspace', { key: deleted.workspace.token })
+  for (const [which, { workspace, requests }] of Object.entries({ live, deleted })) {
+    for (const [method, path, body, whileLive, whenDeleted] of requests) {
+      const before = await readEverything(api, workspace.id)
+      const { status } = await api.call(method, path, { ...(body !== undefined && { body }) })
+      expect([which, path, status]).toEqual([which, path, which === 'live' ? whileLive : whenDeleted])
+      const isChanged = JSON.stringify(await readEverything(api, workspace.id)) !== JSON.stringify(before)
+      expect([which, path, isChanged]).toEqual([which, path, which === 'live' && !path.startsWith('/f/')])
+    }
+  }
+})

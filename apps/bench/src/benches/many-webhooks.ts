@@ -1,0 +1,49 @@
+import type { Ctx } from '@rapport/core/context.ts'
+import { createWorkspace } from '@rapport/core/auth/workspaces.ts'
+import { emitMany } from '@rapport/core/events.ts'
+import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { drain, exampleContact } from '../deliveries.ts'
+import { type Bench, takeTurns } from '../figures.ts'
+import { onInstallation } from '../installation.ts'
+
+export const manyWebhooks: Bench = {
+  about: 'Deliveries of a thousand workspaces with twenty webhooks each beside those of one workspace with one',
+  measure: (options) =>
+    onInstallation(async (installation) => {
+      await installation.startRedis()
+      const receiver = await installation.startReceiver()
+      const [workspaces, webhooks] = [options.quick ? 20 : 1_000, 20]
+      const count = workspaces * webhooks
+      const { ctx: one } = await installation.createWorkspace()
+      await createWebhook(one, { url: receiver.url, eventTypes: ['*'] })
+      options.say(`making ${workspaces} workspaces with ${webhooks} webhooks each`)
+      const many: Ctx[] = []
+      for (let n = 0; n < workspaces; n += 1) {
+        const ctx = { ...one, workspaceId: (await createWorkspace(one.db, `Workspace ${n}`)).id }
+        const url = `${receiver.url}/${n}`
+        for (let hook = 0; hook < webhooks; hook += 1) await createWebhook(ctx, { url, eventTypes: ['*'] })
+        many.push(ctx)
+      }
+
+      const rates = await takeTurns(options, {
+        many: async () => {
+          for (const ctx of many) await emitMany(ctx, 'contact.updated', [exampleContact])
+          return drain(installation, receiver, count)
+        },
+        one: async () => {
+          const records = Array.from({ length: workspaces }, () => exampleContact)
+          for (let n = 0; n < webhooks; n += 1) await emitMany(one, 'contact.updated', records)
+          return drain(installation, receiver, count)
+        },
+      })
+      return [
+        {
+          name: `webhooks of ${workspaces.toLocaleString('en')} workspaces with ${webhooks} each, a backlog drained`,
+          unit: 'deliveries/s',
+          values: rates.many,
+          beside: { name: 'one workspace with one', values: rates.one },
+          target: { atLeast: 0.7 },
+        },
+      ]
+    }),
+}

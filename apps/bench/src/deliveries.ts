@@ -1,0 +1,64 @@
+/** What benches do with webhooks. */
+import { randomUUID } from 'node:crypto'
+import { createContact } from '@rapport/core/contacts/contacts.ts'
+import { type Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
+import type { Ctx } from '@rapport/core/context.ts'
+import { uuidOf } from '@rapport/core/ids.ts'
+import type { Installation } from './installation.ts'
+import { end } from './processes.ts'
+import type { Receipt } from './receiver.ts'
+
+export const exampleContact: Contact = {
+  id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+  email: 'ada@example.com',
+  firstName: 'Ada',
+  lastName: 'Lovelace',
+  phone: null,
+  company: 'Analytical Engines',
+  customFieldValues: { plan: 'pro' },
+  tags: ['customer'],
+  emailSubscribedStatus: 'SUBSCRIBED',
+  lastActivityAt: '2026-11-21T06:35:49.123Z',
+  source: null,
+  createdAt: '2026-11-21T06:35:49.123Z',
+  updatedAt: '2026-11-21T06:35:49.123Z',
+}
+
+export interface Receiver {
+  url: string
+  takeReceipts(): Promise<Receipt[]>
+}
+
+/** Deliveries per second from the first receipt to the last outcome, of a backlog that a new worker finds. */
+export async function drain(installation: Installation, receiver: Receiver, count: number): Promise<number> {
+  await installation.client.query('analyze')
+  const worker = await installation.startWorker()
+  await installation.untilDone()
+  const lastAt = process.hrtime.bigint()
+  await end(worker)
+  const receipts = await receiver.takeReceipts()
+  if (receipts.length !== count) throw new Error(`${receipts.length} of ${count} came`)
+  const firstAt = receipts.map(([, , at]) => at).reduce((a, b) => (a < b ? a : b))
+  return (count / Number(lastAt - firstAt)) * 1e9
+}
+
+/** When each contact was committed, by its id. */
+export type Commits = Map<string, bigint>
+
+export async function writeContact(ctx: Ctx, commits: Commits): Promise<void> {
+  const { id } = await createContact(ctx, ContactInput.parse({ email: `${randomUUID()}@example.com` }))
+  commits.set(id, process.hrtime.bigint())
+}
+
+/** From commit to receipt in milliseconds, of those receivers that answer. */
+export async function latenciesOf({ client }: Installation, commits: Commits, receipts: Receipt[]): Promise<number[]> {
+  const found = await client.query<{ id: string; contact: string }>(
+    `select id, data ->> 'id' as contact from events where data ->> 'id' = any($1)`,
+    [[...commits.keys()]],
+  )
+  const contactOf = new Map(found.rows.map(({ id, contact }) => [id, contact]))
+  return receipts.flatMap(([path, id, at]) => {
+    const committedAt = commits.get(contactOf.get(uuidOf(id)) ?? '')
+    return committedAt === undefined || path === '/hang' ? [] : [Number(at - committedAt) / 1e6]
+  })
+}

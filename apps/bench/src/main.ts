@@ -1,0 +1,80 @@
+/** `pnpm bench [names] [--rounds N] [--quick] [--minutes N] [--out folder]`: docs/bench.md says what comes of it. */
+import { mkdir, writeFile } from 'node:fs/promises'
+import { cpus, totalmem } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { benches, optionalBenches } from './benches.ts'
+import { toChart } from './chart.ts'
+import { closeInstallations } from './installation.ts'
+import { type Report, toMarkdown } from './report.ts'
+
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    rounds: { type: 'string' },
+    minutes: { type: 'string' },
+    quick: { type: 'boolean', default: false },
+    out: { type: 'string', default: '.bench' },
+    help: { type: 'boolean', default: false },
+  },
+})
+const known = { ...benches, ...optionalBenches }
+
+let isInterrupted = false
+for (const signal of ['SIGINT', 'SIGTERM'] as const)
+  process.once(signal, () => {
+    isInterrupted = true
+    void closeInstallations().finally(() => process.exit(1))
+  })
+
+const unknown = positionals.filter((name) => !(name in known))
+if (flags.help || unknown.length > 0) {
+  for (const name of unknown) console.error(`There is no bench "${name}"`)
+  console.log('pnpm bench [names] [--rounds N] [--quick] [--minutes N, of the soak] [--out folder]\n')
+  for (const [name, { about }] of Object.entries(known)) console.log(`  ${name.padEnd(14)}${about}`)
+  process.exit(unknown.length > 0 ? 1 : 0)
+}
+
+const say = (line: string) => console.error(line)
+const options = {
+  quick: flags.quick,
+  rounds: Number(flags.rounds ?? (flags.quick ? 1 : 5)),
+  minutes: Number(flags.minutes ?? (flags.quick ? 0.3 : 10)),
+  say,
+}
+if (!(Number.isInteger(options.rounds) && options.rounds > 0 && options.minutes > 0)) {
+  console.error('--rounds and --minutes are numbers above 0, and rounds are whole')
+  process.exit(1)
+}
+const report: Report = {
+  startedAt: new Date().toISOString(),
+  machine: {
+    processors: `${cpus().length} × ${cpus()[0]?.model.trim()}`,
+    memoryGb: Math.round(totalmem() / 2 ** 30),
+    node: process.version,
+  },
+  options: { rounds: options.rounds, quick: options.quick, minutes: options.minutes },
+  benches: [],
+}
+
+for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
+  if (isInterrupted) break
+  say(`\n${name}: ${known[name]?.about}`)
+  try {
+    report.benches.push({ name, figures: (await known[name]?.measure(options)) ?? [] })
+  } catch (error) {
+    say(String(error instanceof Error ? error.stack : error))
+    report.benches.push({ name, figures: [], failure: error instanceof Error ? error.message : String(error) })
+    process.exitCode = 1
+  }
+  // After each, so that the figures of an hour survive whatever comes next.
+  await write(report)
+}
+console.log(`\n${toMarkdown(report)}`)
+
+async function write(report: Report) {
+  await mkdir(flags.out, { recursive: true })
+  await writeFile(join(flags.out, 'bench.json'), `${JSON.stringify(report, undefined, 2)}\n`)
+  await writeFile(join(flags.out, 'bench.md'), toMarkdown(report))
+  await writeFile(join(flags.out, 'bench.svg'), toChart(report))
+}

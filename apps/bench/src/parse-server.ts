@@ -1,0 +1,86 @@
+/** Parse Server, another backend that keeps records and tells webhooks of them, from npm in a folder that is thrown away. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { once } from 'node:events'
+import { spawn } from 'node:child_process'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { inheritedEnvironment } from '@rapport/core/config.ts'
+import { type Installation } from './installation.ts'
+import { freePort, isAnswering, until } from './processes.ts'
+
+const version = '9.10.0'
+const appId = 'bench'
+const [restAPIKey, masterKey] = ['for measuring only', 'only for measuring']
+const headers = { 'x-parse-application-id': appId, 'x-parse-rest-api-key': restAPIKey }
+
+const program = `
+const { ParseServer } = require('parse-server')
+const express = require('express')
+const { port, ...options } = JSON.parse(process.argv[2])
+const server = new ParseServer(options)
+server.start().then(() => express().use('/parse', server.app).listen(port, '127.0.0.1'))
+process.on('disconnect', () => process.kill(process.pid))`
+
+export interface ParseServer {
+  url: string
+  headers: Record<string, string>
+  /** Tells the address of every contact that is saved. */
+  listenTo(url: string): Promise<void>
+}
+
+/** Beside ours, on the same server. */
+export function parseDatabase({ environment }: Installation): string {
+  return (environment['DATABASE_URL'] ?? '').replace(/\w+$/, 'parse')
+}
+
+export async function onParseServer<Result>(
+  installation: Installation,
+  work: (server: ParseServer) => Promise<Result>,
+): Promise<Result> {
+  const folder = await mkdtemp(join(tmpdir(), 'rapport-peer-'))
+  try {
+    await install(folder)
+    await writeFile(join(folder, 'server.cjs'), program)
+    await installation.client.query('create database parse')
+    const port = await freePort()
+    const url = `http://127.0.0.1:${port}`
+    const options = {
+      // As many connections as an API process has.
+      databaseURI: `${parseDatabase(installation)}?max=20`,
+      appId,
+      restAPIKey,
+      masterKey,
+      serverURL: `${url}/parse`,
+      silent: true,
+      logLevel: 'error',
+      allowClientClassCreation: true,
+    }
+    const parameters = [JSON.stringify({ ...options, port })]
+    installation.processes.fork(join(folder, 'server.cjs'), { parameters, cwd: folder, env: {}, stdio: 'ignore' })
+    await until(() => isAnswering(`${url}/parse/health`), { timeoutMs: 60_000 })
+
+    async function listenTo(address: string) {
+      const response = await fetch(`${url}/parse/hooks/triggers`, {
+        method: 'POST',
+        headers: {
+          'x-parse-application-id': appId,
+          'x-parse-master-key': masterKey,
+          'content-type': 'application/json',
+        },
+        body: JSON.stringify({ className: 'Contact', triggerName: 'afterSave', url: address }),
+      })
+      if (!response.ok) throw new Error(await response.text())
+    }
+    return await work({ url, headers, listenTo })
+  } finally {
+    await rm(folder, { recursive: true, force: true })
+  }
+}
+
+async function install(folder: string): Promise<void> {
+  const quiet = ['--no-audit', '--no-fund', '--ignore-scripts', '--loglevel', 'error']
+  const parameters = ['install', '--prefix', folder, ...quiet, `parse-server@${version}`]
+  const npm = spawn('npm', parameters, { cwd: folder, stdio: 'inherit', env: inheritedEnvironment() })
+  const [code] = (await once(npm, 'exit')) as [number]
+  if (code !== 0) throw new Error(`npm could not install Parse Server: it ended with ${code}`)
+}

@@ -1,0 +1,80 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
+import { readWorkSummary, type WorkSummary } from '@rapport/core/work-summary.ts'
+import { z } from 'zod'
+import { defineCommand, exitCodes, flag } from '../command.ts'
+import { withDatabase } from '../database.ts'
+import { formatAge, formatTable, type Terminal } from '../terminal.ts'
+
+const pauseMs = 2_000
+
+export const queue = defineCommand({
+  name: 'queue',
+  summary: 'Shows what is to be done, and who does it',
+  options: z.strictObject({
+    watch: z.boolean().default(false).meta(flag('Again every two seconds, until Ctrl-C')),
+    json: z.boolean().default(false).meta(flag('As JSON, a line each time')),
+  }),
+  notes: [
+    'It asks PostgreSQL, where all work is recorded until it is done, and not the queue: so it is true with Redis away,',
+    'and whichever the queue is. "waiting" is not with the queue yet, "handed over" is; "active" is in the hands of a',
+    'worker; "failed" counts the last hour, of campaigns those under way or sent within it; "oldest" is the age of the',
+    'oldest that is not done. The lag of the outbox is the time that work waits to be handed over though nothing holds',
+    'it back: seconds of it mean that no worker can reach the queue.',
+  ].join('\n'),
+  run: (tools, { watch, json }) =>
+    withDatabase(tools, async ({ db }) => {
+      const { terminal, stopping } = tools
+      async function show() {
+        const summary = await readWorkSummary(db)
+        if (json) terminal.print(JSON.stringify(summary))
+        else if (watch) terminal.redraw(format(summary, terminal))
+        else terminal.print(format(summary, terminal))
+      }
+      await show()
+      if (!watch) return exitCodes.good
+      for (;;) {
+        await sleep(pauseMs, undefined, { signal: stopping }).catch(() => {})
+        if (stopping.aborted) return exitCodes.good
+        await show().catch((error: unknown) => {
+          if (!isDatabaseUnavailable(error)) throw error
+          terminal.tell('PostgreSQL is away. Trying again ...')
+        })
+      }
+    }),
+})
+
+function format(summary: WorkSummary, terminal: Terminal): string {
+  const title = (text: string) => terminal.style('bold', text)
+  const queues = summary.queues.map(({ queue, waiting, handedOver, active, failed, oldestSeconds }) => [
+    queue,
+    ...[waiting, handedOver, active, failed].map((count) => count?.toLocaleString('en') ?? '–'),
+    oldestSeconds === null ? '–' : formatAge(oldestSeconds),
+  ])
+  return [
+    formatTable([['queue', 'waiting', 'handed over', 'active', 'failed', 'oldest'], ...queues]),
+    '',
+    `${title('Outbox lag')}  ${summary.outboxLagSeconds === null ? 'none' : formatAge(summary.outboxLagSeconds)}`,
+    `${title('Workers')}     ${formatWorkers(summary)}`,
+    `${title('Deliveries')}  ${formatCounts(summary.deliveries)} (of the last hour's events)`,
+    `${title('Campaigns')}   ${formatCounts(summary.campaigns)}`,
+    ...summary.campaignsUnderWay.map(
+      ({ id, name, status, queued, pending, pauseReason }) =>
+        `  ${id} ${status} ${(queued - pending).toLocaleString('en')} of ${queued.toLocaleString('en')} "${name}"` +
+        (pauseReason === null ? '' : `: ${pauseReason}`),
+    ),
+  ].join('\n')
+}
+
+function formatWorkers({ workers }: WorkSummary): string {
+  const alive = workers.filter(({ isAlive }) => isAlive).map(({ host }) => host)
+  const silent = workers.length - alive.length
+  const hosts = [...Map.groupBy(alive, (host) => host)].map(([host, all]) => `${all.length} on ${host}`)
+  return [hosts.join(', ') || 'none', ...(silent > 0 ? [`${silent} silent`] : [])].join(', ')
+}
+
+function formatCounts(counts: Record<string, number>): string {
+  return Object.entries(counts)
+    .map(([status, count]) => `${count.toLocaleString('en')} ${status}`)
+    .join(', ')
+}

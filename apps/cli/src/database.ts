@@ -1,0 +1,25 @@
+import { randomUUID } from 'node:crypto'
+import { readApiConfig, readMigrateConfig } from '@rapport/core/config.ts'
+import { type BaseCtx, settingsFrom } from '@rapport/core/context.ts'
+import { type Database, openDatabase } from '@rapport/core/db.ts'
+import type { Tools } from './command.ts'
+
+/** Runs `work` on the database that the environment names, and closes it. Connections that break fail their statement. */
+export async function withDatabase<Result>(
+  { environment }: Pick<Tools, 'environment'>,
+  work: (database: Database) => Promise<Result>,
+): Promise<Result> {
+  const { DATABASE_URL } = readMigrateConfig(environment)
+  const database = openDatabase(DATABASE_URL, { applicationName: 'rapport command', onError: () => {} })
+  try {
+    return await work(database)
+  } finally {
+    await database.close()
+  }
+}
+
+/** The same for verbs that act on behalf of who runs the installation. */
+export function withOperator<Result>(tools: Tools, work: (ctx: BaseCtx) => Promise<Result>): Promise<Result> {
+  const settings = settingsFrom(readApiConfig(tools.environment))
+  return withDatabase(tools, ({ db }) => work({ db, settings, requestId: `command ${randomUUID()}` }))
+}

@@ -1,0 +1,108 @@
+/** What the doctor says of the mail server, and of the sender's names in DNS. */
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { goodCertificate, testKey } from '@rapport/core/testing/certificates.ts'
+import { type NameServer, startNameServer } from '@rapport/core/testing/name-server.ts'
+import { runProcess } from '@rapport/core/testing/processes.ts'
+import { SMTPServer } from 'smtp-server'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { containing, deadEnvironment, readFindings, runDoctor } from './testing.ts'
+
+let dns: NameServer
+beforeAll(async () => {
+  dns = await startNameServer({ denyUnknown: true })
+})
+afterAll(() => dns.close())
+
+const examine = (env: Record<string, string> = {}) => runDoctor(env, dns.address)
+
+test('SMTP: greeting, encryption and login are tried, and no mail is begun', { timeout: 60_000 }, async () => {
+  const commands: string[] = []
+  const server = new SMTPServer({
+    key: testKey,
+    cert: goodCertificate,
+    authMethods: ['PLAIN'],
+    disableReverseLookup: true,
+    closeTimeout: 1,
+    onAuth: ({ username, password }, _session, done) =>
+      password === 'right' ? done(null, { user: username }) : done(new Error('Wrong password')),
+    onMailFrom: (_address, _session, done) => (commands.push('MAIL'), done()),
+  })
+  server.on('error', () => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.server.address() as AddressInfo
+  const directory = await mkdtemp(join(tmpdir(), 'rapport-doctor-'))
+  const ca = join(directory, 'ca.pem')
+  await writeFile(ca, goodCertificate)
+  // Node reads what it is to trust when it starts.
+  const examineTrusting = async (url: string) => {
+    const { stdout, code } = await runProcess({
+      script: 'apps/cli/src/main.ts',
+      parameters: ['doctor', '--json'],
+      env: { ...deadEnvironment, SMTP_URL: url, NODE_EXTRA_CA_CERTS: ca },
+    })
+    return readFindings(stdout, code)
+  }
+
+  const good = await examineTrusting(`smtp://ada:right@127.0.0.1:${port}`)
+  expect(good('SMTP')).toEqual([`ok: 127.0.0.1:${port} greets, and takes the login`, 'ok: the connection is encrypted'])
+  const wrong = await examineTrusting(`smtp://ada:wrong@127.0.0.1:${port}`)
+  expect(wrong('SMTP')).toEqual(containing('fail: the login is refused: 535', 'ok: the connection is encrypted'))
+  const distrusting = await examine({ SMTP_URL: `smtp://ada:right@127.0.0.1:${port}` })
+  expect(distrusting('SMTP')).toEqual(containing('certificate'))
+  expect(distrusting('SMTP')[0]).toMatch(/^fail/)
+  expect((await examine())('SMTP')).toEqual(containing('fail: 127.0.0.1:1: connect ECONNREFUSED'))
+  expect(commands).toEqual([])
+  await new Promise<void>((resolve) => server.close(resolve))
+  await rm(directory, { recursive: true })
+})
+
+const domain = 'news.example.com'
+
+test('the sender: what SPF and DMARC say, of the domain or of the one above it', async () => {
+  const nothing = await examine()
+  expect(nothing('SPF')).toEqual([`warn: ${domain} says not who may send for it`])
+  expect(nothing('DKIM')).toEqual(['ok: Rapport signs nothing: the mail server has to'])
+  expect(nothing('DMARC')).toEqual(containing(`warn: ${domain} has none`))
+
+  dns.publish(domain, 'some-other=text', 'v=spf1 include:mail.example.net -all')
+  dns.publish('_dmarc.example.com', 'v=DMARC1; p=reject')
+  const good = await examine()
+  expect(good('SPF')).toEqual([`ok: ${domain}: v=spf1 include:mail.example.net -all`])
+  expect(good('DMARC')).toEqual(['ok: example.com: v=DMARC1; p=reject'])
+
+  dns.publish(domain, 'v=spf1 -all', 'v=spf1 mx -all')
+  dns.publish(`_dmarc.${domain}`, 'v=DMARC1; p=none', 'v=DMARC1; p=reject')
+  const twice = await examine()
+  expect(twice('SPF')).toEqual([`fail: ${domain} has 2 records, so none counts`])
+  expect(twice('DMARC')).toEqual([`fail: ${domain} has 2 records, so none counts`])
+  dns.publish(domain, 'v=spf1 +all')
+  expect((await examine())('SPF')).toEqual(containing('fail: news.example.com lets everybody'))
+})
+
+test('the sender: the key in DNS must be that of the private one', async () => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey
+  const base64 = (key: KeyObject) => key.export({ type: 'spki', format: 'der' }).toString('base64')
+  const env = {
+    DKIM_DOMAIN: domain,
+    DKIM_SELECTOR: 'letters',
+    DKIM_PRIVATE_KEY: privateKey.export({ type: 'pkcs8', format: 'pem' }).replaceAll('\n', '\\n'),
+  }
+  const name = `letters._domainkey.${domain}`
+  expect((await examine(env))('DKIM')).toEqual([`fail: there is no key at ${name}`])
+  dns.publish(name, `v=DKIM1; k=rsa; p=${base64(other)}`)
+  expect((await examine(env))('DKIM')).toEqual([`fail: the key at ${name} is not that of DKIM_PRIVATE_KEY`])
+  dns.publish(name, 'v=DKIM1; p=')
+  expect((await examine(env))('DKIM')).toEqual([`fail: the key at ${name} is revoked`])
+  dns.publish(name, `v=DKIM1; k=rsa; t=y; p=${base64(publicKey)}`)
+  const right = `ok: the key at ${name} is that of DKIM_PRIVATE_KEY`
+  expect((await examine(env))('DKIM')).toEqual([right, ...containing('warn: the key is marked as being tested')])
+  dns.publish(name, `k=rsa; p=${base64(publicKey).replace(/.{60}/g, '$& ')}`)
+  expect((await examine(env))('DKIM')).toEqual([right])
+  const elsewhere = await examine({ ...env, MAIL_FROM: 'letters@example.net' })
+  expect(elsewhere('DKIM')).toEqual([right, `warn: ${domain} signs for example.net, which DMARC does not count`])
+})

@@ -1,0 +1,187 @@
+/** The doctor as a program, before installations that lack something. */
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { createTestCtx, createTestWebhook, createTestWorker, silenceWorker } from '@rapport/core/testing/factories.ts'
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { runProcess } from '@rapport/core/testing/processes.ts'
+import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { askRedis, createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { containing, nowhere, runDoctor } from './testing.ts'
+
+let database: TestDatabase
+let redis: TestRedis
+let publicSite: HttpReceiver
+beforeAll(async () => {
+  ;[database, redis, publicSite] = await Promise.all([createTestDatabase(), createTestRedis(), startHttpReceiver()])
+  publicSite.answer(() => ready('ready', 'up'))
+})
+afterAll(async () => {
+  await Promise.all([publicSite.close(), redis.close(), database.close()])
+})
+
+const ready = (status: string, redisState: string) => ({
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ status, parts: { database: 'up', redis: redisState, server: 'up' } }),
+})
+
+const examine = (env: Record<string, string> = {}) =>
+  runDoctor({ DATABASE_URL: database.url, REDIS_URL: redis.url, PUBLIC_URL: publicSite.url, ...env })
+
+test('PostgreSQL: what loses acknowledged writes fails, and so do pending migrations and one that is away', async () => {
+  const found = await examine()
+  // The server of the tests waits for no disk.
+  expect(found('PostgreSQL')).toEqual(
+    containing(
+      'ok: version 18',
+      'fail: fsync, full_page_writes, synchronous_commit off',
+      'warn: autovacuum is off',
+      'ok:',
+      'ok: the database is up to date',
+    ),
+  )
+  expect(found('Clocks')).toEqual(['ok: PostgreSQL and this machine agree', 'ok: Redis and this machine agree'])
+
+  const empty = await createEmptyDatabase()
+  expect((await examine({ DATABASE_URL: empty.url }))('PostgreSQL').at(-1)).toBe('fail: migrations are pending')
+  await empty.close()
+
+  const away = await examine({ DATABASE_URL: 'postgres://127.0.0.1:1/none' })
+  expect(away('PostgreSQL')).toEqual(containing('fail: connect ECONNREFUSED 127.0.0.1:1'))
+  expect(away('Workers')).toEqual(['warn: not known, as PostgreSQL is away'])
+  expect(away('PUBLIC_URL')).toEqual([`ok: ${publicSite.url} answers as Rapport`])
+})
+
+test('PostgreSQL: room for fewer connections than an API and a worker take is told', async () => {
+  const { rows } = await database.pool.query<{ name: string }>('select current_database() as name')
+  await database.pool.query(`alter database ${rows[0]?.name} connection limit 30`)
+  expect((await examine())('PostgreSQL')).toContainEqual(
+    'warn: room for 30 connections, and an API takes up to 20, a worker up to 21',
+  )
+  await database.pool.query(`alter database ${rows[0]?.name} connection limit -1`)
+})
+
+test('Redis: eviction and lost persistence are told with the words of the worker, and one that is away fails', async () => {
+  await askRedis(redis.url, (client) => client.config('SET', 'maxmemory-policy', 'allkeys-lru'))
+  expect((await examine())('Redis')).toEqual(
+    containing('warn: Redis evicts keys (maxmemory-policy allkeys-lru)', 'warn: Redis keeps no append-only file'),
+  )
+  await askRedis(redis.url, (client) => client.config('SET', 'maxmemory-policy', 'noeviction', 'appendonly', 'yes'))
+  expect((await examine())('Redis')).toEqual([expect.stringMatching(/^ok: version \d/)])
+  expect((await examine({ REDIS_URL: 'redis://127.0.0.1:1' }))('Redis')).toEqual(
+    containing('fail: connect ECONNREFUSED'),
+  )
+  expect((await examine({ REDIS_URL: '' }))('Redis')).toEqual(containing('ok: not used'))
+})
+
+test('clocks that are apart by minutes fail', async () => {
+  const server = createServer((socket) =>
+    socket.on('error', () => {}).on('data', (data) => answerLikeRedis(socket, data)),
+  )
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const found = await examine({ REDIS_URL: `redis://127.0.0.1:${(server.address() as AddressInfo).port}` })
+  expect(found('Clocks')).toEqual([
+    'ok: PostgreSQL and this machine agree',
+    expect.stringMatching(/^fail: Redis is 3[56]\d\d s ahead/),
+  ])
+  expect(found('Redis')).toEqual(containing('fail: version 5.0.0', 'fail: this is a replica'))
+  await new Promise((resolve) => server.close(resolve))
+})
+
+/** A replica of long ago whose clock is an hour ahead. */
+function answerLikeRedis(socket: Socket, data: Buffer | string) {
+  const info = 'redis_version:5.0.0\r\nrole:slave\r\nloading:0\r\n'
+  const seconds = String(Math.floor(Date.now() / 1_000) + 3_600)
+  for (const [, command = ''] of data.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
+    if (/^info$/i.test(command)) socket.write(`$${info.length}\r\n${info}\r\n`)
+    else if (/^time$/i.test(command)) socket.write(`*2\r\n$${seconds.length}\r\n${seconds}\r\n$1\r\n0\r\n`)
+    else socket.write('+OK\r\n')
+  }
+}
+
+test('without a living worker, or with work that nobody hands over, it fails', async () => {
+  const ctx = await createTestCtx(database.db)
+  expect((await examine())('Workers')).toEqual(['fail: none is alive: nothing is sent'])
+  await createTestWorker(database.db)
+  const dead = await createTestWorker(database.db)
+  await silenceWorker(database.db, dead)
+  const found = await examine()
+  expect(found('Workers')).toEqual(containing('ok: 1 alive, on ', 'warn: one on '))
+  expect(found('Work')).toEqual(['ok: 0 to do, none of it old'])
+
+  await database.pool.query(`
+    insert into outbox (id, workspace_id, queue, created_at)
+    select uuidv7(), id, 'mail', now() - interval '20 minutes' from workspaces`)
+  expect((await examine())('Work')).toEqual(['fail: work waits for 20 min to be handed over'])
+  await database.pool.query(`
+    update outbox set relayed_epoch = 'x', relayed_at = now(), created_at = now() - interval '3 hours'`)
+  expect((await examine())('Work')).toEqual(['warn: the oldest of mail is 3 h old'])
+  await database.pool.query(`delete from outbox`)
+  await createTestWebhook(ctx)
+})
+
+test('SECRET_KEY: words are weak, and one that does not open what is stored fails', async () => {
+  // The webhook of the test before was sealed under another one.
+  expect((await examine())('SECRET_KEY')).toEqual(containing('ok: looks random', 'fail: 1 webhook cannot be signed'))
+  const known = await examine({ SECRET_KEY: 'a secret that is known to every test' })
+  expect(known('SECRET_KEY')).toEqual(['warn: looks like words or a pattern'])
+  const former = await examine({ SECRET_KEY_PREVIOUS: 'a secret that is known to every test' })
+  expect(former('SECRET_KEY')).toEqual(['ok: looks random'])
+  const pattern = await examine({
+    SECRET_KEY: '0123'.repeat(10),
+    SECRET_KEY_PREVIOUS: 'a secret that is known to every test',
+  })
+  expect(pattern('SECRET_KEY')).toEqual(['warn: looks like words or a pattern'])
+})
+
+test('an environment that cannot be used is told by every variable, and the rest is looked at all the same', async () => {
+  const found = await examine({ MAIL_FROM: 'nobody', SMTP_URL: '', PORT: '99999' })
+  expect(found('Environment')).toEqual(
+    containing('fail: MAIL_FROM must be', 'fail: PORT must be', 'fail: SMTP_URL must be'),
+  )
+  expect(found('PostgreSQL')).not.toEqual([])
+})
+
+test('PUBLIC_URL: only a Rapport will do, under its own address', async () => {
+  publicSite.answer(() => ({ body: 'It works!' }))
+  expect((await examine())('PUBLIC_URL')).toEqual(containing('answers 200, but not as Rapport'))
+  publicSite.answer(() => ({ status: 308, headers: { location: 'https://crm.example.com/ready' } }))
+  expect((await examine())('PUBLIC_URL')).toEqual(containing('redirects to https://crm.example.com/ready'))
+  publicSite.answer(() => ready('degraded', 'down'))
+  expect((await examine())('PUBLIC_URL')).toEqual(containing('warn:'))
+  publicSite.answer(() => ready('ready', 'up'))
+  const foreign = await examine({ PUBLIC_URL: 'http://crm.invalid' })
+  expect(foreign('PUBLIC_URL')).toEqual(
+    containing('fail: http://crm.invalid is not https', 'fail: http://crm.invalid does not'),
+  )
+})
+
+test('what accepts and never answers keeps nothing else from being told', async () => {
+  const sockets: Socket[] = []
+  const silent = createServer((socket) => void sockets.push(socket.on('error', () => {})))
+  await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
+  const address = `127.0.0.1:${(silent.address() as AddressInfo).port}`
+  const found = await examine({
+    DATABASE_URL: `postgres://${address}/x`,
+    REDIS_URL: `redis://${address}`,
+    SMTP_URL: `smtp://${address}`,
+    PUBLIC_URL: `http://${address}`,
+  })
+  for (const about of ['PostgreSQL', 'Redis', 'SMTP', 'PUBLIC_URL']) expect(found(about)[0]).toMatch(/^fail/)
+  expect(found('Sender')).toHaveLength(1)
+  for (const socket of sockets) socket.destroy()
+  await new Promise((resolve) => silent.close(resolve))
+})
+
+test('for people it is a line each with its advice below, without colour where nobody looks', {
+  timeout: 60_000,
+}, async () => {
+  const { stdout, code } = await runProcess({
+    script: 'apps/cli/src/main.ts',
+    parameters: ['doctor'],
+    env: { DATA_DIR: nowhere, DATABASE_URL: database.url, SECRET_KEY: 'short' },
+  })
+  expect(code).toBe(1)
+  expect(stdout).toMatch(/^fail {2}Environment +SECRET_KEY must have at least 32 characters\n +See .env.example.$/m)
+  expect(stdout).toMatch(/\n\d+ ok, \d+ to look at, \d+ failed\n$/)
+  expect(stdout).not.toContain('\u001b')
+})

@@ -1,0 +1,70 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ApiConfig, WorkerConfig } from '@rapport/core/config.ts'
+import type { Database } from '@rapport/core/db.ts'
+import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
+
+/** What a check found of one thing. All but "ok" says what to do. */
+export interface Finding {
+  level: 'ok' | 'warn' | 'fail'
+  about: string
+  message: string
+  advice?: string
+}
+
+/** What checks look at. What the environment does not say, or says wrongly, is not there. */
+export interface Patient {
+  config: Partial<ApiConfig & WorkerConfig>
+  database: Database | undefined
+  dnsServers: readonly string[] | undefined
+}
+
+export interface Check {
+  about: string
+  /** What it throws is a finding too. */
+  run(patient: Patient): Promise<Finding[]>
+}
+
+const patienceMs = 3_000
+
+/** Findings about one thing. */
+export function findingsAbout(about: string) {
+  return {
+    ok: (message: string): Finding => ({ level: 'ok', about, message }),
+    warn: (message: string, advice: string): Finding => ({ level: 'warn', about, message, advice }),
+    fail: (message: string, advice: string): Finding => ({ level: 'fail', about, message, advice }),
+  }
+}
+
+/** Every check at once, each with its own three seconds; one that takes longer, or breaks, keeps none of the others. */
+export async function examine(patient: Patient, checks: readonly Check[]): Promise<Finding[]> {
+  const findings = await Promise.all(checks.map((check) => inTime(check, patient)))
+  return findings.flat()
+}
+
+async function inTime(check: Check, patient: Patient): Promise<Finding[]> {
+  const { fail, warn } = findingsAbout(check.about)
+  const timer = new AbortController()
+  const late = sleep(patienceMs, undefined, { signal: timer.signal }).then(
+    () => [
+      fail(`no answer within ${patienceMs / 1000} seconds`, 'See whether it runs, and whether a firewall is between.'),
+    ],
+    () => [],
+  )
+  const found = check.run(patient).catch((error: unknown) =>
+    // Said once, by the check of the database itself.
+    isDatabaseUnavailable(error)
+      ? [warn('not known, as PostgreSQL is away', 'Get PostgreSQL back first.')]
+      : [fail(messageOf(error), 'This is how the check itself broke off.')],
+  )
+  try {
+    return await Promise.race([found, late])
+  } finally {
+    timer.abort()
+  }
+}
+
+export function messageOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  if (cause instanceof AggregateError) return cause.errors.map(messageOf).join(', ')
+  return cause instanceof Error ? cause.message : String(cause)
+}

@@ -1,0 +1,58 @@
+/** Whether there are workers, and whether what is to be done gets done. */
+import { type QueueState, readWorkSummary } from '@rapport/core/work-summary.ts'
+import { listWorkers } from '@rapport/core/workers.ts'
+import { formatAge } from '../terminal.ts'
+import { type Check, findingsAbout } from './finding.ts'
+
+const [lateSeconds, veryLateSeconds, longSeconds] = [60, 600, 3_600]
+
+export const workersCheck: Check = {
+  about: 'Workers',
+  async run({ database }) {
+    if (!database) return []
+    const { ok, warn, fail } = findingsAbout('Workers')
+    const workers = await listWorkers(database.db)
+    const [alive, silent] = [true, false].map((isAlive) => workers.filter((worker) => worker.isAlive === isAlive))
+    const hosts = [...new Set(alive?.map(({ host }) => host))].join(', ')
+    if (!alive?.length) return [fail('none is alive: nothing is sent', 'Start one: "pnpm worker".')]
+    return [
+      ok(`${alive.length} alive, on ${hosts}`),
+      ...(silent ?? []).map(({ host, seenSecondsAgo }) =>
+        warn(
+          `one on ${host} was last seen ${formatAge(seenSecondsAgo)} ago`,
+          'It died or hangs: what it had in hand is being set right.',
+        ),
+      ),
+    ]
+  },
+}
+
+export const workCheck: Check = {
+  about: 'Work',
+  async run({ database }) {
+    if (!database) return []
+    const { ok, warn, fail } = findingsAbout('Work')
+    const { queues, outboxLagSeconds: lag } = await readWorkSummary(database.db)
+    const handOver = 'No worker can reach the queue: see the log of the worker, and Redis.'
+    const findings = [
+      ...(lag !== null && lag > lateSeconds
+        ? [(lag > veryLateSeconds ? fail : warn)(`work waits for ${formatAge(lag)} to be handed over`, handOver)]
+        : []),
+      ...queues
+        .filter(isOld)
+        .map(({ queue, oldestSeconds }) =>
+          warn(
+            `the oldest of ${queue} is ${formatAge(oldestSeconds ?? 0)} old`,
+            'See "rapport queue", and the failed jobs on the queue dashboard.',
+          ),
+        ),
+    ]
+    const due = queues.reduce((sum, { waiting, handedOver }) => sum + waiting + handedOver, 0)
+    return findings.length > 0 ? findings : [ok(`${due.toLocaleString('en')} to do, none of it old`)]
+  },
+}
+
+/** A campaign may well take a day, by its size and MAIL_RATE. */
+function isOld({ queue, oldestSeconds }: QueueState): boolean {
+  return queue !== 'campaigns' && (oldestSeconds ?? 0) > longSeconds
+}

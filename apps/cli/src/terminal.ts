@@ -1,0 +1,64 @@
+import { styleText } from 'node:util'
+
+type Style = Parameters<typeof styleText>[0]
+
+/** Where a command speaks. No colour and no redrawing where nobody looks: in a pipe, a file, or with NO_COLOR. */
+export interface Terminal {
+  /** The result, which a script may want: standard output. */
+  print(text: string): void
+  /** For the person alone: standard error. */
+  tell(text: string): void
+  /** Shows a line for as long as nothing else is said; the next one takes its place. Nothing unless a person looks. */
+  showProgress(line: string): void
+  /** Puts a screen in the place of the one before where a person looks; else one after the other. */
+  redraw(screen: string): void
+  style(style: Style, text: string): string
+}
+
+export function openTerminal(output: NodeJS.WriteStream, errors: NodeJS.WriteStream): Terminal {
+  let hasProgress = false
+  function write(stream: NodeJS.WriteStream, text: string) {
+    if (hasProgress) errors.write(eraseLine)
+    hasProgress = false
+    stream.write(text)
+  }
+  return {
+    print: (text) => write(output, `${text}\n`),
+    tell: (text) => write(errors, `${text}\n`),
+    showProgress(line) {
+      if (!errors.isTTY) return
+      errors.write(eraseLine + line.slice(0, (errors.columns || 80) - 1))
+      hasProgress = true
+    },
+    redraw: (screen) => write(output, output.isTTY ? `${eraseScreen}${screen}\n` : `${screen}\n\n`),
+    style: (style, text) => styleText(style, text, { stream: output }),
+  }
+}
+
+const eraseLine = '\r\u001b[2K'
+const eraseScreen = '\u001b[H\u001b[2J'
+
+/** Columns as wide as their widest cell; numbers to the right. */
+export function formatTable(rows: readonly (readonly (string | number)[])[]): string {
+  const widths = (rows[0] ?? []).map((_cell, at) => Math.max(...rows.map((row) => String(row[at] ?? '').length)))
+  const isNumeric = widths.map((_width, at) => rows.slice(1).every((row) => /^[-–\d]/.test(String(row[at] ?? ''))))
+  return rows
+    .map((row) =>
+      row
+        .map((cell, at) => {
+          const [text, width] = [String(cell), widths[at] ?? 0]
+          return isNumeric[at] ? text.padStart(width) : text.padEnd(width)
+        })
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** "850 ms", "12 s", "5 min", "3 h", "2 d": as exact as a person wants to know. */
+export function formatAge(seconds: number): string {
+  if (seconds < 1) return `${Math.round(seconds * 1000)} ms`
+  if (seconds < 120) return `${Math.round(seconds)} s`
+  if (seconds < 7_200) return `${Math.round(seconds / 60)} min`
+  return seconds < 172_800 ? `${Math.round(seconds / 3_600)} h` : `${Math.round(seconds / 86_400)} d`
+}
