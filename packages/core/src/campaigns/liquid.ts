@@ -60,7 +60,7 @@ function createEmitter(take: (text: string) => string) {
 
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
-  const plain = toValue(value) as string | null | undefined | unknown[]
+  const plain = toValue(value) as string | number | null | undefined | unknown[]
   return Array.isArray(plain) ? plain.map(textOf).join('') : String(plain ?? '')
 }
 

@@ -10,10 +10,11 @@ import { makeRoomInThreads } from '../memory.ts'
 import type { Answer, Check, Rendered, Rendering } from './rendering-thread.ts'
 import { findExcess, type GivenSources, type TemplateFault, templateFields } from './template-sources.ts'
 
-/** The time for one look at templates: as they are saved, previewed or tested. */
+/** The time for one look at templates, at least: as they are saved, previewed or tested. */
 const lookMs = 1_000
-/** The time for a group of recipients: so much for each, but for a few as much as for one look. */
+/** The time for a group of recipients: so much for each; but for a few, or for a long letter, as much as for one look. */
 const recipientMs = 50
+const charactersPerMs = 500
 /** So many of one workspace may wait. */
 const longestLine = 20
 
@@ -40,9 +41,10 @@ export async function renderTemplates(
   { sources, recipients }: Omit<Rendering, 'kind'>,
 ): Promise<Rendered[]> {
   const rendered: Rendered[] = []
+  const letterMs = templateFields.reduce((sum, field) => sum + (sources[field]?.length ?? 0), 0) / charactersPerMs
   while (rendered.length < recipients.length) {
     const others = recipients.slice(rendered.length)
-    const deadlineMs = Math.max(lookMs, others.length * recipientMs)
+    const deadlineMs = Math.ceil(Math.max(lookMs, letterMs, others.length * recipientMs))
     const { fault, mails } = await ask(workspaceId, { kind: 'render', sources, recipients: others }, deadlineMs)
     if (fault) return recipients.map(() => ({ fault }))
     rendered.push(...(mails ?? []))
