@@ -15,6 +15,8 @@ const lookMs = 1_000
 /** The time for a group of recipients: so much for each; but for a few, or for a long letter, as much as for one look. */
 const recipientMs = 50
 const charactersPerMs = 500
+/** Into so many a deadline is cut. */
+const deadlineSteps = 10
 /** So many of one workspace may wait. */
 const longestLine = 20
 
@@ -122,12 +124,17 @@ function endOf(worker: Worker, { task, deadlineMs }: Job): Promise<End> {
   return new Promise((resolve) => {
     const onMessage = (answer: Answer) => settle({ kind: 'answered', answer })
     const onError = (error: Error) => settle({ kind: 'died', error })
-    // One turn more: the answer may be there, and it was this thread that had no time for it.
-    const timer = setTimeout(() => setImmediate(() => settle({ kind: 'late' })), deadlineMs)
+    // Counted in steps, as a process that stood still or starved comes late to each of them, and so does its thread.
+    let steps = 0
+    const timer = setInterval(() => {
+      steps += 1
+      // One turn more: the answer may be there already.
+      if (steps === deadlineSteps) setImmediate(() => settle({ kind: 'late' }))
+    }, deadlineMs / deadlineSteps)
     worker.on('message', onMessage).on('error', onError).postMessage(task)
 
     function settle(end: End) {
-      clearTimeout(timer)
+      clearInterval(timer)
       worker.off('message', onMessage).off('error', onError)
       resolve(end)
     }
