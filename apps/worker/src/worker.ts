@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { closeRendering } from '@rapport/core/campaigns/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
@@ -90,6 +91,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
       await heart.stop()
       const onError = (error: unknown) => log.warn({ err: error }, 'could not take leave')
       await leave(db, tools.workerId).then(metrics.countInterrupted, onError)
+      await closeRendering()
       tools.mail.close()
       await tools.http.close()
       await tools.tracer?.close()
