@@ -115,7 +115,7 @@ describe('a template that takes long to parse', () => {
       await countMeanwhile(change400)
       for (const answer of await Promise.all([create400, change400])) {
         const { issues } = expectError(answer, 400)
-        expect(issues).toEqual([{ path: field, message: expect.stringContaining(`${field}: ${message}`) }])
+        expect(issues).toEqual([{ path: field, message: expect.stringContaining(message) }])
       }
       expect((await api.call('GET', `/campaigns/${draft.id}`, { key: eve.key })).body).toEqual(draft)
     },
