@@ -6,6 +6,9 @@ import type { ApiConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import type { Database } from '@rapport/core/db.ts'
 import { notFound } from '@rapport/core/errors.ts'
+import type { Tracer } from '@rapport/core/observability/tracing.ts'
+import type { RedisClient } from '@rapport/core/redis.ts'
+import type { Replica } from '@rapport/core/replica.ts'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
@@ -14,7 +17,6 @@ import Fastify, {
   LogController,
 } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
-import type { Redis } from 'ioredis'
 import { requireCredential } from './auth.ts'
 import { showQueues } from './dashboard.ts'
 import { handleError, handleNotFound } from './error-handler.ts'
@@ -27,6 +29,7 @@ import { formPages } from './pages/form-pages.ts'
 import { subscriptionPages } from './pages/subscription-pages.ts'
 import { trackingPages } from './pages/tracking.ts'
 import { createPublicFormCache } from './public-form-cache.ts'
+import { measureRequests } from './metrics.ts'
 import { limitRequests } from './rate-limit.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { auditRoutes } from './routes/audit.ts'
@@ -48,23 +51,36 @@ import { teamRoutes } from './routes/team.ts'
 import { taskRoutes } from './routes/tasks.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { limitSlowRequests } from './slow-requests.ts'
+import { traceRequests } from './tracing.ts'
 
 export interface Dependencies {
   config: ApiConfig
   database: Database
-  redis: Redis | undefined
+  replica?: Replica | undefined
+  redis: RedisClient | undefined
   log: FastifyBaseLogger
+  tracer?: Tracer | undefined
+  /** Aborted when the process is to end: from then on it is not ready, and keeps no connection open. */
+  stopping?: AbortSignal
 }
 
 const mebibyte = 1_048_576
 const requestTimeoutMs = 15_000
 
 /** The whole API, without a socket: `listen` opens one. Order matters: what is added first guards what comes after. */
-export async function buildApp({ config, database, redis, log }: Dependencies): Promise<FastifyInstance> {
+export async function buildApp({
+  config,
+  database,
+  replica,
+  redis,
+  log,
+  tracer,
+  stopping,
+}: Dependencies): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: log,
     // A line for what failed is enough; a healthy request is the metrics' to count.
-    logController: new LogController({ disableRequestLogging: true }),
+    logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit: mebibyte,
     // The time for a body is `limitSlowRequests`'s.
     requestTimeout: 0,
@@ -93,9 +109,12 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   // With a callback, as all that every request goes through: a promise each would cost more than what they do.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
-    request.baseCtx = { db: database.db, requestId: request.id, address: request.ip, settings }
+    if (stopping?.aborted) reply.raw.shouldKeepAlive = false
+    const { id: requestId, ip: address } = request
+    request.baseCtx = { db: database.db, ...(replica && { replica }), requestId, address, settings }
     done()
   })
+  traceRequests(app, tracer)
   if (config.LOG_LEVEL === 'debug' || config.LOG_LEVEL === 'trace') {
     app.addHook('onResponse', async (request, reply) => {
       // Without the query: the token of a link stands in it.
@@ -110,7 +129,8 @@ export async function buildApp({ config, database, redis, log }: Dependencies): 
   refuseUnknownRoutes(app)
   await describeRoutes(app, config.PUBLIC_URL)
 
-  await app.register(healthRoutes({ database, redis }))
+  measureRequests(app, { config, database, redis })
+  await app.register(healthRoutes({ database, redis, stopping }))
   await app.register(credentialRoutes)
   const publicForms = createPublicFormCache()
   await app.register(publicFormRoutes(publicForms))

@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import basicAuth from '@fastify/basic-auth'
 import { createBullBoard } from '@bull-board/api'
@@ -6,10 +5,12 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import type { ApiConfig } from '@rapport/core/config.ts'
 import { AppError } from '@rapport/core/errors.ts'
+import { sessionUrlOf } from '@rapport/core/pooler.ts'
 import { queueNames, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
+import { connectRedis } from '@rapport/core/redis.ts'
+import { isSameSecret } from '@rapport/core/secrets.ts'
 import { createPostgresBackend, Queue, withBackend } from 'bullmq'
 import type { FastifyInstance } from 'fastify'
-import { Redis } from 'ioredis'
 import { guardRoutes } from './auth.ts'
 
 const ownContentOnly = "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'"
@@ -35,7 +36,7 @@ export async function showQueues(app: FastifyInstance, config: ApiConfig): Promi
     await scope.register(basicAuth, {
       authenticate: { realm: 'Rapport queues' },
       validate: async (user, given) => {
-        if (isSame(user, config.DASHBOARD_USER) && isSame(given, password)) return
+        if (isSameSecret(user, config.DASHBOARD_USER) && isSameSecret(given, password)) return
         throw new AppError('unauthenticated', 'Wrong user or password')
       },
     })
@@ -50,7 +51,7 @@ export async function showQueues(app: FastifyInstance, config: ApiConfig): Promi
 
 function openQueues(config: ApiConfig, onError: (error: Error) => void) {
   const redis = config.REDIS_URL
-    ? new Redis(config.REDIS_URL, {
+    ? connectRedis(config.REDIS_URL, {
         connectionName: 'rapport dashboard',
         maxRetriesPerRequest: 1,
         commandTimeout: 5_000,
@@ -62,7 +63,7 @@ function openQueues(config: ApiConfig, onError: (error: Error) => void) {
     const queue = redis
       ? new Queue(name, { connection: redis, prefix: queuePrefix(name) })
       : new postgres.Queue(name, {
-          connection: { connectionString: config.DATABASE_URL, schema: queueSchema, max: 2, migrate: true },
+          connection: { connectionString: sessionUrlOf(config), schema: queueSchema, max: 2, migrate: true },
         })
     queue.on('error', onError)
     return queue
@@ -73,10 +74,4 @@ function openQueues(config: ApiConfig, onError: (error: Error) => void) {
     await Promise.race([Promise.allSettled(all.map((queue) => queue.close())), sleep(1_000)])
   }
   return { all, close }
-}
-
-/** Compares in a time that tells nothing. */
-function isSame(given: string, expected: string) {
-  const [a, b] = [given, expected].map((text) => createHash('sha256').update(text).digest())
-  return timingSafeEqual(a as Buffer, b as Buffer)
 }

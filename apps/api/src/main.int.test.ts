@@ -223,3 +223,26 @@ async function sendHalf(url: string, bytes = 'GET /ready HTTP/1.1\r\nhost: rappo
     },
   }
 }
+
+test('told to end, it is not ready from then on, and for its delay still answers, on connections that it closes', async () => {
+  const { main, url } = await start({ SHUTDOWN_DELAY_MS: '3000' })
+  const agent = new Agent({ keepAlive: true })
+  onTestFinished(() => agent.destroy())
+  await waitUntil(async () => (await call(`${url}/ready`, { agent })).status === 200, { describe: 'it is ready' })
+  expect(await call(`${url}/contacts`, { agent })).toMatchObject({ status: 200, connection: 'keep-alive' })
+  main.kill('SIGTERM')
+  await waitUntil(async () => (await call(`${url}/ready`, { agent })).status === 503, { describe: 'it is not ready' })
+  // Over a connection that is open, and over a new one.
+  expect(await call(`${url}/contacts`, { agent })).toMatchObject({ status: 200, connection: 'close' })
+  const created = await call(`${url}/contacts`, { method: 'POST', body: { email: freshEmail() } })
+  expect(created).toMatchObject({ status: 201, connection: 'close' })
+  expect(await main.exited).toEqual({ code: 0, signal: null })
+})
+
+test('a second signal is not kept waiting by the delay', async () => {
+  const { main, url } = await start({ SHUTDOWN_DELAY_MS: '60000' })
+  main.kill('SIGTERM')
+  await waitUntil(async () => (await call(`${url}/ready`)).status === 503, { describe: 'it is not ready' })
+  main.kill('SIGTERM')
+  expect(await main.exited).toEqual({ code: 1, signal: null })
+})

@@ -1,9 +1,14 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 
 keepMemorySmall()
 const { ConfigError, readApiConfig } = await import('@rapport/core/config.ts')
 const { openDatabase } = await import('@rapport/core/db.ts')
-const { pino } = await import('pino')
+const { announceReady } = await import('@rapport/core/observability/announce-ready.ts')
+const { openLog } = await import('@rapport/core/observability/log.ts')
+const { openTracer } = await import('@rapport/core/observability/tracing.ts')
+const { complainOfLimits } = await import('@rapport/core/pooler.ts')
+const { openReplica } = await import('@rapport/core/replica.ts')
 const { buildApp } = await import('./app.ts')
 const { openRedis } = await import('./redis.ts')
 makeRoomForWork()
@@ -13,25 +18,36 @@ const patienceMs = 10_000
 
 async function start() {
   const config = readApiConfig()
-  const log = pino({ level: config.LOG_LEVEL, redact: ['req.headers.authorization', 'req.headers.cookie'] })
+  const redact = ['req.headers.authorization', 'req.headers.cookie']
+  const log = await openLog('rapport-api', { level: config.LOG_LEVEL, redact })
   const warn = (message: string) => (error: Error) => log.warn({ err: error }, message)
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport api',
     onError: warn('a database connection broke'),
   })
+  const replica = config.DATABASE_REPLICA_URL
+    ? openReplica(config.DATABASE_REPLICA_URL, { primary: database, applicationName: 'rapport api replica', log })
+    : undefined
+  void complainOfLimits(database.db, (message) => log.warn(message))
   const redis = config.REDIS_URL ? openRedis(config.REDIS_URL, warn('Redis is away')) : undefined
-  const app = await buildApp({ config, database, redis, log })
+  const stopping = new AbortController()
+  const tracer = await openTracer('rapport-api', config)
+  const app = await buildApp({ config, database, replica, redis, log, tracer, stopping: stopping.signal })
   await app.listen({ host: config.HOST, port: config.PORT })
+  announceReady(config.NOTIFY_SOCKET, warn('systemd could not be told'))
 
-  let stopping = false
   async function stop() {
     // The second signal is from someone who will not wait.
-    if (stopping) process.exit(1)
-    stopping = true
+    if (stopping.signal.aborted) process.exit(1)
+    stopping.abort()
+    // Not ready any more, but still there: who sends requests here, a balancer for one, has the time to notice.
+    await sleep(config.SHUTDOWN_DELAY_MS)
     // A client that never finishes its request, or never reads its answer, would otherwise be waited for without end.
     setTimeout(() => app.server.closeAllConnections(), patienceMs).unref()
     await app.close()
+    await tracer?.close()
     redis?.disconnect()
+    await replica?.close()
     await database.close()
     process.exit(0)
   }

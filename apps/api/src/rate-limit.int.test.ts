@@ -248,7 +248,7 @@ test('in Redis, too, a bucket opens with the first request and ends after sixty 
   for (let count = 0; count < 10; count++) expect((await login()).status).toBe(400)
   expectRefusal(await login(), 10)
   const keys = await redis.keys('*')
-  expect(keys).toEqual([`rapport:limit:POST /auth/login ${from}`])
+  expect(keys).toEqual([`{rapport:limit}:POST /auth/login ${from}`])
   const key = keys[0] ?? ''
   expect(await redis.get(key)).toBe('11')
   // Half a minute later the bucket is still the same one, and ends when it was to end.

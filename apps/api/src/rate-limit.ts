@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises'
 import rateLimit from '@fastify/rate-limit'
+import type { RedisClient } from '@rapport/core/redis.ts'
 import type { FastifyInstance } from 'fastify'
-import type { Redis } from 'ioredis'
 import { LRUCache } from 'lru-cache'
 import { RateLimited } from './error-handler.ts'
+import { limitTag, probeRedis } from './redis.ts'
 
 const windowMs = 60_000
 export const defaultLimit = 100
@@ -19,7 +20,7 @@ interface Count {
  * client's first request; before authentication and validation, so that wrong guesses count too. Register it before any
  * route. Routes say `config.rateLimit: { max }` or `false`; unknown routes share one count.
  */
-export async function limitRequests(app: FastifyInstance, redis: Redis | undefined): Promise<void> {
+export async function limitRequests(app: FastifyInstance, redis: RedisClient | undefined): Promise<void> {
   const counter = createCounter(redis)
   app.addHook('onRoute', (route) => {
     route.config = { rateLimit: {}, ...route.config }
@@ -62,7 +63,7 @@ end
 return counts`
 
 /** Counts in Redis. Those who come at once, while one turn of the event loop lasts, go there as one command. */
-function createSharedCounter(redis: Redis): (key: string) => Promise<[current: number, ttl: number]> {
+function createSharedCounter(redis: RedisClient): (key: string) => Promise<[current: number, ttl: number]> {
   let waiting: string[] = []
   let counting: Promise<[number, number][]>
 
@@ -74,7 +75,7 @@ function createSharedCounter(redis: Redis): (key: string) => Promise<[current: n
   }
 
   return async (key) => {
-    const index = waiting.push(`rapport:limit:${key}`) - 1
+    const index = waiting.push(`${limitTag}:${key}`) - 1
     if (index === 0) counting = countAll()
     const counts = await counting
     return counts[index] ?? [0, 0]
@@ -88,7 +89,7 @@ const probeAfterMs = 1_000
  * does not answer, this process goes on from what it last knew, at once and for all requests, and asks in the
  * background whether Redis is back: never no limit, never a wait for each request, never an error.
  */
-function createCounter(redis: Redis | undefined): (key: string) => Promise<Count> {
+function createCounter(redis: RedisClient | undefined): (key: string) => Promise<Count> {
   const countShared = redis && createSharedCounter(redis)
   const local = new LRUCache<string, { current: number; endsAt: number }>({ max: 100_000 })
   let isAway = false
@@ -114,9 +115,9 @@ function createCounter(redis: Redis | undefined): (key: string) => Promise<Count
     return { current, ttl }
   }
 
-  function probe(redis: Redis) {
+  function probe(redis: RedisClient) {
     setTimeout(() => {
-      redis.ping().then(
+      probeRedis(redis).then(
         () => {
           distrustUntil = Date.now() + windowMs
           isAway = false

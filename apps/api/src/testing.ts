@@ -5,11 +5,12 @@ import type { ApiKey, CreatedApiKey, Session } from '@rapport/core/auth/auth.sch
 import { type ApiConfig, readApiConfig } from '@rapport/core/config.ts'
 import { type Ctx, settingsFrom } from '@rapport/core/context.ts'
 import type { IdPrefix } from '@rapport/core/ids.ts'
+import type { RedisClient } from '@rapport/core/redis.ts'
+import type { Replica } from '@rapport/core/replica.ts'
 import type { Role } from '@rapport/core/schema.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import { tokenMailedTo } from '@rapport/core/testing/factories.ts'
 import type { FastifyInstance } from 'fastify'
-import type { Redis } from 'ioredis'
 import { pino } from 'pino'
 import { expect } from 'vitest'
 import { buildApp } from './app.ts'
@@ -103,13 +104,18 @@ export function freshEmail(): string {
 
 /** Starts the API without a socket. `environment` comes on top of `testEnvironment`. */
 export async function startTestApi(
-  options: { environment?: Record<string, string>; redis?: Redis; database?: TestDatabase } = {},
+  options: {
+    environment?: Record<string, string>
+    redis?: RedisClient
+    database?: TestDatabase
+    replica?: Replica
+  } = {},
 ): Promise<TestApi> {
   const database = options.database ?? (await createTestDatabase())
   const config = readApiConfig({ ...testEnvironment(database.url), LOG_LEVEL: 'error', ...options.environment })
   const lines: string[] = []
   const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void lines.push(line) })
-  const app = await buildApp({ config, database, redis: options.redis, log })
+  const app = await buildApp({ config, database, replica: options.replica, redis: options.redis, log })
   await app.ready()
   const baseCtx = { db: database.db, requestId: 'test', settings: settingsFrom(config) }
 

@@ -1,3 +1,4 @@
+import { uuidOf } from '@rapport/core/ids.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addConfirmedSubscribers, type Ledger, readLedger } from './audience.ts'
@@ -48,6 +49,53 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     expect(new Set(addressees).size).toBe(recipients)
     expect(addressees).toHaveLength(recipients)
   })
+
+  test('kill -9 amid pauses, resumes and a retry: nobody has two mails but who was INTERRUPTED and asked for again', async () => {
+    const campaign = await startCampaign()
+    for (const share of [60, 160, 260]) {
+      await waitUntil(() => campaign.mails().length >= share, { describe: `${share} are sent`, timeoutMs: 30_000 })
+      const [paused] = await Promise.all([take(campaign, 'pause'), killWorker()])
+      expect(paused.status).toBe(200)
+      expect((await take(campaign, 'resume')).status).toBe(200)
+    }
+    const first = await waitForEnd(campaign)
+    const addressees = () => campaign.mails().map((mail) => String(mail.to[0]))
+    const before = addressees()
+    expect(new Set(before).size).toBe(before.length)
+    expect(first).toMatchObject({ queued: recipients, pending: 0, failed: 0, skipped: 0 })
+    expect(first.interrupted).toBeGreaterThan(0)
+
+    const interrupted = await readAddresses(campaign, 'INTERRUPTED')
+    expect((await take(campaign, 'retry', { includeInterrupted: true })).body).toEqual({ queued: first.interrupted })
+    await waitUntil(() => addressees().length > before.length, { describe: 'the retry has begun', timeoutMs: 30_000 })
+    await killWorker()
+    const second = await waitForEnd(campaign)
+    const again = addressees().slice(before.length)
+    expect(new Set(again).size).toBe(again.length)
+    expect(again.filter((address) => !interrupted.includes(address))).toEqual([])
+    expect(second).toMatchObject({ queued: recipients, pending: 0, failed: 0, skipped: 0 })
+    // Whoever is SENT by now has a mail.
+    const sent = await readAddresses(campaign, 'SENT')
+    expect(sent.filter((address) => !addressees().includes(address))).toEqual([])
+  })
+
+  const take = (campaign: Campaign, step: string, body?: unknown) =>
+    stack.api.call('POST', `/campaigns/${campaign.id}/${step}`, { key: campaign.key, body })
+
+  async function killWorker() {
+    stack.workers.at(-1)?.kill('SIGKILL')
+    await stack.startWorker()
+  }
+
+  async function readAddresses({ id }: Campaign, status: string): Promise<string[]> {
+    const { rows } = await stack.database.pool.query<{ email: string }>(
+      `select c.email from campaign_recipients r
+       join contacts c on c.workspace_id = r.workspace_id and c.id = r.contact_id
+       where r.campaign_id = $1 and r.status = $2`,
+      [uuidOf(id), status],
+    )
+    return rows.map(({ email }) => email)
+  }
 
   interface Campaign {
     id: string

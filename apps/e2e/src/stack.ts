@@ -29,6 +29,9 @@ export interface Stack {
   close(): Promise<void>
 }
 
+/** A machine that is busy with something else as well starts slowly. */
+export const timeoutMs = 60_000
+
 /** A whole Rapport from outside: API and worker as processes of their own, on a database of their own. */
 export async function startStack(
   backend: QueueBackend,
@@ -58,13 +61,18 @@ export async function startStack(
   const workers: StartedProcess[] = []
 
   async function startApi() {
-    const started = await startProcess({ script: 'apps/api/src/main.ts', env, readyUrl: `${url}/ready` })
+    const started = await startProcess({ script: 'apps/api/src/main.ts', env, readyUrl: `${url}/ready`, timeoutMs })
     apis.push(started)
     return started
   }
 
   async function startWorker() {
-    const worker = await startProcess({ script: 'apps/worker/src/main.ts', env, readyPattern: /the worker is ready/ })
+    const worker = await startProcess({
+      script: 'apps/worker/src/main.ts',
+      env,
+      readyPattern: /the worker is ready/,
+      timeoutMs,
+    })
     workers.push(worker)
     return worker
   }

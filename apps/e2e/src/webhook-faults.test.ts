@@ -116,6 +116,29 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     await new Promise((resolve) => impostor.close(resolve))
   })
 
+  test('a worker that is frozen until it is taken for dead, and then goes on: the books balance, and it has lived on', async () => {
+    await enter(startStack(backend))
+    await addWebhook(`${receiver.url}/a`)
+    const [frozen] = stack.workers
+    const stream = startWriting(stack, key)
+    await receiver.waitFor(20, 10_000)
+    frozen?.kill('SIGSTOP')
+    try {
+      await stack.startWorker()
+      await waitUntil(async () => (await stack.database.pool.query('select from workers')).rowCount === 1, {
+        describe: 'the frozen one is taken for dead',
+        timeoutMs: 60_000,
+      })
+    } finally {
+      frozen?.kill('SIGCONT')
+    }
+    await receiver.waitFor(receiver.requests.length + 20, 20_000)
+    await stream.stop()
+    const interrupted = await expectBalance(stack, { acknowledged: stream.acknowledged, webhooks: 1, receiver })
+    expect(interrupted).toBeLessThanOrEqual(deliveriesAtOnce)
+    expect(frozen?.isRunning).toBe(true)
+  })
+
   async function killWorker() {
     stack.workers.at(-1)?.kill('SIGKILL')
     await stack.startWorker()

@@ -64,7 +64,7 @@ export function launch(given: Environment, tell: (line: string) => void): Launch
     await settled([startPostgres(directory, ports), startMailInbox(directory, ports)])
     stopping.signal.throwIfAborted()
     const databaseUrl = environment['DATABASE_URL'] ?? ''
-    await migrate(databaseUrl)
+    await migrate(environment['DATABASE_DIRECT_URL'] || databaseUrl)
     stopping.signal.throwIfAborted()
 
     const apiUrl = localApiUrl(environment, ports)

@@ -7,7 +7,7 @@ export function startHeart(tools: Tools): { stop(): Promise<void> } {
   async function beatOnce() {
     try {
       await beat(tools.db, tools.workerId)
-      await buryDeadWorkers(tools.db)
+      tools.metrics.countInterrupted(await buryDeadWorkers(tools.db))
       await dropLostClaims(tools)
     } catch (error) {
       tools.log.warn({ err: error }, 'the heartbeat failed')
@@ -29,9 +29,11 @@ export function startHeart(tools: Tools): { stop(): Promise<void> } {
  * away for too long, or a claim that the server made after its caller had given it up. As the worker lives, nobody
  * else would ever set it right.
  */
-export async function dropLostClaims(tools: Pick<Tools, 'db' | 'workerId' | 'inHand'>): Promise<void> {
+export async function dropLostClaims(tools: Pick<Tools, 'db' | 'workerId' | 'inHand' | 'metrics'>): Promise<void> {
   for (const uuid of await findClaims(tools.db, tools.workerId)) {
     if (tools.inHand.has(uuid)) continue
-    await whileInHand(tools, uuid, () => dropClaim(tools.db, tools.workerId, uuid))
+    await whileInHand(tools, uuid, async () => {
+      tools.metrics.countInterrupted(await dropClaim(tools.db, tools.workerId, uuid))
+    })
   }
 }

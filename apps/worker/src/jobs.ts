@@ -9,7 +9,7 @@ import { purgeExpired } from './jobs/purge-expired.ts'
 import { runImport } from './jobs/run-import.ts'
 import { sendCampaignBatch } from './jobs/send-campaign-batch.ts'
 import { sendMail } from './jobs/send-mail.ts'
-import type { Tools } from './tools.ts'
+import { traced, type Tools } from './tools.ts'
 
 interface Job {
   handle: (data: WorkJob) => Promise<void>
@@ -18,20 +18,23 @@ interface Job {
 
 /** What is done with the jobs of each queue, and how many at once. A queue without a handler does not compile. */
 export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName, Job> {
+  const tracing = (queue: QueueName, handle: (tools: Tools, job: WorkJob) => Promise<void>) => (job: WorkJob) =>
+    traced(tools, { queue, job }, (job) => handle(tools, job))
   return {
-    webhooks: { handle: (data) => deliverWebhook(tools, data), concurrency: config.WORKER_CONCURRENCY },
-    campaigns: { handle: (data) => sendCampaignBatch(tools, data), concurrency: 4 },
-    mail: { handle: (data) => sendMail(tools, data), concurrency: 5 },
-    imports: { handle: (data) => runImport(tools, data), concurrency: 2 },
-    maintenance: { handle: (data) => maintain(tools, data), concurrency: 1 },
+    // Traces each of its deliveries by itself.
+    webhooks: { handle: (job) => deliverWebhook(tools, job), concurrency: config.WORKER_CONCURRENCY },
+    campaigns: { handle: tracing('campaigns', sendCampaignBatch), concurrency: 4 },
+    mail: { handle: tracing('mail', sendMail), concurrency: 5 },
+    imports: { handle: tracing('imports', runImport), concurrency: 2 },
+    maintenance: { handle: tracing('maintenance', maintain), concurrency: 1 },
   }
 }
 
 /** What comes by the clock names nothing; the rest names something that was removed, of whichever kind. */
-async function maintain(tools: Tools, { workspaceId, id }: Partial<WorkJob>): Promise<void> {
+async function maintain(tools: Tools, job: WorkJob): Promise<void> {
+  const { workspaceId, id }: Partial<WorkJob> = job
   if (!workspaceId || !id) return purgeExpired(tools)
-  for (const clear of [clearDeletedListJob, clearCustomField, clearDeletedWorkspaceJob])
-    await clear(tools, { workspaceId, id })
+  for (const clear of [clearDeletedListJob, clearCustomField, clearDeletedWorkspaceJob]) await clear(tools, job)
 }
 
 const retry = (attempts: number, delay: number): JobsOptions => ({

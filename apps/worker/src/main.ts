@@ -2,13 +2,16 @@ import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 
 keepMemorySmall()
 const { ConfigError, readWorkerConfig } = await import('@rapport/core/config.ts')
-const { pino } = await import('pino')
+const { announceReady } = await import('@rapport/core/observability/announce-ready.ts')
+const { openLog } = await import('@rapport/core/observability/log.ts')
 const { startWorker } = await import('./worker.ts')
 makeRoomForWork()
 
 async function start() {
   const config = readWorkerConfig()
-  const worker = await startWorker(config, pino({ level: config.LOG_LEVEL }))
+  const log = await openLog('rapport-worker', { level: config.LOG_LEVEL })
+  const worker = await startWorker(config, log)
+  announceReady(config.NOTIFY_SOCKET, (error) => log.warn({ err: error }, 'systemd could not be told'))
 
   let stopping = false
   async function stop() {

@@ -1,15 +1,20 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { WorkerConfig } from '@rapport/core/config.ts'
-import { type QueueName, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
+import { sessionUrlOf } from '@rapport/core/pooler.ts'
+import { type QueueName, queueNames, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/queues.ts'
 import { complaintsAboutRedis } from '@rapport/core/redis-settings.ts'
+import { connectRedis, type RedisClient } from '@rapport/core/redis.ts'
 import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions, withBackend } from 'bullmq'
-import { Redis } from 'ioredis'
 import pg from 'pg'
 import type { Logger } from 'pino'
 
 type Concurrency = Pick<WorkerOptions, 'concurrency'>
-/** What the relay needs of a queue, on either backend. */
-export type WorkQueue = Pick<Queue, 'addBulk' | 'getJobState' | 'upsertJobScheduler' | 'close'>
+/** What the worker needs of a queue to hand work over and to look at it, on either backend. */
+export type WorkQueue = Pick<
+  Queue,
+  'addBulk' | 'getJobState' | 'getJobCounts' | 'getJobs' | 'upsertJobScheduler' | 'close'
+>
 
 export type JobWorker = Pick<Worker, 'close'>
 
@@ -23,12 +28,14 @@ export interface QueueBackend {
    * Throws, soon, when the store is away.
    */
   readEpoch(): Promise<string>
+  /** Whether Redis is there; none where it is not used. */
+  ping: (() => Promise<unknown>) | undefined
   close(): Promise<void>
 }
 
 /** Redis when it is configured, the way to run in earnest; else BullMQ's own PostgreSQL backend in the same database. */
 export function chooseBackend(config: WorkerConfig, log: Logger): QueueBackend {
-  return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(config.DATABASE_URL, log)
+  return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(sessionUrlOf(config), log)
 }
 
 /** Kept for the dashboard: failures of a week, a thousand at most. */
@@ -44,7 +51,7 @@ function onRedis(url: string, log: Logger): QueueBackend {
   const onError = errorLogger(log, 'Redis is away')
   const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
   // To hand work over: fails fast, as the outbox keeps what was not taken.
-  const producer = new Redis(url, {
+  const producer = connectRedis(url, {
     connectionName: 'rapport relay',
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
@@ -52,7 +59,7 @@ function onRedis(url: string, log: Logger): QueueBackend {
     retryStrategy,
   })
   // To take work: patient, waits for Redis as long as it takes.
-  const consumer = new Redis(url, { connectionName: 'rapport worker', maxRetriesPerRequest: null, retryStrategy })
+  const consumer = connectRedis(url, { connectionName: 'rapport worker', maxRetriesPerRequest: null, retryStrategy })
   for (const redis of [producer, consumer]) redis.on('error', onError)
   producer.once('ready', () => void complainOfSettings(producer, log))
   // The very first connection is awaited, so that a start looks like no outage.
@@ -78,6 +85,7 @@ function onRedis(url: string, log: Logger): QueueBackend {
       await tried
       return readRedisEpoch(producer)
     },
+    ping: () => readRedisEpoch(producer),
     async close() {
       producer.disconnect()
       consumer.disconnect()
@@ -99,6 +107,7 @@ function onPostgres(connectionString: string, log: Logger): QueueBackend {
       ),
     // The queues live and die with the outbox itself.
     readEpoch: async () => 'postgres',
+    ping: undefined,
     close: async () => {},
   }
 }
@@ -109,33 +118,54 @@ function onPostgres(connectionString: string, log: Logger): QueueBackend {
  * every listener off the one that it gives up. So every connection hears its own errors, from first to last.
  */
 const { prototype } = pg.Client
-const connect = Reflect.get(prototype, 'connect') as (this: pg.Client, ...rest: unknown[]) => unknown
+const broken = new WeakSet<pg.Client>()
+type Method = (this: pg.Client, ...parameters: unknown[]) => unknown
+const connect = Reflect.get(prototype, 'connect') as Method
 Reflect.set(prototype, 'connect', function (this: pg.Client, ...rest: unknown[]) {
-  this.on('error', () => {})
+  this.on('error', () => broken.add(this))
   return connect.apply(this, rest)
 })
-const takeOff = Reflect.get(prototype, 'removeAllListeners') as (this: pg.Client, event?: string | symbol) => void
-Reflect.set(prototype, 'removeAllListeners', function (this: pg.Client, ...events: [(string | symbol)?]) {
-  takeOff.call(this, ...events)
-  return events.length === 0 ? this.on('error', () => {}) : this
-})
-
-const markerKey = '{rapport}:epoch'
 
 /**
- * A marker that goes when Redis is emptied, and Redis's own run id, that changes when it is restarted: its newest data
- * may be lost even with persistence, and to hand work over twice is harmless.
+ * One that broke before BullMQ heard it is asked again and again, and its refusals would come so fast that nothing else
+ * in the process ever had its turn. So it refuses a turn later, and says once more that it is broken.
  */
-async function readRedisEpoch(redis: Redis): Promise<string> {
-  await redis.set(markerKey, randomUUID(), 'NX')
-  const [marker, server] = await Promise.all([redis.get(markerKey), redis.info('server')])
-  const runId = /run_id:(\w+)/.exec(server)?.[1]
-  if (!marker || !runId) throw new Error('Redis lost its marker this very moment')
-  return `${marker} ${runId}`
+const query = Reflect.get(prototype, 'query') as Method
+Reflect.set(prototype, 'query', function (this: pg.Client, ...rest: unknown[]) {
+  const isPlain = typeof rest.at(-1) !== 'function' && !(typeof rest[0] === 'object' && rest[0] && 'submit' in rest[0])
+  if (!isPlain || !broken.has(this)) return query.apply(this, rest)
+  return nextTurn().then(() => {
+    const error = new Error('Client has encountered a connection error and is not queryable')
+    this.emit('error', error)
+    throw error
+  })
+})
+
+const takeOff = Reflect.get(prototype, 'removeAllListeners') as Method
+Reflect.set(prototype, 'removeAllListeners', function (this: pg.Client, ...events: [(string | symbol)?]) {
+  takeOff.call(this, ...events)
+  return events.length === 0 ? this.on('error', () => broken.add(this)) : this
+})
+
+/** In the script, so that it is the very server that keeps the queue which tells of itself. */
+const lifeScript = `
+redis.call('SET', KEYS[1], ARGV[1], 'NX')
+return redis.call('GET', KEYS[1]) .. string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')`
+
+/**
+ * Of each queue a marker that goes when its server is emptied, and the server's own run id, which changes when it is
+ * restarted, or another takes its place: the newest data may be lost even with persistence and replicas, and to hand
+ * work over twice is harmless.
+ */
+async function readRedisEpoch(redis: RedisClient): Promise<string> {
+  const lives = queueNames.map((name) => redis.eval(lifeScript, 1, `${queuePrefix(name)}:life`, randomUUID()))
+  return createHash('sha256')
+    .update((await Promise.all(lives)).join())
+    .digest('base64url')
 }
 
 /** Says once at the start what would lose or refuse jobs; they would be made good, but late. */
-async function complainOfSettings(redis: Redis, log: Logger) {
+async function complainOfSettings(redis: RedisClient, log: Logger) {
   try {
     for (const complaint of complaintsAboutRedis(await redis.info())) log.warn(complaint)
   } catch (error) {
@@ -157,7 +187,10 @@ function reporting<Source extends JobWorker & { name: string; on(event: never, l
   log: Logger,
 ): Source {
   const events = worker as unknown as Pick<Worker, 'on'>
-  events.on('failed', (job, error) => log.warn({ err: error, queue: worker.name, jobId: job?.id }, 'a job failed'))
+  events.on('failed', (job, error) => {
+    const { requestId } = (job?.data ?? {}) as Partial<WorkJob>
+    log.warn({ err: error, queue: worker.name, jobId: job?.id, requestId }, 'a job failed')
+  })
   events.on('stalled', (jobId) => log.warn({ queue: worker.name, jobId }, 'a job stalled'))
   return worker
 }

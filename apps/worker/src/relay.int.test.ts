@@ -67,10 +67,11 @@ function start(config: WorkerConfig, newEpochs: number[] = []) {
   const backend = chooseBackend(config, silentLog)
   const relay = startRelay({
     database,
-    databaseUrl: testDatabase.url,
+    listenUrl: testDatabase.url,
     backend,
     jobOptions,
     log: silentLog,
+    onHandOver: () => {},
     onNewEpoch: async () => void newEpochs.push(Date.now()),
   })
   closers.push(

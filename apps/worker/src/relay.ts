@@ -14,10 +14,13 @@ const farewellMs = 1_000
 
 interface RelayOptions {
   database: Database
-  databaseUrl: string
+  /** Where notifications are heard; without it work is found by polling alone. */
+  listenUrl: string | undefined
   backend: QueueBackend
   jobOptions: Record<QueueName, JobsOptions>
   log: Logger
+  /** Hears how much was handed over. */
+  onHandOver: (queue: QueueName, count: number) => void
   /** Called at each new life of the queues' store, when all that lived only there is gone. */
   onNewEpoch: (queueOf: (name: QueueName) => WorkQueue) => Promise<void>
 }
@@ -26,7 +29,7 @@ interface RelayOptions {
  * Moves work from the outbox to the queues: at once when a transaction that enqueued something commits (NOTIFY), every
  * second in any case, and all over again when the queues' store has lost its data.
  */
-export function startRelay({ database, databaseUrl, backend, jobOptions, log, onNewEpoch }: RelayOptions) {
+export function startRelay({ database, listenUrl, backend, jobOptions, log, onHandOver, onNewEpoch }: RelayOptions) {
   const queues = new Map<QueueName, WorkQueue>()
   let lastEpoch: string | undefined
   let lastRecheck = Date.now()
@@ -46,6 +49,7 @@ export function startRelay({ database, databaseUrl, backend, jobOptions, log, on
     for (const [queue, jobs] of Map.groupBy(work, (item) => item.queue)) {
       const bulk = jobs.map(({ jobId, data }) => ({ name: queue, data, opts: { ...jobOptions[queue], jobId } }))
       await withDeadline(queueOf(queue).addBulk(bulk))
+      onHandOver(queue, bulk.length)
     }
   }
 
@@ -91,21 +95,21 @@ export function startRelay({ database, databaseUrl, backend, jobOptions, log, on
     }
   }
 
-  const listener = listen(databaseUrl, [outboxChannel], {
-    onNotify: () => {
-      isAwake = true
-      wake()
-    },
-    onError: (error) => log.debug({ err: error }, 'the connection that listens for work broke'),
-  })
+  const onNotify = () => {
+    isAwake = true
+    wake()
+  }
+  const onError = (error: Error) => log.debug({ err: error }, 'the connection that listens for work broke')
+  const listener = listenUrl === undefined ? undefined : listen(listenUrl, [outboxChannel], { onNotify, onError })
   const running = run()
 
   return {
+    queueOf,
     async close() {
       closing.abort()
       wake()
       await running
-      await listener.close()
+      await listener?.close()
       // With the queues away their goodbye would never come.
       const farewell = new AbortController()
       const closed = Promise.allSettled([...queues.values()].map((queue) => queue.close()))

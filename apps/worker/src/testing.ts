@@ -8,6 +8,7 @@ import { pino } from 'pino'
 import { openDeliveryDesk } from './delivery-desk.ts'
 import { createMailPace } from './mail-pace.ts'
 import { openMailTransport } from './mail-transport.ts'
+import { createWorkerMetrics } from './metrics.ts'
 import { openOutboundHttp } from './outbound-http.ts'
 import type { Tools } from './tools.ts'
 
@@ -41,6 +42,8 @@ export async function createTestTools(
     http,
     deliveries: openDeliveryDesk(db, workerId, inHand),
     log: silentLog,
+    tracer: undefined,
+    metrics: createWorkerMetrics(),
     stopping: stopping.signal,
     inHand,
     stop: () => stopping.abort(),

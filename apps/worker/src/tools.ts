@@ -1,11 +1,14 @@
 import type { Ctx, Settings } from '@rapport/core/context.ts'
 import type { Db } from '@rapport/core/db.ts'
+import type { Tracer } from '@rapport/core/observability/tracing.ts'
+import type { QueueName, WorkJob } from '@rapport/core/queues.ts'
 import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { DeliveryDesk } from './delivery-desk.ts'
 import type { MailPace } from './mail-pace.ts'
 import type { MailTransport } from './mail-transport.ts'
+import type { WorkerMetrics } from './metrics.ts'
 import type { OutboundHttp } from './outbound-http.ts'
 
 /** What every job is given. */
@@ -18,6 +21,9 @@ export interface Tools {
   http: OutboundHttp
   deliveries: DeliveryDesk
   log: Logger
+  /** Where traces are collected. */
+  tracer: Tracer | undefined
+  metrics: WorkerMetrics
   /** Aborted when the worker is to stop: long jobs put the rest of their work back. */
   stopping: AbortSignal
   /** What this process has in hand, by the id of its subject. */
@@ -25,13 +31,33 @@ export interface Tools {
 }
 
 /** The context of a job: on behalf of nobody, in the workspace of its subject. */
-export function ctxOf(tools: Tools, job: { workspaceId: string; id: string }): Ctx {
+export function ctxOf(tools: Tools, job: WorkJob): Ctx {
   return {
     db: tools.db,
     settings: tools.settings,
     workspaceId: job.workspaceId,
     actor: { kind: 'system' },
-    requestId: job.id,
+    requestId: job.requestId ?? job.id,
+    ...(job.traceparent && { traceparent: job.traceparent }),
+  }
+}
+
+/** Does a job under a span that goes on from the request's; `work` is given the job as it goes on from there itself. */
+export async function traced<Result>(
+  { tracer }: Pick<Tools, 'tracer'>,
+  { queue, job }: { queue: QueueName; job: WorkJob },
+  work: (job: WorkJob) => Promise<Result>,
+): Promise<Result> {
+  if (!tracer) return work(job)
+  const attributes = { 'messaging.destination.name': queue, 'rapport.request_id': job.requestId ?? job.id }
+  const span = tracer.start(`process ${queue}`, { kind: 'consumer', parent: job.traceparent, attributes })
+  let hasFailed = true
+  try {
+    const result = await work({ ...job, traceparent: span.traceparent })
+    hasFailed = false
+    return result
+  } finally {
+    span.end({ hasFailed })
   }
 }
 

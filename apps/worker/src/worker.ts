@@ -3,6 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
+import { openTracer } from '@rapport/core/observability/tracing.ts'
+import { complainOfLimits, lacksSessions, sessionUrlOf } from '@rapport/core/pooler.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/queues.ts'
 import { beat, leave } from '@rapport/core/workers.ts'
 import type { Logger } from 'pino'
@@ -11,6 +13,8 @@ import { startHeart } from './heart.ts'
 import { createJobs, jobOptions } from './jobs.ts'
 import { createMailPace } from './mail-pace.ts'
 import { openMailTransport } from './mail-transport.ts'
+import { countingMails, createWorkerMetrics, describeQueues, type WorkerMetrics } from './metrics.ts'
+import { openOperatorPort } from './operator-port.ts'
 import { openOutboundHttp } from './outbound-http.ts'
 import { chooseBackend, type WorkQueue } from './queue-backend.ts'
 import { startRelay } from './relay.ts'
@@ -27,35 +31,45 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
   })
   const { db } = database
   const stopping = new AbortController()
+  const metrics = createWorkerMetrics()
   const [workerId, inHand] = [randomUUID(), new Map<string, Promise<void>>()]
   const tools: Tools = {
     db,
     settings: settingsFrom(config),
     workerId,
-    mail: openMailTransport(config.SMTP_URL, dkimKeyOf(config)),
+    mail: countingMails(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
     pace: createMailPace(db, config.MAIL_RATE, stopping.signal),
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
     deliveries: openDeliveryDesk(db, workerId, inHand),
     log,
+    tracer: await openTracer('rapport-worker', config),
+    metrics,
     stopping: stopping.signal,
     inHand,
   }
+  const backend = chooseBackend(config, log)
+  const operatorPort = await openOperatorPort(config, { database, backend, metrics, stopping: stopping.signal })
   await beat(db, tools.workerId)
   const heart = startHeart(tools)
-  const backend = chooseBackend(config, log)
+  void complainOfLimits(db, (message) => log.warn(message))
+  const listenUrl = (await lacksSessions(config)) ? undefined : sessionUrlOf(config)
+  if (listenUrl === undefined) log.warn(needsDirectUrl)
   const relay = startRelay({
     database,
-    databaseUrl: config.DATABASE_URL,
+    listenUrl,
     backend,
     jobOptions,
     log,
+    onHandOver: (queue, count) => metrics.handedOver.inc({ queue }, count),
     onNewEpoch: scheduleMaintenance,
   })
+  describeQueues(metrics.registry, backend, relay.queueOf)
   const jobs = createJobs(tools, config)
   const inProgress = trackProgress()
   const workers = queueNames.map((name) => {
     const { handle, concurrency } = jobs[name]
-    return backend.openWorker(name, (job) => inProgress.during(handle(job.data as WorkJob)), { concurrency })
+    const timed = timing(metrics, name, handle)
+    return backend.openWorker(name, (job) => inProgress.during(timed(job.data as WorkJob)), { concurrency })
   })
   log.info({ workerId: tools.workerId, queues: backend.name }, 'the worker is ready')
 
@@ -70,14 +84,21 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
       await Promise.race([closed, inProgress.quiet(farewellMs, farewell.signal)])
       farewell.abort()
       await heart.stop()
-      await leave(db, tools.workerId).catch((error: unknown) => log.warn({ err: error }, 'could not take leave'))
+      const onError = (error: unknown) => log.warn({ err: error }, 'could not take leave')
+      await leave(db, tools.workerId).then(metrics.countInterrupted, onError)
       tools.mail.close()
       await tools.http.close()
+      await tools.tracer?.close()
+      await operatorPort?.close()
       await backend.close()
       await database.close()
     },
   }
 }
+
+const needsDirectUrl =
+  'DATABASE_URL leads through a connection pooler, where nothing can be listened to: work is found by polling, each ' +
+  'second. Set DATABASE_DIRECT_URL to the server itself'
 
 /** How long the queues may take to say goodbye when no job is in hand any more. */
 const farewellMs = 2_000
@@ -96,6 +117,20 @@ function trackProgress() {
         await sleep(ms, undefined, { signal }).catch(() => {})
       } while (jobs.size > 0)
     },
+  }
+}
+
+function timing({ jobSeconds }: WorkerMetrics, queue: QueueName, handle: (job: WorkJob) => Promise<void>) {
+  return async (job: WorkJob) => {
+    const startedAt = performance.now()
+    const count = (outcome: string) => jobSeconds.observe({ queue, outcome }, (performance.now() - startedAt) / 1_000)
+    await handle(job).then(
+      () => count('done'),
+      (error: unknown) => {
+        count('failed')
+        throw error
+      },
+    )
   }
 }
 

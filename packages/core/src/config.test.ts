@@ -31,6 +31,8 @@ test('an environment that says nothing is told every variable that must be said'
 test('every wrong variable is named at once, and no value is shown, as it may be a secret', () => {
   const wrong = {
     DATABASE_URL: 'mysql://root:hunter22@x',
+    DATABASE_DIRECT_URL: 'hunter22',
+    DATABASE_REPLICA_URL: 'hunter22',
     REDIS_URL: 'http://x',
     PUBLIC_URL: 'crm',
     SECRET_KEY: 'hunter22',
@@ -44,6 +46,11 @@ test('every wrong variable is named at once, and no value is shown, as it may be
     CORS_ORIGINS: 'x',
     DASHBOARD_PASSWORD: 'hunter2',
     WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8, everything',
+    WORKER_PORT: '-1',
+    METRICS_TOKEN: 'hunter22 hunter22',
+    OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
+    OTEL_TRACES_SAMPLER_ARG: '10%',
+    SHUTDOWN_DELAY_MS: '-5',
   }
   expect(
     problemsOf(() => readWorkerConfig(wrong))
@@ -52,12 +59,23 @@ test('every wrong variable is named at once, and no value is shown, as it may be
       .toSorted(),
   ).toEqual(
     [
-      ['DATABASE_URL', 'LOG_LEVEL', 'MAIL_FROM', 'MAIL_RATE', 'PUBLIC_URL', 'REDIS_URL', 'SECRET_KEY', 'SMTP_URL'],
-      ['WEBHOOK_ALLOWED_NETWORKS', 'WORKER_CONCURRENCY'],
-    ].flat(),
+      ['DATABASE_DIRECT_URL', 'DATABASE_URL', 'LOG_LEVEL', 'MAIL_FROM', 'MAIL_RATE', 'PUBLIC_URL', 'REDIS_URL'],
+      ['SECRET_KEY', 'SMTP_URL'],
+      ['METRICS_TOKEN', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_TRACES_SAMPLER_ARG'],
+      ['WEBHOOK_ALLOWED_NETWORKS', 'WORKER_CONCURRENCY', 'WORKER_PORT'],
+    ]
+      .flat()
+      .toSorted(),
   )
   expect(problemsOf(() => readApiConfig(wrong))).toEqual(
-    expect.arrayContaining(['PORT', 'TRUST_PROXY', 'CORS_ORIGINS', 'DASHBOARD_PASSWORD']),
+    expect.arrayContaining([
+      'DATABASE_REPLICA_URL',
+      'PORT',
+      'TRUST_PROXY',
+      'CORS_ORIGINS',
+      'DASHBOARD_PASSWORD',
+      'SHUTDOWN_DELAY_MS',
+    ]),
   )
   expect(() => readApiConfig(wrong)).toThrow(
     expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),

@@ -2,6 +2,7 @@ import { createPrivateKey } from 'node:crypto'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
+import { RedisUrl } from './redis-address.ts'
 
 /** A configuration that cannot be used; `message` names every variable that is wrong. Processes exit with code 78 on it. */
 export class ConfigError extends Error {}
@@ -36,14 +37,23 @@ const secretKey = z
     error: 'is an example: choose a random one',
   })
 
+const postgresUrl = (error: string) => z.url({ protocol: /^postgres(ql)?$/, error })
+
 const base = {
-  DATABASE_URL: z.url({ protocol: /^postgres(ql)?$/, error: 'must be set to a postgres:// address' }),
+  DATABASE_URL: postgresUrl('must be set to a postgres:// address'),
+  DATABASE_DIRECT_URL: postgresUrl('must be a postgres:// address')
+    .optional()
+    .describe('The same database past the connection pooler that DATABASE_URL leads through'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 }
 
+const port = z.coerce
+  .number('must be a port number')
+  .refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'must be a port number')
+
 const serving = {
   ...base,
-  REDIS_URL: z.url({ protocol: /^rediss?$/, error: 'must be a redis:// address' }).optional(),
+  REDIS_URL: RedisUrl.optional(),
   PUBLIC_URL: httpUrl
     .transform((url) => url.replace(/\/+$/, ''))
     .describe('Where strangers reach the API: links in mails start with it'),
@@ -53,6 +63,13 @@ const serving = {
   WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe(
     'Networks that webhooks may reach though they are not public',
   ),
+  METRICS_TOKEN: z
+    .string()
+    .regex(/^[!-~]{16,}$/, 'must have at least 16 characters, and no spaces')
+    .optional(),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional().describe('Where traces go; the SDK reads its other variables itself'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1).describe('The part of all traces that is kept'),
+  NOTIFY_SOCKET: z.string().optional().describe('Set by systemd for those who are to tell when they are ready'),
 }
 
 const trustedProxy = z
@@ -61,12 +78,11 @@ const trustedProxy = z
   })
   .describe('A word or network; "true" and hop counts would let a client forge its address')
 
-const port = z.coerce
-  .number('must be a port number')
-  .refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'must be a port number')
-
 const ApiEnvironment = z.object({
   ...serving,
+  DATABASE_REPLICA_URL: postgresUrl('must be a postgres:// address')
+    .optional()
+    .describe('A streaming replica, which long reads go to as long as it knows all that the primary does'),
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(3000),
   TRUST_PROXY: commaSeparated(trustedProxy),
@@ -74,6 +90,7 @@ const ApiEnvironment = z.object({
   CORS_ORIGINS: commaSeparated(httpUrl.transform((url) => new URL(url).origin)),
   DASHBOARD_USER: z.string().min(1).default('admin'),
   DASHBOARD_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
+  SHUTDOWN_DELAY_MS: z.coerce.number().int().min(0).max(300_000).default(0),
 })
 
 export interface DkimKey {
@@ -105,6 +122,8 @@ const WorkerEnvironment = z
     ...serving,
     SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// address' }),
     MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
+    WORKER_HOST: z.string().default('127.0.0.1'),
+    WORKER_PORT: port.optional(),
     WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
     DKIM_DOMAIN: dnsName('must be a domain').optional(),
     DKIM_SELECTOR: dnsName('must be the name of a key in DNS').optional(),

@@ -1,5 +1,6 @@
 import type { ApiConfig, WorkerConfig } from './config.ts'
 import type { Db } from './db.ts'
+import type { Replica } from './replica.ts'
 import type { Role } from './schema.ts'
 import { deriveKeys, type Keys } from './secrets.ts'
 
@@ -22,7 +23,11 @@ export type Actor =
 /** For verbs that come before any workspace: signup, login. */
 export interface BaseCtx {
   readonly db: Db
+  /** Where there is one, for what `fromReplica` reads. */
+  readonly replica?: Replica
   readonly requestId: string
+  /** The span that this goes on from, as W3C says it, where traces are collected. */
+  readonly traceparent?: string
   /** The client's, where there is one. */
   readonly address?: string
   readonly settings: Settings

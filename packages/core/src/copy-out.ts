@@ -3,6 +3,7 @@ import { type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
+import type { BaseCtx } from './context.ts'
 import type { Db } from './db.ts'
 import { AppError } from './errors.ts'
 
@@ -17,16 +18,15 @@ const dialect = new PgDialect({ casing: 'snake_case' })
  * which they are read. Holds a connection and a snapshot until the stream ends or is destroyed; a reader that stands
  * still for five minutes loses them.
  */
-export async function copyOut(db: Db, query: SQL, format: string): Promise<Readable> {
+export async function copyOut(ctx: BaseCtx, query: SQL, format: string): Promise<Readable> {
   // COPY takes no parameters: drizzle writes them into the text, quoted as the standard has it, which is therefore set.
   const { sql } = dialect.sqlToQuery(query.inlineParams())
   if (open >= mostAtOnce) throw new AppError('unavailable', 'Too many exports are running, try again later')
   open += 1
-  // Not one of the pool's, whose statements have twelve seconds for their answer.
-  const client = new pg.Client({ ...poolOf(db).options, query_timeout: 0 })
-  client.on('error', () => {})
+  let client: pg.Client | undefined
   try {
-    await client.connect()
+    client = (await ctx.replica?.connect()) ?? (await connectPrimary(ctx.db))
+    const connected = client
     await client.query(`begin isolation level repeatable read read only;
       set local standard_conforming_strings = on; set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '5min'`)
     const stream = client.query(copyTo(`copy (${sql}) to stdout (${format})`))
@@ -35,15 +35,23 @@ export async function copyOut(db: Db, query: SQL, format: string): Promise<Reada
       if (isReleased) return
       isReleased = true
       open -= 1
-      client.end().catch(() => {})
+      connected.end().catch(() => {})
     }
     for (const event of ['end', 'error', 'close']) stream.once(event, release)
     return stream
   } catch (error) {
     open -= 1
-    await client.end().catch(() => {})
+    await client?.end().catch(() => {})
     throw error
   }
+}
+
+/** Not one of the pool's, whose statements have twelve seconds for their answer. */
+async function connectPrimary(db: Db): Promise<pg.Client> {
+  const client = new pg.Client({ ...poolOf(db).options, query_timeout: 0 })
+  client.on('error', () => {})
+  await client.connect()
+  return client
 }
 
 function poolOf(db: Db): pg.Pool {

@@ -41,6 +41,7 @@ export function openDatabase(
     keepAlive: true,
     // With a connection go its plans: none is older than the tables' growth within ten minutes.
     maxLifetimeSeconds: 600,
+    verify: (client, done) => void planEachTimeIfLent(client).then(() => done(), done),
   })
   pool.on('error', options.onError)
   // A connection that breaks in the middle of a transaction fails its next statement; unheard, it would end the process.
@@ -50,7 +51,27 @@ export function openDatabase(
   return { db, pool, close: () => pool.end() }
 }
 
-const openOn = (client: pg.Pool | pg.PoolClient): Db => drizzle({ client, casing: 'snake_case' })
+/**
+ * Whether a pooler lends this connection to its clients by turns: it gives them process numbers of its own, as it cancels
+ * on their behalf.
+ */
+export async function isLent(client: pg.ClientBase): Promise<boolean> {
+  const { processID: told } = client as pg.ClientBase & { processID?: number | null }
+  const { rows } = await client.query<{ real: number }>('select pg_backend_pid() as real')
+  return told !== rows[0]?.real
+}
+
+/** What is prepared on a connection that is lent, another finds there, or misses: so its statements have no names. */
+async function planEachTimeIfLent(client: pg.PoolClient): Promise<void> {
+  if (!(await isLent(client))) return
+  const query = client.query.bind(client) as (...parameters: unknown[]) => unknown
+  const withoutName = (config: unknown) =>
+    typeof config === 'object' && config !== null && 'name' in config ? { ...config, name: undefined } : config
+  Reflect.set(client, 'query', (config: unknown, ...rest: unknown[]) => query(withoutName(config), ...rest))
+}
+
+/** Drizzle on a pool, or on a connection that somebody holds. */
+export const openOn = (client: pg.Pool | pg.PoolClient): Db => drizzle({ client, casing: 'snake_case' })
 type Work<Result> = (db: never) => Promise<Result>
 
 /**

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from './context.ts'
 import type { Db } from './db.ts'
 import { idOf, newId, uuidOf } from './ids.ts'
-import { enqueueEach } from './outbox.ts'
+import { enqueueEach, originOf } from './outbox.ts'
 import { type Given, preparedSql } from './prepared.ts'
 import type { EventData } from './webhooks/event-catalog.ts'
 
@@ -72,6 +72,8 @@ export async function emitTo<Type extends keyof EventData>(
 /** What is told, an array for each column, and by whom. */
 interface Told extends Record<string, unknown> {
   workspaceId: string
+  requestId: string
+  traceparent: string | null
   type: string
   ids: string[]
   data: string[]
@@ -81,6 +83,7 @@ interface Told extends Record<string, unknown> {
 function toValues<Type extends keyof EventData>(ctx: Ctx, type: Type, records: readonly EventData[Type][]): Told {
   return {
     workspaceId: uuidOf(ctx.workspaceId),
+    ...originOf(ctx),
     type,
     ids: records.map(() => uuidOf(newId('evt'))),
     data: records.map((data) => JSON.stringify(data)),
@@ -112,7 +115,7 @@ function telling(given: Given<Told>, to: SQL): SQL {
       -- A webhook that is just being deleted is left out, where the foreign key would refuse it.
       for key share of w
       returning workspace_id, id, webhook_id as lane),
-    ${enqueueEach('webhooks', 'delivery')}
+    ${enqueueEach('webhooks', 'delivery', { requestId: given('requestId'), traceparent: given('traceparent') })}
     select from woken`
 }
 

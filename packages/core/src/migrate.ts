@@ -7,6 +7,7 @@ import pg from 'pg'
 import { ConfigError, readMigrateConfig } from './config.ts'
 import type { Db } from './db.ts'
 import { adoptForeignEvents } from './events.ts'
+import { lacksSessions, sessionUrlOf } from './pooler.ts'
 
 const migrationsFolder = fileURLToPath(new URL('../../../drizzle', import.meta.url))
 /** Any number, the same in every process: two that migrate at once take turns. */
@@ -38,9 +39,16 @@ export async function hasPendingMigrations(db: Db): Promise<boolean> {
   return Number(applied.rows[0]?.['newest'] ?? 0) < newest
 }
 
+const needsDirectUrl =
+  'DATABASE_URL leads through a connection pooler, and a migration needs a session of its own: ' +
+  'set DATABASE_DIRECT_URL to the server itself.'
+
 async function main() {
   try {
-    await migrate(readMigrateConfig().DATABASE_URL)
+    const config = readMigrateConfig()
+    // The lock would stay behind with a connection of the pooler's, and the next migration wait for it without end.
+    if (await lacksSessions(config)) throw new ConfigError(needsDirectUrl)
+    await migrate(sessionUrlOf(config))
     console.log('The database is up to date.')
   } catch (error) {
     console.error(error instanceof Error ? error.message : error)

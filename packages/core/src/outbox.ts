@@ -1,4 +1,4 @@
-import { and, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, isNotNull, isNull, lt, or, type Placeholder, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from './context.ts'
 import type { Db } from './db.ts'
 import { idOf, uuidOf } from './ids.ts'
@@ -12,21 +12,26 @@ type LanedQueue = 'webhooks'
 export async function enqueue(ctx: Ctx, queue: Exclude<QueueName, LanedQueue>, id: string): Promise<void> {
   await ctx.db.execute(sql`
     with ready as (select ${uuidOf(ctx.workspaceId)}::uuid as workspace_id, ${uuidOf(id)}::uuid as id),
-    ${enqueueEach(queue, 'ready')}
+    ${enqueueEach(queue, 'ready', originOf(ctx))}
     select from woken`)
 }
+
+/** The request that asks for work, as its logs and traces know it; or where a statement is given these. */
+type Origin = Record<'requestId' | 'traceparent', string | null | Placeholder>
+export const originOf = (ctx: Ctx) => ({ requestId: ctx.requestId, traceparent: ctx.traceparent ?? null })
 
 /**
  * The same for a whole set, as two members of a `with` list: every `workspace_id` and `id` of the earlier member `source`
  * goes on the queue, with its `lane` where the queue has lanes.
  * The main query must read `woken`, as PostgreSQL does not run a SELECT that nobody reads.
  */
-export function enqueueEach(queue: QueueName, source: string): SQL {
+export function enqueueEach(queue: QueueName, source: string, origin: Origin): SQL {
   const lane = sql.raw(queue === ('webhooks' satisfies LanedQueue) ? 'lane' : 'null::uuid')
   return sql`
     enqueued as (
-      insert into outbox (id, workspace_id, queue, lane)
-      select id, workspace_id, ${queue}, ${lane} from ${sql.identifier(source)}
+      insert into outbox (id, workspace_id, queue, lane, request_id, traceparent)
+      select id, workspace_id, ${queue}, ${lane}, ${origin.requestId}::text, ${origin.traceparent}::text
+      from ${sql.identifier(source)}
       returning id),
     woken as (select pg_notify(${outboxChannel}, '') from enqueued limit 1)`
 }
@@ -71,7 +76,7 @@ type HandOver = (work: RelayedWork[]) => Promise<void>
 export function relayWork(db: Db, epoch: string, handOver: HandOver): Promise<boolean> {
   return db.transaction(async (db) => {
     const rows = await db
-      .select({ id: outbox.id, workspaceId: outbox.workspaceId, queue: outbox.queue, relays: outbox.relays })
+      .select(waitingColumns)
       .from(outbox)
       .where(and(isNull(outbox.relayedEpoch), isNull(outbox.lane)))
       .orderBy(outbox.createdAt)
@@ -96,7 +101,7 @@ export function relayLanes(db: Db, epoch: string, handOver: HandOver): Promise<b
   return db.transaction(async (db) => {
     await db.execute(sql`select pg_advisory_xact_lock(${lanesLock})`)
     // The first member steps from lane to lane in the index, so that the length of a lane does not matter.
-    const result = await db.execute<{ id: string; workspace_id: string; queue: string; relays: number }>(sql`
+    const result = await db.execute<Record<string, unknown> & WaitingRow>(sql`
       with recursive lanes as (
         (select lane, workspace_id from outbox where relayed_epoch is null and lane is not null order by lane limit 1)
         union all
@@ -114,17 +119,13 @@ export function relayLanes(db: Db, epoch: string, handOver: HandOver): Promise<b
         ) next),
       ranked as (
         select *, row_number() over (partition by workspace_id order by turn, created_at, id) as place from fitting)
-      select o.id, o.workspace_id, o.queue, o.relays from ranked join outbox o using (id)
+      select o.id, o.workspace_id as "workspaceId", o.queue, o.relays, o.request_id as "requestId", o.traceparent
+      from ranked join outbox o using (id)
       where place <= ${workspaceRoom} - (
         select count(*) from outbox busy
         where busy.workspace_id = ranked.workspace_id and busy.lane is not null and busy.relayed_epoch is not null)
       order by ranked.created_at, id limit ${relayBatchSize} for update of o skip locked`)
-    const rows = result.rows.map(({ id, workspace_id, queue, relays }) => ({
-      id,
-      workspaceId: idOf('wsp', workspace_id),
-      queue,
-      relays,
-    }))
+    const rows = result.rows.map((row) => ({ ...row, workspaceId: idOf('wsp', row.workspaceId) }))
     await relayRows(db, rows, { epoch, handOver })
     return rows.length === relayBatchSize
   })
@@ -159,7 +160,7 @@ export async function forgetOtherEpochs(db: Db, epoch: string): Promise<void> {
  */
 export async function recheckOldWork(db: Db, isKnown: (work: RelayedWork) => Promise<boolean>): Promise<void> {
   const rows = await db
-    .select({ id: outbox.id, workspaceId: outbox.workspaceId, queue: outbox.queue, relays: outbox.relays })
+    .select(waitingColumns)
     .from(outbox)
     .where(and(isNotNull(outbox.relayedEpoch), lt(outbox.relayedAt, sql`now() - interval '10 minutes'`)))
     .limit(relayBatchSize)
@@ -172,12 +173,20 @@ export async function recheckOldWork(db: Db, isKnown: (work: RelayedWork) => Pro
   }
 }
 
-type WaitingRow = Pick<typeof outbox.$inferSelect, 'id' | 'workspaceId' | 'queue' | 'relays'>
+const waitingColumns = {
+  id: outbox.id,
+  workspaceId: outbox.workspaceId,
+  queue: outbox.queue,
+  relays: outbox.relays,
+  requestId: outbox.requestId,
+  traceparent: outbox.traceparent,
+}
+type WaitingRow = Pick<typeof outbox.$inferSelect, keyof typeof waitingColumns>
 
-function toWork(row: WaitingRow): RelayedWork {
+function toWork({ id, workspaceId, queue, relays, requestId, traceparent }: WaitingRow): RelayedWork {
   return {
-    queue: row.queue as QueueName,
-    jobId: `${row.id}-${row.relays}`,
-    data: { workspaceId: row.workspaceId, id: row.id },
+    queue: queue as QueueName,
+    jobId: `${id}-${relays}`,
+    data: { workspaceId, id, requestId, traceparent },
   }
 }

@@ -10,6 +10,9 @@ export type QueueName = (typeof queueNames)[number]
 export interface WorkJob {
   workspaceId: string
   id: string
+  /** The request that asked for it, and the span that it goes on from: for logs and traces alone. */
+  requestId?: string | null
+  traceparent?: string | null
 }
 
 /** Keys of one queue share a hash tag, so that a Redis Cluster keeps them together. */

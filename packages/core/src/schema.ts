@@ -1049,6 +1049,9 @@ export const outbox = pgTable(
     relayedEpoch: text(),
     relayedAt: moment(),
     relays: integer().notNull().default(0),
+    /** The request that asked for this, as logs and traces know it. */
+    requestId: text(),
+    traceparent: text(),
     createdAt: createdAt(),
   },
   (t) => [

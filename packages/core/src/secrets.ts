@@ -128,3 +128,9 @@ export function storageKeyIds({ storage }: Keys): string[] {
 function keyIdOf(key: Buffer): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 8)
 }
+
+/** Compares a secret that is given with the one that is expected, in a time that tells nothing. */
+export function isSameSecret(given: string, expected: string): boolean {
+  const [a, b] = [given, expected].map((text) => createHash('sha256').update(text).digest())
+  return timingSafeEqual(a as Buffer, b as Buffer)
+}

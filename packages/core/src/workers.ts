@@ -47,21 +47,27 @@ export async function listWorkers(db: Db): Promise<WorkerState[]> {
 }
 
 /** The worker leaves, with nothing in hand. Should it hold something all the same, it is interrupted as by a death. */
-export async function leave(db: Db, workerId: string): Promise<void> {
+export async function leave(db: Db, workerId: string): Promise<Interrupted> {
   await db.delete(workers).where(eq(workers.id, workerId))
-  await buryDeadWorkers(db)
+  return buryDeadWorkers(db)
+}
+
+/** How many became INTERRUPTED. */
+export interface Interrupted {
+  deliveries: number
+  mails: number
 }
 
 /**
  * Sets right what is in the hands of no living worker. What may have reached the outside is INTERRUPTED, shown and
  * never repeated by itself; what is harmless to repeat goes back on its queue.
  */
-export async function buryDeadWorkers(db: Db): Promise<void> {
-  await db.transaction(async (db) => {
+export async function buryDeadWorkers(db: Db): Promise<Interrupted> {
+  return db.transaction(async (db) => {
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${burialLock}) as taken`)
-    if (!lock.rows[0]?.['taken']) return
+    if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: 0 }
     await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${longestSilence}`))
-    await releaseClaims(db, heldByTheDead, 'The worker died while it was out')
+    return releaseClaims(db, heldByTheDead, 'The worker died while it was out')
   })
 }
 
@@ -84,7 +90,7 @@ export async function findClaims(db: Db, workerId: string): Promise<string[]> {
  * Sets right what this worker holds of a subject that it has in hand no more, as by a death: how it ended could not be
  * recorded, or the claim came to be only after its caller had given it up.
  */
-export function dropClaim(db: Db, workerId: string, uuid: string): Promise<void> {
+export function dropClaim(db: Db, workerId: string, uuid: string): Promise<Interrupted> {
   const isDropped: Held = (claim, subject, status = inHand) =>
     sql`${claim.status} = ${status} and ${claim.workerId} = ${workerId} and ${subject} = ${sql.param(uuid)}`
   return db.transaction((db) => releaseClaims(db, isDropped, 'How it ended could not be recorded'))
@@ -100,14 +106,15 @@ const inHand = sql`'SENDING'`
 const heldByTheDead: Held = (claim, _subject, status = inHand) =>
   sql`${claim.status} = ${status} and not exists (select from workers where workers.id = ${claim.workerId})`
 
-async function releaseClaims(db: Db, isHeld: Held, error: string) {
-  await interruptDeliveries(db, isHeld, error)
-  await releaseCampaignBatches(db, isHeld, error)
-  await releaseMails(db, isHeld, error)
+async function releaseClaims(db: Db, isHeld: Held, error: string): Promise<Interrupted> {
+  const deliveries = await interruptDeliveries(db, isHeld, error)
+  const recipients = await releaseCampaignBatches(db, isHeld, error)
+  const singleMails = await releaseMails(db, isHeld, error)
   await releaseImports(db, isHeld)
+  return { deliveries, mails: recipients + singleMails }
 }
 
-async function interruptDeliveries(db: Db, isHeld: Held, error: string) {
+async function interruptDeliveries(db: Db, isHeld: Held, error: string): Promise<number> {
   const interrupted = await db
     .update(deliveries)
     .set({ status: 'INTERRUPTED', error })
@@ -117,16 +124,17 @@ async function interruptDeliveries(db: Db, isHeld: Held, error: string) {
     db,
     interrupted.map((row) => uuidOf(row.id)),
   )
+  return interrupted.length
 }
 
-async function releaseCampaignBatches(db: Db, isHeld: Held, error: string) {
-  await db.execute(sql`
+async function releaseCampaignBatches(db: Db, isHeld: Held, error: string): Promise<number> {
+  const interrupted = await db.execute<{ count: number }>(sql`
     with interrupted as (
       update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = now()
       where ${isHeld(campaignRecipients, campaignRecipients.batchId)}
       returning workspace_id, batch_id, old.status as was, new.status as became),
     ${tally('interrupted')}
-    select from interrupted limit 1`)
+    select count(*)::int as count from interrupted`)
   const released = await db
     .update(campaignBatches)
     .set({ status: 'PENDING', workerId: null })
@@ -136,9 +144,10 @@ async function releaseCampaignBatches(db: Db, isHeld: Held, error: string) {
     db,
     released.map((row) => uuidOf(row.id)),
   )
+  return interrupted.rows[0]?.count ?? 0
 }
 
-async function releaseMails(db: Db, isHeld: Held, error: string) {
+async function releaseMails(db: Db, isHeld: Held, error: string): Promise<number> {
   const isOver = sql`(${mails.kind} = 'CAMPAIGN_TEST' or ${mails.attempts} >= ${maxMailAttempts})`
   const released = await db
     .update(mails)
@@ -151,8 +160,10 @@ async function releaseMails(db: Db, isHeld: Held, error: string) {
     .returning({ id: mails.id, status: mails.status })
   const uuidsWhere = (isPending: boolean) =>
     released.filter((mail) => (mail.status === 'PENDING') === isPending).map((mail) => uuidOf(mail.id))
+  const interrupted = uuidsWhere(false)
   await requeueWork(db, uuidsWhere(true))
-  await finishWork(db, uuidsWhere(false))
+  await finishWork(db, interrupted)
+  return interrupted.length
 }
 
 async function releaseImports(db: Db, isHeld: Held) {

@@ -27,6 +27,7 @@ import {
   SendTestInput,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { PageOf } from '@rapport/core/paging.ts'
+import { fromReplica } from '@rapport/core/replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
 
@@ -251,7 +252,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: CampaignStats },
       },
     },
-    (request) => readStats(request.ctx, request.params.id),
+    (request) => fromReplica(request.ctx, (ctx) => readStats(ctx, request.params.id)),
   )
 
   app.get(
@@ -266,6 +267,6 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(CampaignRecipient) },
       },
     },
-    (request) => listRecipients(request.ctx, request.params.id, request.query),
+    (request) => fromReplica(request.ctx, (ctx) => listRecipients(ctx, request.params.id, request.query)),
   )
 }

@@ -25,6 +25,7 @@ import {
 } from '@rapport/core/contacts/contacts.schema.ts'
 import { SingleLine } from '@rapport/core/fields.ts'
 import { PageOf } from '@rapport/core/paging.ts'
+import { fromReplica } from '@rapport/core/replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
@@ -83,7 +84,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Contact) },
       },
     },
-    (request) => listContacts(request.ctx, request.query),
+    (request) => fromReplica(request.ctx, (ctx) => listContacts(ctx, request.query)),
   )
 
   app.get(
@@ -217,6 +218,6 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Activity) },
       },
     },
-    (request) => listActivity(request.ctx, request.params.id, request.query),
+    (request) => fromReplica(request.ctx, (ctx) => listActivity(ctx, request.params.id, request.query)),
   )
 }

@@ -3,6 +3,7 @@ import { listDeals } from '@rapport/core/deals/deals-list.ts'
 import { changeDeal, createDeal, deleteDeal, readDeal } from '@rapport/core/deals/deals.ts'
 import { Deal, DealChange, DealInput, DealMove, DealMoveQuery, DealQuery } from '@rapport/core/deals/deals.schema.ts'
 import { PageOf } from '@rapport/core/paging.ts'
+import { fromReplica } from '@rapport/core/replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
@@ -41,7 +42,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Deal) },
       },
     },
-    (request) => listDeals(request.ctx, request.query),
+    (request) => fromReplica(request.ctx, (ctx) => listDeals(ctx, request.query)),
   )
 
   app.get(

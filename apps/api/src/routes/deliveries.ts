@@ -8,6 +8,7 @@ import {
 import { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from '@rapport/core/webhooks/deliveries.schema.ts'
 import { Id } from '@rapport/core/ids.ts'
 import { PageOf } from '@rapport/core/paging.ts'
+import { fromReplica } from '@rapport/core/replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { IdParams, NoBody, NoQuery } from './shapes.ts'
 
@@ -28,7 +29,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Delivery) },
       },
     },
-    (request) => listDeliveries(request.ctx, request.params.id, request.query),
+    (request) => fromReplica(request.ctx, (ctx) => listDeliveries(ctx, request.params.id, request.query)),
   )
 
   app.get(

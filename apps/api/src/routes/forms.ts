@@ -10,6 +10,7 @@ import {
 import { deleteSubmission, listSubmissions, readSubmission } from '@rapport/core/forms/submissions.ts'
 import { Id } from '@rapport/core/ids.ts'
 import { PageOf } from '@rapport/core/paging.ts'
+import { fromReplica } from '@rapport/core/replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { PublicFormCache } from '../public-form-cache.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
@@ -102,7 +103,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           response: { 200: PageOf(Submission) },
         },
       },
-      (request) => listSubmissions(request.ctx, request.params.id, request.query),
+      (request) => fromReplica(request.ctx, (ctx) => listSubmissions(ctx, request.params.id, request.query)),
     )
 
     app.get(

@@ -1,22 +1,20 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '@rapport/core/db.ts'
-import { hasPendingMigrations } from '@rapport/core/migrate.ts'
+import { Readiness, readReadiness } from '@rapport/core/observability/readiness.ts'
+import type { RedisClient } from '@rapport/core/redis.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import type { Redis } from 'ioredis'
 import { z } from 'zod'
+import { probeRedis } from '../redis.ts'
 import { NoQuery } from './shapes.ts'
 
-const Readiness = z.object({
-  status: z.enum(['ready', 'degraded', 'unavailable']),
-  parts: z.object({
-    database: z.enum(['up', 'down', 'migrations pending']),
-    redis: z.enum(['up', 'down', 'not used']),
-    server: z.enum(['up', 'shutting down']),
-  }),
-})
+interface Dependencies {
+  database: Database
+  redis: RedisClient | undefined
+  /** Aborted when the process is to end, before it ceases to listen. */
+  stopping?: AbortSignal | undefined
+}
 
 /** Whether the process runs, and whether it can work. Not limited: load balancers ask often. */
-export function healthRoutes({ database, redis }: { database: Database; redis: Redis | undefined }) {
+export function healthRoutes({ database, redis, stopping }: Dependencies) {
   const routes: FastifyPluginAsyncZod = async (app) => {
     let closing = false
     app.addHook('preClose', async () => {
@@ -51,39 +49,15 @@ export function healthRoutes({ database, redis }: { database: Database; redis: R
         },
       },
       async (_request, reply) => {
-        const parts = {
-          database: await stateOfDatabase(database),
-          redis: await stateOfRedis(redis),
-          server: closing ? ('shutting down' as const) : ('up' as const),
-        }
-        if (parts.database !== 'up' || closing) {
-          reply.code(503)
-          return { status: 'unavailable' as const, parts }
-        }
-        return { status: parts.redis === 'down' ? ('degraded' as const) : ('ready' as const), parts }
+        const readiness = await readReadiness({
+          db: database.db,
+          pingRedis: redis && (() => probeRedis(redis)),
+          isStopping: closing || stopping?.aborted === true,
+        })
+        if (readiness.status === 'unavailable') reply.code(503)
+        return readiness
       },
     )
   }
   return routes
-}
-
-const patienceMs = 2_000
-
-/** A server that hangs is as good as away, and whoever asks may not wait for it. */
-async function stateOfDatabase({ db }: Database) {
-  const patience = new AbortController()
-  const late = sleep(patienceMs, 'down' as const, { signal: patience.signal, ref: false })
-  const answer = hasPendingMigrations(db).then(
-    (pending) => (pending ? ('migrations pending' as const) : ('up' as const)),
-    () => 'down' as const,
-  )
-  return Promise.race([answer, late]).finally(() => patience.abort())
-}
-
-async function stateOfRedis(redis: Redis | undefined) {
-  if (!redis) return 'not used' as const
-  return redis.ping().then(
-    () => 'up' as const,
-    () => 'down' as const,
-  )
 }

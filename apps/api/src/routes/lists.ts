@@ -14,6 +14,7 @@ import {
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { subscribe } from '@rapport/core/lists/subscriptions.ts'
 import { PageOf } from '@rapport/core/paging.ts'
+import { fromReplica } from '@rapport/core/replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { inSteadyTime } from '../steady-time.ts'
@@ -106,7 +107,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Subscription) },
       },
     },
-    (request) => listSubscribers(request.ctx, request.params.id, request.query),
+    (request) => fromReplica(request.ctx, (ctx) => listSubscribers(ctx, request.params.id, request.query)),
   )
 
   app.post(

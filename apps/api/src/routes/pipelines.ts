@@ -14,6 +14,7 @@ import {
   PipelineQuery,
   PipelineSummary,
 } from '@rapport/core/pipelines/pipelines.schema.ts'
+import { fromReplica } from '@rapport/core/replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
@@ -109,6 +110,6 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PipelineSummary },
       },
     },
-    (request) => summarizePipeline(request.ctx, request.params.id),
+    (request) => fromReplica(request.ctx, (ctx) => summarizePipeline(ctx, request.params.id)),
   )
 }

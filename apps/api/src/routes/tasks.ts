@@ -3,6 +3,7 @@ import { PageOf } from '@rapport/core/paging.ts'
 import { listTasks, listTasksOfContact } from '@rapport/core/tasks/tasks-list.ts'
 import { changeTask, createTask, deleteTask, readTask } from '@rapport/core/tasks/tasks.ts'
 import { Task, TaskChange, TaskInput, TaskQuery } from '@rapport/core/tasks/tasks.schema.ts'
+import { fromReplica } from '@rapport/core/replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
@@ -44,7 +45,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Task) },
       },
     },
-    (request) => listTasksOfContact(request.ctx, request.params.contactId, request.query),
+    (request) => fromReplica(request.ctx, (ctx) => listTasksOfContact(ctx, request.params.contactId, request.query)),
   )
 
   app.get(
@@ -58,7 +59,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Task) },
       },
     },
-    (request) => listTasks(request.ctx, request.query),
+    (request) => fromReplica(request.ctx, (ctx) => listTasks(ctx, request.query)),
   )
 
   app.get(

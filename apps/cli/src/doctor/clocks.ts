@@ -29,9 +29,9 @@ export const clocksCheck: Check = {
             const [seconds = 0, micros = 0] = (await redis.time()).map(Number)
             return seconds * 1_000 + micros / 1_000
           }),
-        ).catch(() => undefined),
+        ).catch(() => []),
     ])
-    const known = skews.filter((skew) => typeof skew === 'object')
+    const known = skews.flat().filter((skew) => typeof skew === 'object')
     return known.length > 0 ? known.map(judge) : []
   },
 }

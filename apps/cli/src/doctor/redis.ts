@@ -1,5 +1,6 @@
 import { complaintsAboutRedis, redisFact } from '@rapport/core/redis-settings.ts'
-import { Redis } from 'ioredis'
+import { connectRedis } from '@rapport/core/redis.ts'
+import { Cluster, type Redis } from 'ioredis'
 import { type Check, findingsAbout, messageOf } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('Redis')
@@ -13,7 +14,8 @@ export const redisCheck: Check = {
       return [ok('not used: the queues are in PostgreSQL, and each API process counts limits for itself')]
     }
     try {
-      return judge(await askRedis(REDIS_URL, (redis) => redis.info()))
+      const servers = await askRedis(REDIS_URL, (redis) => redis.info())
+      return servers.flatMap(judge)
     } catch (error) {
       return [
         fail(
@@ -42,23 +44,22 @@ function judge(info: string) {
   return findings.length > 0 ? findings : [ok(`version ${version}, noeviction, append-only file`)]
 }
 
-/** One question over a connection of its own, which fails at once when there is none. */
-export async function askRedis<Answer>(url: string, ask: (redis: Redis) => Promise<Answer>): Promise<Answer> {
-  const redis = new Redis(url, {
+/** Asks a server, or each master of a cluster, over connections of its own; fails at once when there is none. */
+export async function askRedis<Answer>(url: string, ask: (redis: Redis) => Promise<Answer>): Promise<Answer[]> {
+  const redis = connectRedis(url, {
     connectionName: 'rapport command',
-    lazyConnect: true,
     connectTimeout: 2_500,
     commandTimeout: 2_500,
     maxRetriesPerRequest: 0,
-    retryStrategy: () => null,
+    retryStrategy: () => 60_000,
   })
   let reason: Error | undefined
-  redis.on('error', (error) => (reason = error))
+  redis.on('error', (error: Error) => (reason = error))
   try {
-    await redis.connect()
-    return await ask(redis)
+    await redis.ping()
+    return await Promise.all((redis instanceof Cluster ? redis.nodes('master') : [redis]).map(ask))
   } catch (error) {
-    // "Connection is closed" says less than what closed it.
+    // "Reached the max retries per request limit" says less than what happened.
     throw reason ?? error
   } finally {
     redis.disconnect()

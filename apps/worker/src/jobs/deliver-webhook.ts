@@ -1,3 +1,4 @@
+import { idOf } from '@rapport/core/ids.ts'
 import { requeueWork, wakeRelays } from '@rapport/core/outbox.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
 import {
@@ -9,7 +10,7 @@ import {
   type WantedDelivery,
 } from '@rapport/core/webhooks/deliveries.ts'
 import type { HttpOutcome } from '../outbound-http.ts'
-import { claimOrUndo, keepTrying, type Tools, whileInHand } from '../tools.ts'
+import { claimOrUndo, keepTrying, type Tools, traced, whileInHand } from '../tools.ts'
 
 /** For how long a job goes on with what waits behind its delivery, before others have their turn. */
 const turnMs = 1_000
@@ -25,7 +26,7 @@ export async function deliverWebhook(tools: Tools, job: WorkJob): Promise<void> 
     const current: WantedDelivery = wanted
     wanted = undefined
     await whileInHand(tools, current.id, async () => {
-      wanted = await deliverOne(tools, current, goesOn)
+      wanted = await traced(tools, { queue: 'webhooks', job: current }, (job) => deliverOne(tools, job, goesOn))
     })
   }
 }
@@ -36,7 +37,7 @@ async function deliverOne(
   wanted: WantedDelivery,
   goesOn: () => boolean,
 ): Promise<WantedDelivery | undefined> {
-  const { id, workspaceId } = wanted
+  const { id, workspaceId, requestId } = wanted
   const delivery = await claimOrUndo(
     () => tools.deliveries.claim(wanted),
     async () => {
@@ -51,18 +52,39 @@ async function deliverOne(
     if (wanted.epoch !== undefined) await wakeRelays(tools.db)
     return undefined
   }
-  const outcome = toOutcome(await attempt(tools, delivery))
+  const outcome = toOutcome(await attempt(tools, delivery, wanted))
+  tools.metrics.deliveries.inc({ outcome: outcome.status === 'SUCCEEDED' ? 'succeeded' : 'failed' })
+  tools.metrics.deliverySeconds.observe(outcome.durationMs / 1_000)
+  const { status, durationMs, responseStatus, error } = outcome
+  const said = { requestId, deliveryId: idOf('dlv', id), eventId: delivery.eventId, responseStatus, durationMs }
+  if (status === 'SUCCEEDED') tools.log.debug(said, 'a delivery succeeded')
+  else tools.log.info({ ...said, reason: error }, 'a delivery failed')
   return keepTrying(() => tools.deliveries.settle({ id, workspaceId, outcome, goesOn: goesOn() }))
 }
 
-async function attempt(tools: Tools, delivery: ClaimedDelivery): Promise<HttpOutcome> {
-  try {
-    const headers = signatureHeaders(tools.settings, delivery)
-    return await tools.http.post(delivery.url, { headers, body: delivery.body })
-  } catch (error) {
-    tools.log.error({ err: error, deliveryId: delivery.uuid }, 'a delivery could not be signed')
+async function attempt(
+  tools: Tools,
+  delivery: ClaimedDelivery,
+  { traceparent, requestId }: WorkJob,
+): Promise<HttpOutcome> {
+  const { host } = new URL(delivery.url)
+  const span = tools.tracer?.start('POST', {
+    kind: 'client',
+    parent: traceparent,
+    attributes: { 'http.request.method': 'POST', 'server.address': host },
+  })
+  const outcome = await post(tools, delivery, span ? { traceparent: span.traceparent } : {}).catch((error: unknown) => {
+    tools.log.error({ err: error, requestId, deliveryId: delivery.uuid }, 'a delivery could not be signed')
     return { status: null, body: null, durationMs: 0, error: 'The delivery could not be signed' }
-  }
+  })
+  const attributes = outcome.status === null ? {} : { 'http.response.status_code': outcome.status }
+  span?.end({ hasFailed: outcome.error !== null, attributes })
+  return outcome
+}
+
+async function post({ http, settings }: Tools, delivery: ClaimedDelivery, trace: Record<string, string>) {
+  const headers = { ...signatureHeaders(settings, delivery), ...trace }
+  return http.post(delivery.url, { headers, body: delivery.body })
 }
 
 function toOutcome({ status, body, error, durationMs }: HttpOutcome): DeliveryOutcome {

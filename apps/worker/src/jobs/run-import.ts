@@ -41,7 +41,7 @@ export function runImport(tools: Tools, job: WorkJob): Promise<void> {
       }
       // Of a failed statement only why, for the same reason.
       const reason = error instanceof Error && error.cause ? error.cause : error
-      tools.log.error({ err: reason, importId: claimed.id }, 'an import cannot go on')
+      tools.log.error({ err: reason, requestId: ctx.requestId, importId: claimed.id }, 'an import cannot go on')
       await keepTrying(() => failImport(ctx, claimed, reasonFor(error)))
     }
     await clearImport(ctx, claimed)

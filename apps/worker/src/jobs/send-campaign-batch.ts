@@ -63,6 +63,12 @@ async function sendGroups(tools: Tools, ctx: Ctx, batch: ClaimedBatch): Promise<
     const { answers, renderMs } = await sendGroup(tools, render, recipients)
     const { outcomes, refusal } = outcomesFor(answers)
     await keepTrying(() => settleRecipients(ctx, batch, outcomes))
+    const sent = outcomes.filter(({ status }) => status === 'SENT').length
+    const { requestId } = ctx
+    tools.log.debug(
+      { requestId, campaignId: batch.campaignId, mails: outcomes.length, sent },
+      'a group of mails is out',
+    )
     const reason = refusal?.isFinal ? refusal.reason : complaintOf(answers, renderMs)
     if (reason !== undefined) await pauseForReason(tools, ctx, { batch, reason })
     // The rest of the batch would meet the same: a pause first.
@@ -115,7 +121,7 @@ function complaintOf(answers: Answer[], renderMs: number): string | undefined {
 
 /** Unless somebody has just paused or canceled it, or everyone has had their turn. */
 async function pauseForReason(tools: Tools, ctx: Ctx, { batch, reason }: { batch: ClaimedBatch; reason: string }) {
-  tools.log.warn({ campaignId: batch.campaignId, reason }, 'a campaign was paused')
+  tools.log.warn({ requestId: ctx.requestId, campaignId: batch.campaignId, reason }, 'a campaign was paused')
   await keepTrying(() => pauseCampaign(ctx, batch.campaignId, reason)).catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error
   })

@@ -14,6 +14,9 @@ export function sendMail(tools: Tools, job: WorkJob): Promise<void> {
     )
     if (!mail) return
     const outcome = await attempt(tools, ctx, mail)
+    const said = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
+    if (outcome.kind === 'sent') tools.log.debug(said, 'a mail was sent')
+    else tools.log.info({ ...said, reason: outcome.error }, 'a mail was not sent')
     const next = await keepTrying(() => settleMail(ctx, mail, outcome))
     if (next === 'retry') throw new Error(outcome.kind === 'sent' ? '' : outcome.error)
   })
@@ -25,7 +28,7 @@ async function attempt(tools: Tools, ctx: Ctx, mail: Mail): Promise<MailOutcome>
     if (!outgoing) return { kind: 'refused', temporary: false, error: 'Its reason is gone: nothing to send' }
     return await tools.mail.send(outgoing)
   } catch (error) {
-    tools.log.error({ err: error, mailId: mail.id }, 'a mail could not be made')
+    tools.log.error({ err: error, requestId: ctx.requestId, mailId: mail.id }, 'a mail could not be made')
     return { kind: 'refused', temporary: true, error: 'The mail could not be made' }
   }
 }

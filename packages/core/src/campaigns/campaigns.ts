@@ -7,7 +7,7 @@ import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { checkListId, holdList } from '../lists/lists.ts'
 import { enqueueMail } from '../mail/mails.ts'
-import { enqueueEach } from '../outbox.ts'
+import { enqueueEach, originOf } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { readContact } from '../contacts/contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
@@ -149,7 +149,7 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
       select ${workspaceId}, uuidv7(), ${uuidOf(campaign.id)}::uuid, array_agg(contact_id)
       from audience group by batch
       returning workspace_id, id, cardinality(contact_ids) as size),
-    ${enqueueEach('campaigns', 'batches')}
+    ${enqueueEach('campaigns', 'batches', originOf(ctx))}
     select coalesce(sum(size), 0)::int as queued, (select count(*) from woken) from batches`)
   return result.rows[0]?.queued ?? 0
 }

@@ -8,7 +8,7 @@ import { type Ctx, inTransaction } from '../context.ts'
 import { conflict, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
 import { uuidOf } from '../ids.ts'
-import { enqueueEach, requeueWork } from '../outbox.ts'
+import { enqueueEach, originOf, requeueWork } from '../outbox.ts'
 import { campaignBatches, campaigns } from '../schema.ts'
 import type { Campaign, RetryInput, SendResult } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
@@ -153,7 +153,7 @@ async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
       update campaign_batches set status = 'PENDING'
       where workspace_id = ${uuidOf(ctx.workspaceId)} and id = any(${sql.param(batchUuids)}::uuid[]) and status = 'DONE'
       returning workspace_id, id),
-    ${enqueueEach('campaigns', 'reopened')}
+    ${enqueueEach('campaigns', 'reopened', originOf(ctx))}
     select from woken`)
 }
 

@@ -22,8 +22,8 @@ export async function exportContacts(ctx: Ctx, query: ExportQuery): Promise<Read
   const fields = named(isCsv ? await csvFields(ctx) : jsonFields)
   const rows = sql`select ${fields} from ${contacts} where ${where} order by ${contacts.createdAt}, ${contacts.id}`
   const source = isCsv
-    ? await copyOut(ctx.db, rows, 'format csv, header')
-    : await copyOut(ctx.db, sql`select row_to_json(contact) from (${rows}) contact`, rawLines)
+    ? await copyOut(ctx, rows, 'format csv, header')
+    : await copyOut(ctx, sql`select row_to_json(contact) from (${rows}) contact`, rawLines)
   const lines = source.pipe(writeIds())
   source.once('error', (error) => lines.destroy(error))
   lines.once('close', () => source.destroy())

@@ -25,7 +25,7 @@ interface Readiness {
   readyPattern?: RegExp
   /** Ready as soon as a GET of this address answers 2xx. */
   readyUrl?: string
-  /** 15 seconds. */
+  /** 60 seconds: other tests may want the machine, too. */
   timeoutMs?: number
 }
 
@@ -62,7 +62,7 @@ export async function startCommand(
   } & Readiness,
 ): Promise<StartedProcess> {
   const started = spawnCommand(options)
-  const { readyPattern, readyUrl, timeoutMs = 15_000 } = options
+  const { readyPattern, readyUrl, timeoutMs = 60_000 } = options
   const name = [options.command, ...options.parameters].join(' ')
   const printed = () => `it printed:\n${started.stdout()}${started.stderr()}`
   const findSign = async () => {

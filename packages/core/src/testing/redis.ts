@@ -27,13 +27,7 @@ export function sharedRedisUrl(): string {
 
 /** Starts a Redis for this test alone, which it may stop, freeze, empty and start again. */
 export async function createTestRedis(): Promise<TestRedis> {
-  const { redisBinary } = inject('testServices')
-  if ('missing' in redisBinary) {
-    throw new Error(
-      `This test stops and freezes a Redis of its own, which REDIS_URL cannot give. ${redisBinary.missing}`,
-    )
-  }
-  const binary = redisBinary.path
+  const binary = redisProgram()
   const first = await startRedisServer({ binary })
   const { port, url } = first
   let server: StartedProcess | undefined = first.process
@@ -60,11 +54,19 @@ export async function createTestRedis(): Promise<TestRedis> {
   }
 }
 
+/** The program, for tests that stop and freeze a Redis of their own. */
+export function redisProgram(): string {
+  const { redisBinary } = inject('testServices')
+  if ('path' in redisBinary) return redisBinary.path
+  throw new Error(`This test stops and freezes a Redis of its own, which REDIS_URL cannot give. ${redisBinary.missing}`)
+}
+
 /** Starts a Redis without persistence, on a free port unless one is given. */
 export async function startRedisServer(options: {
   binary: string
   port?: number
   pidDirectory?: string
+  settings?: Record<string, string>
 }): Promise<{ url: string; port: number; process: StartedProcess }> {
   const { binary, pidDirectory } = options
   for (let attempt = 1; ; attempt++) {
@@ -72,7 +74,7 @@ export async function startRedisServer(options: {
     try {
       const process = await startCommand({
         command: binary,
-        parameters: redisParameters(port),
+        parameters: redisParameters(port, options.settings),
         readyPattern: /Ready to accept connections/,
         ...(pidDirectory === undefined ? {} : { pidDirectory }),
       })
@@ -84,7 +86,7 @@ export async function startRedisServer(options: {
   }
 }
 
-function redisParameters(port: number): string[] {
+function redisParameters(port: number, given: Record<string, string> = {}): string[] {
   const settings = {
     port: String(port),
     bind: '127.0.0.1',
@@ -92,6 +94,7 @@ function redisParameters(port: number): string[] {
     save: '',
     appendonly: 'no',
     'maxmemory-policy': 'noeviction',
+    ...given,
   }
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])
 }

@@ -135,7 +135,7 @@ export interface EndedDelivery extends WorkJob {
 interface FreedLane extends Record<string, unknown> {
   workspace_id: string
   epoch: string | null
-  next: string[]
+  next: Pick<WantedDelivery, 'id' | 'requestId' | 'traceparent'>[]
   was_full: boolean
   freed: number
 }
@@ -165,7 +165,7 @@ export async function settleDeliveries(
   })
   return {
     next: rows.flatMap(({ workspace_id, epoch, next }) =>
-      next.map((id) => ({ id, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
+      next.map((one) => ({ ...one, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
     ),
     hasMadeRoom: rows.some(({ was_full, next, freed }) => was_full && next.length < freed),
   }
@@ -217,7 +217,7 @@ const settle = preparedSql<Settlement, FreedLane>(
       from freed)
     select workspace_id, epoch, freed, was_full,
       array(
-        select id from outbox o
+        select json_build_object('id', id, 'requestId', request_id, 'traceparent', traceparent) from outbox o
         where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
         order by o.created_at, o.id
         limit case when epoch is not null then greatest(0, least(going_on,

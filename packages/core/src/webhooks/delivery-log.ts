@@ -5,7 +5,7 @@ import { conflict, invalidField, notFound } from '../errors.ts'
 import { emitTo } from '../events.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId, uuidOf } from '../ids.ts'
-import { enqueueEach } from '../outbox.ts'
+import { enqueueEach, originOf } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { deliveries } from '../schema.ts'
 import type { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from './deliveries.schema.ts'
@@ -84,7 +84,7 @@ export function redeliver(ctx: Ctx, webhookId: string, id: string): Promise<Deli
         select workspace_id, ${uuidOf(newOne)}::uuid, webhook_id, event_id, event_type from deliveries
         where workspace_id = ${uuidOf(ctx.workspaceId)} and webhook_id = ${uuidOf(webhookId)} and id = ${uuidOf(id)}
         returning workspace_id, id, webhook_id as lane),
-      ${enqueueEach('webhooks', 'again')}
+      ${enqueueEach('webhooks', 'again', originOf(ctx))}
       select from woken`)
     return readDelivery(ctx, webhookId, newOne)
   })
@@ -122,7 +122,7 @@ export function redeliverMany(ctx: Ctx, webhookId: string, input: RedeliverInput
         insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
         select workspace_id, uuidv7(), webhook_id, event_id, event_type from (${wanted} order by d.event_id) wanted
         returning workspace_id, id, webhook_id as lane),
-      ${enqueueEach('webhooks', 'again')}
+      ${enqueueEach('webhooks', 'again', originOf(ctx))}
       select (select count(*)::int from enqueued) as queued from woken`)
     return { queued: result.rows[0]?.queued ?? 0 }
   })

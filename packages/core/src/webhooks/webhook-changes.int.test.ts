@@ -145,7 +145,9 @@ test('who is done goes on with what waits in the lane, once each, and with nothi
   }
   const first = await settle(0, 1)
   expect(first).toEqual({
-    next: [{ id: uuids[laneRoom], workspaceId: ctx.workspaceId, epoch: 'one' }],
+    next: [
+      { id: uuids[laneRoom], workspaceId: ctx.workspaceId, requestId: ctx.requestId, traceparent: null, epoch: 'one' },
+    ],
     hasMadeRoom: false,
   })
   expect(await claimDeliveries(ctx.db, workerId, first.next)).toHaveLength(1)

@@ -1,0 +1,113 @@
+import { createTestDatabase, openTransaction } from '@rapport/core/testing/database.ts'
+import { createTestRedis } from '@rapport/core/testing/redis.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { openRedis } from './redis.ts'
+import { anId, expectError, freshEmail, startTestApi } from './testing.ts'
+
+const token = 'known-to-prometheus-alone'
+
+async function start(options: Parameters<typeof startTestApi>[0] = {}) {
+  const api = await startTestApi({ ...options, environment: { METRICS_TOKEN: token } })
+  onTestFinished(() => api.close())
+  async function read(): Promise<string[]> {
+    const answer = await api.call('GET', '/metrics', { key: token })
+    expect(`${answer.status} ${answer.headers['content-type']}`).toMatch(/^200 text\/plain; version=0.0.4/)
+    return answer.text.split('\n')
+  }
+  /** The lines of one metric. */
+  const linesOf = async (name: string) =>
+    (await read()).filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
+  return { ...api, linesOf }
+}
+
+test('metrics are told to whoever has the token, and to nobody else', async () => {
+  const api = await start()
+  const { key } = await api.signUp()
+  for (const wrong of [undefined, key, 'known-to-somebody-as-well', token.toUpperCase()]) {
+    expectError(await api.call('GET', '/metrics', wrong === undefined ? {} : { key: wrong }), 401)
+  }
+  expect((await api.linesOf('rapport_database_up'))[0]).toBe('rapport_database_up 1')
+})
+
+test('without a configured token there are no metrics', async () => {
+  const api = await startTestApi()
+  onTestFinished(() => api.close())
+  expectError(await api.call('GET', '/metrics', { key: token }), 404)
+})
+
+test('requests are counted by route, method and class of status, never by what stands in a path', async () => {
+  const api = await start()
+  const { key } = await api.signUp()
+  const { id } = await api.create<{ id: string }>('/contacts', key, { email: freshEmail() })
+  expect(id).toEqual(anId('con'))
+  await api.call('GET', `/contacts/${id}`, { key })
+  await api.call('GET', `/contacts/con_unknown`, { key })
+  await api.call('GET', '/contacts')
+  for (const path of ['/a', '/b?c=d', '/contacts/x/y/z', '/%', '/queues']) await api.call('GET', path)
+  await api.call('DELETE', '/nothing')
+  const counts = await api.linesOf('rapport_http_request_duration_seconds_count')
+  expect(counts.filter((line) => /contacts|none/.test(line)).toSorted()).toEqual([
+    'rapport_http_request_duration_seconds_count{route="/contacts",method="GET",status="4xx"} 1',
+    'rapport_http_request_duration_seconds_count{route="/contacts",method="POST",status="2xx"} 1',
+    'rapport_http_request_duration_seconds_count{route="/contacts/:id",method="GET",status="2xx"} 1',
+    'rapport_http_request_duration_seconds_count{route="/contacts/:id",method="GET",status="4xx"} 1',
+    'rapport_http_request_duration_seconds_count{route="none",method="any",status="4xx"} 6',
+  ])
+})
+
+test('what waits is told by queue, with the age of the oldest', async () => {
+  const api = await start()
+  const { key } = await api.signUp()
+  await api.create('/webhooks', key, { url: 'https://example.com/hook', eventTypes: ['contact.created'] })
+  for (let n = 0; n < 3; n++) await api.create('/contacts', key, { email: freshEmail() })
+  await api.query(
+    `update outbox set created_at = now() - interval '90 seconds' where id = (select id from outbox limit 1)`,
+  )
+  expect(await api.linesOf('rapport_outbox_rows')).toEqual(
+    expect.arrayContaining([
+      'rapport_outbox_rows{queue="webhooks",state="waiting"} 3',
+      'rapport_outbox_rows{queue="webhooks",state="handed over"} 0',
+      'rapport_outbox_rows{queue="campaigns",state="waiting"} 0',
+    ]),
+  )
+  const [oldest = ''] = await api.linesOf('rapport_outbox_oldest_seconds')
+  expect(oldest).toMatch(/^rapport_outbox_oldest_seconds\{queue="webhooks",state="waiting"\} 9\d\./)
+  expect(await api.linesOf('rapport_workers')).toEqual(['rapport_workers 0'])
+})
+
+test('the outbox is not read at each scrape', async () => {
+  const api = await start()
+  const rows = await api.linesOf('rapport_outbox_rows')
+  const { key } = await api.signUp()
+  await api.call('POST', '/auth/forgot-password', { body: { email: freshEmail() } })
+  await api.create('/webhooks', key, { url: 'https://example.com/hook', eventTypes: ['*'] })
+  await api.create('/contacts', key, { email: freshEmail() })
+  expect(await api.linesOf('rapport_outbox_rows')).toEqual(rows)
+})
+
+test('with Postgres hung the scrape is answered, says so, and tells no old figure of what waits', async () => {
+  const database = await createTestDatabase()
+  const api = await start({ database })
+  const holding = await openTransaction(database.db, (transaction) =>
+    transaction.execute('lock table outbox in access exclusive mode'),
+  )
+  expect(await api.linesOf('rapport_outbox_rows')).toEqual([])
+  expect(await api.linesOf('rapport_workers')).toEqual([])
+  expect(await api.linesOf('rapport_http_request_duration_seconds_count')).not.toEqual([])
+  await holding.commit()
+})
+
+test('Redis is up while it answers', async () => {
+  const server = await createTestRedis()
+  onTestFinished(() => server.close())
+  const redis = openRedis(server.url, () => {})
+  onTestFinished(() => redis.disconnect())
+  const api = await start({ redis })
+  const is = async (line: string) => (await api.linesOf('rapport_redis_up'))[0] === line
+  await waitUntil(() => is('rapport_redis_up 1'), { describe: 'Redis is up' })
+  server.pause()
+  await waitUntil(() => is('rapport_redis_up 0'), { describe: 'Redis is down' })
+  server.resume()
+  await waitUntil(() => is('rapport_redis_up 1'), { describe: 'Redis is back' })
+})

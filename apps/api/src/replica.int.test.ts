@@ -1,0 +1,151 @@
+/** A streaming replica answers what may take long, and never shows less than the primary would. */
+import { openReplica, type Replica } from '@rapport/core/replica.ts'
+import { createTestDatabase } from '@rapport/core/testing/database.ts'
+import { type ReplicatedPostgres, startReplicatedPostgres } from '@rapport/core/testing/replicated-postgres.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { freshEmail, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
+
+let servers: ReplicatedPostgres
+let replica: Replica
+let api: TestApi
+let workspace: TestWorkspace
+const log: string[] = []
+const open = (url: string) =>
+  openReplica(url, {
+    primary: servers.database,
+    applicationName: 'rapport test',
+    log: { info: (line) => void log.push(line), warn: (line) => void log.push(line) },
+  })
+
+beforeAll(async () => {
+  servers = await startReplicatedPostgres()
+  replica = open(servers.replicaUrl)
+  api = await startTestApi({ database: servers.database, replica })
+  workspace = await api.signUp()
+})
+beforeEach(async () => {
+  await waitUntil(isUsed, { describe: 'the replica is used' })
+  log.splice(0)
+})
+afterAll(async () => {
+  await replica.close()
+  await api.close()
+  await servers.close()
+})
+
+interface Listed {
+  data: { email: string }[]
+}
+const write = async () => {
+  const { email } = await api.create<{ email: string }>('/contacts', workspace.key, { email: freshEmail() })
+  return email
+}
+const list = () => api.call<Listed>('GET', '/contacts?limit=1', { key: workspace.key })
+const readOn = async () => /from "contacts"/.test(await servers.takeStatements())
+/** After a rest the replica is tried again. */
+const isUsed = async () => {
+  await list()
+  return readOn()
+}
+
+test('a record just written is listed and exported at once, by the replica', async () => {
+  for (let n = 0; n < 30; n += 1) {
+    const email = await write()
+    expect((await list()).body.data[0]?.email).toBe(email)
+  }
+  expect(await readOn()).toBe(true)
+  const email = await write()
+  const exported = await api.call('GET', '/contacts/export?format=ndjson', { key: workspace.key })
+  expect(exported.text).toContain(email)
+  expect(await servers.takeStatements()).toContain('copy (select row_to_json')
+  expect(log).toEqual([])
+})
+
+test('with the replica behind the primary answers, and is told apart from it once', async () => {
+  await servers.pauseReplay()
+  const written = []
+  for (let n = 0; n < 5; n += 1) {
+    const email = await write()
+    written.push(email)
+    expect((await list()).body.data[0]?.email).toBe(email)
+  }
+  const exported = await api.call('GET', '/contacts/export?format=csv', { key: workspace.key })
+  for (const email of written) expect(exported.text).toContain(email)
+  expect(await readOn()).toBe(false)
+  await servers.resumeReplay()
+  await waitUntil(isUsed, { describe: 'the replica is used again' })
+  expect(log).toEqual(['The replica is left out, the primary answers: it is behind', 'The replica answers again'])
+})
+
+test('with the replica away the primary answers, until it is back', async () => {
+  await servers.stopReplica()
+  const email = await write()
+  expect((await list()).body.data[0]?.email).toBe(email)
+  expect((await api.call('GET', '/contacts/export?format=csv', { key: workspace.key })).text).toContain(email)
+  await servers.startReplica()
+  await waitUntil(isUsed, { describe: 'the replica is used again', timeoutMs: 10_000 })
+  expect(log).toHaveLength(2)
+})
+
+test('a read that the replica breaks off, for what the primary did meanwhile, is made on the primary', async () => {
+  await write()
+  await waitUntil(isUsed, { describe: 'the replica has it' })
+  const broken = replica.read((db) => db.execute('select pg_sleep(10) from contacts'))
+  await waitUntil(async () => (await servers.takeStatements()).includes('pg_sleep'), { describe: 'it is under way' })
+  await servers.database.pool.query(`delete from contacts where id = (select max(id::text)::uuid from contacts)`)
+  await servers.database.pool.query('vacuum contacts')
+  expect(await broken).toBeUndefined()
+  expect(log[0]).toContain('The replica is left out')
+  await waitUntil(isUsed, { describe: 'the replica is used again' })
+})
+
+test('a server that is no replica of the primary is never read', async () => {
+  const stranger = await createTestDatabase()
+  for (const url of [stranger.url, servers.database.url]) {
+    const wrong = open(url)
+    expect(await wrong.read(() => Promise.resolve('wrong'))).toBeUndefined()
+    expect(await wrong.connect()).toBeUndefined()
+    await wrong.close()
+  }
+  await stranger.close()
+  expect(log).toEqual([
+    'The replica is left out, the primary answers: it is no replica of the server at DATABASE_URL',
+    'The replica is left out, the primary answers: it is no replica, or not any more',
+  ])
+})
+
+test('every read that goes to the replica works there, and what is wrong with it is told as ever', async () => {
+  const { key } = workspace
+  const make = async (path: string, body: object) => (await api.create<{ id: string }>(path, key, body)).id
+  const contact = await make('/contacts', { email: freshEmail() })
+  const listId = await make('/lists', { name: 'Letter' })
+  const campaign = await make('/campaigns', { name: 'News', subject: 'News', listId })
+  const webhook = await make('/webhooks', { url: 'https://example.com', eventTypes: ['*'] })
+  const form = await make('/forms', { name: 'Form', fields: [{ label: 'Email', type: 'EMAIL' }] })
+  const pipeline = await make('/pipelines', { name: 'Sales', stages: [{ name: 'Lead', winProbability: 10 }] })
+  const paths = [
+    '/contacts',
+    '/contacts?search=person',
+    `/contacts?listId=${listId}`,
+    `/contacts/${contact}/activity`,
+    `/contacts/${contact}/tasks`,
+    `/lists/${listId}/subscribers`,
+    `/campaigns/${campaign}/stats`,
+    `/campaigns/${campaign}/recipients`,
+    `/webhooks/${webhook}/deliveries`,
+    `/forms/${form}/submissions`,
+    `/pipelines/${pipeline}/summary`,
+    '/deals',
+    '/tasks',
+  ]
+  for (const path of paths) {
+    await servers.takeStatements()
+    expect([path, (await api.call('GET', path, { key })).status]).toEqual([path, 200])
+    expect([path, /begin.*read only/.test(await servers.takeStatements())]).toEqual([path, true])
+  }
+  await api.call('DELETE', `/webhooks/${webhook}`, { key })
+  const gone = await api.call('GET', `/webhooks/${webhook}/deliveries`, { key })
+  expect(gone.status).toBe(404)
+  expect(log).toEqual([])
+})

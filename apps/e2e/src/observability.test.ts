@@ -1,0 +1,171 @@
+import { globSync, readFileSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { freePort, type StartedProcess } from '@rapport/core/testing/processes.ts'
+import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { type Stack, startStack } from './stack.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+
+interface Observed {
+  stack: Stack
+  key: string
+  receiver: HttpReceiver
+  close(): Promise<void>
+}
+
+/** A program under this tells on stderr which modules of OpenTelemetry it loads. */
+const watchful = `--import=data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from 'node:module'
+  registerHooks({ load(url, context, next) {
+    if (url.includes('opentelemetry')) process.stderr.write('LOADED ' + url + '\\n')
+    return next(url, context)
+  } })`)}`
+
+/** With a webhook for new contacts. */
+async function start(environment: Record<string, string>): Promise<Observed> {
+  const stack = await startStack('redis', { NODE_OPTIONS: watchful, ...environment })
+  const receiver = await startHttpReceiver()
+  const { key } = await stack.api.createWorkspace()
+  const body = { url: `${receiver.url}/hook?password=in-an-address`, eventTypes: ['contact.created'] }
+  expect((await stack.api.call('POST', '/webhooks', { key, body })).status).toBe(201)
+  async function close() {
+    await stack.close()
+    await receiver.close()
+  }
+  return { stack, key, receiver, close }
+}
+
+/** The interface alone, which does nothing by itself, is a part of the Prometheus client. */
+const isInterface = (line: string) => /@opentelemetry[/+]api[@/]/.test(line)
+const loadedBy = (program: StartedProcess) =>
+  (program.stderr().match(/LOADED .*/g) ?? []).filter((line) => !isInterface(line))
+
+const token = 'known-to-prometheus-alone'
+let workerPort: string
+let observed: Observed
+beforeAll(async () => {
+  workerPort = String(await freePort())
+  observed = await start({ LOG_LEVEL: 'debug', METRICS_TOKEN: token, WORKER_PORT: workerPort })
+})
+afterAll(() => observed.close())
+
+test('the id of a request is in the log line of the delivery that it caused, and of the mail', async () => {
+  const { stack, key, receiver } = observed
+  const requestId = 'from-the-caller-1'
+  const headers = { 'x-request-id': requestId }
+  const created = await stack.api.call('POST', '/contacts', { key, headers, body: { email: 'ada@example.com' } })
+  expect(created.headers.get('x-request-id')).toBe(requestId)
+  const list = await stack.api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Letter' } })
+  const mailed = await stack.api.call('POST', `/public/lists/${list.body.id}/subscribe`, {
+    body: { email: 'grace@example.com' },
+  })
+  await receiver.waitFor(1)
+  const lines = () =>
+    [...stack.apis, ...stack.workers].map((program) => program.stdout().split('\n').filter(Boolean)).flat()
+  const findLine = (id: string | null, message: string) =>
+    waitUntil(
+      () =>
+        lines()
+          .map((line) => JSON.parse(line) as Record<string, unknown>)
+          .find(({ requestId, msg }) => requestId === id && msg === message),
+      { describe: `a line says "${message}" of ${id}`, timeoutMs: 10_000 },
+    )
+  expect(await findLine(requestId, 'answered')).toMatchObject({ name: 'rapport-api', path: '/contacts', status: 201 })
+  expect(await findLine(requestId, 'a delivery succeeded')).toMatchObject({
+    name: 'rapport-worker',
+    responseStatus: 200,
+  })
+  expect(await findLine(mailed.headers.get('x-request-id'), 'a mail was sent')).toMatchObject({
+    kind: 'CONFIRMATION',
+  })
+})
+
+test('every metric that the dashboard and the alerts name is one that the programs tell', async () => {
+  const { stack, key } = observed
+  await stack.api.call('POST', '/contacts', { key, body: { email: 'mary@example.com' } })
+  const told = new Set<string>()
+  const read = async (url: string) => {
+    const { body } = await stack.api.call<string>('GET', url, { key: token })
+    for (const [, name = ''] of body.matchAll(/^(\w+)(?=[ {])/gm)) told.add(name)
+  }
+  await waitUntil(
+    async () => {
+      await read('/metrics')
+      await read(`http://127.0.0.1:${workerPort}/metrics`)
+      return told.has('rapport_job_duration_seconds_count') && told.has('nodejs_gc_duration_seconds_sum')
+    },
+    { describe: 'a job was counted', timeoutMs: 20_000 },
+  )
+  const files = globSync('ops/{grafana,prometheus}/*', { cwd: root })
+  expect(files).toHaveLength(3)
+  const named = files.flatMap(
+    (file) => readFileSync(`${root}/${file}`, 'utf8').match(/\b(rapport|nodejs|process)_\w+/g) ?? [],
+  )
+  expect(named.length).toBeGreaterThan(40)
+  expect(named.filter((name) => !told.has(name))).toEqual([])
+})
+
+test('every alert has its part in the documentation', () => {
+  const alerts = [...readFileSync(`${root}/ops/prometheus/alerts.yml`, 'utf8').matchAll(/alert: (\w+)/g)].map(
+    ([, name]) => name,
+  )
+  const document = readFileSync(`${root}/docs/operations.md`, 'utf8')
+  expect(alerts.filter((name) => !document.includes(`### ${name}\n`))).toEqual([])
+})
+
+interface ExportedSpan {
+  traceId: string
+  spanId: string
+  parentSpanId?: string
+  name: string
+  attributes: { key: string; value: unknown }[]
+}
+interface Export {
+  resourceSpans: { scopeSpans: { spans: ExportedSpan[] }[] }[]
+}
+
+test('a trace leads from the request through the outbox and the job to the receiver, and holds no secret', async () => {
+  const collector = await startHttpReceiver()
+  onTestFinished(() => collector.close())
+  const traced = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
+  const { stack, key, receiver } = traced
+  let closed: Promise<void> | undefined
+  const end = () => (closed ??= traced.close())
+  onTestFinished(end)
+  const traceId = '0af7651916cd43dd8448eb211c80319c'
+  const headers = { traceparent: `00-${traceId}-b7ad6b7169203331-01` }
+  await stack.api.call('POST', '/contacts', { key, headers, body: { email: 'ada@example.com' } })
+  await stack.api.call('GET', '/public/unsubscribe?token=a-secret-in-a-link')
+  await receiver.waitFor(1)
+  // The programs hand over what they have when they end.
+  await end()
+  expect(new Set(collector.requests.map(({ url }) => url))).toEqual(new Set(['/v1/traces']))
+  const told = collector.requests.map(({ body }) => body.toString())
+  const spans = told
+    .flatMap((text) => (JSON.parse(text) as Export).resourceSpans)
+    .flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
+  const chain: string[] = []
+  for (let parent = 'b7ad6b7169203331'; ; ) {
+    const next = spans.find((span) => span.traceId === traceId && span.parentSpanId === parent)
+    if (!next) break
+    chain.push(next.name)
+    parent = next.spanId
+  }
+  expect(chain).toEqual(['POST /contacts', 'process webhooks', 'POST'])
+  const delivery = spans.find(({ name, traceId: id }) => name === 'POST' && id === traceId)
+  expect(receiver.requests[0]?.headers['traceparent']).toBe(`00-${traceId}-${delivery?.spanId}-01`)
+  expect(spans.map(({ name }) => name)).toContain('GET /public/unsubscribe')
+  expect([...stack.apis, ...stack.workers].map((program) => loadedBy(program).length > 0)).toEqual([true, true])
+  for (const secret of ['a-secret-in-a-link', 'in-an-address', key, 'ada@example.com']) {
+    expect(told.some((text) => text.includes(secret))).toBe(false)
+  }
+})
+
+test('without a collector nothing of the SDK is loaded', async () => {
+  const { stack } = observed
+  const programs = [...stack.apis, ...stack.workers]
+  expect(programs.flatMap(loadedBy)).toEqual([])
+  expect(programs.map((program) => program.stderr().includes('LOADED'))).toEqual([true, true])
+})

@@ -1,0 +1,119 @@
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { findPgbouncer, startPgbouncer, type TestPooler } from '@rapport/core/testing/pgbouncer.ts'
+import { startProcess } from '@rapport/core/testing/processes.ts'
+import { startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { addConfirmedSubscribers, readLedger } from './audience.ts'
+import { type Stack, startStack } from './stack.ts'
+
+const pgbouncer = await findPgbouncer()
+
+describe.skipIf(!pgbouncer)('behind PgBouncer, whose connections last for a transaction', () => {
+  let direct: TestDatabase
+  let pooler: TestPooler
+  /** As the programs see it; what the tests ask it, they ask past the pooler. */
+  let database: TestDatabase
+  let stack: Stack | undefined
+  beforeEach(async () => {
+    direct = await createTestDatabase()
+    await putBehindPooler()
+  })
+  afterEach(async () => {
+    await stack?.close()
+    stack = undefined
+    await database.close()
+  })
+
+  async function putBehindPooler(connectQuery?: string) {
+    pooler = await startPgbouncer(pgbouncer ?? '', { databaseUrl: direct.url, ...(connectQuery && { connectQuery }) })
+    const close = async () => {
+      await pooler.close()
+      await direct.close()
+    }
+    database = { url: pooler.url, db: direct.db, pool: direct.pool, close }
+  }
+
+  // With the queues in Postgres, which wants more of its connections than the rest of Rapport does.
+  test('writes, webhooks, imports, exports and campaigns work', async () => {
+    stack = await startStack('postgres', { DATABASE_DIRECT_URL: direct.url, WORKER_CONCURRENCY: '10' }, database)
+    const { api, inbox } = stack
+    const { key, workspaceId } = await api.createWorkspace()
+    const receiver = await startHttpReceiver()
+    await api.call('POST', '/webhooks', { key, body: { url: receiver.url, eventTypes: ['contact.created'] } })
+
+    const written = await Promise.all(
+      Array.from({ length: 60 }, (_, n) =>
+        api.call('POST', '/contacts', { key, body: { email: `writer${n}@example.com`, firstName: 'Ada' } }),
+      ),
+    )
+    expect(new Set(written.map(({ status }) => status))).toEqual(new Set([201]))
+    const rows = Array.from({ length: 2_000 }, (_, n) => `reader${n}@example.com`)
+    const imported = await api.call('POST', '/contacts/import', {
+      key,
+      raw: ['email', ...rows].join('\n'),
+      headers: { 'content-type': 'text/csv' },
+    })
+    expect(imported.status).toBe(202)
+
+    const list = await api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Monthly letter' } })
+    await addConfirmedSubscribers(direct, { workspaceId, listId: list.body.id }, 100)
+    const draft = { name: 'News', subject: 'News', html: '<p>News</p>', listId: list.body.id }
+    const campaign = await api.call<{ id: string }>('POST', '/campaigns', { key, body: draft })
+    expect((await api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })).body).toEqual({ queued: 100 })
+
+    await waitUntil(isAllDone, { describe: 'no work is left', timeoutMs: 60_000 })
+    expect(await readLedger(direct, campaign.body.id)).toMatchObject({ queued: 100, sent: 100 })
+    expect(inbox.mails).toHaveLength(100)
+    expect(receiver.requests).toHaveLength(60)
+    expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(60)
+    for (const search of ['?limit=5', '?search=reader77&limit=5']) {
+      expect((await api.call('GET', `/contacts${search}`, { key })).status).toBe(200)
+    }
+    const exported = await api.call<string>('GET', '/contacts/export?format=csv', { key })
+    expect(exported.body.trim().split('\n')).toHaveLength(1 + 60 + rows.length + 100)
+
+    expect(await whoListens()).toBeGreaterThan(0)
+    const said = [...stack.apis, ...stack.workers].map((program) => program.stdout()).join('')
+    expect(said).not.toMatch(/"level":(40|50|60)(?!.*(append-only file|keeps no))/)
+    await receiver.close()
+  })
+
+  test('without the direct address work is found by polling, and what the pooler drops is complained of', async () => {
+    await pooler.close()
+    await putBehindPooler('select 1')
+    stack = await startStack('redis', {}, database)
+    expect(stack.workers[0]?.stdout()).toContain('Set DATABASE_DIRECT_URL')
+    const missing = 'Connections have no idle_in_transaction_session_timeout, no lock_timeout, no statement_timeout'
+    for (const program of [...stack.apis, ...stack.workers]) {
+      await waitUntil(() => program.stdout().includes(missing), { describe: 'it is complained of' })
+    }
+    const { key } = await stack.api.createWorkspace()
+    const receiver = await startHttpReceiver()
+    await stack.api.call('POST', '/webhooks', { key, body: { url: receiver.url, eventTypes: ['*'] } })
+    await stack.api.call('POST', '/contacts', { key, body: { email: 'ada@example.com' } })
+    await receiver.waitFor(1)
+    expect(await whoListens()).toBe(0)
+    await receiver.close()
+  })
+
+  test('a migration wants the direct address, and with it can be run again and again', async () => {
+    const script = 'packages/core/src/migrate.ts'
+    const refused = await startProcess({ script, env: { DATABASE_URL: pooler.url } })
+    expect(await refused.exited).toMatchObject({ code: 78 })
+    expect(refused.stderr()).toContain('DATABASE_DIRECT_URL')
+    for (let run = 0; run < 2; run += 1) {
+      const env = { DATABASE_URL: pooler.url, DATABASE_DIRECT_URL: direct.url }
+      expect(await (await startProcess({ script, env })).exited).toMatchObject({ code: 0 })
+    }
+  })
+
+  const isAllDone = async () => (await direct.pool.query('select from outbox')).rowCount === 0
+
+  async function whoListens() {
+    const found = await direct.pool.query(
+      `select from pg_stat_activity where datname = current_database() and query ilike 'listen %'`,
+    )
+    return found.rowCount
+  }
+})

@@ -1,0 +1,78 @@
+/** More than one Redis: a cluster that loses a node, and sentinels that put another in the master's place. */
+import { connectRedis } from '@rapport/core/redis.ts'
+import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import {
+  createTestRedisCluster,
+  createTestSentinels,
+  type TestRedisGroup,
+} from '@rapport/core/testing/redis-cluster.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addConfirmedSubscribers, readLedger } from './audience.ts'
+import { type Stack, startStack } from './stack.ts'
+import { expectBalance, startWriting } from './write-stream.ts'
+
+const groups = [
+  { what: 'a Redis Cluster of three nodes', create: createTestRedisCluster, comesBack: true },
+  { what: 'Redis with sentinels', create: createTestSentinels, comesBack: false },
+]
+
+describe.each(groups)('with $what', ({ create, comesBack }) => {
+  let redis: TestRedisGroup
+  let stack: Stack
+  let receiver: HttpReceiver
+  beforeAll(async () => {
+    ;[redis, receiver] = await Promise.all([create(), startHttpReceiver(() => ({ delayMs: 5 }))])
+    stack = await startStack('postgres', { REDIS_URL: redis.url })
+  })
+  afterAll(async () => {
+    await stack.close()
+    await Promise.all([receiver.close(), redis.close()])
+  })
+
+  test('limits are counted in it, to the request', async () => {
+    const get = () => fetch(`${stack.api.url}/contacts`, { headers: { 'x-forwarded-for': '192.0.2.1' } })
+    const answers = await Promise.all(Array.from({ length: 130 }, get))
+    expect(answers.filter(({ status }) => status === 401)).toHaveLength(100)
+    expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
+    const client = connectRedis(redis.url, {})
+    expect(await client.get('{rapport:limit}:GET /contacts 192.0.2.1')).toBe('130')
+    client.disconnect()
+  })
+
+  test('a server that dies in the middle of work stops no write, and loses and repeats nothing', async () => {
+    const { key, workspaceId } = await stack.api.createWorkspace()
+    await stack.api.call('POST', '/webhooks', { key, body: { url: receiver.url, eventTypes: ['contact.created'] } })
+    const list = await stack.api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Monthly letter' } })
+    await addConfirmedSubscribers(stack.database, { workspaceId, listId: list.body.id }, 200)
+    const draft = { name: 'News', subject: 'News', html: '<p>News</p>', listId: list.body.id }
+    const campaign = await stack.api.call<{ id: string }>('POST', '/campaigns', { key, body: draft })
+    const dashboard = await stack.api.call('GET', '/queues/api/queues', {
+      headers: { authorization: `Basic ${Buffer.from('admin:for tests only').toString('base64')}` },
+    })
+    expect(dashboard.status).toBe(200)
+
+    const writing = startWriting(stack, key)
+    await receiver.waitFor(20)
+    await stack.api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })
+    await redis.kill()
+    const atKill = writing.acknowledged.length
+    await waitUntil(() => writing.acknowledged.length > atKill + 50, { describe: 'writes go on', timeoutMs: 10_000 })
+    if (comesBack) await redis.start()
+    const { length } = receiver.requests
+    await receiver.waitFor(length + 20, 30_000)
+    await writing.stop()
+    if (!comesBack) await redis.start()
+
+    const { acknowledged } = writing
+    const interrupted = await expectBalance(stack, { acknowledged, webhooks: 1, receiver })
+    expect(interrupted).toBe(0)
+    await waitUntil(async () => (await readLedger(stack.database, campaign.body.id)).pending === 0, {
+      describe: 'the campaign has ended',
+      timeoutMs: 30_000,
+    })
+    expect(await readLedger(stack.database, campaign.body.id)).toMatchObject({ queued: 200, sent: 200 })
+    const addresses = stack.inbox.mails.map((mail) => mail.to.join())
+    expect([addresses.length, new Set(addresses).size]).toEqual([200, 200])
+  })
+})

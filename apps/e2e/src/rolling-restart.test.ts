@@ -1,0 +1,106 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { inspect } from 'node:util'
+import { freePort, startProcess } from '@rapport/core/testing/processes.ts'
+import { startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { addConfirmedSubscribers, readLedger } from './audience.ts'
+import { startBalancer } from './balancer.ts'
+import { createApi, startStack, timeoutMs } from './stack.ts'
+import { expectBalance } from './write-stream.ts'
+
+const recipients = 1_000
+
+test.each([
+  ['redis', 2],
+  ['postgres', 1],
+] as const)(
+  'two APIs and two workers restarted in turn under load, with the queues in %s: no request fails, nothing is interrupted',
+  { timeout: 300_000 },
+  async (backend, rounds) => {
+    // Longer than the balancer takes to notice, on a busy machine too.
+    const stack = await startStack(backend, { SHUTDOWN_DELAY_MS: '2500' })
+    onTestFinished(() => stack.close())
+    const receiver = await startHttpReceiver(() => ({ delayMs: 20 }))
+    onTestFinished(() => receiver.close())
+    const firstPort = Number(new URL(stack.api.url).port)
+    const secondPort = await freePort()
+    const startSecondApi = async () => {
+      const env = { ...stack.env, PORT: String(secondPort) }
+      const readyUrl = `http://127.0.0.1:${secondPort}/ready`
+      const started = await startProcess({ script: 'apps/api/src/main.ts', env, readyUrl, timeoutMs })
+      stack.apis.push(started)
+      return started
+    }
+    let [first, second] = [stack.apis[0], await startSecondApi()]
+    await stack.startWorker()
+    const balancer = await startBalancer([firstPort, secondPort])
+    onTestFinished(() => balancer.close())
+    const bothReady = () => balancer.isReady(firstPort) && balancer.isReady(secondPort)
+    await waitUntil(bothReady, { describe: 'both APIs are ready', timeoutMs })
+
+    const api = createApi(balancer.url)
+    const { key, workspaceId } = await api.createWorkspace()
+    await api.call('POST', '/webhooks', { key, body: { url: `${receiver.url}/a`, eventTypes: ['contact.created'] } })
+    const list = await api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Everyone' } })
+    await addConfirmedSubscribers(stack.database, { workspaceId, listId: list.body.id }, recipients)
+    stack.inbox.decide(() => ({ delayMs: 200 }))
+    const body = { name: 'News', subject: 'News', listId: list.body.id }
+    const campaign = await api.call<{ id: string }>('POST', '/campaigns', { key, body })
+    await api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })
+
+    const [acknowledged, wrong]: [string[], string[]] = [[], []]
+    const stopping = new AbortController()
+    const ask = async (status: number, ...call: Parameters<typeof api.call>) => {
+      const answer = await api.call<{ id: string }>(...call).catch((error: unknown) => ({ status: 0, body: error }))
+      if (answer.status !== status) wrong.push(`${call[0]} ${call[1]}: ${answer.status} ${inspect(answer.body)}`)
+      return answer.body as { id: string }
+    }
+    const write = async (writer: number) => {
+      for (let n = 0; !stopping.signal.aborted; n++) {
+        const { id } = await ask(201, 'POST', '/contacts', {
+          key,
+          body: { email: `writer-${writer}-${n}@example.com` },
+        })
+        acknowledged.push(id)
+        await ask(200, 'GET', `/contacts/${id}`, { key })
+        // A steady load leaves the processes that start the time to do so.
+        await pause(20)
+      }
+    }
+    const writing = Promise.all([0, 1, 2].map(write))
+    onTestFinished(async () => {
+      stopping.abort()
+      await writing
+    })
+
+    for (let round = 0; round < rounds; round++) {
+      for (const worker of stack.workers.filter(({ isRunning }) => isRunning)) {
+        worker.kill('SIGTERM')
+        await stack.startWorker()
+        expect(await worker.exited).toEqual({ code: 0, signal: null })
+      }
+      for (const api of [first, second]) {
+        api?.kill('SIGTERM')
+        expect(await api?.exited).toEqual({ code: 0, signal: null })
+        if (api === first) first = await stack.startApi()
+        else second = await startSecondApi()
+        await waitUntil(bothReady, { describe: 'the balancer sees it', timeoutMs })
+      }
+    }
+    stopping.abort()
+    await writing
+
+    expect([...balancer.failures, ...wrong]).toEqual([])
+    expect(acknowledged.length).toBeGreaterThan(50)
+    expect(await expectBalance(stack, { acknowledged, webhooks: 1, receiver })).toBe(0)
+    expect(await readLedger(stack.database, campaign.body.id)).toEqual({
+      queued: recipients,
+      sent: recipients,
+      failed: 0,
+      skipped: 0,
+      interrupted: 0,
+      pending: 0,
+    })
+  },
+)

@@ -1,0 +1,154 @@
+import type { Ctx } from '@rapport/core/context.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { createTestContact, createTestCtx, createTestWebhook } from '@rapport/core/testing/factories.ts'
+import { freePort } from '@rapport/core/testing/processes.ts'
+import { startTestProxy } from '@rapport/core/testing/proxy.ts'
+import { startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { createTestRedis } from '@rapport/core/testing/redis.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { silentLog, testWorkerConfig } from './testing.ts'
+import { startWorker } from './worker.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+async function start(given: Record<string, string> = {}) {
+  const port = await freePort()
+  const config = testWorkerConfig({ DATABASE_URL: database.url, WORKER_PORT: String(port), ...given })
+  const worker = await startWorker(config, silentLog)
+  let closing: Promise<void> | undefined
+  const close = () => (closing ??= worker.close())
+  onTestFinished(close)
+  async function get(path: string, init: { method?: string; headers?: Record<string, string> } = {}) {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+      ...init,
+      headers: { connection: 'close', ...init.headers },
+    })
+    const text = await response.text()
+    return { status: response.status, type: response.headers.get('content-type'), text }
+  }
+  return { close, get, port }
+}
+
+const readiness = (text: string) => JSON.parse(text) as object
+
+test('a worker with all it needs is healthy and ready', async () => {
+  const worker = await start()
+  expect(await worker.get('/health')).toMatchObject({ status: 200, text: '{"status":"ok"}' })
+  const { status, text } = await worker.get('/ready')
+  expect([status, readiness(text)]).toEqual([
+    200,
+    { status: 'ready', parts: { database: 'up', redis: 'not used', server: 'up' } },
+  ])
+  expect((await worker.get('/health', { method: 'POST' })).status).toBe(404)
+  expect(await worker.get('/other')).toMatchObject({ status: 404, type: 'application/json; charset=utf-8' })
+})
+
+test('without a port the worker opens none, and a port that is taken is an error at once', async () => {
+  const { port } = await start()
+  const taken = testWorkerConfig({ DATABASE_URL: database.url, WORKER_PORT: String(port) })
+  await expect(startWorker(taken, silentLog)).rejects.toThrow('EADDRINUSE')
+})
+
+test('with Redis away it is degraded, which is still 200', async () => {
+  const redis = await createTestRedis()
+  onTestFinished(() => redis.close())
+  const worker = await start({ REDIS_URL: redis.url })
+  const states = async () => (await worker.get('/ready')).status
+  await waitUntil(async () => readiness((await worker.get('/ready')).text), { describe: 'it answers' })
+  redis.pause()
+  const { status, text } = await worker.get('/ready')
+  expect([status, readiness(text)]).toEqual([
+    200,
+    { status: 'degraded', parts: { database: 'up', redis: 'down', server: 'up' } },
+  ])
+  redis.resume()
+  expect(await states()).toBe(200)
+})
+
+test('with Postgres away, or migrations missing, it is 503 by that name', async () => {
+  const redis = await createTestRedis()
+  onTestFinished(() => redis.close())
+  const proxy = await startTestProxy(database.url)
+  onTestFinished(() => proxy.close())
+  const worker = await start({ DATABASE_URL: proxy.url, REDIS_URL: redis.url })
+  expect((await worker.get('/ready')).status).toBe(200)
+  proxy.cut(/./)
+  const { status, text } = await worker.get('/ready')
+  expect([status, readiness(text)]).toEqual([
+    503,
+    { status: 'unavailable', parts: { database: 'down', redis: 'up', server: 'up' } },
+  ])
+  proxy.cut(undefined)
+  await database.pool.query('update drizzle.__drizzle_migrations set created_at = created_at - 1')
+  expect(readiness((await worker.get('/ready')).text)).toMatchObject({ parts: { database: 'migrations pending' } })
+  await database.pool.query('update drizzle.__drizzle_migrations set created_at = created_at + 1')
+})
+
+test('while it shuts down with a job in hand it is 503', async () => {
+  const receiver = await startHttpReceiver(() => ({ delayMs: 1_500 }))
+  onTestFinished(() => receiver.close())
+  await createTestWebhook(ctx, { url: receiver.url })
+  const worker = await start()
+  await createTestContact(ctx)
+  await receiver.waitFor(1)
+  const closed = worker.close()
+  const { status, text } = await worker.get('/ready')
+  expect([status, readiness(text)]).toMatchObject([503, { parts: { server: 'shutting down' } }])
+  await closed
+})
+
+test('the metrics want the token where one is configured', async () => {
+  const worker = await start({ METRICS_TOKEN: 'known-to-prometheus-alone' })
+  expect((await worker.get('/metrics')).status).toBe(401)
+  const headers = { authorization: 'Bearer known-to-somebody-as-well' }
+  expect((await worker.get('/metrics', { headers })).status).toBe(401)
+  headers.authorization = 'Bearer known-to-prometheus-alone'
+  expect(await worker.get('/metrics', { headers })).toMatchObject({
+    status: 200,
+    type: expect.stringMatching(/^text\/plain/),
+  })
+})
+
+test.each(['redis', 'postgres'])(
+  'deliveries, jobs and the relay are counted, and the queues told, with the queues in %s',
+  async (where) => {
+    const redis = where === 'redis' ? await createTestRedis() : undefined
+    onTestFinished(async () => redis?.close())
+    const own = await createTestDatabase()
+    onTestFinished(() => own.close())
+    const ctx = await createTestCtx(own.db)
+    const receiver = await startHttpReceiver(({ url }) => ({ status: url === '/bad' ? 500 : 200 }))
+    onTestFinished(() => receiver.close())
+    for (const path of ['/good', '/bad']) await createTestWebhook(ctx, { url: receiver.url + path })
+    const worker = await start({ DATABASE_URL: own.url, ...(redis && { REDIS_URL: redis.url }) })
+    await createTestContact(ctx)
+    const lines = async () => (await worker.get('/metrics')).text.split('\n')
+    await waitUntil(
+      async () => (await lines()).includes('rapport_job_duration_seconds_count{queue="webhooks",outcome="done"} 2'),
+      {
+        describe: 'both jobs are done',
+      },
+    )
+    expect(await lines()).toEqual(
+      expect.arrayContaining([
+        'rapport_deliveries_total{outcome="succeeded"} 1',
+        'rapport_deliveries_total{outcome="failed"} 1',
+        'rapport_deliveries_total{outcome="interrupted"} 0',
+        'rapport_delivery_duration_seconds_count 2',
+        'rapport_mails_total{outcome="sent"} 0',
+        'rapport_relay_handed_over_total{queue="webhooks"} 2',
+        'rapport_queues_up 1',
+        'rapport_queue_jobs{queue="webhooks",state="waiting"} 0',
+        'rapport_queue_oldest_job_seconds{queue="mail"} 0',
+        'rapport_database_up 1',
+      ]),
+    )
+  },
+)

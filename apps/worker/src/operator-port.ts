@@ -1,0 +1,66 @@
+import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { WorkerConfig } from '@rapport/core/config.ts'
+import type { Database } from '@rapport/core/db.ts'
+import { describeProcess, describeRedis } from '@rapport/core/observability/metrics.ts'
+import { readReadiness } from '@rapport/core/observability/readiness.ts'
+import { isSameSecret } from '@rapport/core/secrets.ts'
+import type { WorkerMetrics } from './metrics.ts'
+import type { QueueBackend } from './queue-backend.ts'
+
+interface Operated {
+  database: Database
+  backend: QueueBackend
+  metrics: WorkerMetrics
+  stopping: AbortSignal
+}
+
+interface Answer {
+  status: number
+  type: string
+  body: string
+}
+
+/**
+ * Where the operator asks the worker how it is: health, readiness and metrics, as the API tells its own. Undefined
+ * where no port is configured.
+ */
+export async function openOperatorPort(config: WorkerConfig, operated: Operated) {
+  const { WORKER_HOST: host, WORKER_PORT: port } = config
+  if (port === undefined) return undefined
+  describeProcess(operated.metrics.registry, operated.database)
+  if (operated.backend.ping) describeRedis(operated.metrics.registry, operated.backend.ping)
+  const server = createServer({ requestTimeout: 5_000 }, (request, response) => {
+    void answer(request, operated, config.METRICS_TOKEN)
+      .catch(() => json(500))
+      .then(({ status, type, body }) => response.writeHead(status, { 'content-type': type }).end(body))
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen({ host, port }, () => resolve(void server.off('error', reject)))
+  })
+  return {
+    close: () =>
+      new Promise<void>((resolve) => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+async function answer(request: IncomingMessage, operated: Operated, token: string | undefined): Promise<Answer> {
+  const { database, backend, metrics, stopping } = operated
+  const [path] = (request.url ?? '').split('?', 1)
+  if (request.method !== 'GET' && request.method !== 'HEAD') return json(404)
+  if (path === '/health') return json(200, { status: 'ok' })
+  if (path === '/ready') {
+    const readiness = await readReadiness({ db: database.db, pingRedis: backend.ping, isStopping: stopping.aborted })
+    return json(readiness.status === 'unavailable' ? 503 : 200, readiness)
+  }
+  if (path !== '/metrics') return json(404)
+  if (token !== undefined && !isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) return json(401)
+  return { status: 200, type: metrics.registry.contentType, body: await metrics.registry.metrics() }
+}
+
+function json(status: number, body?: object): Answer {
+  const error = { statusCode: status, message: STATUS_CODES[status], error: STATUS_CODES[status] }
+  return { status, type: 'application/json; charset=utf-8', body: JSON.stringify(body ?? error) }
+}

@@ -1,0 +1,36 @@
+// pm2 start ops/pm2/ecosystem.config.cjs, from Rapport's folder, with its variables in the environment.
+const { resolve } = require('node:path')
+
+const common = {
+  cwd: resolve(__dirname, '../..'),
+  // The Node that came with the dependencies, whichever one pm2 itself runs on.
+  interpreter: resolve(__dirname, '../../node_modules/.bin/node'),
+  exec_mode: 'fork',
+  // A start is over when the program says that it is ready.
+  wait_ready: true,
+  listen_timeout: 60_000,
+  max_memory_restart: '1G',
+  exp_backoff_restart_delay: 200,
+  // A bad configuration does not get better by trying again.
+  stop_exit_codes: [78],
+}
+
+const api = (port) => ({
+  ...common,
+  name: `rapport-api-${port}`,
+  script: 'apps/api/src/main.ts',
+  env: { PORT: port, SHUTDOWN_DELAY_MS: 5_000 },
+  // The delay, ten seconds for what is under way, and some to spare.
+  kill_timeout: 30_000,
+})
+
+const worker = (port) => ({
+  ...common,
+  name: `rapport-worker-${port}`,
+  script: 'apps/worker/src/main.ts',
+  env: { WORKER_PORT: port },
+  // A mail or a delivery in hand takes up to half a minute to end; killed, it would be INTERRUPTED.
+  kill_timeout: 60_000,
+})
+
+module.exports = { apps: [api(3001), api(3002), worker(3101), worker(3102)] }
