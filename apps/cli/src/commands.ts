@@ -10,6 +10,12 @@ import { workspaceCreate } from './commands/workspace-create.ts'
 
 /** In the order of the help. */
 export const commands: readonly Command[] = [
-  ...[doctor, queue, restored, rotateKey],
-  ...[workspaceCreate, keyCreate, importContacts, listen],
+  doctor,
+  queue,
+  restored,
+  rotateKey,
+  workspaceCreate,
+  keyCreate,
+  importContacts,
+  listen,
 ]

@@ -2,11 +2,12 @@
  * A backup that is restored brings back work that has since been done: campaigns to whom they have reached, deliveries
  * that went out. Nothing in it tells which. What may go out once at most is set aside here before a worker sees it.
  */
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
+import { tally } from './campaigns/tally.ts'
 import type { Db } from './db.ts'
 import { conflict } from './errors.ts'
 import { finishWork } from './outbox.ts'
-import { tally } from './campaigns/tally.ts'
+import type { QueueName } from './queues.ts'
 import { buryDeadWorkers, listWorkers } from './workers.ts'
 
 export interface InterruptedWork {
@@ -94,13 +95,9 @@ async function interruptRecipients(db: Db, before: string): Promise<number> {
 function interruptDeliveries(db: Db, before: string): Promise<number> {
   return db.transaction(async (db) => {
     const interrupted = await db.execute<{ id: string }>(sql`
-      with due as (
-        select d.workspace_id, d.id from outbox o
-        join deliveries d on d.workspace_id = o.workspace_id and d.id = o.id
-        where o.queue = 'webhooks' and o.created_at < ${before}::timestamptz and d.status = 'PENDING'
-        order by d.id limit ${piecesAtOnce} for update of d)
+      with ${waiting('deliveries', { queue: 'webhooks', before })}
       update deliveries d set status = 'INTERRUPTED', error = ${reason}
-      from due where d.workspace_id = due.workspace_id and d.id = due.id
+      from waiting where d.workspace_id = waiting.workspace_id and d.id = waiting.id
       returning d.id`)
     return finishAll(db, interrupted.rows)
   })
@@ -109,16 +106,22 @@ function interruptDeliveries(db: Db, before: string): Promise<number> {
 function interruptMails(db: Db, before: string): Promise<number> {
   return db.transaction(async (db) => {
     const interrupted = await db.execute<{ id: string }>(sql`
-      with due as (
-        select m.workspace_id, m.id from outbox o
-        join mails m on m.workspace_id = o.workspace_id and m.id = o.id
-        where o.queue = 'mail' and o.created_at < ${before}::timestamptz and m.status = 'PENDING'
-        order by m.id limit ${piecesAtOnce} for update of m)
+      with ${waiting('mails', { queue: 'mail', before })}
       update mails m set status = 'INTERRUPTED', error = ${reason}, settled_at = now()
-      from due where m.workspace_id = due.workspace_id and m.id = due.id
+      from waiting where m.workspace_id = waiting.workspace_id and m.id = waiting.id
       returning m.id`)
     return finishAll(db, interrupted.rows)
   })
+}
+
+/** As a member of a `with` list: some of the table that wait, locked in the order of their ids, as claims lock them. */
+function waiting(table: 'deliveries' | 'mails', { queue, before }: { queue: QueueName; before: string }): SQL {
+  return sql`
+    waiting as (
+      select t.workspace_id, t.id from outbox o
+      join ${sql.identifier(table)} t on t.workspace_id = o.workspace_id and t.id = o.id
+      where o.queue = ${queue} and o.created_at < ${before}::timestamptz and t.status = 'PENDING'
+      order by t.id limit ${piecesAtOnce} for update of t)`
 }
 
 async function finishAll(db: Db, rows: readonly { id: string }[]): Promise<number> {
