@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import cors from '@fastify/cors'
 import { createAuthenticator } from '@rapport/core/auth/authenticate.ts'
+import { closeRendering } from '@rapport/core/campaigns/rendering.ts'
 import type { ApiConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import type { Database } from '@rapport/core/db.ts'
@@ -168,6 +169,7 @@ export async function buildApp({
     }
   })
   await showQueues(app, config)
+  app.addHook('onClose', closeRendering)
   return app
 }
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { expectError, freshAddress, startTestApi, type TestApi } from './testing.ts'
 
 const password = 'only operators know'
@@ -63,6 +63,42 @@ test('who has the password sees every queue, and loads nothing from elsewhere', 
     'imports',
     'maintenance',
   ])
+})
+
+describe('a page of another site', () => {
+  const credential = basic('admin', password)
+  const path = '/queues/api/queues/webhooks/pause'
+  const foreign: Record<string, Record<string, string>> = {
+    'by its origin': { origin: 'https://evil.test' },
+    'by an origin that hides': { origin: 'null' },
+    'by what the browser says': { 'sec-fetch-site': 'cross-site' },
+    'of the same domain': { 'sec-fetch-site': 'same-site', origin: 'https://blog.example.com' },
+  }
+  test.each(Object.entries(foreign))('changes nothing with what the browser knows, %s', async (_, headers) => {
+    for (const method of ['PUT', 'POST', 'DELETE']) {
+      expect((await api.call(method, path, { headers: { ...credential, ...headers } })).status).not.toBe(200)
+    }
+    expectError(await api.call('PUT', path, { headers: { ...credential, ...headers } }), 403)
+    expectError(
+      await api.call('POST', '/queues/api/queues/webhooks/add', { headers: { ...credential, ...headers } }),
+      403,
+    )
+  })
+
+  const own: Record<string, Record<string, string>> = {
+    'the page itself': { 'sec-fetch-site': 'same-origin', origin: 'https://crm.example.com' },
+    'the page itself in an old browser': { origin: 'https://crm.example.com' },
+    'the page itself at the address it was called by': { origin: 'http://localhost:80' },
+    'no browser': {},
+  }
+  test.each(Object.entries(own))('is told from %s', async (_, headers) => {
+    for (const path of ['pause', 'resume']) {
+      const answer = await api.call('PUT', `/queues/api/queues/webhooks/${path}`, {
+        headers: { ...credential, ...headers },
+      })
+      expect(answer.status).toBe(200)
+    }
+  })
 })
 
 test('without a password there is no dashboard', async () => {

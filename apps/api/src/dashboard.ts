@@ -10,7 +10,7 @@ import { queueNames, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
 import { connectRedis } from '@rapport/core/redis.ts'
 import { isSameSecret } from '@rapport/core/secrets.ts'
 import { createPostgresBackend, Queue, withBackend } from 'bullmq'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { guardRoutes } from './auth.ts'
 
 const ownContentOnly = "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'"
@@ -41,12 +41,28 @@ export async function showQueues(app: FastifyInstance, config: ApiConfig): Promi
       },
     })
     guardRoutes(scope, () => scope.basicAuth)
+    scope.addHook('preHandler', async (request) => {
+      if (isFromElsewhere(request, config)) throw new AppError('forbidden', 'Not from another site')
+    })
     // Its page asks another company for fonts: this page asks nobody for anything.
     scope.addHook('onSend', async (_request, reply) => {
       reply.header('content-security-policy', ownContentOnly)
     })
     await scope.register(adapter.registerPlugin(), { prefix: '/queues' })
   })
+}
+
+/**
+ * Whether another site's page makes the browser of somebody who knows the password change something. Who sends neither
+ * header is no browser.
+ */
+function isFromElsewhere({ method, headers, host }: FastifyRequest, { PUBLIC_URL }: ApiConfig): boolean {
+  if (method === 'GET' || method === 'HEAD') return false
+  if (headers['sec-fetch-site'] !== undefined) return headers['sec-fetch-site'] !== 'same-origin'
+  if (headers.origin === undefined) return false
+  const { protocol, origin } = URL.parse(headers.origin) ?? {}
+  const own = [`${protocol}//${host}`, PUBLIC_URL].map((url) => URL.parse(url)?.origin)
+  return origin === undefined || origin === 'null' || !own.includes(origin)
 }
 
 function openQueues(config: ApiConfig, onError: (error: Error) => void) {

@@ -89,6 +89,35 @@ test('an id of the wrong form, prefix or length in a path is answered like one t
   }
 })
 
+test('an issue says what is wrong and leaves where to its path; a message says both, in plain words', async () => {
+  const { key } = await api.signUp()
+  const input = { email: 'a@example.com', customFieldValues: { x: [1] } }
+  for (const [method, path, body, issue] of [
+    [
+      'POST',
+      '/webhooks',
+      { url: 'ftp://x', eventTypes: ['*'] },
+      { path: 'url', message: 'must be an http or https address' },
+    ],
+    [
+      'POST',
+      '/contacts',
+      input,
+      { path: 'customFieldValues.x', message: expect.not.stringMatching(/expected|Invalid input/) },
+    ],
+    [
+      'POST',
+      '/auth/signup',
+      { email: 'a@example.com', password: 'password1234' },
+      { path: 'password', message: 'is too common, choose another' },
+    ],
+  ] as const) {
+    const answer = await api.call(method, path, { key, body })
+    expect(expectError(answer, 400).issues).toEqual([issue])
+    expect(answer.body['message']).toMatch(new RegExp(`^${issue.path}: `))
+  }
+})
+
 test('every answer carries a request id: the one that was sent when it is a sane one', async () => {
   const sane = ['abc', '0190e1a0-7b6c-7c43-9d13-9f6cbd2f4f5a', 'a/b+c=d:e.f_g', 'x'.repeat(128)]
   const insane = ['', ' ', 'a b', 'x'.repeat(129), '<script>', 'ünï', 'a,b', '{"a":1}']

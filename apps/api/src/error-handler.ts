@@ -74,7 +74,11 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   const answer = known ?? body(500, 'Internal Server Error', { requestId: request.id })
   if (answer.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
   if (answer.statusCode === 503) reply.header('retry-after', '1')
-  if (error instanceof AppError && error.retryAfterSeconds) reply.header('retry-after', error.retryAfterSeconds)
+  if (error instanceof AppError && error.retryAfterSeconds) {
+    // Another limit than the endpoint's own, whose headers would tell of more to come.
+    reply.header('retry-after', error.retryAfterSeconds)
+    reply.header('x-ratelimit-remaining', 0).header('x-ratelimit-reset', error.retryAfterSeconds)
+  }
   return reply.code(answer.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(answer))
 }
 

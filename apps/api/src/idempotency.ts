@@ -57,7 +57,11 @@ export async function answerOnce(
 /** The key of a request, if it has one. Invalid when it is none. */
 export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
   const key = request.headers['idempotency-key']
-  if (key === undefined || (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key))) return key
+  if (key === undefined) return undefined
+  // Node joins two into one, that is neither.
+  const given = request.raw.rawHeaders.filter((text, place) => place % 2 === 0 && /^idempotency-key$/i.test(text))
+  if (given.length > 1) throw invalidField('Idempotency-Key', 'Idempotency-Key: must be given once')
+  if (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key)) return key
   throw invalidField('Idempotency-Key', 'Idempotency-Key: must be 1 to 255 printable ASCII characters')
 }
 

@@ -64,13 +64,17 @@ const notJson: Record<string, string | Buffer> = {
   'white space': ' \n',
   'invalid UTF-8': Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]),
   'UTF-16': Buffer.from('\uFEFF{"a":1}', 'utf16le'),
-  'a prototype': '{"__proto__":{"role":"OWNER"}}',
-  'an escaped prototype': '{"\\u005f_proto__":{"role":"OWNER"}}',
-  'a nested prototype': '{"a":[{"__proto__":1}]}',
-  'a constructor': '{"constructor":{"prototype":{"role":"OWNER"}}}',
 }
 test.each(Object.entries(notJson))('every route refuses %s as no JSON', async (_name, raw) => {
   await expectEverywhere([400, /: The body is not valid JSON$/], raw)
+})
+
+test.each([
+  ['{"__proto__":{"role":"OWNER"}}', '__proto__'],
+  ['{"\\u005f_proto__":{"role":"OWNER"}}', '__proto__'],
+  ['{"a":[{"__proto__":1}]}', 'a.0.__proto__'],
+])('every route refuses a prototype, %s, by its name', async (raw, path) => {
+  await expectEverywhere([400, new RegExp(`: ${path}: is not known here$`)], raw)
 })
 
 test('every route refuses text that the database could not keep as it is, and names the field', async () => {
@@ -138,16 +142,17 @@ test('every route names each unknown field of a body, also beside good ones', as
   }
 })
 
-test('every route names each unknown query parameter', async () => {
+test('every route names each unknown query parameter, also one called as what every object inherits', async () => {
+  const names = ['cursr', 'x[]', 'constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf']
   for (const { method, path, template, isSecured, takesForm, example } of await operationsOf(api)) {
     const token = isPage(template) && !template.startsWith('/f/') ? '&token=x' : ''
     const aForm = { raw: 'email=', headers: { 'content-type': 'application/x-www-form-urlencoded' } }
-    const answer = await api.call(method, `${path}?cursr=abc&x[]=1${token}`, {
+    const answer = await api.call(method, `${path}?${names.map((name) => `${name}=1`).join('&')}${token}`, {
       ...(takesForm ? aForm : { body: example }),
       ...(isSecured && { key: workspace.token }),
     })
     const { issues } = expectError(answer, 400)
-    const unknown = ['cursr', 'x[]'].map((name) => ({ path: name, message: 'is not known here' }))
+    const unknown = names.map((name) => ({ path: name, message: 'is not known here' }))
     expect({ method, template, issues }).toEqual({ method, template, issues: unknown })
   }
 })

@@ -1,6 +1,5 @@
 import { AppError, invalidField } from '@rapport/core/errors.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { parse } from 'secure-json-parse'
 import { RequestRefused } from './error-handler.ts'
 
 const maxDepth = 32
@@ -32,7 +31,7 @@ function checkEncoding({ headers }: FastifyRequest) {
 function parseJson(raw: Buffer): unknown {
   let value: unknown
   try {
-    value = parse(utf8.decode(raw), null, { protoAction: 'error', constructorAction: 'error' })
+    value = JSON.parse(utf8.decode(raw))
   } catch {
     throw new AppError('invalid', 'The body is not valid JSON')
   }
@@ -53,7 +52,10 @@ function checkValue(root: unknown) {
     if (values > maxValues) throw new AppError('invalid', `The body has more than ${maxValues} values`)
     for (const [key, item] of Object.entries(value)) {
       checkText(key, path)
-      waiting.push({ value: item, path: path ? `${path}.${key}` : key, depth: depth + 1 })
+      const itemPath = path ? `${path}.${key}` : key
+      // As a name JSON.parse takes it for any other; whoever copies the value would not.
+      if (key === '__proto__') throw invalidField(itemPath, `${itemPath}: is not known here`)
+      waiting.push({ value: item, path: itemPath, depth: depth + 1 })
     }
   }
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { operationsOf, startTestApi, type Answer, type TestApi } from './testing.ts'
+import { expectError, operationsOf, startTestApi, type Answer, type TestApi } from './testing.ts'
 
 interface Parameter {
   name: string
@@ -195,4 +195,8 @@ test('the reference is a page that loads nothing from elsewhere', async () => {
   expect(sources).toEqual(['js/scalar.js'])
   const script = await api.call('GET', '/docs/js/scalar.js')
   expect(script).toMatchObject({ status: 200, headers: { 'content-type': expect.stringContaining('javascript') } })
+})
+
+test('the document takes no parameter', async () => {
+  expectError(await api.call('GET', '/openapi.json?nope=1'), 400, 'nope: is not known here')
 })

@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import { ErrorBody } from './error-handler.ts'
+import { NoQuery } from './routes/shapes.ts'
 import { describeRoute, finishDocument } from './openapi-document.ts'
 
 const tagsInReadingOrder = [
@@ -44,7 +45,7 @@ export async function describeRoutes(app: FastifyInstance, publicUrl: string): P
     transform: describeRoute,
     transformObject: finishDocument,
   })
-  app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger())
+  app.get('/openapi.json', { schema: { hide: true, querystring: NoQuery } }, () => app.swagger())
   await app.register(scalar, {
     routePrefix: '/docs',
     configuration: {

@@ -205,6 +205,19 @@ test('behind the proxy that is trusted, only what that proxy saw counts: the res
   expect((await api.call('POST', '/auth/login', { from: client })).status).toBe(429)
 })
 
+test.each<[string, (count: number) => string]>([
+  ['a port', (count) => `203.0.113.7:${1_000 + count}`],
+  ['a port, in IPv6', (count) => `[2001:db8::7]:${1_000 + count}`],
+  ['a zone', (count) => `fe80::1%eth${count}`],
+  ['zeros', (count) => `203.0.113.${'0'.repeat(1 + (count % 2))}11`],
+  ['nonsense', (count) => `client ${count}`],
+])('an address with %s is no other client each time', async (_, addressOf) => {
+  const fresh = await startTestApi()
+  for (let count = 0; count < 10; count++) await fresh.call('POST', '/auth/login', { from: addressOf(count) })
+  expect((await fresh.call('POST', '/auth/login', { from: addressOf(10) })).text).toBe(refusal)
+  await fresh.close()
+})
+
 test('an address that is none is a client too, and no failure', async () => {
   const strange = [
     'unknown',

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import rateLimit from '@fastify/rate-limit'
+import { clientOf } from '@rapport/core/client-address.ts'
 import type { RedisClient } from '@rapport/core/redis.ts'
 import type { FastifyInstance } from 'fastify'
 import { LRUCache } from 'lru-cache'
@@ -29,6 +30,8 @@ export async function limitRequests(app: FastifyInstance, redis: RedisClient | u
     max: defaultLimit,
     timeWindow: windowMs,
     errorResponseBuilder: () => new RateLimited(),
+    // What a trusted proxy says that is no address is one client, or each new word would be a new one.
+    keyGenerator: ({ ip, socket }) => clientOf(ip) ?? socket.remoteAddress ?? '',
     store: storeCountingIn(counter),
   })
 }

@@ -35,7 +35,7 @@ function build(n: number): Promise<Buffer> {
   const html = newsletter
     .replaceAll('{{ contact.firstName }}', name)
     .replaceAll('{{ contact.lastName }}', 'Number')
-    .replaceAll('{{ unsubscribeUrl }}', `https://example.com/public/unsubscribe?token=${'x'.repeat(260)}`)
+    .replaceAll('{{ unsubscribeUrl }}', `https://example.com/public/unsubscribe?token=${'x'.repeat(300)}`)
   const text = html.replace(/<[^>]*>/g, ' ')
   const mail = { from: 'bench@example.com', to: `reader-${n}@example.com`, subject: `News for ${name}`, html, text }
   return buffer(new MailComposer(mail).compile().createReadStream())

@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { WorkerConfig } from '@rapport/core/config.ts'
-import type { QueueName, WorkJob } from '@rapport/core/queues.ts'
+import { type QueueName, WorkJob } from '@rapport/core/queues.ts'
 import type { JobsOptions } from 'bullmq'
 import { clearCustomField } from './jobs/clear-custom-field.ts'
 import { clearDeletedListJob } from './jobs/clear-deleted-list.ts'
@@ -16,12 +17,18 @@ interface Job {
   concurrency: number
 }
 
+/** Whether a job is one that is put there by the relay or by the clock: a person at the dashboard can add any. */
+export function isOurs(queue: QueueName, data: unknown): data is WorkJob {
+  return WorkJob.safeParse(data).success || (queue === 'maintenance' && isDeepStrictEqual(data ?? {}, {}))
+}
+
 /** What is done with the jobs of each queue, and how many at once. A queue without a handler does not compile. */
 export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName, Job> {
   const tracing = (queue: QueueName, handle: (tools: Tools, job: WorkJob) => Promise<void>) => (job: WorkJob) =>
     traced(tools, { queue, job }, (job) => handle(tools, job))
   return {
-    // Traces each of its deliveries by itself.
+    // Traces each of its deliveries by itself. Many, as they only wait: a workspace has 20 out at most, so that a few with
+    // dead receivers keep nobody waiting.
     webhooks: { handle: (job) => deliverWebhook(tools, job), concurrency: config.WORKER_CONCURRENCY },
     campaigns: { handle: tracing('campaigns', sendCampaignBatch), concurrency: 4 },
     mail: { handle: tracing('mail', sendMail), concurrency: 5 },

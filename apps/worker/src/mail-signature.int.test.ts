@@ -1,10 +1,10 @@
 import { createHash, createVerify, generateKeyPairSync, type KeyObject } from 'node:crypto'
-import { compileCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
 import { createTestDatabase } from '@rapport/core/testing/database.ts'
 import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/core/testing/factories.ts'
 import { startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
 import { describe, expect, test } from 'vitest'
 import { openMailTransport } from './mail-transport.ts'
+import { renderFor } from './testing.ts'
 
 describe('a signature', () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
@@ -20,8 +20,7 @@ describe('a signature', () => {
     const ctx = await createTestCtx(database.db)
     const { id } = await createTestCampaign(ctx, { subject: 'Grüße', html: '<p>Hi {{ contact.firstName }}</p>' })
     const contact = await createTestContact(ctx)
-    const render = await compileCampaign(ctx, id)
-    await signing.send(render({ ...contact, firstName: 'Ada' }))
+    await signing.send(await renderFor(ctx, id, { ...contact, firstName: 'Ada' }))
     const raw = smtp.mails[0]?.raw.toString('latin1') ?? ''
     const { tags, isValid } = verifyDkim(raw, publicKey)
     expect(isValid).toBe(true)

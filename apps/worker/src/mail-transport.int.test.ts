@@ -1,6 +1,6 @@
 /** What leaves the house: mails as a mail server receives them, byte by byte. */
 import { type AddressInfo, createServer } from 'node:net'
-import { compileCampaign, type Recipient } from '@rapport/core/campaigns/campaign-mail.ts'
+import type { Recipient } from '@rapport/core/campaigns/campaign-mail.ts'
 import type { CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { Ctx } from '@rapport/core/context.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
@@ -10,6 +10,7 @@ import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/c
 import { type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type MailTransport, openMailTransport } from './mail-transport.ts'
+import { renderFor } from './testing.ts'
 
 let database: TestDatabase
 let ctx: Ctx
@@ -45,10 +46,9 @@ const ada: Recipient = {
 async function receive(campaign: Partial<CampaignInput>, given: Partial<Recipient> = {}) {
   const { id, listId } = await createTestCampaign(ctx, campaign)
   const contact = await createTestContact(ctx)
-  const render = await compileCampaign(ctx, id)
-  const to = { ...ada, ...given, id: contact.id }
+  const made = await renderFor(ctx, id, { ...ada, ...given, id: contact.id })
   const before = smtp.mails.length
-  expect(await transport.send(render(to))).toEqual({ kind: 'sent' })
+  expect(await transport.send(made)).toEqual({ kind: 'sent' })
   const [mail, ...others] = smtp.mails.slice(before)
   if (!mail || others.length > 0) throw new Error(`${others.length} other mails have come`)
   return { ...mail, campaignId: id, listId, contactId: contact.id, head: headOf(mail.raw) }
@@ -100,10 +100,11 @@ describe('a campaign mail', () => {
 
   test('has the same Message-ID when it is made again, so that a copy is known to be one', async () => {
     const { id } = await createTestCampaign(ctx)
-    const [one, other] = [await compileCampaign(ctx, id), await compileCampaign(ctx, id)]
-    const to = { ...ada, id: (await createTestContact(ctx)).id }
-    expect(one(to).messageId).toBe(other(to).messageId)
-    expect(one(to).messageId).not.toBe(one({ ...to, id: (await createTestContact(ctx)).id }).messageId)
+    const messageIdTo = async (contact: { id: string }) =>
+      (await renderFor(ctx, id, { ...ada, id: contact.id })).messageId
+    const [one, other] = [await createTestContact(ctx), await createTestContact(ctx)]
+    expect(await messageIdTo(one)).toBe(await messageIdTo(one))
+    expect(await messageIdTo(one)).not.toBe(await messageIdTo(other))
   })
 
   test('comes from whom the campaign says, else the workspace, else the installation', async () => {

@@ -1,6 +1,7 @@
 import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
 import type { Ctx } from '@rapport/core/context.ts'
 import { subscribe } from '@rapport/core/lists/subscriptions.ts'
+import { workspaceRoom } from '@rapport/core/outbox.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import {
   claimDelivery,
@@ -107,6 +108,34 @@ describe.each([
     expect(mailsTo(name)).toHaveLength(1)
     expect(await countRecipients(ctx, campaign.id)).toEqual({ SENT: 30 })
     await closeAndCheck()
+  })
+
+  test('delivers for a quiet workspace while the receivers of many others keep it waiting', async () => {
+    const quiet = Promise.withResolvers<void>()
+    // Who is noisy is answered when who is quiet was heard, and gives up after ten seconds.
+    http.answer(async ({ url }) => {
+      if (url === `/quiet-${name}`) quiet.resolve()
+      else await quiet.promise
+      return undefined
+    })
+    const noisy = await Promise.all(Array.from({ length: 5 }, () => createTestCtx(database.db)))
+    for (const other of noisy) {
+      for (let n = 0; n < 5; n++) await createTestWebhook(other, { url: `${http.url}/noisy-${name}` })
+      for (let n = 0; n < 6; n++) await createTestContact(other)
+    }
+    await start(environment())
+    const noise = () => http.requests.filter(({ url }) => url === `/noisy-${name}`).length
+    await waitUntil(() => noise() === 5 * workspaceRoom, { describe: 'all wait that may', timeoutMs: 8_000 })
+    await createDelivery(`quiet-${name}`)
+    await waitForRequest(`quiet-${name}`)
+    for (const one of [ctx, ...noisy]) {
+      await waitUntil(async () => (await waitingWork(one)).length === 0, {
+        describe: 'all work is done',
+        timeoutMs: 10_000,
+      })
+    }
+    const failed = await database.pool.query(`select from deliveries where status <> 'SUCCEEDED'`)
+    expect(failed.rowCount).toBe(0)
   })
 
   test('that is closed lets what is in hand finish, and leaves nothing claimed', async () => {

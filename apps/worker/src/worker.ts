@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { closeRendering } from '@rapport/core/campaigns/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
@@ -10,7 +11,7 @@ import { beat, leave } from '@rapport/core/workers.ts'
 import type { Logger } from 'pino'
 import { openDeliveryDesk } from './delivery-desk.ts'
 import { startHeart } from './heart.ts'
-import { createJobs, jobOptions } from './jobs.ts'
+import { createJobs, isOurs, jobOptions } from './jobs.ts'
 import { createMailPace } from './mail-pace.ts'
 import { openMailTransport } from './mail-transport.ts'
 import { countingMails, createWorkerMetrics, describeQueues, type WorkerMetrics } from './metrics.ts'
@@ -69,7 +70,11 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
   const workers = queueNames.map((name) => {
     const { handle, concurrency } = jobs[name]
     const timed = timing(metrics, name, handle)
-    return backend.openWorker(name, (job) => inProgress.during(timed(job.data as WorkJob)), { concurrency })
+    const work = async ({ data }: { data: unknown }) => {
+      if (isOurs(name, data)) await inProgress.during(timed(data))
+      else log.warn({ queue: name }, 'a job that names no work of ours was left alone')
+    }
+    return backend.openWorker(name, work, { concurrency })
   })
   log.info({ workerId: tools.workerId, queues: backend.name }, 'the worker is ready')
 
@@ -86,6 +91,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
       await heart.stop()
       const onError = (error: unknown) => log.warn({ err: error }, 'could not take leave')
       await leave(db, tools.workerId).then(metrics.countInterrupted, onError)
+      await closeRendering()
       tools.mail.close()
       await tools.http.close()
       await tools.tracer?.close()

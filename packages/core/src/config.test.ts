@@ -46,6 +46,8 @@ test('every wrong variable is named at once, and no value is shown, as it may be
     CORS_ORIGINS: 'x',
     DASHBOARD_PASSWORD: 'hunter2',
     WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8, everything',
+    MAIL_FROM_DOMAINS: 'example.com, ada@example.com',
+    SIGN_UP: 'no',
     WORKER_PORT: '-1',
     METRICS_TOKEN: 'hunter22 hunter22',
     OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318',
@@ -60,7 +62,7 @@ test('every wrong variable is named at once, and no value is shown, as it may be
   ).toEqual(
     [
       ['DATABASE_DIRECT_URL', 'DATABASE_URL', 'LOG_LEVEL', 'MAIL_FROM', 'MAIL_RATE', 'PUBLIC_URL', 'REDIS_URL'],
-      ['SECRET_KEY', 'SMTP_URL'],
+      ['SECRET_KEY', 'SMTP_URL', 'MAIL_FROM_DOMAINS', 'SIGN_UP'],
       ['METRICS_TOKEN', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_TRACES_SAMPLER_ARG'],
       ['WEBHOOK_ALLOWED_NETWORKS', 'WORKER_CONCURRENCY', 'WORKER_PORT'],
     ]
@@ -80,6 +82,15 @@ test('every wrong variable is named at once, and no value is shown, as it may be
   expect(() => readApiConfig(wrong)).toThrow(
     expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
   )
+})
+
+test('mail may come from any domain and strangers may sign up, unless the operator says otherwise', () => {
+  expect(readApiConfig(shared)).toMatchObject({ MAIL_FROM_DOMAINS: [], SIGN_UP: 'open' })
+  const strict = { ...shared, MAIL_FROM_DOMAINS: 'Example.com, news.example.org', SIGN_UP: 'closed' }
+  expect(readApiConfig(strict)).toMatchObject({
+    MAIL_FROM_DOMAINS: ['example.com', 'news.example.org'],
+    SIGN_UP: 'closed',
+  })
 })
 
 test('a variable that is set to nothing counts as not set', () => {

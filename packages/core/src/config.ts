@@ -28,6 +28,7 @@ const commaSeparated = <T extends z.ZodType>(item: T) =>
         : [],
     z.array(item),
   )
+const dnsName = (error: string) => z.string().regex(/^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/i, error)
 const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' })
 
 const secretKey = z
@@ -60,6 +61,10 @@ const serving = {
   SECRET_KEY: secretKey,
   SECRET_KEY_PREVIOUS: commaSeparated(secretKey).describe('Former SECRET_KEYs: what they signed or sealed still opens'),
   MAIL_FROM: z.email({ error: 'must be a mail address' }),
+  MAIL_FROM_DOMAINS: commaSeparated(
+    dnsName('must list domains such as example.com').transform((name) => name.toLowerCase()),
+  ).describe('The only domains that a workspace or campaign may send from; none: any'),
+  SIGN_UP: z.enum(['open', 'closed'], { error: 'must be open or closed' }).default('open'),
   WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe(
     'Networks that webhooks may reach though they are not public',
   ),
@@ -100,8 +105,6 @@ export interface DkimKey {
   privateKey: string
 }
 
-const dnsName = (error: string) => z.string().regex(/^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/i, error)
-
 /** The environment has no line breaks everywhere: a PEM may have `\n` instead. */
 const rsaKey = z
   .string()
@@ -124,7 +127,7 @@ const WorkerEnvironment = z
     MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
     WORKER_HOST: z.string().default('127.0.0.1'),
     WORKER_PORT: port.optional(),
-    WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(50),
+    WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(500),
     DKIM_DOMAIN: dnsName('must be a domain').optional(),
     DKIM_SELECTOR: dnsName('must be the name of a key in DNS').optional(),
     DKIM_PRIVATE_KEY: rsaKey.optional(),

@@ -8,6 +8,10 @@ import { deriveKeys, type Keys } from './secrets.ts'
 export interface Settings {
   readonly publicUrl: string
   readonly mailFrom: string
+  /** The only ones that a workspace's or campaign's own address may be at; none: any. */
+  readonly mailFromDomains: readonly string[]
+  /** Whether strangers may make workspaces. */
+  readonly isSignUpOpen: boolean
   readonly allowedNetworks: readonly string[]
   readonly keys: Keys
 }
@@ -48,6 +52,8 @@ export function settingsFrom(config: ApiConfig | WorkerConfig): Settings {
   return {
     publicUrl: config.PUBLIC_URL,
     mailFrom: config.MAIL_FROM,
+    mailFromDomains: config.MAIL_FROM_DOMAINS,
+    isSignUpOpen: config.SIGN_UP === 'open',
     allowedNetworks: config.WEBHOOK_ALLOWED_NETWORKS,
     keys: deriveKeys(config.SECRET_KEY, config.SECRET_KEY_PREVIOUS),
   }

@@ -43,9 +43,12 @@ export const notFound = (what: string) => new AppError('not_found', `${what} not
 export const conflict = (message: string, details: Record<string, string | number> = {}) =>
   new AppError('conflict', message, { details })
 
-/** A field of the input that cannot be: 400 with one issue. */
-export const invalidField = (path: string, message: string) =>
-  new AppError('invalid', message, { issues: [{ path, message }] })
+/** A field of the input that cannot be: 400 with one issue. The issue leaves out what `path` says, should `message` begin with it. */
+export function invalidField(path: string, message: string): AppError {
+  const prefix = `${path}: `
+  const own = message.startsWith(prefix) ? message.slice(prefix.length) : message
+  return new AppError('invalid', message, { issues: [{ path, message: own }] })
+}
 
 /** The constraint that a failed statement broke, by name; undefined when it failed of anything else. */
 export function brokenConstraint(error: unknown): string | undefined {

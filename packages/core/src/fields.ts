@@ -1,6 +1,9 @@
 /** The pieces that the shapes of all slices are made of. */
 import { domainToASCII } from 'node:url'
 import { z } from 'zod'
+import { describeProblem } from './problems.ts'
+
+z.config({ localeError: describeProblem })
 
 const controlsButLineBreaks = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 /** Half of a surrogate pair, that the database would replace without a word. */

@@ -27,3 +27,8 @@ export function makeRoomForWork(): void {
   })
   observer.observe({ entryTypes: ['gc'] })
 }
+
+/** For threads that are started from here on: new objects have that room from the beginning. */
+export function makeRoomInThreads(): void {
+  setFlagsFromString('--min-semi-space-size=4')
+}

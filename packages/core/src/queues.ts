@@ -1,3 +1,6 @@
+import { z } from 'zod'
+import { Id } from './ids.ts'
+
 /**
  * The queues and what a job is, without any queue library. Separate queues, so that a campaign never delays a password
  * reset. A job names a row whose outbox entry carries the same id; on maintenance there are also some that name none,
@@ -7,13 +10,14 @@ export const queueNames = ['webhooks', 'campaigns', 'mail', 'imports', 'maintena
 export type QueueName = (typeof queueNames)[number]
 
 /** The data of a job: ids, never personal data. `id` is the UUID of the delivery, batch, mail or import, or of what was removed. */
-export interface WorkJob {
-  workspaceId: string
-  id: string
+export const WorkJob = z.object({
+  workspaceId: Id('wsp'),
+  id: z.guid(),
   /** The request that asked for it, and the span that it goes on from: for logs and traces alone. */
-  requestId?: string | null
-  traceparent?: string | null
-}
+  requestId: z.string().nullish(),
+  traceparent: z.string().nullish(),
+})
+export type WorkJob = z.output<typeof WorkJob>
 
 /** Keys of one queue share a hash tag, so that a Redis Cluster keeps them together. */
 export const queuePrefix = (queue: QueueName) => `{rapport:${queue}}`

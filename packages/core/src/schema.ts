@@ -256,7 +256,7 @@ export const contacts = pgTable(
     company: text(),
     customFieldValues: jsonb().$type<Record<string, string | number | boolean>>().notNull().default({}),
     tags: text().array().notNull().default([]),
-    /** Derived from the contact's subscriptions by `refreshSubscribedStatus`, and by nothing else. */
+    /** Derived from the contact's subscriptions by `subscribed-status.ts`, and by nothing else. */
     emailSubscribedStatus: text({ enum: emailSubscribedStatuses }).notNull().default('NONE'),
     lastActivityAt: moment(),
     source: text(),

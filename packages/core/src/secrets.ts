@@ -10,7 +10,7 @@ import {
 } from 'node:crypto'
 
 /** The present key first, then those of former SECRET_KEYs: what is made is made with the first, all are good to open. */
-type KeyRing = readonly [Buffer, ...Buffer[]]
+export type KeyRing = readonly [Buffer, ...Buffer[]]
 
 export interface Keys {
   readonly cursors: KeyRing

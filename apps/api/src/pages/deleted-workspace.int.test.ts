@@ -1,6 +1,7 @@
 /** What strangers have of a workspace, a form's address or a link in a mail, ends with it at once. */
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
-import { trackHtml } from '@rapport/core/campaigns/tracking.ts'
+import { trackHtml } from '@rapport/core/campaigns/track-html.ts'
+import { trackingOf } from '@rapport/core/campaigns/tracking.ts'
 import { addSubscribers, createTestCampaign } from '@rapport/core/testing/factories.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
@@ -33,10 +34,11 @@ async function prepare() {
     [contact.email],
   )
   const person = { campaignId: campaign.id, contactId: contact.id }
-  const html = trackHtml(ctx, '<a href="https://example.com/">x</a>', { person, opens: true, clicks: true })
+  const tracking = trackingOf(ctx, { person, opens: true, clicks: true })
+  const html = trackHtml('<a href="https://example.com/">x</a>', tracking)
   const [click = '', pixel = ''] = html.match(/(?<=https:\/\/crm\.example\.com)\/public\/[^"]+/g) ?? []
   const pathOf = (url: string) => url.replace('https://crm.example.com', '')
-  const link = { listId: list.id, contactId: contact.id, issuedAt: new Date() }
+  const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt: new Date() }
   const requests: [string, string, unknown, number, number][] = [
     ['GET', `/f/${form}`, undefined, 200, 404],
     ['GET', `/f/${form}/thanks`, undefined, 200, 404],

@@ -225,7 +225,11 @@ test.each(mistakes)('"%s" is shown as the mistake it is', async (raw) => {
 test('nothing of all that was kept, and files are not taken', async () => {
   expect(await submissionsOf(form)).toEqual([])
   for (const type of ['multipart/form-data; boundary=x', 'text/plain', 'application/xml']) {
-    expectError(await post('x', form, { headers: { ...browser, 'content-type': type } }), 415)
+    expectError(
+      await post('x', form, { headers: { ...browser, 'content-type': type } }),
+      415,
+      'The content type must be application/x-www-form-urlencoded',
+    )
   }
   expectError(await api.call('POST', `/f/${form.id}`, { headers: browser }), 400)
 })

@@ -6,7 +6,7 @@ import { submitForm } from '@rapport/core/forms/submissions.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorBody } from '../error-handler.ts'
+import { errorBody, RequestRefused } from '../error-handler.ts'
 import { IdParams, NoQuery } from '../routes/shapes.ts'
 import { inSteadyTime } from '../steady-time.ts'
 import { parsePosted, wantsHtml } from './document.ts'
@@ -29,6 +29,9 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
     { parseAs: 'buffer' },
     async (_request: unknown, raw: Buffer) => parsePosted(raw),
   )
+  app.addContentTypeParser('*', async () => {
+    throw new RequestRefused(415, 'The content type must be application/x-www-form-urlencoded')
+  })
   app.setErrorHandler((error, request, reply) => {
     if (errorBody(error)?.statusCode !== 404 || !wantsHtml(request)) throw error
     return sendMessage(reply.code(404), {

@@ -26,7 +26,7 @@ afterAll(() => api.close())
 
 const withoutOrigin = (url: string) => url.replace('https://crm.example.com', '')
 function confirmPathOf(issuedAt: Date) {
-  const link = { listId: list.id, contactId: contact.id, issuedAt }
+  const link = { listId: list.id, contactId: contact.id, email: contact.email, issuedAt }
   return withoutOrigin(confirmationUrl(api.ctx(workspace.id), link))
 }
 

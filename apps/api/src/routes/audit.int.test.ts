@@ -191,6 +191,11 @@ test('after ten wrong passwords an address waits, with the specified answer, fro
       '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}',
       '1',
     ])
+    // Nothing that would tell of tries that are left.
+    expect([answer.headers['x-ratelimit-remaining'], answer.headers['x-ratelimit-reset']]).toEqual([
+      '0',
+      answer.headers['retry-after'],
+    ])
   }
   // Who is in stays in.
   expect(await call('GET /auth/me')).toMatchObject({ status: 200 })

@@ -33,7 +33,8 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         tags,
         summary: 'Create a user and their workspace',
-        description: 'The user becomes OWNER of a new workspace with a pipeline "Sales". A taken address is a 409.',
+        description:
+          'The user becomes OWNER of a new workspace with a pipeline "Sales". A taken address is a 409. Where the operator closed sign-up, a 403.',
         querystring: NoQuery,
         body: SignupInput,
         response: { 201: Session },

@@ -1,4 +1,4 @@
-import { previewCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
+import { previewCampaign, sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { listRecipients } from '@rapport/core/campaigns/campaign-recipients.ts'
 import { readAudience, readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
@@ -9,7 +9,6 @@ import {
   listCampaigns,
   readCampaign,
   sendCampaign,
-  sendTestMail,
 } from '@rapport/core/campaigns/campaigns.ts'
 import {
   Audience,
@@ -44,7 +43,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Create a campaign',
         description:
-          'A DRAFT for one list. With neither `html` nor `text` it starts from a plain template. Templates are Liquid; a broken one is a 400 with line and column.',
+          'A DRAFT for one list. With neither `html` nor `text` it starts from a plain template. Templates are Liquid; a broken one is a 400 with line and column. So is one with more than 5,000 tags and outputs or 5,000 filters, or that takes too long to read.',
         querystring: NoQuery,
         body: CampaignInput,
         response: { 201: Campaign },
@@ -140,7 +139,8 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Preview a campaign',
-        description: 'As a contact would get it, or an invented one. Nothing is sent, and nothing in it is tracked.',
+        description:
+          'As a contact would get it, or an invented one. Nothing is sent, and nothing in it is tracked. A template that takes too long is a 400.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: PreviewInput,
@@ -177,7 +177,8 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Send a test copy',
-        description: 'One mail, its subject marked `[Test]`, whatever the status of the campaign.',
+        description:
+          'One mail, its subject marked `[Test]`, whatever the status of the campaign. A template that takes too long is a 400.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: SendTestInput,

@@ -138,6 +138,8 @@ const badAddresses = [
   'data:text/html,x',
   'ftp://example.com',
   '//example.com',
+  'http:evil',
+  'https:/evil.example',
   '/thanks',
   'example.com',
   '',

@@ -1,5 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
-import { compileCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
+import { type CampaignRenderer, compileCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import { outcomesFor } from '@rapport/core/campaigns/outcomes.ts'
 import {
@@ -17,11 +16,8 @@ import {
 import type { Ctx } from '@rapport/core/context.ts'
 import { AppError } from '@rapport/core/errors.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
-import type { OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
 import { claimOrUndo, ctxOf, keepTrying, type Tools, whileInHand } from '../tools.ts'
-
-type Render = (to: ClaimedRecipient) => OutgoingMail
 
 /**
  * Sends a batch of a campaign in small groups: claim, send, record. A kill leaves at most a group INTERRUPTED; a stop
@@ -50,9 +46,10 @@ export function sendCampaignBatch(tools: Tools, job: WorkJob): Promise<void> {
 /** `stopped` before everyone in the batch had had their turn. */
 async function sendGroups(tools: Tools, ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'stopped'> {
   const { pace } = tools
-  const render = await compileCampaign(ctx, batch.campaignId)
-  for (let start = 0; start < batch.contactUuids.length; start += pace.groupSize) {
-    const group = batch.contactUuids.slice(start, start + pace.groupSize)
+  const { render, largestGroup } = await compileCampaign(ctx, batch.campaignId)
+  const groupSize = Math.min(pace.groupSize, largestGroup)
+  for (let start = 0; start < batch.contactUuids.length; start += groupSize) {
+    const group = batch.contactUuids.slice(start, start + groupSize)
     await pace.wait(group.length)
     if (tools.stopping.aborted) return 'stopped'
     const { stopped, recipients } = await claimOrUndo(
@@ -60,7 +57,7 @@ async function sendGroups(tools: Tools, ctx: Ctx, batch: ClaimedBatch): Promise<
       () => undoRecipientClaims(ctx, batch, group),
     )
     if (stopped) return 'stopped'
-    const { answers, renderMs } = await sendGroup(tools, render, recipients)
+    const answers = await sendGroup(tools, render, recipients)
     const { outcomes, refusal } = outcomesFor(answers)
     await keepTrying(() => settleRecipients(ctx, batch, outcomes))
     const sent = outcomes.filter(({ status }) => status === 'SENT').length
@@ -69,54 +66,51 @@ async function sendGroups(tools: Tools, ctx: Ctx, batch: ClaimedBatch): Promise<
       { requestId, campaignId: batch.campaignId, mails: outcomes.length, sent },
       'a group of mails is out',
     )
-    const reason = refusal?.isFinal ? refusal.reason : complaintOf(answers, renderMs)
-    if (reason !== undefined) await pauseForReason(tools, ctx, { batch, reason })
     // The rest of the batch would meet the same: a pause first.
-    else if (refusal) throw new Error(`The mail server refuses everything, which is tried again: ${refusal.reason}`)
+    if (refusal?.isFinal === false) throw new Error(`Nobody was sent to, which is tried again: ${refusal.reason}`)
+    const reason = refusal?.reason ?? complaintOf(answers, Math.min(largestGroup, fewPeople))
+    if (reason !== undefined) await pauseForReason(tools, ctx, { batch, reason })
+    if (refusal) return 'stopped'
   }
   return 'done'
 }
 
 type Answer = MailOutcome & { recipient: ClaimedRecipient }
 
-/** Makes one mail after the other, with a turn for everything else in between, and sends them side by side. */
-async function sendGroup(tools: Tools, render: Render, recipients: ClaimedRecipient[]) {
-  const sending: Promise<Answer>[] = []
-  let renderMs = 0
-  for (const recipient of recipients) {
-    const startedAt = performance.now()
-    sending.push(sendOne(tools, render, recipient).then((outcome) => ({ ...outcome, recipient })))
-    renderMs += performance.now() - startedAt
-    await nextTurn()
-  }
-  return { answers: await Promise.all(sending), renderMs }
-}
-
-async function sendOne(tools: Tools, render: Render, recipient: ClaimedRecipient): Promise<MailOutcome> {
-  let mail: OutgoingMail
-  try {
-    mail = render(recipient)
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error)
-    return { kind: 'refused', temporary: false, error: `${unmade}: ${reason}` }
-  }
-  return tools.mail.send(mail)
+/**
+ * Makes the mails of a group together, and sends them side by side. Where the template is too slow for all of them, or
+ * this worker could not make any, nobody is to blame: everyone waits.
+ */
+async function sendGroup(
+  tools: Tools,
+  render: CampaignRenderer['render'],
+  recipients: ClaimedRecipient[],
+): Promise<Answer[]> {
+  const made = await render(recipients).catch((error: unknown) => {
+    tools.log.error({ err: error }, 'the mails of a group could not be made')
+    return []
+  })
+  const blames = made.every((one) => 'fault' in one && one.fault.isSlow) ? { blames: 'server' as const } : {}
+  const sending = recipients.map(async (recipient, index): Promise<Answer> => {
+    const one = made[index]
+    if (one && 'mail' in one) return { ...(await tools.mail.send(one.mail)), recipient }
+    const error = one ? `${unmade}: ${one.fault.message}` : unmade
+    return { kind: 'refused', temporary: !one, error, ...blames, recipient }
+  })
+  return Promise.all(sending)
 }
 
 const unmade = 'The mail could not be made'
-/** A template that takes longer for each recipient, on the average of a group, holds up everyone else's work. */
-const longestRenderMs = 50
-const smallestGroup = 5
+/** Of fewer it may be chance that nobody's can be made, unless the letter is so long that no group has more. */
+const fewPeople = 5
 
 /** What is wrong with the campaign's own template, when it is so for a whole group. */
-function complaintOf(answers: Answer[], renderMs: number): string | undefined {
-  if (answers.length < smallestGroup) return undefined
+function complaintOf(answers: Answer[], smallestGroup: number): string | undefined {
   const [first] = answers
-  if (first?.kind === 'refused' && answers.every((one) => one.kind === 'refused' && one.error.startsWith(unmade))) {
-    return first.error
-  }
-  const eachMs = Math.round(renderMs / answers.length)
-  return eachMs > longestRenderMs ? `The template takes too long: ${eachMs} ms for each recipient` : undefined
+  const isUnmade = (one: Answer) => one.kind === 'refused' && one.error.startsWith(unmade)
+  return answers.length >= smallestGroup && first?.kind === 'refused' && answers.every(isUnmade)
+    ? first.error
+    : undefined
 }
 
 /** Unless somebody has just paused or canceled it, or everyone has had their turn. */

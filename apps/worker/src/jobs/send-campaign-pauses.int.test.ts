@@ -93,21 +93,58 @@ describe('a mail server', () => {
   })
 })
 
-test('a template that fails, or takes long, for a whole group pauses the campaign with the reason: the rest is spared', async () => {
-  for (const [html, reason, pending] of [
-    ['{% for i in (1..100000000) %}x{% endfor %}', /could not be made: memory alloc limit exceeded/, 10],
-    [
-      '{% for i in (1..700) %}{% for j in (1..700) %}{{ j }}{% endfor %}{% endfor %}',
-      /takes too long: \d+ ms|render limit exceeded/,
-      10,
-    ],
-  ] as const) {
-    ctx = await createTestCtx(database.db)
-    const { id, uuid } = await startCampaign(30, html)
+test('a template that fails for a whole group pauses the campaign with the reason: the rest is spared', async () => {
+  const { id, uuid } = await startCampaign(30, '{% for i in (1..100000000) %}x{% endfor %}')
+  await send(uuid)
+  expect(await readCampaign(ctx, id)).toMatchObject({
+    status: 'PAUSED',
+    pauseReason: expect.stringMatching(/could not be made: memory alloc limit exceeded/),
+  })
+  expect(await readStats(ctx, id)).toMatchObject({ pending: 10, failed: 20 })
+})
+
+describe('a template that takes long', () => {
+  const slugs = `{{ "${"<' a-".repeat(150_000)}" ${'| slugify'.repeat(400)} | size }}`
+  test.each([
+    ['in loops', 30, '{% for i in (1..700) %}{% for j in (1..700) %}{{ j }}{% endfor %}{% endfor %}'],
+    ['in a chain of filters', 30, slugs],
+    ['in a chain of filters, for the only recipient', 1, slugs],
+    ['in one filter that nothing interrupts', 1, '{{ (1..300000) | where_exp: "i", "i contains 3" | size }}'],
+  ])('%s, pauses the campaign with the reason, and all %i are pending', async (_how, confirmed, html) => {
+    const { id, uuid } = await startCampaign(confirmed, html)
     await send(uuid)
-    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'PAUSED', pauseReason: expect.stringMatching(reason) })
-    expect(await readStats(ctx, id)).toMatchObject({ pending })
-  }
+    expect(await readCampaign(ctx, id)).toMatchObject({
+      status: 'PAUSED',
+      pauseReason: expect.stringMatching(/could not be made: template (time limit of \d+ ms|render limit) exceeded/),
+    })
+    expect(await readStats(ctx, id)).toMatchObject({
+      queued: confirmed,
+      pending: confirmed,
+      failed: 0,
+      interrupted: 0,
+    })
+    expect(addressees()).toEqual([])
+    // Until somebody looks at it: to resume it is to try again.
+    await resumeCampaign(ctx, id)
+    await send(uuid)
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'PAUSED' })
+    expect(await readStats(ctx, id)).toMatchObject({ pending: confirmed })
+  })
+
+  test('neither stops this worker nor the campaigns of others', async () => {
+    const slow = await startCampaign(30, slugs)
+    const slowCtx = ctx
+    ctx = await createTestCtx(database.db)
+    const other = await startCampaign(25, '<p>Hi {{ contact.firstName }}</p>')
+    let turns = 0
+    const timer = setInterval(() => (turns += 1), 1)
+    await Promise.all([sendCampaignBatch(tools, jobOf(slowCtx, slow.uuid)), send(other.uuid)])
+    clearInterval(timer)
+    expect(turns).toBeGreaterThan(50)
+    expect(await readCampaign(ctx, other.id)).toMatchObject({ status: 'SENT' })
+    expect(await readStats(ctx, other.id)).toMatchObject({ sent: 25 })
+    expect(await readStats(slowCtx, slow.id)).toMatchObject({ pending: 30, interrupted: 0 })
+  })
 })
 
 /** Says that a login is needed and lets nobody in, or takes the login and no sender. */

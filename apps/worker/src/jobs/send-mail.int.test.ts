@@ -1,4 +1,5 @@
-import { sendCampaign, sendTestMail } from '@rapport/core/campaigns/campaigns.ts'
+import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
+import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
 import type { Ctx } from '@rapport/core/context.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import { confirmSubscription, subscribe } from '@rapport/core/lists/subscriptions.ts'

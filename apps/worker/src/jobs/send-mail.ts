@@ -1,6 +1,7 @@
 import { claimMail, type Mail, type MailOutcome, settleMail, undoMailClaim } from '@rapport/core/mail/mails.ts'
 import { renderMail } from '@rapport/core/mail/render-mail.ts'
 import type { Ctx } from '@rapport/core/context.ts'
+import { AppError } from '@rapport/core/errors.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
 import { claimOrUndo, ctxOf, keepTrying, type Tools, whileInHand } from '../tools.ts'
 
@@ -28,6 +29,9 @@ async function attempt(tools: Tools, ctx: Ctx, mail: Mail): Promise<MailOutcome>
     if (!outgoing) return { kind: 'refused', temporary: false, error: 'Its reason is gone: nothing to send' }
     return await tools.mail.send(outgoing)
   } catch (error) {
+    // A template that exceeds its limits does so again.
+    if (error instanceof AppError && error.code === 'invalid')
+      return { kind: 'refused', temporary: false, error: error.message }
     tools.log.error({ err: error, requestId: ctx.requestId, mailId: mail.id }, 'a mail could not be made')
     return { kind: 'refused', temporary: true, error: 'The mail could not be made' }
   }

@@ -13,8 +13,9 @@ import { createWorkspace, toUser, toWorkspace } from './workspaces.ts'
 
 const sessionDays = 30
 
-/** Makes a user, their workspace with them as its OWNER, and a session. A taken address is a conflict. */
+/** Makes a user, their workspace with them as its OWNER, and a session, where sign-up is open. A taken address is a conflict. */
 export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session> {
+  if (!ctx.settings.isSignUpOpen) throw new AppError('forbidden', 'Sign-up is closed here: ask for an invite')
   checkPassword(input.password, input.email)
   const passwordHash = await hashPassword(input.password)
   return inTransaction(ctx, async (ctx) => {

@@ -1,16 +1,20 @@
 import { and, eq } from 'drizzle-orm'
 import { readContact } from '../contacts/contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import type { Ctx } from '../context.ts'
-import { AppError } from '../errors.ts'
+import { type Ctx, inTransaction } from '../context.ts'
+import { AppError, conflict } from '../errors.ts'
 import { unsubscribeUrl } from '../lists/links.ts'
-import type { Mail } from '../mail/mails.ts'
+import { holdList } from '../lists/lists.ts'
+import { enqueueMail, type Mail } from '../mail/mails.ts'
 import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { senderAddress } from '../mail/senders.ts'
 import { campaigns, lists, workspaces } from '../schema.ts'
-import type { Preview, PreviewInput } from './campaigns.schema.ts'
+import type { Preview, PreviewInput, SendResult, SendTestInput } from './campaigns.schema.ts'
 import { findNamedContact, readCampaign } from './campaigns.ts'
-import { compileTemplates } from './templates.ts'
-import { trackHtml } from './tracking.ts'
+import { renderTemplates } from './rendering.ts'
+import type { MailParts } from './rendering-thread.ts'
+import type { TemplateFault } from './template-sources.ts'
+import { trackingOf } from './tracking.ts'
 
 /** What a template may say of a person. */
 export type Recipient = Pick<
@@ -18,48 +22,77 @@ export type Recipient = Pick<
   'id' | 'email' | 'firstName' | 'lastName' | 'phone' | 'company' | 'customFieldValues' | 'tags'
 >
 
+/** A mail, or what is wrong with it. */
+export type CampaignMail = { mail: OutgoingMail } | { fault: TemplateFault }
+
+export interface CampaignRenderer {
+  /** Makes the mails of a group of recipients, in order. */
+  render: (recipients: readonly Recipient[]) => Promise<CampaignMail[]>
+  /** Of so long a letter so many are to be held at a time. */
+  largestGroup: number
+}
+
+const groupCharacters = 1_000_000
+
 /**
- * Loads a campaign with its list and workspace and parses its templates once. The renderer makes one recipient's mail,
- * and throws when the template exceeds its limits for them. A `copy` that somebody looks at is tracked by nothing.
+ * Loads a campaign with its list and workspace. Its renderer says what is wrong where the templates exceed their limits.
+ * A `copy` that somebody looks at is tracked by nothing.
  */
 export async function compileCampaign(
   ctx: Ctx,
   campaignId: string,
   kind: 'mail' | 'copy' = 'mail',
-): Promise<(to: Recipient) => OutgoingMail> {
+): Promise<CampaignRenderer> {
   const [found] = await ctx.db
     .select({ campaign: campaigns, list: lists, workspace: workspaces })
     .from(campaigns)
     .innerJoin(lists, and(eq(lists.workspaceId, campaigns.workspaceId), eq(lists.id, campaigns.listId)))
     .innerJoin(workspaces, eq(workspaces.id, campaigns.workspaceId))
     .where(and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.id, campaignId)))
-  if (!found) throw new Error(`There is no campaign ${campaignId}`)
+  if (!found) throw listDeleted()
   const { campaign, list, workspace } = found
-  const render = compileTemplates(campaign)
+  const { subject, html, text } = campaign
+  const opens = campaign.trackOpens && kind === 'mail'
+  const clicks = campaign.trackClicks && kind === 'mail'
+  const common = {
+    campaign: { id: campaign.id, name: campaign.name },
+    list: { id: list.id, name: list.name },
+    workspace: { name: workspace.name, postalAddress: workspace.postalAddress },
+  }
   const domain = mailDomain(ctx.settings.mailFrom)
   const from = {
     name: headerText(campaign.fromName ?? workspace.fromName ?? workspace.name),
-    address: campaign.fromEmail ?? workspace.fromEmail ?? ctx.settings.mailFrom,
+    address: senderAddress(ctx.settings, [campaign.fromEmail, workspace.fromEmail]),
   }
-  const opens = campaign.trackOpens && kind === 'mail'
-  const clicks = campaign.trackClicks && kind === 'mail'
-  return (to) => {
-    const person = { campaignId: campaign.id, contactId: to.id }
-    const unsubscribe = unsubscribeUrl(ctx, { listId: list.id, ...(kind === 'mail' ? person : { contactId: to.id }) })
-    const parts = render({
-      contact: { ...to.customFieldValues, ...to },
-      campaign: { id: campaign.id, name: campaign.name },
-      list: { id: list.id, name: list.name },
-      workspace: { name: workspace.name, postalAddress: workspace.postalAddress },
-      unsubscribeUrl: unsubscribe,
+  const largestGroup = Math.ceil(groupCharacters / [subject, html, text].join('').length)
+  return { render, largestGroup }
+
+  async function render(recipients: readonly Recipient[]): Promise<CampaignMail[]> {
+    const addressed = recipients.map((to) => {
+      const person = { campaignId: campaign.id, contactId: to.id }
+      const mailed = kind === 'mail' ? { ...person, email: to.email } : { contactId: to.id }
+      return { to, person, unsubscribe: unsubscribeUrl(ctx, { listId: list.id, ...mailed }) }
     })
+    const rendered = await renderTemplates(ctx.workspaceId, {
+      sources: { subject, html, text },
+      recipients: addressed.map(({ to, person, unsubscribe }) => ({
+        values: { ...common, contact: { ...to.customFieldValues, ...to }, unsubscribeUrl: unsubscribe },
+        tracking: opens || clicks ? trackingOf(ctx, { person, opens, clicks }) : undefined,
+      })),
+    })
+    return addressed.map(({ to, unsubscribe }, index) => {
+      const parts = rendered[index]
+      if (!parts) throw new Error('Somebody has no mail')
+      return 'fault' in parts ? parts : { mail: addressMail(parts, to, unsubscribe) }
+    })
+  }
+
+  function addressMail(parts: MailParts, to: Recipient, unsubscribe: string): OutgoingMail {
     return {
       from,
       to: { name: headerText(`${to.firstName} ${to.lastName}`), address: to.email },
       ...(campaign.replyTo && { replyTo: campaign.replyTo }),
       ...parts,
-      ...(parts.html !== undefined &&
-        (opens || clicks) && { html: trackHtml(ctx, parts.html, { person, opens, clicks }) }),
       subject: headerText(parts.subject),
       // Stable, so that a copy, whoever makes it, is known to be one.
       messageId: `<${campaign.id}.${to.id}@${domain}>`,
@@ -76,9 +109,9 @@ export async function compileCampaign(
 export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const { campaignId, contactId } = mail.data
   if (!campaignId) return undefined
-  const render = await compileCampaign(ctx, campaignId, 'copy')
-  const recipient = contactId ? await readContact(ctx, contactId) : inventedRecipient
-  const copy = render(recipient)
+  const copy = await renderCopy(ctx, campaignId, async () =>
+    contactId ? await readContact(ctx, contactId) : inventedRecipient,
+  )
   return {
     ...copy,
     to: { name: '', address: mail.toAddress },
@@ -90,16 +123,42 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
 /** What a contact, or an invented one, would get: nothing is sent. A template that exceeds its limits is invalid. */
 export async function previewCampaign(ctx: Ctx, campaignId: string, { contactId }: PreviewInput): Promise<Preview> {
   await readCampaign(ctx, campaignId)
-  const render = await compileCampaign(ctx, campaignId, 'copy')
-  const recipient = contactId ? await findNamedContact(ctx, contactId) : inventedRecipient
-  try {
-    const { subject, html, text } = render(recipient)
-    return { subject, html: html ?? null, text }
-  } catch (error) {
-    const [reason = ''] = error instanceof Error ? error.message.split('\n') : []
-    throw new AppError('invalid', `The template cannot be rendered: ${reason}`)
-  }
+  const { subject, html, text } = await renderCopy(ctx, campaignId, async () =>
+    contactId ? await findNamedContact(ctx, contactId) : inventedRecipient,
+  )
+  return { subject, html: html ?? null, text }
 }
+
+/**
+ * Mails one test copy, whatever the campaign's status. With `contactId`, as that contact would get it. A template that
+ * exceeds its limits is invalid.
+ */
+export async function sendTestMail(ctx: Ctx, id: string, { email, contactId }: SendTestInput): Promise<SendResult> {
+  // Not in the transaction, which would wait for it.
+  await previewCampaign(ctx, id, { contactId })
+  return inTransaction(ctx, async (ctx) => {
+    const { listId } = await readCampaign(ctx, id)
+    if (listId === null || !(await holdList(ctx, listId))) throw listDeleted()
+    await enqueueMail(ctx, {
+      kind: 'CAMPAIGN_TEST',
+      to: email,
+      data: { campaignId: id, contactId: contactId ?? null },
+    })
+    return { queued: 1 }
+  })
+}
+
+async function renderCopy(ctx: Ctx, campaignId: string, findRecipient: () => Promise<Recipient>) {
+  const { render } = await compileCampaign(ctx, campaignId, 'copy')
+  const [made] = await render([await findRecipient()])
+  if (!made) throw new Error('Nothing was rendered')
+  if ('mail' in made) return made.mail
+  const { field, message } = made.fault
+  const sentence = `The template cannot be rendered: ${message}`
+  throw new AppError('invalid', sentence, { issues: [{ path: field, message: sentence }] })
+}
+
+const listDeleted = () => conflict('The list of this campaign was deleted')
 
 /** No contact of any workspace has the nil UUID, so that the unsubscribe link of a test copy does nothing. */
 const inventedRecipient: Recipient = {

@@ -16,7 +16,8 @@ import {
   eventsOf,
   waitingWork,
 } from '../testing/factories.ts'
-import { changeCampaign, readCampaign, sendCampaign, sendTestMail } from './campaigns.ts'
+import { sendTestMail } from './campaign-mail.ts'
+import { changeCampaign, readCampaign, sendCampaign } from './campaigns.ts'
 
 let database: TestDatabase
 let ctx: Ctx

@@ -1,26 +1,21 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
+import { readWorkspace } from '../auth/workspaces.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, conflict, invalidField, notFound, onConstraint } from '../errors.ts'
 import { emit } from '../events.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { checkListId, holdList } from '../lists/lists.ts'
-import { enqueueMail } from '../mail/mails.ts'
+import { checkSender } from '../mail/senders.ts'
 import { enqueueEach, originOf } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { readContact } from '../contacts/contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { campaigns } from '../schema.ts'
-import type {
-  Campaign,
-  CampaignChange,
-  CampaignInput,
-  CampaignQuery,
-  SendResult,
-  SendTestInput,
-} from './campaigns.schema.ts'
-import { checkTemplates, plainTemplate } from './templates.ts'
+import type { Campaign, CampaignChange, CampaignInput, CampaignQuery, SendResult } from './campaigns.schema.ts'
+import { checkTemplates } from './rendering.ts'
+import { plainTemplate } from './template-sources.ts'
 
 export type CampaignRow = typeof campaigns.$inferSelect
 
@@ -31,7 +26,8 @@ const listNotFound = onConstraint('campaigns_list_fk', () => invalidField('listI
 
 /** Creates a DRAFT. With neither `html` nor `text` it starts from a plain template, so that it can be sent as it is. */
 export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
-  checkTemplates(input)
+  await checkTemplates(ctx.workspaceId, input)
+  checkSender(ctx, input.fromEmail)
   await checkListId(ctx, input.listId)
   const html = input.html ?? (input.text ? null : plainTemplate)
   const [row] = await ctx.db
@@ -69,7 +65,8 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
 
 /** Changes a DRAFT; anything else is a conflict. */
 export async function changeCampaign(ctx: Ctx, id: string, change: CampaignChange): Promise<void> {
-  checkTemplates(change)
+  await checkTemplates(ctx.workspaceId, change)
+  checkSender(ctx, change.fromEmail)
   if (change.listId) await checkListId(ctx, change.listId)
   const [row] = await ctx.db
     .update(campaigns)
@@ -104,6 +101,7 @@ export function sendCampaign(ctx: Ctx, id: string): Promise<SendResult> {
       .where(and(matches(ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning()
     if (!draft) throw await notADraft(ctx, id, 'sent')
+    checkSender(ctx, draft.fromEmail ?? (await readWorkspace(ctx)).fromEmail)
     const queued = await snapshotAudience(ctx, draft)
     if (queued === 0) throw new AppError('invalid', 'List has no subscribed recipients')
     const [sending] = await ctx.db.update(campaigns).set({ queued }).where(matches(ctx, id)).returning()
@@ -111,18 +109,6 @@ export function sendCampaign(ctx: Ctx, id: string): Promise<SendResult> {
     await emit(ctx, 'campaign.sending', toCampaign(sending))
     await audit(ctx, 'campaign.sent', { subjectId: id, queued })
     return { queued }
-  })
-}
-
-/** Mails one test copy, whatever the campaign's status. With `contactId`, as that contact would get it. */
-export function sendTestMail(ctx: Ctx, id: string, input: SendTestInput): Promise<SendResult> {
-  return inTransaction(ctx, async (ctx) => {
-    const { listId } = await readCampaign(ctx, id)
-    if (listId === null || !(await holdList(ctx, listId))) throw conflict('The list of this campaign was deleted')
-    if (input.contactId) await findNamedContact(ctx, input.contactId)
-    const data = { campaignId: id, contactId: input.contactId ?? null }
-    await enqueueMail(ctx, { kind: 'CAMPAIGN_TEST', to: input.email, data })
-    return { queued: 1 }
   })
 }
 

@@ -5,6 +5,7 @@
  */
 import { compile } from 'html-to-text'
 import { type FilterImplOptions, filters } from 'liquidjs'
+import { limitLength } from './liquid.ts'
 
 /** The values of one rendering, in order, as each part shows them. */
 export type Marks = { html: string; text: string }[]
@@ -31,16 +32,37 @@ export function markValues(marks: Marks): FilterImplOptions & ((value: unknown) 
 /** `part` with the values in place of the marks. */
 export function fillMarks(part: string, marks: Marks, kind: 'html' | 'text'): string {
   if (marks.length === 0) return part
-  return part.replace(mark, (_whole, index: string) => marks[Number(index)]?.[kind] ?? '')
+  const take = limitLength()
+  return part.replace(mark, (_whole, index: string) => take(marks[Number(index)]?.[kind] ?? ''))
 }
 
 /** Makes text of HTML, and remembers the latest shapes. */
 export function textsOfShapes(): (shape: string) => string {
   const known = new Map<string, string>()
   return (shape) => {
-    const text = known.get(shape) ?? toText(shape)
+    const text = known.get(shape) ?? textOf(shape)
     if (known.size >= shapesKept) known.clear()
     known.set(shape, text)
     return text
   }
+}
+
+const longestIndentation = 4_000_000
+
+/** Each line of a list within lists is indented again: so many that they would fill the memory are refused. */
+function textOf(html: string): string {
+  let [depth, deepest] = [0, 0]
+  for (const [tag] of html.matchAll(/<\/?(?:ul|ol|blockquote)\b/gi)) {
+    depth = Math.max(0, depth + (tag.startsWith('</') ? -1 : 1))
+    deepest = Math.max(deepest, depth)
+  }
+  if (deepest * countLines(html) > longestIndentation) throw new Error('length limit exceeded')
+  return toText(html)
+}
+
+/** At most: an element may make three. */
+function countLines(html: string): number {
+  let lines = 0
+  for (const [sign] of html.matchAll(/[<\n]/g)) lines += sign === '<' ? 3 : 1
+  return lines
 }

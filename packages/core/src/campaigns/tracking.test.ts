@@ -2,12 +2,13 @@ import { describe, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { newId } from '../ids.ts'
 import { testSettings } from '../testing/factories.ts'
-import { followLink, openPixel, trackHtml } from './tracking.ts'
+import { trackHtml } from './track-html.ts'
+import { followLink, openPixel, trackingOf } from './tracking.ts'
 
 const ctx = { settings: testSettings, workspaceId: newId('wsp') } as Ctx
 const person = { campaignId: newId('cmp'), contactId: newId('con') }
 const track = (html: string, given: { opens?: boolean; clicks?: boolean } = { clicks: true }) =>
-  trackHtml(ctx, html, { person, opens: false, clicks: false, ...given })
+  trackHtml(html, trackingOf(ctx, { person, opens: false, clicks: false, ...given }))
 const tokenIn = (html: string) => /\/public\/(?:click|open)\?token=([\w.-]+)/.exec(html)?.[1] ?? ''
 const follow = (html: string) => followLink(ctx, tokenIn(html), { isNoted: false })
 

@@ -5,29 +5,21 @@
 import type { BaseCtx, Ctx } from '../context.ts'
 import { AppError, isDatabaseUnavailable } from '../errors.ts'
 import { idOf, uuidOf } from '../ids.ts'
-import { openPayload, signPayload } from '../secrets.ts'
-import { insertAtEnd } from './templates.ts'
+import { openPayload } from '../secrets.ts'
 import { type Engagement, type MailedPerson, noteEngagement } from './engagement.ts'
+import type { Tracking } from './track-html.ts'
 
-const longestUrl = 2_048
-
-/** The links of an HTML part lead through clicks, and a pixel stands at its end, each where asked for. */
-export function trackHtml(
+/** For `trackHtml`, in the mail to one person. */
+export function trackingOf(
   ctx: Ctx,
-  html: string,
-  { person, opens, clicks }: { person: MailedPerson; opens: boolean; clicks: boolean },
-): string {
-  const tracked = clicks ? html.replace(linkInHtml, trackLink) : html
-  if (!opens) return tracked
-  const pixel = `<img src="${tokenUrl(ctx, 'open', payloadOf(ctx, person))}" width="1" height="1" alt="" style="display:none">`
-  return insertAtEnd(tracked, pixel)
-
-  function trackLink(...match: string[]): string {
-    const [whole = '', before = '', quote = '', value = ''] = match
-    const url = webAddress(value)
-    // Our own pages stay what they are: above all the link that unsubscribes.
-    if (url === undefined || url.startsWith(`${ctx.settings.publicUrl}/public/`)) return whole
-    return `${before}${quote}${tokenUrl(ctx, 'click', [...payloadOf(ctx, person), url])}${quote}`
+  { person, ...what }: { person: MailedPerson; opens: boolean; clicks: boolean },
+): Tracking {
+  const { publicUrl, keys } = ctx.settings
+  return {
+    ...what,
+    publicUrl,
+    key: keys.links[0],
+    payload: [ctx.workspaceId, person.campaignId, person.contactId].map(uuidOf),
   }
 }
 
@@ -55,28 +47,4 @@ async function note(base: BaseCtx, [workspace, campaign, contact]: (string | num
   await noteEngagement(ctx, person, engagement).catch((error: unknown) => {
     if (!isDatabaseUnavailable(error)) throw error
   })
-}
-
-const payloadOf = (ctx: Ctx, person: MailedPerson) => [ctx.workspaceId, person.campaignId, person.contactId].map(uuidOf)
-
-function tokenUrl(ctx: Ctx, purpose: 'open' | 'click', payload: string[]) {
-  return `${ctx.settings.publicUrl}/public/${purpose}?token=${signPayload(ctx.settings.keys.links, purpose, payload)}`
-}
-
-const linkInHtml = /(<(?:a|area)\s(?:[^>"']|"[^"]*"|'[^']*')*?\bhref\s*=\s*)(["'])(.*?)\2/gis
-const characterReference = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi
-const named: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
-
-/** The http or https address that an attribute says; undefined for any other, and for what is not surely understood. */
-function webAddress(attribute: string): string | undefined {
-  const url = attribute
-    .replace(characterReference, (...match: (string | undefined)[]) => {
-      const [, decimal, hex, name = ''] = match
-      if (!decimal && !hex) return named[name.toLowerCase()] ?? ''
-      const code = decimal ? Number(decimal) : Number.parseInt(hex ?? '', 16)
-      return code <= 0x10ffff ? String.fromCodePoint(code) : '\ufffd'
-    })
-    .trim()
-  const isUnderstood = /^https?:\/\//i.test(url) && url.length <= longestUrl && URL.canParse(url) && url.isWellFormed()
-  return isUnderstood && !/&\w+;/.test(attribute.replace(characterReference, '')) ? url : undefined
 }

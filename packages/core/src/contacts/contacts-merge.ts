@@ -5,17 +5,20 @@ import { moveDeals } from '../deals/deals.ts'
 import { invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
 import { moveSubmissions } from '../forms/submissions.ts'
+import { respectAddress } from '../lists/address-change.ts'
 import { moveSubscriptions } from '../lists/subscriptions-move.ts'
 import { contactAliases } from '../schema.ts'
 import { moveTasks } from '../tasks/tasks.ts'
 import type { ContactRow } from './contact-record.ts'
-import { lockContact, noteSubscriptionChange, readContact, removeContact, writeContact } from './contacts.ts'
+import { lockContact, readContact, removeContact, writeContact } from './contacts.ts'
 import type { Contact, MergeInput } from './contacts.schema.ts'
+import { noteSubscriptionChange } from './subscribed-status.ts'
 
 /**
  * Makes two contacts one: the duplicate fills what is empty in the other, tags and custom values unite, its deals,
- * tasks, submissions and subscriptions move over with the strictest opt-out winning, and it goes. Links in mails it got
- * keep working. Of two merges of the same pair at once one wins; to the other the duplicate is not found.
+ * tasks, submissions and subscriptions move over with the strictest opt-out winning, what the kept address ever said
+ * included, and it goes. The links by which it can unsubscribe keep working. Of two merges of the same pair at once one
+ * wins; to the other the duplicate is not found.
  */
 export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeInput): Promise<Contact> {
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
@@ -33,6 +36,7 @@ export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeIn
     await ctx.db.insert(contactAliases).values({ workspaceId: ctx.workspaceId, id: contactId, contactId: id })
     await writeContact(ctx, survivor, united(survivor, duplicate))
     if (movedAny) await noteSubscriptionChange(ctx, [id])
+    if (movedAny) await respectAddress(ctx, survivor)
     const contact = await readContact(ctx, id)
     await emit(ctx, 'contact.merged', { ...contact, mergedContactId: contactId })
     await audit(ctx, 'contact.merged', { subjectId: id, mergedContactId: contactId })

@@ -139,21 +139,21 @@ const sorts = ['createdAt', 'updatedAt', 'lastActivityAt', 'email'] as const
 /** `customField.<key>` is a filter of any name, so it is gathered here; every other unknown name is refused. */
 function gatherCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Known>) {
   const prefix = 'customField.'
-  return known.catchall(z.string().max(2_000)).transform((query, check) => {
-    const entries = Object.entries(query).filter(([name]) => !(name in known.shape))
-    const unknown = entries.map(([name]) => name).filter((name) => !name.startsWith(prefix))
-    if (unknown.length > 0) {
-      check.addIssue({
-        code: 'unrecognized_keys',
-        keys: unknown,
-        input: query,
-        message: `Unrecognized keys: ${unknown.join(', ')}`,
-      })
-    }
-    const customFields = Object.fromEntries(entries.map(([name, value]) => [name.slice(prefix.length), String(value)]))
-    const named = Object.fromEntries(Object.entries(query).filter(([name]) => name in known.shape))
+  // Names that every object inherits, such as "constructor", are no names of ours.
+  const isNamed = (name: string) => Object.hasOwn(known.shape, name)
+  const gathering = known.catchall(z.string().max(2_000)).transform((query) => {
+    const entries = Object.entries(query)
+    const named = Object.fromEntries(entries.filter(([name]) => isNamed(name)))
+    const others = entries.filter(([name]) => !isNamed(name))
+    const customFields = Object.fromEntries(others.map(([name, value]) => [name.slice(prefix.length), String(value)]))
     return { ...(named as z.output<z.ZodObject<Known>>), customFields }
   })
+  // Before: what is parsed no longer has "__proto__".
+  return z.preprocess((query: Record<string, unknown>, check) => {
+    const unknown = Object.keys(query).filter((name) => !isNamed(name) && !name.startsWith(prefix))
+    if (unknown.length > 0) check.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query })
+    return query
+  }, gathering)
 }
 
 export const ContactFilters = gatherCustomFields(z.object(filters))

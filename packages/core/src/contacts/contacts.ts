@@ -5,12 +5,12 @@ import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, brokenConstraint, conflict, invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
 import { newId } from '../ids.ts'
+import { respectAddress } from '../lists/address-change.ts'
 import { keepOptOuts } from '../lists/opt-outs.ts'
-import { readSuppression, type SuppressedStatus, suppressSubscriptions } from '../lists/suppression.ts'
+import { type SuppressedStatus, suppressSubscriptions } from '../lists/suppression.ts'
 import { contactAliases, contacts } from '../schema.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
 import {
-  activityNow,
   insertUnlessTaken,
   moveActivity,
   selectAndLockContact,
@@ -19,6 +19,7 @@ import {
 } from './contact-statements.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
 import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields.ts'
+import { noteSubscriptionChange } from './subscribed-status.ts'
 
 export const maxTags = 100
 
@@ -147,50 +148,16 @@ export async function noteActivity(ctx: Ctx, id: string): Promise<boolean> {
   return moved.length > 0
 }
 
-/** What `emailSubscribedStatus` is: derived from the contact's subscriptions, the strictest word first. */
-const subscribedStatus = sql`coalesce((
-  select case
-    when bool_or(s.status = 'COMPLAINED') then 'COMPLAINED'
-    when bool_or(s.status = 'BOUNCED') then 'BOUNCED'
-    when bool_or(s.status = 'CONFIRMED') then 'SUBSCRIBED'
-    when bool_or(s.status = 'PENDING') then 'PENDING'
-    when bool_or(s.status = 'UNSUBSCRIBED') then 'UNSUBSCRIBED'
-  end
-  from subscriptions s
-  where s.workspace_id = ${contacts.workspaceId} and s.contact_id = ${contacts.id}), 'NONE')`
-
-/**
- * Sets `emailSubscribedStatus` anew and moves `lastActivityAt`; call it in the transaction that changed a subscription,
- * after `lockContact`.
- */
-export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly string[]): Promise<void> {
-  await ctx.db
-    .update(contacts)
-    .set({ emailSubscribedStatus: subscribedStatus, ...activityNow })
-    .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...contactIds])))
-}
-
-/** The same where it was nobody's activity: subscriptions went with their list. */
-export async function refreshSubscribedStatus(ctx: Ctx, contactIds: readonly string[]): Promise<void> {
-  await ctx.db
-    .update(contacts)
-    .set({ emailSubscribedStatus: subscribedStatus, updatedAt: sql`now()` })
-    .where(
-      and(
-        eq(contacts.workspaceId, ctx.workspaceId),
-        inArray(contacts.id, [...contactIds]),
-        sql`${contacts.emailSubscribedStatus} <> ${subscribedStatus}`,
-      ),
-    )
-}
-
 /** Removes a locked contact and what hangs on it, but for the memory of its opt-outs. */
 export async function removeContact(ctx: Ctx, row: ContactRow): Promise<void> {
   await keepOptOuts(ctx, row)
   await ctx.db.delete(contacts).where(matches(ctx, row.id))
 }
 
-/** Writes `next` over `current`, which is locked, unless nothing changes: then it hands `current` itself back. */
+/**
+ * Writes `next` over `current`, which is locked, unless nothing changes: then it hands `current` itself back. What
+ * the former address opted out of is remembered for it, and what the new one once said of the lists holds.
+ */
 export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<ContactRow> {
   if (isDeepStrictEqual(current, next)) return current
   const write = ({ db }: Ctx) => updateContact(db, { ...next, workspaceId: ctx.workspaceId, id: current.id })
@@ -200,13 +167,9 @@ export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactR
     throw brokenConstraint(error) === 'contacts_email_key' ? alreadyExists(await findByEmail(ctx, next.email)) : error
   })
   if (!row) throw notFound('Contact')
-  return (await respectSuppression(ctx, row)) ?? row
-}
-
-/** At an address that is suppressed a contact is on no list any more. Answers the contact as it then is, if it changed. */
-async function respectSuppression(ctx: Ctx, row: ContactRow): Promise<ContactRow | undefined> {
-  const status = await readSuppression(ctx, row.email)
-  return status && suppressContact(ctx, row.id, status)
+  if (row.email.toLowerCase() === current.email.toLowerCase()) return row
+  await keepOptOuts(ctx, current)
+  return (await respectAddress(ctx, row)) ? ((await lockContact(ctx, row.id)) ?? row) : row
 }
 
 /** Takes a contact off every list, for what happened to their address. Undefined when nothing changed. */

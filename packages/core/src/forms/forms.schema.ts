@@ -121,8 +121,14 @@ const redirectUrl = SingleLine(2_048)
 /** A host has no other characters: the origin stands in a security policy, where `;` and `,` would begin another part. */
 function isWebAddress(text: string) {
   const url = URL.parse(text)
-  const isPlain = url !== null && url.username === '' && url.password === '' && /^[\w.:[\]-]+$/.test(url.host)
-  return isPlain && /^https?:$/.test(url.protocol)
+  // "http:evil" is an address to a parser, and a page of this site to a reader.
+  const isPlain =
+    url !== null &&
+    /^https?:\/\//i.test(text) &&
+    url.username === '' &&
+    url.password === '' &&
+    /^[\w.:[\]-]+$/.test(url.host)
+  return isPlain
 }
 
 const writable = {

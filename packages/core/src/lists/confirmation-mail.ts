@@ -3,6 +3,7 @@ import type { Ctx } from '../context.ts'
 import { renderLetter } from '../mail/layout.ts'
 import type { Mail } from '../mail/mails.ts'
 import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { senderAddress } from '../mail/senders.ts'
 import { lists, subscriptions, workspaces } from '../schema.ts'
 import { confirmationUrl } from './links.ts'
 
@@ -26,7 +27,7 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
   const sender = found.workspace.fromName ?? found.workspace.name
   const title = `Confirm your subscription to ${found.list}`
   return {
-    from: { name: headerText(sender), address: found.workspace.fromEmail ?? ctx.settings.mailFrom },
+    from: { name: headerText(sender), address: senderAddress(ctx.settings, [found.workspace.fromEmail]) },
     to: { name: '', address: mail.toAddress },
     subject: headerText(title),
     messageId: `<${mail.id}@${mailDomain(ctx.settings.mailFrom)}>`,
@@ -37,7 +38,7 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
       // From the mail's own time, so that a second copy carries the same link.
       button: {
         label: 'Confirm subscription',
-        url: confirmationUrl(ctx, { listId, contactId, issuedAt: mail.createdAt }),
+        url: confirmationUrl(ctx, { listId, contactId, email: mail.toAddress, issuedAt: mail.createdAt }),
       },
       small: 'The link is good for seven days. If it was not you, ignore this mail and nothing will be sent.',
     }),

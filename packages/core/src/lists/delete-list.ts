@@ -1,6 +1,7 @@
 import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { lockContacts, refreshSubscribedStatus } from '../contacts/contacts.ts'
+import { lockContacts } from '../contacts/contacts.ts'
+import { refreshSubscribedStatus } from '../contacts/subscribed-status.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { conflict, notFound } from '../errors.ts'
 import { idOf, uuidOf } from '../ids.ts'

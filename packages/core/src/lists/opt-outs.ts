@@ -1,4 +1,7 @@
-/** The memory of opt-outs beyond the person: who was deleted cannot be subscribed again by anyone but themselves. */
+/**
+ * The memory of opt-outs beyond the person: an address whose owner was deleted, or has another one since, cannot be
+ * subscribed again by anyone but themselves.
+ */
 import { createHmac } from 'node:crypto'
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
@@ -12,7 +15,7 @@ export function hashEmail(ctx: Ctx, email: string): string {
 }
 
 /** The hashes it may be remembered by: with the present key, and with former ones. */
-function hashesOf(ctx: Ctx, email: string): string[] {
+export function hashesOf(ctx: Ctx, email: string): string[] {
   return ctx.settings.keys.optOuts.map((key) => hashWith(key, ctx, email))
 }
 
@@ -20,7 +23,7 @@ function hashWith(key: Buffer, ctx: Ctx, email: string): string {
   return createHmac('sha256', key).update(`${ctx.workspaceId} ${email.toLowerCase()}`).digest('base64url')
 }
 
-/** Keeps the opt-outs of a contact that is about to be deleted, in the same transaction. */
+/** Keeps the opt-outs of a contact that is about to lose this address, in the same transaction. */
 export async function keepOptOuts(ctx: Ctx, contact: { id: string; email: string }): Promise<void> {
   await ctx.db.execute(sql`
     insert into opt_outs (workspace_id, list_id, email_hash, status)
@@ -31,7 +34,22 @@ export async function keepOptOuts(ctx: Ctx, contact: { id: string; email: string
     on conflict do nothing`)
 }
 
-/** Which of these addresses opted out of the list and were deleted since, or are suppressed everywhere. */
+/** Keeps the opt-out of an address, unless the list is gone: whoever has the address, if anybody has. */
+export async function rememberOptOut(ctx: Ctx, listId: string, emailHash: string): Promise<void> {
+  await ctx.db.execute(sql`
+    insert into opt_outs (workspace_id, list_id, email_hash, status)
+    select workspace_id, id, ${emailHash}, 'UNSUBSCRIBED' from lists
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(listId)}
+    for key share
+    on conflict do nothing`)
+}
+
+/** The opt-outs that are remembered of an address, of whatever lists. */
+export function areOptOutsOf(ctx: Ctx, email: string) {
+  return and(eq(optOuts.workspaceId, ctx.workspaceId), inArray(optOuts.emailHash, hashesOf(ctx, email)))
+}
+
+/** Which of these addresses opted out of the list and are another's or nobody's since, or are suppressed everywhere. */
 export async function findOptOuts(ctx: Ctx, listId: string, emails: readonly string[]): Promise<Set<string>> {
   const emailOf = new Map(emails.flatMap((email) => hashesOf(ctx, email).map((hash) => [hash, email])))
   const isAmong = (column: AnyPgColumn) => sql`${column} = any(${sql.param([...emailOf.keys()])})`
@@ -50,13 +68,5 @@ export async function findOptOuts(ctx: Ctx, listId: string, emails: readonly str
 
 /** They opted in again themselves, by the link in a mail to that address. */
 export async function forgetOptOut(ctx: Ctx, listId: string, email: string): Promise<void> {
-  await ctx.db
-    .delete(optOuts)
-    .where(
-      and(
-        eq(optOuts.workspaceId, ctx.workspaceId),
-        eq(optOuts.listId, listId),
-        inArray(optOuts.emailHash, hashesOf(ctx, email)),
-      ),
-    )
+  await ctx.db.delete(optOuts).where(and(eq(optOuts.listId, listId), areOptOutsOf(ctx, email)))
 }

@@ -1,5 +1,5 @@
 import { getTableColumns } from 'drizzle-orm'
-import { noteSubscriptionChange } from '../contacts/contacts.ts'
+import { noteSubscriptionChange } from '../contacts/subscribed-status.ts'
 import type { Ctx } from '../context.ts'
 import { emit } from '../events.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { lockContactsByEmail } from '../contacts/contacts-bulk.ts'
-import { noteSubscriptionChange } from '../contacts/contacts.ts'
+import { noteSubscriptionChange } from '../contacts/subscribed-status.ts'
 import type { Ctx } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { idOf, uuidOf } from '../ids.ts'

@@ -1,7 +1,7 @@
 /** What strangers do with their own subscriptions: by a form on any site, and by the links in mails. */
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
 import { noteEngagement } from '../campaigns/engagement.ts'
-import { findOrCreateContact, lockCurrentContact, readContact } from '../contacts/contacts.ts'
+import { findOrCreateContact, lockContact, lockCurrentContact } from '../contacts/contacts.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import { notFound, onConstraint } from '../errors.ts'
 import { enqueueMail } from '../mail/mails.ts'
@@ -9,7 +9,7 @@ import { subscriptions } from '../schema.ts'
 import { isLiveWorkspace } from '../team/live-workspace.ts'
 import { invalidLink, openConfirmation, openUnsubscribe, type SubscriptionLink } from './links.ts'
 import { enterAsStranger } from './lists.ts'
-import { findOptOuts, forgetOptOut } from './opt-outs.ts'
+import { findOptOuts, forgetOptOut, hashesOf, rememberOptOut } from './opt-outs.ts'
 import type { SubscribeInput } from './lists.schema.ts'
 import { subscriptionColumns, type SubscriptionRow, tellSubscription } from './subscription-record.ts'
 import { readSuppression } from './suppression.ts'
@@ -43,12 +43,17 @@ export async function requestSubscription(ctx: Ctx, { list, contact, source }: S
   await requestConfirmation(ctx, { link, email: contact.email, source })
 }
 
-/** Confirms by the token of a mail. Idempotent; but a link from before an opt-out does not undo it. */
+/**
+ * Confirms by the token of a mail. Idempotent; but a link from before an opt-out does not undo it, and one that was
+ * mailed to another address than the contact now has says nothing of this one.
+ */
 export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
-  const { issuedAt, ...named } = openConfirmation(base, token)
+  const { issuedAt, emailHash, ...named } = openConfirmation(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
+    const contact = await lockContact(ctx, link.contactId)
+    if (!contact || !hashesOf(ctx, contact.email).includes(emailHash)) throw invalidLink()
     const [confirmed] = await ctx.db
       .update(subscriptions)
       .set({ status: 'CONFIRMED', confirmedAt: sql`now()`, unsubscribedAt: null })
@@ -61,8 +66,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
       )
       .returning(subscriptionColumns)
     if (confirmed) {
-      const { email } = await readContact(ctx, link.contactId)
-      await forgetOptOut(ctx, link.listId, email)
+      await forgetOptOut(ctx, link.listId, contact.email)
       return tellSubscription(ctx, confirmed, ['subscription.confirmed'])
     }
     const [current] = await ctx.db.select().from(subscriptions).where(matches(link))
@@ -70,13 +74,17 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
   })
 }
 
-/** Unsubscribes by the token of a mail. Idempotent, and content when the contact, the list or the workspace is gone. */
+/**
+ * Unsubscribes by the token of a mail: the contact it went to, and the address, should that be another's by now.
+ * Idempotent, and content when the contact, the list or the workspace is gone.
+ */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
-  const { campaignId, ...named } = openUnsubscribe(base, token)
+  const { campaignId, emailHash, ...named } = openUnsubscribe(base, token)
   await inTransaction(strangerIn(base, named), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) return
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const hasLeft = await endSubscription(ctx, link)
+    if (emailHash !== undefined) await rememberOptOut(ctx, link.listId, emailHash)
     if (hasLeft && campaignId) await noteEngagement(ctx, { campaignId, contactId: named.contactId }, 'unsubscribed')
   })
 }

@@ -1,9 +1,9 @@
 /** Addresses that bounced for good, or complained: kept out of every list of the workspace, whoever they belong to. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, desc, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { suppressions } from '../schema.ts'
-import { hashEmail } from './opt-outs.ts'
+import { hashEmail, hashesOf } from './opt-outs.ts'
 
 export type SuppressedStatus = (typeof suppressions.$inferSelect)['status']
 
@@ -19,12 +19,14 @@ export async function suppressAddress(ctx: Ctx, email: string, status: Suppresse
     })
 }
 
-/** Why nothing may be sent to an address; undefined when nothing is known against it. */
+/** Why nothing may be sent to an address, the complaint first; undefined when nothing is known against it. */
 export async function readSuppression(ctx: Ctx, email: string): Promise<SuppressedStatus | undefined> {
   const [row] = await ctx.db
     .select({ status: suppressions.status })
     .from(suppressions)
-    .where(and(eq(suppressions.workspaceId, ctx.workspaceId), eq(suppressions.emailHash, hashEmail(ctx, email))))
+    .where(and(eq(suppressions.workspaceId, ctx.workspaceId), inArray(suppressions.emailHash, hashesOf(ctx, email))))
+    .orderBy(desc(suppressions.status))
+    .limit(1)
   return row?.status
 }
 

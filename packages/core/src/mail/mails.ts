@@ -74,7 +74,7 @@ export async function purgeMails(db: Db): Promise<number> {
 
 /**
  * How handing a mail to the SMTP server ended. Ambiguous: it may have been taken, as no answer came back. A refusal
- * blames the server when it would meet any mail: no connection, no login, the sender not wanted.
+ * blames the server when it would meet any mail: no connection, no login, the sender not wanted, no mail to be made at all.
  */
 export type MailOutcome =
   | { kind: 'sent' }

@@ -3,11 +3,13 @@ import { audit } from '../audit/audit.ts'
 import type { Workspace } from '../auth/auth.schema.ts'
 import { readWorkspace, toWorkspace } from '../auth/workspaces.ts'
 import { type Ctx, inTransaction } from '../context.ts'
+import { checkSender } from '../mail/senders.ts'
 import { workspaces } from '../schema.ts'
 import type { WorkspaceChange } from './team.schema.ts'
 
 /** Sets what the change names. */
-export function changeWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
+export async function changeWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
+  checkSender(ctx, change.fromEmail)
   return inTransaction(ctx, async (ctx) => {
     const named = Object.entries(change).filter(([, value]) => value !== undefined)
     if (named.length === 0) return readWorkspace(ctx)

@@ -39,6 +39,8 @@ import { beat } from '../workers.ts'
 export const testSettings: Settings = {
   publicUrl: 'https://crm.example.com',
   mailFrom: 'letters@example.com',
+  mailFromDomains: [],
+  isSignUpOpen: true,
   allowedNetworks: ['127.0.0.0/8', '::1/128'],
   keys: deriveKeys('a secret that is known to every test'),
 }

@@ -1,0 +1,24 @@
+import { type IncomingMessage, request } from 'node:http'
+import { json } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { freshEmail, startTestApi } from './testing.ts'
+
+test('two keys on one request are refused, as it is neither', async () => {
+  const api = await startTestApi()
+  const { key } = await api.signUp()
+  const { port } = await api.listen()
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    'idempotency-key': ['one', 'two'],
+  }
+  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+    const sent = request({ port, method: 'POST', path: '/contacts', headers }, resolve).on('error', reject)
+    sent.end(JSON.stringify({ email: freshEmail() }))
+  })
+  expect(await json(answer)).toMatchObject({
+    statusCode: 400,
+    issues: [{ path: 'Idempotency-Key', message: 'must be given once' }],
+  })
+  await api.close()
+})

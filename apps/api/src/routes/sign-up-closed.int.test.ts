@@ -1,0 +1,23 @@
+import { foundWorkspace } from '@rapport/core/team/found-workspace.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expectError, freshEmail, password, startTestApi, type TestApi } from '../testing.ts'
+
+let api: TestApi
+beforeAll(async () => {
+  api = await startTestApi({ environment: { SIGN_UP: 'closed' } })
+})
+afterAll(() => api.close())
+
+test('where sign-up is closed nobody makes a workspace by it', async () => {
+  const answer = await api.call('POST', '/auth/signup', { body: { email: freshEmail(), password } })
+  expectError(answer, 403, 'Sign-up is closed here: ask for an invite')
+  expect(await api.query('select from users union all select from workspaces')).toEqual([])
+})
+
+test('the operator founds one all the same, and whoever is invited comes in', async () => {
+  const email = freshEmail()
+  await foundWorkspace(api.ctx(''), { name: 'Engines', ownerEmail: email })
+  const token = await api.tokenMailedTo(email)
+  expect(await api.call('POST', '/auth/accept-invite', { body: { token, password } })).toMatchObject({ status: 204 })
+  expect(await api.call('POST', '/auth/login', { body: { email, password } })).toMatchObject({ status: 200 })
+})

@@ -1,0 +1,55 @@
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compileCampaign } from '../campaigns/campaign-mail.ts'
+import { changeCampaign, sendCampaign } from '../campaigns/campaigns.ts'
+import type { Ctx } from '../context.ts'
+import { workspaces } from '../schema.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { createTestCampaign, createTestContact, createTestCtx } from '../testing/factories.ts'
+import { changeWorkspace } from '../team/workspace.ts'
+
+let database: TestDatabase
+let free: Ctx
+let bound: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+  free = await createTestCtx(database.db)
+  bound = { ...free, settings: { ...free.settings, mailFromDomains: ['example.org', 'example.net'] } }
+})
+afterAll(() => database.close())
+
+const refused = {
+  code: 'invalid',
+  issues: [{ path: 'fromEmail', message: 'must be an address at example.org or example.net' }],
+}
+const wrong = ['ceo@bank.example', 'a@sub.example.org', 'a@example.org.evil.example', 'a@notexample.org']
+
+test.each(wrong)('an address that mail may not come from, %s, is refused where it is saved', async (fromEmail) => {
+  const { id } = await createTestCampaign(free)
+  await expect(createTestCampaign(bound, { fromEmail })).rejects.toMatchObject(refused)
+  await expect(changeCampaign(bound, id, { fromEmail })).rejects.toMatchObject(refused)
+  await expect(changeWorkspace(bound, { fromEmail })).rejects.toMatchObject(refused)
+})
+
+test('one that it may come from is taken, whatever its capitals, and where no domain is named, any', async () => {
+  await createTestCampaign(bound, { fromEmail: 'News@Example.NET' })
+  await changeWorkspace(bound, { fromEmail: 'news@example.org' })
+  await changeWorkspace(bound, { fromEmail: null })
+  await createTestCampaign(free, { fromEmail: 'ceo@bank.example' })
+})
+
+test('what was saved before the operator named domains is refused when it is sent, and nothing goes out by it', async () => {
+  const own = await createTestCampaign(free, { fromEmail: 'ceo@bank.example', confirmed: 1 })
+  await expect(sendCampaign(bound, own.id)).rejects.toMatchObject(refused)
+  const ctx = await createTestCtx(database.db)
+  const campaign = await createTestCampaign(ctx, { confirmed: 1 })
+  await ctx.db.update(workspaces).set({ fromEmail: 'ceo@bank.example' }).where(eq(workspaces.id, ctx.workspaceId))
+  const boundCtx = { ...ctx, settings: bound.settings }
+  await expect(sendCampaign(boundCtx, campaign.id)).rejects.toMatchObject(refused)
+  expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1 })
+  // One that was on its way by then comes from the operator's own address.
+  const { render } = await compileCampaign(boundCtx, campaign.id)
+  expect(await render([await createTestContact(ctx)])).toMatchObject([
+    { mail: { from: { address: ctx.settings.mailFrom } } },
+  ])
+})
