@@ -13,7 +13,22 @@ const withCode = (code: string) => Object.assign(new Error('connect'), { code })
 describe('the database counts as unavailable', () => {
   test.each(
     [
-      ['08000', '08003', '08006', '08P01', '57P01', '57P02', '57P03', '53000', '53100', '53200', '53300', '55P03'],
+      [
+        '08000',
+        '08003',
+        '08006',
+        '08P01',
+        '57P01',
+        '57P02',
+        '57P03',
+        '53000',
+        '53100',
+        '53200',
+        '53300',
+        '55P03',
+        '28P01',
+        '3D000',
+      ],
       ['57014', '25P03', '40001', '40P01'],
     ].flat(),
   )('when it answers %s', (code) => {

@@ -62,7 +62,19 @@ export function onConstraint(constraint: string, toError: () => AppError) {
   }
 }
 
-const unavailableStates = [/^08/, /^57P0[123]$/, /^53/, /^55P03$/, /^57014$/, /^25P03$/, /^40001$/, /^40P01$/]
+/** Class 28 and 3D000 too: its password is being changed, or it is being restored. */
+const unavailableStates = [
+  /^08/,
+  /^28/,
+  /^3D000$/,
+  /^57P0[123]$/,
+  /^53/,
+  /^55P03$/,
+  /^57014$/,
+  /^25P03$/,
+  /^40001$/,
+  /^40P01$/,
+]
 const unavailableSystemCodes = new Set([
   'ECONNREFUSED',
   'ECONNRESET',

@@ -47,8 +47,23 @@ export function newToken(prefix: TokenPrefix): string {
  * The token of a mail, 256 bits behind a prefix (`rpi_` invite, `rpr_` password reset). It is made from the id of its row,
  * so that the worker who writes the mail, or writes it again, needs no secret but the key.
  */
-export function mailToken(keys: Keys, prefix: 'rpi' | 'rpr', id: string): string {
-  return `${prefix}_${createHmac('sha256', keys.tokens[0]).update(`${prefix} ${id}`).digest('base64url')}`
+export function mailToken(keys: Keys, prefix: MailTokenPrefix, id: string): string {
+  return mailTokenWith(keys.tokens[0], prefix, id)
+}
+
+/** The same for a row whose hash is stored, though SECRET_KEY changed since; undefined when its key is not known. */
+export function storedMailToken(
+  keys: Keys,
+  prefix: MailTokenPrefix,
+  { id, tokenHash }: { id: string; tokenHash: string },
+): string | undefined {
+  return keys.tokens.map((key) => mailTokenWith(key, prefix, id)).find((token) => hashToken(token) === tokenHash)
+}
+
+type MailTokenPrefix = 'rpi' | 'rpr'
+
+function mailTokenWith(key: Buffer, prefix: MailTokenPrefix, id: string): string {
+  return `${prefix}_${createHmac('sha256', key).update(`${prefix} ${id}`).digest('base64url')}`
 }
 
 /** What is stored of a credential. A plain hash will do for 256 random bits: there is nothing to guess. */

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { BaseCtx, Ctx } from '../context.ts'
 import { idOf } from '../ids.ts'
 import { mails, passwordResets, sessions, users } from '../schema.ts'
-import { mailToken } from '../secrets.ts'
+import { deriveKeys, mailToken } from '../secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
-import { createTestCtx } from '../testing/factories.ts'
+import { createTestCtx, tokenMailedTo } from '../testing/factories.ts'
 import { forgotPassword, purgePasswordResets, renderPasswordResetMail, resetPassword } from './password-resets.ts'
 import { logIn, signUp } from './sessions.ts'
 
@@ -52,6 +52,16 @@ test('a token sets the password, once', async () => {
   await expect(logIn(base, { email, password: oldPassword })).rejects.toThrow('Invalid email or password')
   await logIn(base, { email, password })
   await expect(resetPassword(base, { token, password: oldPassword })).rejects.toThrow('Invalid or expired token')
+  await logIn(base, { email, password })
+})
+
+test('the link of a mail that waited while SECRET_KEY changed is good; without the former key there is no mail', async () => {
+  await ask()
+  const after = 'the secret that came after it, at night'
+  const withKeys = (keys: Ctx['settings']['keys']) => ({ ...base, settings: { ...base.settings, keys } })
+  expect(await tokenMailedTo(withKeys(deriveKeys(after)), email)).toContain('no mail')
+  const changed = withKeys(deriveKeys(after, ['a secret that is known to every test']))
+  await resetPassword(changed, { token: await tokenMailedTo(changed, email), password })
   await logIn(base, { email, password })
 })
 

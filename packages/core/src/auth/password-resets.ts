@@ -7,7 +7,7 @@ import { renderLetter } from '../mail/layout.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import { mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { members, passwordResets, sessions, users } from '../schema.ts'
-import { hashToken, mailToken } from '../secrets.ts'
+import { hashToken, mailToken, storedMailToken } from '../secrets.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
 import { forgetFailures } from './login.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
@@ -75,12 +75,13 @@ export const invalidToken = () => new AppError('invalid', 'Invalid or expired to
 export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const id = mail.data['passwordResetId'] ?? ''
   const [reset] = await ctx.db
-    .select({ id: passwordResets.id })
+    .select({ id: passwordResets.id, tokenHash: passwordResets.tokenHash })
     .from(passwordResets)
     .where(and(eq(passwordResets.id, id), gt(passwordResets.expiresAt, sql`now()`)))
-  if (!reset) return undefined
+  const token = reset && storedMailToken(ctx.settings.keys, 'rpr', reset)
+  if (!token) return undefined
   const title = 'Choose a new password'
-  const url = `${ctx.settings.publicUrl}/reset-password?token=${mailToken(ctx.settings.keys, 'rpr', id)}`
+  const url = `${ctx.settings.publicUrl}/reset-password?token=${token}`
   return {
     from: { name: '', address: ctx.settings.mailFrom },
     to: { name: '', address: mail.toAddress },

@@ -4,6 +4,7 @@ import { logIn } from '../auth/sessions.ts'
 import type { BaseCtx } from '../context.ts'
 import { listPipelines } from '../pipelines/pipelines.ts'
 import { workspaces } from '../schema.ts'
+import { deriveKeys } from '../secrets.ts'
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { testSettings, tokenMailedTo, waitingWork } from '../testing/factories.ts'
 import { foundWorkspace } from './found-workspace.ts'
@@ -50,4 +51,13 @@ test('without an invite there is no workspace', async () => {
   const before = await database.db.$count(workspaces)
   await expect(foundWorkspace(base, { name: 'Engines', ownerEmail: '\u0000' })).rejects.toThrow()
   expect(await database.db.$count(workspaces)).toBe(before)
+})
+
+test('the owner comes in though SECRET_KEY changed before the mail with their invite was written', async () => {
+  await foundWorkspace(base, { name: 'Mills', ownerEmail: 'mary@example.com' })
+  const keys = deriveKeys('the secret that came after it, at night', ['a secret that is known to every test'])
+  const changed = { ...base, settings: { ...base.settings, keys } }
+  await acceptInvite(changed, { token: await tokenMailedTo(changed, 'mary@example.com'), password, name: '' })
+  const session = await logIn(base, { email: 'mary@example.com', password })
+  expect(session.workspace.name).toBe('Mills')
 })

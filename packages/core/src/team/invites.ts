@@ -14,7 +14,7 @@ import { enqueueMail, type Mail, spareInvited } from '../mail/mails.ts'
 import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { invites, members, users, workspaces } from '../schema.ts'
-import { hashToken, mailToken } from '../secrets.ts'
+import { hashToken, mailToken, storedMailToken } from '../secrets.ts'
 import { requireAtMostOwn } from './members.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
 
@@ -128,11 +128,12 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
 export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const id = mail.data['inviteId'] ?? ''
   const [found] = await ctx.db
-    .select({ workspace: workspaces.name })
+    .select({ workspace: workspaces.name, id: invites.id, tokenHash: invites.tokenHash })
     .from(invites)
     .innerJoin(workspaces, eq(workspaces.id, invites.workspaceId))
     .where(matches(ctx, id))
-  if (!found) return undefined
+  const token = found && storedMailToken(ctx.settings.keys, 'rpi', found)
+  if (!token) return undefined
   const title = `Join ${found.workspace}`
   return {
     from: { name: headerText(found.workspace), address: ctx.settings.mailFrom },
@@ -145,7 +146,7 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
       paragraphs: [`You are invited to work in "${found.workspace}".`],
       button: {
         label: 'Accept the invite',
-        url: `${ctx.settings.publicUrl}/accept-invite?token=${mailToken(ctx.settings.keys, 'rpi', id)}`,
+        url: `${ctx.settings.publicUrl}/accept-invite?token=${token}`,
       },
       small: 'The link is good for seven days, and once. If you do not know what this is about, ignore this mail.',
     }),

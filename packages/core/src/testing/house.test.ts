@@ -42,20 +42,21 @@ const owners: Record<string, string[]> = {
   deals: ['deals/'],
   dealMoves: ['deals/'],
   tasks: ['tasks/'],
-  // workers.ts marks as interrupted, in every table with claims, what a dead worker had claimed.
-  campaigns: ['campaigns/'],
+  // workers.ts marks as interrupted, in every table with claims, what a dead worker had claimed; restored-work.ts does
+  // the same with what a backup brings back.
+  campaigns: ['campaigns/', 'restored-work.ts'],
   campaignBatches: ['campaigns/', 'workers.ts'],
-  campaignRecipients: ['campaigns/', 'workers.ts'],
+  campaignRecipients: ['campaigns/', 'workers.ts', 'restored-work.ts'],
   imports: ['imports/', 'workers.ts'],
   importParts: ['imports/'],
   importSeen: ['imports/'],
-  mails: ['mail/', 'workers.ts'],
+  mails: ['mail/', 'workers.ts', 'restored-work.ts'],
   mailReports: ['mail/'],
   mailPace: ['mail/'],
   webhooks: ['webhooks/'],
   events: ['events.ts'],
   // An event and what is due for it are one statement.
-  deliveries: ['webhooks/', 'events.ts', 'workers.ts'],
+  deliveries: ['webhooks/', 'events.ts', 'workers.ts', 'restored-work.ts'],
   // So are a delivery's outcome and the end of its work.
   outbox: ['outbox.ts', 'webhooks/deliveries.ts'],
   workers: ['workers.ts'],

@@ -24,7 +24,7 @@ export const Delivery = z
   .meta({
     id: 'Delivery',
     description:
-      'One attempt to tell one webhook of one event. INTERRUPTED: the worker died while the request was out, so that nobody knows how it ended.',
+      'One attempt to tell one webhook of one event. INTERRUPTED: the worker died while the request was out, or a backup was restored that has it waiting: nobody knows how it ended.',
     examples: [
       {
         id: 'dlv_01kag7m3v9e8fs2t4w6x8y0z1b',

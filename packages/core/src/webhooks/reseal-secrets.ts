@@ -1,0 +1,90 @@
+/** What a change of SECRET_KEY leaves to be done: the secrets at rest are encrypted anew, so that the old key opens none. */
+import { and, eq, isNull, sql } from 'drizzle-orm'
+import type { Db } from '../db.ts'
+import { uuidOf } from '../ids.ts'
+import { webhooks } from '../schema.ts'
+import { type Keys, seal, storageKeyIds, unseal } from '../secrets.ts'
+
+export interface Resealed {
+  /** Webhooks whose secrets are now under the present key, and were not before. */
+  resealed: number
+  /** Webhooks with a secret that no known key opens: it is left as it is. */
+  lost: number
+}
+
+const webhooksAtOnce = 100
+
+/**
+ * Seals the secrets of every webhook under the present SECRET_KEY. In small transactions, so that it may run while
+ * deliveries go out, be stopped, and run again: what is done is passed over.
+ */
+export async function resealSecrets(db: Db, keys: Keys): Promise<Resealed> {
+  const total = { resealed: 0, lost: 0 }
+  for (let after: Place | undefined = start; after; ) {
+    const step: Resealed & { last: Place | undefined } = await resealSome(db, keys, after)
+    total.resealed += step.resealed
+    total.lost += step.lost
+    after = step.last
+  }
+  return total
+}
+
+interface Place {
+  workspaceId: string
+  id: string
+}
+
+const nil = '00000000-0000-0000-0000-000000000000'
+const start: Place = { workspaceId: nil, id: nil }
+
+function resealSome(db: Db, keys: Keys, after: Place): Promise<Resealed & { last: Place | undefined }> {
+  const [presentId = ''] = storageKeyIds(keys)
+  const isFormerSealedOtherwise = sql`exists (
+    select from jsonb_array_elements(${webhooks.formerSecrets}) former
+    where split_part(former ->> 'encrypted', '.', 1) <> ${presentId})`
+  return db.transaction(async (db) => {
+    const rows = await db
+      .select()
+      .from(webhooks)
+      .where(
+        and(
+          isNull(webhooks.deletedAt),
+          sql`(${webhooks.workspaceId}, ${webhooks.id}) > (${after.workspaceId}::uuid, ${after.id}::uuid)`,
+          sql`(split_part(${webhooks.encryptedSecret}, '.', 1) <> ${presentId} or ${isFormerSealedOtherwise})`,
+        ),
+      )
+      .orderBy(webhooks.workspaceId, webhooks.id)
+      .limit(webhooksAtOnce)
+      .for('no key update')
+    let lost = 0
+    for (const { workspaceId, id, encryptedSecret, formerSecrets } of rows) {
+      const opens = (sealed: string) => tryToOpen(keys, sealed, id) !== undefined
+      const reseal = (sealed: string) => {
+        const secret = tryToOpen(keys, sealed, id)
+        return secret === undefined ? sealed : seal(keys, secret, id)
+      }
+      if (![encryptedSecret, ...formerSecrets.map(({ encrypted }) => encrypted)].every(opens)) lost += 1
+      await db
+        .update(webhooks)
+        .set({
+          encryptedSecret: reseal(encryptedSecret),
+          formerSecrets: formerSecrets.map(({ encrypted, until }) => ({ encrypted: reseal(encrypted), until })),
+        })
+        .where(and(eq(webhooks.workspaceId, workspaceId), eq(webhooks.id, id)))
+    }
+    const last = rows.length === webhooksAtOnce ? rows.at(-1) : undefined
+    return {
+      resealed: rows.length - lost,
+      lost,
+      last: last && { workspaceId: uuidOf(last.workspaceId), id: uuidOf(last.id) },
+    }
+  })
+}
+
+function tryToOpen(keys: Keys, sealed: string, id: string): string | undefined {
+  try {
+    return unseal(keys, sealed, id)
+  } catch {
+    return undefined
+  }
+}
