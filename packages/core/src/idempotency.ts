@@ -15,8 +15,9 @@ export interface Answer {
 /**
  * Does `work` once for each key in 24 hours, and answers every repetition as the first time. The record is committed
  * with the work's own writes, so no crash comes between. A refusal (`answerFor` makes it an answer) is remembered like
- * a success, with its writes undone; any other error leaves no trace. Conflict while the first is still running;
- * `unprocessable` when the same key comes with another request.
+ * a success, with its writes undone; any other error leaves no trace. Conflict while the first is still running,
+ * or when its answer was kept under a SECRET_KEY that is gone; `unprocessable` when the same key comes with another
+ * request.
  */
 export function runIdempotently(
   ctx: Ctx,
@@ -74,8 +75,15 @@ async function findRecord(ctx: Ctx, request: { key: string; hash: string }): Pro
   if (record.requestHash !== request.hash) {
     throw new AppError('unprocessable', 'This Idempotency-Key was used for another request')
   }
-  const body = unseal(ctx.settings.keys, record.body, bindingOf(ctx, request.key))
-  return { status: record.status, location: record.location, body }
+  return { status: record.status, location: record.location, body: openBody(ctx, request.key, record.body) }
+}
+
+function openBody(ctx: Ctx, key: string, sealed: string): string {
+  try {
+    return unseal(ctx.settings.keys, sealed, bindingOf(ctx, key))
+  } catch {
+    throw conflict('This request was answered before, and the key that opens its answer is gone')
+  }
 }
 
 const bindingOf = (ctx: Ctx, key: string) => `${ctx.workspaceId} ${key}`

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Answer, runIdempotently } from './idempotency.ts'
+import { deriveKeys } from './secrets.ts'
+import { createTestDatabase, type TestDatabase } from './testing/database.ts'
+import { createTestCtx } from './testing/factories.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.close())
+
+test('work whose answer was kept under a key that is gone is not done again, and says so', async () => {
+  const ctx = await createTestCtx(database.db)
+  const answer: Answer = { status: 201, location: null, body: '{}' }
+  const request = { key: 'once', hash: 'of the request', answerFor: () => undefined }
+  let done = 0
+  const work = async () => {
+    done += 1
+    return answer
+  }
+  expect(await runIdempotently(ctx, request, work)).toEqual({ answer, replayed: false })
+  expect(await runIdempotently(ctx, request, work)).toEqual({ answer, replayed: true })
+  const keys = deriveKeys('another key, of forty characters or more, I guess', [])
+  const later = { ...ctx, settings: { ...ctx.settings, keys } }
+  await expect(runIdempotently(later, request, work)).rejects.toMatchObject({
+    code: 'conflict',
+    message: expect.stringContaining('is gone'),
+  })
+  expect(done).toBe(1)
+})
