@@ -37,10 +37,9 @@ export default defineConfig({
           name: 'e2e',
           include: ['apps/e2e/**/*.test.ts'],
           exclude: [notOurs],
-          // After all others and one file at a time: each file has the machine for its own processes.
+          // After all others, and two files at a time: each has processes of its own, and waits for them most of the time.
           sequence: { groupOrder: 1 },
-          maxWorkers: 1,
-          fileParallelism: false,
+          maxWorkers: 2,
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

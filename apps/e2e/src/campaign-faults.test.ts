@@ -52,12 +52,10 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
 
   test('kill -9 amid pauses, resumes and a retry: nobody has two mails but who was INTERRUPTED and asked for again', async () => {
     const campaign = await startCampaign()
-    for (const share of [60, 160, 260]) {
-      await waitUntil(() => campaign.mails().length >= share, { describe: `${share} are sent`, timeoutMs: 30_000 })
-      const [paused] = await Promise.all([take(campaign, 'pause'), killWorker()])
-      expect(paused.status).toBe(200)
-      expect((await take(campaign, 'resume')).status).toBe(200)
-    }
+    await waitUntil(() => campaign.mails().length >= 60, { describe: 'some are sent', timeoutMs: 30_000 })
+    const [paused] = await Promise.all([take(campaign, 'pause'), killWorker()])
+    expect(paused.status).toBe(200)
+    expect((await take(campaign, 'resume')).status).toBe(200)
     const first = await waitForEnd(campaign)
     const addressees = () => campaign.mails().map((mail) => String(mail.to[0]))
     const before = addressees()

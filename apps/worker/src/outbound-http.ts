@@ -77,18 +77,23 @@ export function openOutboundHttp(
     const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
     // A literal address is never looked up, so it is judged here.
     if (isIP(host) && !isAllowedAddress(host, allowedNetworks)) throw new BlockedAddress()
-    const response = await request(url, {
-      method: 'POST',
-      ...message,
-      dispatcher: agent,
-      reset: true,
-      signal: AbortSignal.timeout(totalTimeoutMs),
-    })
-    const status = response.statusCode
-    const body = await readSome(response)
+    const patience = new AbortController()
+    const giveUp = () => patience.abort(new DOMException('Too late', 'TimeoutError'))
+    // A process that stood still meanwhile first reads what has come: the answer may be there.
+    const timer = setTimeout(() => setImmediate(giveUp), totalTimeoutMs)
+    const { status, body } = await exchange(url, message, patience.signal).finally(() => clearTimeout(timer))
     if (status >= 200 && status < 300) return { status, body }
     const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver answered ${status}`
     return { status, body, error }
+  }
+
+  async function exchange(
+    url: string,
+    message: { headers: Record<string, string>; body: string },
+    signal: AbortSignal,
+  ) {
+    const response = await request(url, { method: 'POST', ...message, dispatcher: agent, reset: true, signal })
+    return { status: response.statusCode, body: await readSome(response) }
   }
 }
 
