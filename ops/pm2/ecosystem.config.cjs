@@ -33,4 +33,4 @@ const worker = (port) => ({
   kill_timeout: 60_000,
 })
 
-module.exports = { apps: [api(3001), api(3002), worker(3101), worker(3102)] }
+module.exports = { apps: [api(3001), api(3002), worker(3101), worker(3102), worker(3103)] }
