@@ -115,6 +115,16 @@ test('every alert has its part in the documentation', () => {
   expect(alerts.filter((name) => !document.includes(`### ${name}\n`))).toEqual([])
 })
 
+test('Prometheus asks just those programs that the files for pm2 and the lines for systemd start', () => {
+  const portsIn = (text: string, pattern: RegExp) => [...new Set([...text.matchAll(pattern)].map(([, port]) => port))]
+  const asked = portsIn(readFileSync(`${root}/ops/prometheus/prometheus.yml`, 'utf8'), /127\.0\.0\.1:(\d+)/g)
+  const pm2 = readFileSync(`${root}/ops/pm2/ecosystem.config.cjs`, 'utf8')
+  expect(portsIn(pm2, /(?:api|worker)\((\d+)\)/g)).toEqual(asked)
+  const document = readFileSync(`${root}/docs/operations.md`, 'utf8')
+  expect(portsIn(document, /rapport-(?:api|worker)@(\d+)/g)).toEqual(asked)
+  expect(portsIn(document, /rapport-(?:api|worker)-(\d+)/g)).toEqual(asked)
+})
+
 interface ExportedSpan {
   traceId: string
   spanId: string
