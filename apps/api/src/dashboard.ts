@@ -5,6 +5,7 @@ import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
 import { FastifyAdapter } from '@bull-board/fastify'
 import type { ApiConfig } from '@rapport/core/config.ts'
 import { AppError } from '@rapport/core/errors.ts'
+import { errorLogger } from '@rapport/core/observability/log.ts'
 import { sessionUrlOf } from '@rapport/core/pooler.ts'
 import { queueNames, queuePrefix, queueSchema } from '@rapport/core/queues.ts'
 import { connectRedis } from '@rapport/core/redis.ts'
@@ -19,7 +20,7 @@ const ownContentOnly = "default-src 'self' 'unsafe-inline' data:; frame-ancestor
 export async function showQueues(app: FastifyInstance, config: ApiConfig): Promise<void> {
   const password = config.DASHBOARD_PASSWORD
   if (!password) return
-  const queues = openQueues(config, (error) => app.log.warn({ err: error }, 'the dashboard cannot reach the queues'))
+  const queues = openQueues(config, errorLogger(app.log, 'the dashboard cannot reach the queues'))
   app.addHook('onClose', queues.close)
   const adapter = new FastifyAdapter()
   adapter.setBasePath('/queues')

@@ -4,8 +4,9 @@ import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 keepMemorySmall()
 const { ConfigError, readApiConfig } = await import('@rapport/core/config.ts')
 const { openDatabase } = await import('@rapport/core/db.ts')
+const { whyNotStarted } = await import('@rapport/core/errors.ts')
 const { announceReady } = await import('@rapport/core/observability/announce-ready.ts')
-const { openLog } = await import('@rapport/core/observability/log.ts')
+const { errorLogger, openLog } = await import('@rapport/core/observability/log.ts')
 const { openTracer } = await import('@rapport/core/observability/tracing.ts')
 const { complainOfLimits } = await import('@rapport/core/pooler.ts')
 const { openReplica } = await import('@rapport/core/replica.ts')
@@ -29,7 +30,7 @@ async function start() {
     ? openReplica(config.DATABASE_REPLICA_URL, { primary: database, applicationName: 'rapport api replica', log })
     : undefined
   void complainOfLimits(database.db, (message) => log.warn(message))
-  const redis = config.REDIS_URL ? openRedis(config.REDIS_URL, warn('Redis is away')) : undefined
+  const redis = config.REDIS_URL ? openRedis(config.REDIS_URL, errorLogger(log, 'Redis is away')) : undefined
   const stopping = new AbortController()
   const tracer = await openTracer('rapport-api', config)
   const app = await buildApp({ config, database, replica, redis, log, tracer, stopping: stopping.signal })
@@ -40,6 +41,7 @@ async function start() {
     // The second signal is from someone who will not wait.
     if (stopping.signal.aborted) process.exit(1)
     stopping.abort()
+    log.info('stopping')
     // Not ready any more, but still there: who sends requests here, a balancer for one, has the time to notice.
     await sleep(config.SHUTDOWN_DELAY_MS)
     // A client that never finishes its request, or never reads its answer, would otherwise be waited for without end.
@@ -49,6 +51,7 @@ async function start() {
     redis?.disconnect()
     await replica?.close()
     await database.close()
+    log.info('stopped')
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
@@ -60,6 +63,6 @@ async function start() {
 try {
   await start()
 } catch (error) {
-  console.error(error instanceof ConfigError ? error.message : error)
+  console.error(error instanceof ConfigError ? error.message : whyNotStarted(error))
   process.exit(error instanceof ConfigError ? 78 : 1)
 }

@@ -7,7 +7,11 @@ export function startHeart(tools: Tools): { stop(): Promise<void> } {
   async function beatOnce() {
     try {
       await beat(tools.db, tools.workerId)
-      tools.metrics.countInterrupted(await buryDeadWorkers(tools.db))
+      const interrupted = await buryDeadWorkers(tools.db)
+      tools.metrics.countInterrupted(interrupted)
+      if (interrupted.deliveries + interrupted.mails > 0) {
+        tools.log.warn(interrupted, 'a worker died: what it had out is INTERRUPTED')
+      }
       await dropLostClaims(tools)
     } catch (error) {
       tools.log.warn({ err: error }, 'the heartbeat failed')

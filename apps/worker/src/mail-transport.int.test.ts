@@ -93,7 +93,7 @@ describe('a campaign mail', () => {
     const link = /^<(https:\/\/crm\.example\.com\/public\/unsubscribe\?token=([\w.-]+))>$/
     const [, url = '', token = ''] = link.exec(mail.headers['list-unsubscribe'] ?? '') ?? []
     const { listId, contactId, campaignId } = mail
-    expect(openUnsubscribe(ctx, token)).toEqual({ workspaceId: ctx.workspaceId, listId, contactId, campaignId })
+    expect(openUnsubscribe(ctx, token)).toMatchObject({ workspaceId: ctx.workspaceId, listId, contactId, campaignId })
     expect(mail.html).toContain(`<a href="${url}"`)
     expect(mail.text).toContain(url)
   })

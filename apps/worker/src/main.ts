@@ -2,6 +2,7 @@ import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
 
 keepMemorySmall()
 const { ConfigError, readWorkerConfig } = await import('@rapport/core/config.ts')
+const { whyNotStarted } = await import('@rapport/core/errors.ts')
 const { announceReady } = await import('@rapport/core/observability/announce-ready.ts')
 const { openLog } = await import('@rapport/core/observability/log.ts')
 const { startWorker } = await import('./worker.ts')
@@ -18,7 +19,9 @@ async function start() {
     // The second signal is from someone who will not wait.
     if (stopping) process.exit(1)
     stopping = true
+    log.info('stopping')
     await worker.close()
+    log.info('stopped')
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
@@ -30,6 +33,6 @@ async function start() {
 try {
   await start()
 } catch (error) {
-  console.error(error instanceof ConfigError ? error.message : error)
+  console.error(error instanceof ConfigError ? error.message : whyNotStarted(error))
   process.exit(error instanceof ConfigError ? 78 : 1)
 }

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { WorkerConfig } from '@rapport/core/config.ts'
+import { errorLogger } from '@rapport/core/observability/log.ts'
 import { sessionUrlOf } from '@rapport/core/pooler.ts'
 import { type QueueName, queueNames, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/queues.ts'
 import { complaintsAboutRedis } from '@rapport/core/redis-settings.ts'
@@ -85,7 +86,8 @@ function onRedis(url: string, log: Logger): QueueBackend {
       await tried
       return readRedisEpoch(producer)
     },
-    ping: () => readRedisEpoch(producer),
+    // Of the servers that keep the queues, and also where they refuse to be written to.
+    ping: () => Promise.all(queueNames.map((name) => producer.exists(lifeKey(name)))),
     async close() {
       producer.disconnect()
       consumer.disconnect()
@@ -147,6 +149,8 @@ Reflect.set(prototype, 'removeAllListeners', function (this: pg.Client, ...event
   return events.length === 0 ? this.on('error', () => broken.add(this)) : this
 })
 
+const lifeKey = (name: QueueName) => `${queuePrefix(name)}:life`
+
 /** In the script, so that it is the very server that keeps the queue which tells of itself. */
 const lifeScript = `
 redis.call('SET', KEYS[1], ARGV[1], 'NX')
@@ -158,7 +162,7 @@ return redis.call('GET', KEYS[1]) .. string.match(redis.call('INFO', 'server'), 
  * work over twice is harmless.
  */
 async function readRedisEpoch(redis: RedisClient): Promise<string> {
-  const lives = queueNames.map((name) => redis.eval(lifeScript, 1, `${queuePrefix(name)}:life`, randomUUID()))
+  const lives = queueNames.map((name) => redis.eval(lifeScript, 1, lifeKey(name), randomUUID()))
   return createHash('sha256')
     .update((await Promise.all(lives)).join())
     .digest('base64url')
@@ -193,14 +197,4 @@ function reporting<Source extends JobWorker & { name: string; on(event: never, l
   })
   events.on('stalled', (jobId) => log.warn({ queue: worker.name, jobId }, 'a job stalled'))
   return worker
-}
-
-/** Every connection reports the same outage, again and again: one line in ten seconds will do. */
-function errorLogger(log: Logger, message: string) {
-  let quietUntil = 0
-  return (error: Error) => {
-    if (Date.now() < quietUntil) return
-    quietUntil = Date.now() + 10_000
-    log.warn({ err: error }, message)
-  }
 }

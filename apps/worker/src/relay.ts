@@ -1,3 +1,4 @@
+import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '@rapport/core/db.ts'
 import { listen } from '@rapport/core/db.ts'
@@ -76,10 +77,11 @@ export function startRelay({ database, listenUrl, backend, jobOptions, log, onHa
       isAwake = false
       try {
         await round()
-        if (isFailing) log.info('the queues are back')
+        if (isFailing) log.info('work is handed over again')
         isFailing = false
       } catch (error) {
-        if (!isFailing) log.warn({ err: error }, 'work waits in the outbox: the queues cannot be reached')
+        const whatIsAway = isDatabaseUnavailable(error) ? 'PostgreSQL is' : 'the queues are'
+        if (!isFailing) log.warn({ err: error }, `work waits in the outbox: ${whatIsAway} away`)
         isFailing = true
       }
       if (closing.signal.aborted) break

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { setImmediate as turn } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { claimOrUndo, keepTrying, whileInHand } from './tools.ts'
 
 describe('what is in hand', () => {
@@ -62,6 +62,18 @@ describe('what must be recorded', () => {
     }
     expect(await keepTrying(record)).toBe('recorded')
     expect(calls).toBe(3)
+  })
+
+  test('outlasts a database that is away for hours', async () => {
+    const hour = 3_600_000
+    let calls = 0
+    const now = vi.spyOn(Date, 'now').mockImplementation(() => calls * hour)
+    const record = async () => {
+      calls += 1
+      if (calls < 4) throw away()
+      return 'recorded'
+    }
+    expect(await keepTrying(record).finally(() => now.mockRestore())).toBe('recorded')
   })
 
   test.each([

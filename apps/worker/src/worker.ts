@@ -4,6 +4,7 @@ import { closeRendering } from '@rapport/core/campaigns/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import { openDatabase } from '@rapport/core/db.ts'
+import { withoutParameters } from '@rapport/core/errors.ts'
 import { openTracer } from '@rapport/core/observability/tracing.ts'
 import { complainOfLimits, lacksSessions, sessionUrlOf } from '@rapport/core/pooler.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/queues.ts'
@@ -86,7 +87,9 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
       // With the queues away BullMQ waits for them for ever. What matters is recorded in PostgreSQL by then: a job that
       // the queue does not know to be done comes again and finds nothing to do.
       const farewell = new AbortController()
-      await Promise.race([closed, inProgress.quiet(farewellMs, farewell.signal)])
+      // With the database away nothing can be recorded, and what is in hand will be INTERRUPTED.
+      const patience = sleep(longestFarewellMs, undefined, { signal: farewell.signal }).catch(() => {})
+      await Promise.race([closed, inProgress.quiet(farewellMs, farewell.signal), patience])
       farewell.abort()
       await heart.stop()
       const onError = (error: unknown) => log.warn({ err: error }, 'could not take leave')
@@ -108,6 +111,8 @@ const needsDirectUrl =
 
 /** How long the queues may take to say goodbye when no job is in hand any more. */
 const farewellMs = 2_000
+/** And how long what is in hand may take to be recorded. */
+const longestFarewellMs = 60_000
 
 function trackProgress() {
   const jobs = new Set<Promise<void>>()
@@ -134,7 +139,8 @@ function timing({ jobSeconds }: WorkerMetrics, queue: QueueName, handle: (job: W
       () => count('done'),
       (error: unknown) => {
         count('failed')
-        throw error
+        // The queue keeps what it says, and the dashboard shows it.
+        throw withoutParameters(error)
       },
     )
   }

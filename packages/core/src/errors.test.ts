@@ -1,7 +1,17 @@
+import { inspect } from 'node:util'
 import { DrizzleQueryError } from 'drizzle-orm'
 import pg from 'pg'
 import { describe, expect, test } from 'vitest'
-import { AppError, brokenConstraint, conflict, invalidField, isDatabaseUnavailable, onConstraint } from './errors.ts'
+import {
+  AppError,
+  brokenConstraint,
+  conflict,
+  invalidField,
+  isDatabaseUnavailable,
+  onConstraint,
+  whyNotStarted,
+  withoutParameters,
+} from './errors.ts'
 
 function databaseError(code: string, constraint?: string) {
   const error = new pg.DatabaseError('refused', 0, 'error')
@@ -110,4 +120,27 @@ test('a wrong field is told with where it stands', () => {
   const error = invalidField('fields.0.label', 'must not be empty')
   expect(error).toBeInstanceOf(AppError)
   expect(error).toMatchObject({ code: 'invalid', issues: [{ path: 'fields.0.label', message: 'must not be empty' }] })
+})
+
+test('a log is told of a failed statement without its parameters, also where it is only the cause', () => {
+  const failed = new DrizzleQueryError('select $1', ['ada@example.com'], new Error('away'))
+  for (const error of [failed, new Error('a job failed', { cause: failed })]) {
+    const told = inspect(withoutParameters(error))
+    expect(told).not.toContain('ada@example.com')
+    expect(told).toContain('select $1')
+    expect(told).toContain('away')
+  }
+  const other = new Error('something else', { cause: new Error('why') })
+  expect(withoutParameters(other)).toBe(other)
+})
+
+test('why a program could not start is a line where the cause is a known one', () => {
+  const taken = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE', port: 3000 })
+  expect(whyNotStarted(taken)).toBe('Port 3000 is taken')
+  const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' })
+  expect(whyNotStarted(refused)).toBe('PostgreSQL is away: connect ECONNREFUSED 127.0.0.1:5432')
+  const pending = Object.assign(new pg.DatabaseError('no such relation', 0, 'error'), { code: '42P01' })
+  expect(whyNotStarted(new DrizzleQueryError('select', [], pending))).toBe('Migrations are pending: run pnpm migrate')
+  const bug = new TypeError('x is undefined')
+  expect(whyNotStarted(bug)).toBe(bug)
 })

@@ -98,10 +98,26 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return unavailableSystemCodes.has((cause as NodeJS.ErrnoException).code ?? '') || driverMessages.test(cause.message)
 }
 
-/** The error as a log may hold it: of a failed statement without its parameters, which are people's data and hashes. */
+/** Why a program could not start, in a line where the cause is a known one. */
+export function whyNotStarted(error: unknown): unknown {
+  const { code, port } = error as { code?: string; port?: number }
+  if (code === 'EADDRINUSE') return `Port ${port} is taken`
+  // undefined_table, undefined_column
+  if (/^42P01$|^42703$/.test(databaseError(error)?.code ?? '')) return 'Migrations are pending: run pnpm migrate'
+  if (!isDatabaseUnavailable(error)) return withoutParameters(error)
+  const cause = error instanceof DrizzleQueryError ? error.cause : error
+  return `PostgreSQL is away: ${cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)}`
+}
+
+/**
+ * The error as a log may hold it: of a failed statement without its parameters, which are people's data and hashes, be it
+ * the error itself or what caused it.
+ */
 export function withoutParameters(error: unknown): unknown {
-  if (!(error instanceof DrizzleQueryError)) return error
-  return new Error(`Failed query: ${error.query}`, { cause: error.cause })
+  if (error instanceof DrizzleQueryError) return new Error(`Failed query: ${error.query}`, { cause: error.cause })
+  if (!(error instanceof Error) || !(error.cause instanceof Error)) return error
+  const cause = withoutParameters(error.cause)
+  return cause === error.cause ? error : Object.assign(new Error(error.message, { cause }), { name: error.name })
 }
 
 function databaseError(error: unknown): pg.DatabaseError | undefined {

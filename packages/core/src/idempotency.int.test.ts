@@ -12,7 +12,7 @@ afterAll(() => database.close())
 
 test('work whose answer was kept under a key that is gone is not done again, and says so', async () => {
   const ctx = await createTestCtx(database.db)
-  const answer: Answer = { status: 201, location: null, body: '{}' }
+  const answer: Answer = { status: 1, location: null, body: '{}' }
   const request = { key: 'once', hash: 'of the request', answerFor: () => undefined }
   let done = 0
   const work = async () => {

@@ -26,6 +26,7 @@ export function describeProblem(issue: z.core.$ZodRawIssue): string {
   if (code === 'invalid_value') {
     return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map(String).join(', ')}`
   }
+  if (code === 'unrecognized_keys') return `must not have ${issue.keys.join(', ')}`
   if (code === 'not_multiple_of') return `must be a multiple of ${issue.divisor}`
   return 'is not valid'
 }

@@ -42,7 +42,7 @@ async function die(id = workerId) {
   await bury()
 }
 const succeeded = { status: 'SUCCEEDED', durationMs: 5, responseStatus: 204, responseBody: '', error: null } as const
-const deathNote = 'The worker died while it was out'
+const deathNote = 'The worker died, or lost the database, while it was out'
 
 async function claimNewDelivery(): Promise<string> {
   await createTestWebhook(ctx)

@@ -67,7 +67,7 @@ export async function buryDeadWorkers(db: Db): Promise<Interrupted> {
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${burialLock}) as taken`)
     if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: 0 }
     await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${longestSilence}`))
-    return releaseClaims(db, heldByTheDead, 'The worker died while it was out')
+    return releaseClaims(db, heldByTheDead, 'The worker died, or lost the database, while it was out')
   })
 }
 
