@@ -1,6 +1,11 @@
 // pm2 start ops/pm2/ecosystem.config.cjs, from Rapport's folder, with its variables in the environment.
 const { resolve } = require('node:path')
 
+// Named here, as pm2 lets a restart by this file see no changed variable otherwise; what is pm2's own is left out.
+const environment = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(PM2_|pm_|NODE_APP_INSTANCE)/.test(name)),
+)
+
 const common = {
   cwd: resolve(__dirname, '../..'),
   // The Node that came with the dependencies, whichever one pm2 itself runs on.
@@ -19,7 +24,7 @@ const api = (port) => ({
   ...common,
   name: `rapport-api-${port}`,
   script: 'apps/api/src/main.ts',
-  env: { PORT: port, SHUTDOWN_DELAY_MS: 5_000 },
+  env: { ...environment, PORT: port, SHUTDOWN_DELAY_MS: 5_000 },
   // The delay, ten seconds for what is under way, and some to spare.
   kill_timeout: 30_000,
 })
@@ -28,9 +33,9 @@ const worker = (port) => ({
   ...common,
   name: `rapport-worker-${port}`,
   script: 'apps/worker/src/main.ts',
-  env: { WORKER_PORT: port },
+  env: { ...environment, WORKER_PORT: port },
   // A mail or a delivery in hand takes up to half a minute to end; killed, it would be INTERRUPTED.
   kill_timeout: 60_000,
 })
 
-module.exports = { apps: [api(3001), api(3002), worker(3101), worker(3102)] }
+module.exports = { apps: [api(3001), api(3002), worker(3101), worker(3102), worker(3103)] }

@@ -42,7 +42,10 @@ test('PostgreSQL: what loses acknowledged writes fails, and so do pending migrat
   expect(found('Clocks')).toEqual(['ok: PostgreSQL and this machine agree', 'ok: Redis and this machine agree'])
 
   const empty = await createEmptyDatabase()
-  expect((await examine({ DATABASE_URL: empty.url }))('PostgreSQL').at(-1)).toBe('fail: migrations are pending')
+  const behind = await examine({ DATABASE_URL: empty.url })
+  expect(behind('PostgreSQL').at(-1)).toBe('fail: migrations are pending')
+  const notKnown = ['warn: not known, as migrations are pending']
+  expect(['Workers', 'Work', 'SECRET_KEY'].map(behind)).toEqual([notKnown, notKnown, notKnown])
   await empty.close()
 
   const away = await examine({ DATABASE_URL: 'postgres://127.0.0.1:1/none' })
@@ -71,6 +74,18 @@ test('Redis: eviction and lost persistence are told with the words of the worker
     containing('fail: connect ECONNREFUSED'),
   )
   expect((await examine({ REDIS_URL: '' }))('Redis')).toEqual(containing('ok: not used'))
+})
+
+test('Redis: one that is full, so that it refuses writes, fails', async () => {
+  const limitTo = (maxmemory: string) => askRedis(redis.url, (client) => client.config('SET', 'maxmemory', maxmemory))
+  await askRedis(redis.url, (client) => client.set('ballast', 'x'.repeat(20_000_000)))
+  await limitTo('23000kb')
+  expect((await examine())('Redis')).toEqual(['warn: the memory is almost full'])
+  await limitTo('20mb')
+  await expect(askRedis(redis.url, (client) => client.set('one', 'more'))).rejects.toThrow('OOM')
+  expect((await examine())('Redis')).toEqual(['fail: is full and refuses writes'])
+  await limitTo('0')
+  await redis.flush()
 })
 
 test('clocks that are apart by minutes fail', async () => {

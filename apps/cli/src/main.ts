@@ -37,7 +37,8 @@ async function run(): Promise<number> {
     const environment = withLocalAddresses(given, local)
     return await meaning.command.run({ terminal, environment, local, stopping: stopping.signal }, meaning.options)
   } catch (error) {
-    terminal.tell(`rapport: ${explain(error)}`)
+    // Each line below the one that names the program.
+    terminal.tell(`rapport: ${explain(error).replaceAll('\n', `\n${' '.repeat('rapport: '.length)}`)}`)
     if (error instanceof CommandFailed) return error.exitCode
     return error instanceof ConfigError ? exitCodes.config : exitCodes.failed
   }

@@ -115,6 +115,29 @@ test('every alert has its part in the documentation', () => {
   expect(alerts.filter((name) => !document.includes(`### ${name}\n`))).toEqual([])
 })
 
+test('every line of the log that the documentation names is one that the programs write', () => {
+  const sources = globSync(['apps/{api,worker}/src/**/*.ts', 'packages/core/src/**/*.ts'], { cwd: root })
+    .filter((file) => !file.includes('.test.'))
+    .map((file) => readFileSync(`${root}/${file}`, 'utf8'))
+  const document = readFileSync(`${root}/docs/operations.md`, 'utf8')
+  const [, table = ''] = /\n\| line \|.*\n(?:\|.*\n)+/.exec(document)?.[0].split('|---|---|---|') ?? []
+  const lines = [...table.matchAll(/^\| ([^|]+)/gm)].flatMap(
+    ([, cell = '']) => cell.match(/(?<=`)[a-z][^`]{5,}(?=`)/gi) ?? [],
+  )
+  expect(lines.length).toBeGreaterThan(15)
+  expect(lines.filter((line) => !sources.some((source) => new RegExp(`['\`]${line}`).test(source)))).toEqual([])
+})
+
+test('Prometheus asks just those programs that the files for pm2 and the lines for systemd start', () => {
+  const portsIn = (text: string, pattern: RegExp) => [...new Set([...text.matchAll(pattern)].map(([, port]) => port))]
+  const asked = portsIn(readFileSync(`${root}/ops/prometheus/prometheus.yml`, 'utf8'), /127\.0\.0\.1:(\d+)/g)
+  const pm2 = readFileSync(`${root}/ops/pm2/ecosystem.config.cjs`, 'utf8')
+  expect(portsIn(pm2, /(?:api|worker)\((\d+)\)/g)).toEqual(asked)
+  const document = readFileSync(`${root}/docs/operations.md`, 'utf8')
+  expect(portsIn(document, /rapport-(?:api|worker)@(\d+)/g)).toEqual(asked)
+  expect(portsIn(document, /rapport-(?:api|worker)-(\d+)/g)).toEqual(asked)
+})
+
 interface ExportedSpan {
   traceId: string
   spanId: string

@@ -16,6 +16,7 @@ import type { Started } from './welcome.ts'
 
 const graceMs = 30_000
 const readyTimeoutMs = 60_000
+const whoseDatabase = '(DATABASE_URL of your environment; without it PostgreSQL is started here)'
 
 /** A start of everything that is under way or done. */
 export interface Launch {
@@ -64,7 +65,9 @@ export function launch(given: Environment, tell: (line: string) => void): Launch
     await settled([startPostgres(directory, ports), startMailInbox(directory, ports)])
     stopping.signal.throwIfAborted()
     const databaseUrl = environment['DATABASE_URL'] ?? ''
-    await migrate(environment['DATABASE_DIRECT_URL'] || databaseUrl)
+    await migrate(environment['DATABASE_DIRECT_URL'] || databaseUrl).catch((error: unknown) => {
+      throw ports.postgres === undefined ? new Error(`${messageOf(error)} ${whoseDatabase}`, { cause: error }) : error
+    })
     stopping.signal.throwIfAborted()
 
     const apiUrl = localApiUrl(environment, ports)
@@ -163,6 +166,12 @@ async function waitUntilReady(apiUrl: string, signal: AbortSignal): Promise<void
     await sleep(50)
   }
   throw new Error(`The API was not ready after 60 seconds. Its last answer: ${last}`)
+}
+
+/** Of a server that was tried at several addresses, such as those of localhost, what each said. */
+export function messageOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ')
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** The key of the first workspace, which is made when there is none, or when the database no longer knows the key. */

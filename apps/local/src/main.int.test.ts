@@ -57,6 +57,15 @@ test('what cannot be used is named before anything starts', { timeout: 30_000 },
   expect(launcher.stderr()).toContain('MAIL_FROM: must be a mail address')
 })
 
+test('a database of the environment that does not answer is said to be that', { timeout: 30_000 }, async () => {
+  const launcher = await startProcess({
+    script,
+    env: { ...environment(), DATABASE_URL: 'postgres://127.0.0.1:1/none' },
+  })
+  expect(await launcher.exited).toMatchObject({ code: 1 })
+  expect(launcher.stderr()).toContain('ECONNREFUSED 127.0.0.1:1 (DATABASE_URL of your environment')
+})
+
 interface Launched {
   readonly launcher: StartedProcess
   readonly apiUrl: string

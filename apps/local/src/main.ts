@@ -1,5 +1,5 @@
 import { ConfigError, inheritedEnvironment } from '@rapport/core/config.ts'
-import { launch } from './launch.ts'
+import { launch, messageOf } from './launch.ts'
 import { isSupportedNode, supportedNode } from './node-version.ts'
 import { welcome } from './welcome.ts'
 
@@ -53,8 +53,4 @@ function finish(code: number, problem?: string): Promise<void> {
     process.exit(code)
   })()
   return finishing
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -23,7 +23,7 @@ export function welcome(started: Started): string {
     ['Public', started.publicUrl],
     ['Reference', `${apiUrl}/docs`],
     ['Dashboard', `${apiUrl}/queues`, `user ${started.dashboardUser}, password ${started.dashboardPassword}`],
-    ['Inbox', started.inboxUrl, 'every mail that Rapport sends; as JSON at /email'],
+    ['Inbox', started.inboxUrl, 'the last 1,000 mails of Rapport; as JSON at /email?limit=20'],
     ['Database', started.databaseUrl],
     ['API key', apiKey],
   ]

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApiConfig, WorkerConfig } from '@rapport/core/config.ts'
 import type { Database } from '@rapport/core/db.ts'
 import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
+import { hasPendingMigrations } from '@rapport/core/migrate.ts'
 
 /** What a check found of one thing. All but "ok" says what to do. */
 export interface Finding {
@@ -42,7 +43,7 @@ export async function examine(patient: Patient, checks: readonly Check[]): Promi
 }
 
 async function inTime(check: Check, patient: Patient): Promise<Finding[]> {
-  const { fail, warn } = findingsAbout(check.about)
+  const { fail } = findingsAbout(check.about)
   const timer = new AbortController()
   const late = sleep(patienceMs, undefined, { signal: timer.signal }).then(
     () => [
@@ -50,17 +51,21 @@ async function inTime(check: Check, patient: Patient): Promise<Finding[]> {
     ],
     () => [],
   )
-  const found = check.run(patient).catch((error: unknown) =>
-    // Said once, by the check of the database itself.
-    isDatabaseUnavailable(error)
-      ? [warn('not known, as PostgreSQL is away', 'Get PostgreSQL back first.')]
-      : [fail(messageOf(error), 'This is how the check itself broke off.')],
-  )
+  const found = check.run(patient).catch(async (error: unknown) => [await explain(check, patient, error)])
   try {
     return await Promise.race([found, late])
   } finally {
     timer.abort()
   }
+}
+
+/** Why a check broke off. What the check of the database says itself is no failure of the others. */
+async function explain({ about }: Check, { database }: Patient, error: unknown): Promise<Finding> {
+  const { fail, warn } = findingsAbout(about)
+  if (isDatabaseUnavailable(error)) return warn('not known, as PostgreSQL is away', 'Get PostgreSQL back first.')
+  const isBehind = database !== undefined && (await hasPendingMigrations(database.db).catch(() => false))
+  if (isBehind) return warn('not known, as migrations are pending', 'Run "pnpm migrate" first.')
+  return fail(messageOf(error), 'This is how the check itself broke off.')
 }
 
 export function messageOf(error: unknown): string {
