@@ -148,7 +148,7 @@ test('a port that is taken ends it at once', async () => {
   const { port } = await api.listen()
   const main = await run({ ...testEnvironment(database.url), PORT: String(port) })
   expect(await main.exited).toEqual({ code: 1, signal: null })
-  expect(main.stderr()).toContain('EADDRINUSE')
+  expect(main.stderr()).toContain(`Port ${port} is taken`)
 })
 
 test('SIGTERM lets what is under way finish, takes nothing new, and ends with 0', async () => {
