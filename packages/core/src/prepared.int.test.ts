@@ -59,3 +59,12 @@ test('what a prepared statement writes goes with its transaction', async () => {
   const { rows } = await database.db.execute(sql`select number from numbers`)
   expect(rows).toEqual([{ number: 2 }])
 })
+
+test('a migration that adds a column, under a connection that is open, leaves what is prepared on it working', async () => {
+  const { db } = database
+  const find = () => findUser(db, { email: 'nobody@example.com' })
+  await find()
+  await db.execute(sql`alter table users add column added text`)
+  expect(await find()).toEqual([])
+  await db.transaction(async (db) => expect(await findUser(db, { email: 'nobody@example.com' })).toEqual([]))
+})

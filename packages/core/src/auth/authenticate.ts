@@ -61,6 +61,7 @@ type Hashes = Record<'hashes', string[]>
 async function findApiKeys(db: Db, hashes: string[]): Promise<(Found | undefined)[]> {
   const keys = await selectApiKeys(db, { hashes })
   const stale = keys.filter(({ isUseStale }) => isUseStale).map(({ hash }) => hash)
+  // By hashes alone: each is of one key in all workspaces, which was just found by it.
   if (stale.length > 0) {
     await db.update(apiKeys).set({ lastUsedAt: sql`now()` }).where(inArray(apiKeys.keyHash, stale))
   }
