@@ -1,5 +1,5 @@
 /** What nearly every request about a contact asks of the database, prepared. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, desc, eq, sql } from 'drizzle-orm'
 import type { Db } from '../db.ts'
 import { type Given, prepared } from '../prepared.ts'
 import { contacts } from '../schema.ts'
@@ -30,6 +30,35 @@ export const selectContacts = prepared('read contacts', (db, given: Given<Record
     .select({ ...contactColumns, workspaceId: contacts.workspaceId })
     .from(sql`unnest(${given('workspaceIds')}::uuid[], ${given('ids')}::uuid[]) as asked (workspace_id, id)`)
     .innerJoin(contacts, sql`(${contacts.workspaceId}, ${contacts.id}) = (asked.workspace_id, asked.id)`),
+)
+
+/** A workspace's, the newest first. */
+export const selectNewestContacts = prepared(
+  'list contacts',
+  (db, given: Given<{ workspaceId: string; limit: number }>) =>
+    db
+      .select(contactColumns)
+      .from(contacts)
+      .where(eq(contacts.workspaceId, sql.param(given('workspaceId'), contacts.workspaceId)))
+      .orderBy(desc(contacts.createdAt), desc(contacts.id))
+      .limit(given('limit')),
+)
+
+/** The same, from where a page ended. */
+export const selectOlderContacts = prepared(
+  'list older contacts',
+  (db, given: Given<{ workspaceId: string; limit: number; key: string; uuid: string }>) =>
+    db
+      .select(contactColumns)
+      .from(contacts)
+      .where(
+        and(
+          eq(contacts.workspaceId, sql.param(given('workspaceId'), contacts.workspaceId)),
+          sql`(${contacts.createdAt}, ${contacts.id}) < (${given('key')}::timestamptz, ${given('uuid')}::uuid)`,
+        ),
+      )
+      .orderBy(desc(contacts.createdAt), desc(contacts.id))
+      .limit(given('limit')),
 )
 
 /** By their addresses, in whatever case. */
