@@ -128,6 +128,15 @@ describe('what is rendered', () => {
     }
   })
 
+  test('has all values in their places, however many there are', () => {
+    const { html, text } = rendering({
+      html: '{% for i in (1..1100) %}<i>{{ i }}</i> {% endfor %}{{ unsubscribeUrl }}',
+    })
+    const numbers = Array.from({ length: 1_100 }, (_, n) => n + 1)
+    expect(html).toBe(`${numbers.map((n) => `<i>${n}</i> `).join('')}${values.unsubscribeUrl}`)
+    expect(text).toBe(`${numbers.join(' ')} ${values.unsubscribeUrl}`)
+  })
+
   test('keeps what a template captures and cuts, in both parts', () => {
     const html = '{% capture name %}{{ contact.firstName }}{% endcapture %}<p>{{ name | slice: 0, 3 }}</p>'
     const { html: part, text } = rendering({ html }, named('Augusta'))
