@@ -30,7 +30,7 @@ describe('a signature', () => {
       expect.arrayContaining(['from', 'to', 'subject', 'list-unsubscribe', 'list-unsubscribe-post']),
     )
     for (const [from, to] of [
-      [/Hi Ada/, 'Hi Eve'],
+      [/\r\nAda=\r\n/, '\r\nEve=\r\n'],
       [/List-Unsubscribe-Post: List/, 'List-Unsubscribe-Post: Lost'],
       [/List-Unsubscribe:\s+<https/, 'List-Unsubscribe: <http'],
     ] as const) {

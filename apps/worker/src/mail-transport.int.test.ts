@@ -10,6 +10,7 @@ import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/c
 import { type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type MailTransport, openMailTransport } from './mail-transport.ts'
+import { openSmtpPool } from './smtp-pool.ts'
 import { renderFor } from './testing.ts'
 
 let database: TestDatabase
@@ -225,6 +226,16 @@ describe('the transport', () => {
     )
     expect(outcomes.filter(({ kind }) => kind === 'sent')).toHaveLength(59)
     expect(outcomes[7]).toMatchObject({ kind: 'refused', temporary: false, error: '550 7@example.com is refused' })
+  })
+
+  test('lets no line of a message be taken for its end', async () => {
+    const pool = openSmtpPool(smtp.url, 1)
+    const envelope = { from: 'a@example.com', to: ['b@example.com'] }
+    for (const body of ['one\r\n.\r\ntwo', '.', 'three']) {
+      await pool.send(envelope, Buffer.from(`Subject: S\r\n\r\n${body}`), () => {})
+      expect(smtp.mails.at(-1)?.raw.toString().trimEnd()).toBe(`Subject: S\r\n\r\n${body}`)
+    }
+    pool.close()
   })
 
   test('reads no file and asks no address, whatever a mail says', async () => {

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers'
 import type { DkimKey } from '@rapport/core/config.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
-import type { OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
+import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import DKIM from 'nodemailer/lib/dkim'
 import { buildMessage } from './mail-message.ts'
 import { openSmtpPool } from './smtp-pool.ts'
@@ -9,7 +9,7 @@ import { openSmtpPool } from './smtp-pool.ts'
 export const mailConnections = 20
 
 export interface MailTransport {
-  send(mail: OutgoingMail): Promise<MailOutcome>
+  send(mail: OutgoingMail | EncodedMail): Promise<MailOutcome>
   close(): void
 }
 

@@ -2,6 +2,7 @@
  * SMTP connections that are kept and lent out, a mail at a time. On nodemailer's connection, without its mailer: that
  * would parse and stream each message several times over, and re-queue mails by itself.
  */
+import type { Transform } from 'node:stream'
 import { parseConnectionUrl } from 'nodemailer/lib/shared'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 
@@ -12,8 +13,8 @@ export interface Envelope {
 
 export interface SmtpPool {
   /**
-   * Hands one message to the server, and resolves when it has taken it. `onBegin`: the server has asked for the message,
-   * so that from now on nobody knows, should no answer come. Rejects with the error of the connection.
+   * Hands one message, whose lines all end in CRLF, to the server, and resolves when it has taken it. `onBegin`: the server
+   * has asked for the message, so that from now on nobody knows, should no answer come. Rejects with the error of the connection.
    */
   send(envelope: Envelope, message: Buffer, onBegin: () => void): Promise<void>
   close(): void
@@ -120,12 +121,18 @@ interface Submission {
   begin: () => void
 }
 
+const dotAtStart = '\n.'
+
 async function submit(connection: SMTPConnection, { envelope, message, begin }: Submission): Promise<void> {
   // Read only once the server has answered DATA.
   const source = {
-    pipe(wire: NodeJS.WritableStream) {
+    pipe(wire: Transform) {
       begin()
-      wire.end(message)
+      // Nodemailer looks at each byte for dots to double, which would be half of what a mail costs here. Where there are none
+      // to double, the message goes by that: to the far end of its stream.
+      if (message.includes(dotAtStart)) wire.write(message)
+      else wire.push(message)
+      wire.end()
     },
   }
   try {

@@ -6,13 +6,12 @@ import { AppError, conflict } from '../errors.ts'
 import { unsubscribeUrl } from '../lists/links.ts'
 import { holdList } from '../lists/lists.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
-import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { type EncodedMail, headerText, mailDomain, type MailHeader, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { senderAddress } from '../mail/senders.ts'
 import { campaigns, lists, workspaces } from '../schema.ts'
 import type { Preview, PreviewInput, SendResult, SendTestInput } from './campaigns.schema.ts'
 import { findNamedContact, readCampaign } from './campaigns.ts'
-import { renderTemplates } from './rendering.ts'
-import type { MailParts } from './rendering-thread.ts'
+import { renderCopy, renderMails } from './rendering.ts'
 import type { TemplateFault } from './template-sources.ts'
 import { trackingOf } from './tracking.ts'
 
@@ -23,7 +22,7 @@ export type Recipient = Pick<
 >
 
 /** A mail, or what is wrong with it. */
-export type CampaignMail = { mail: OutgoingMail } | { fault: TemplateFault }
+export type CampaignMail = { mail: EncodedMail } | { fault: TemplateFault }
 
 export interface CampaignRenderer {
   /** Makes the mails of a group of recipients, in order. */
@@ -34,15 +33,25 @@ export interface CampaignRenderer {
 
 const groupCharacters = 1_000_000
 
-/**
- * Loads a campaign with its list and workspace. Its renderer says what is wrong where the templates exceed their limits.
- * A `copy` that somebody looks at is tracked by nothing.
- */
-export async function compileCampaign(
-  ctx: Ctx,
-  campaignId: string,
-  kind: 'mail' | 'copy' = 'mail',
-): Promise<CampaignRenderer> {
+/** Loads a campaign with its list and workspace. Its renderer says what is wrong where the templates exceed their limits. */
+export async function compileCampaign(ctx: Ctx, campaignId: string): Promise<CampaignRenderer> {
+  const { sources, address } = await loadCampaign(ctx, campaignId, 'mail')
+  return {
+    largestGroup: Math.ceil(groupCharacters / Object.values(sources).join('').length),
+    async render(recipients) {
+      const addressed = recipients.map(address)
+      const rendered = await renderMails(ctx.workspaceId, { sources, recipients: addressed.map(({ given }) => given) })
+      return addressed.map(({ headerOf }, index) => {
+        const made = rendered[index]
+        if (!made) throw new Error('Somebody has no mail')
+        return 'fault' in made ? made : { mail: { ...headerOf(made.subject), mime: made.mime } }
+      })
+    },
+  }
+}
+
+/** A `copy` that somebody looks at is tracked by nothing. */
+async function loadCampaign(ctx: Ctx, campaignId: string, kind: 'mail' | 'copy') {
   const [found] = await ctx.db
     .select({ campaign: campaigns, list: lists, workspace: workspaces })
     .from(campaigns)
@@ -64,36 +73,18 @@ export async function compileCampaign(
     name: headerText(campaign.fromName ?? workspace.fromName ?? workspace.name),
     address: senderAddress(ctx.settings, [campaign.fromEmail, workspace.fromEmail]),
   }
-  const largestGroup = Math.ceil(groupCharacters / [subject, html, text].join('').length)
-  return { render, largestGroup }
+  return { sources: { subject, html, text }, address }
 
-  async function render(recipients: readonly Recipient[]): Promise<CampaignMail[]> {
-    const addressed = recipients.map((to) => {
-      const person = { campaignId: campaign.id, contactId: to.id }
-      const mailed = kind === 'mail' ? { ...person, email: to.email } : { contactId: to.id }
-      return { to, person, unsubscribe: unsubscribeUrl(ctx, { listId: list.id, ...mailed }) }
-    })
-    const rendered = await renderTemplates(ctx.workspaceId, {
-      sources: { subject, html, text },
-      recipients: addressed.map(({ to, person, unsubscribe }) => ({
-        values: { ...common, contact: { ...to.customFieldValues, ...to }, unsubscribeUrl: unsubscribe },
-        tracking: opens || clicks ? trackingOf(ctx, { person, opens, clicks }) : undefined,
-      })),
-    })
-    return addressed.map(({ to, unsubscribe }, index) => {
-      const parts = rendered[index]
-      if (!parts) throw new Error('Somebody has no mail')
-      return 'fault' in parts ? parts : { mail: addressMail(parts, to, unsubscribe) }
-    })
-  }
-
-  function addressMail(parts: MailParts, to: Recipient, unsubscribe: string): OutgoingMail {
-    return {
+  /** What a template is rendered with for a recipient, and the header of the mail that comes of it. */
+  function address(to: Recipient) {
+    const person = { campaignId: campaign.id, contactId: to.id }
+    const mailed = kind === 'mail' ? { ...person, email: to.email } : { contactId: to.id }
+    const unsubscribe = unsubscribeUrl(ctx, { listId: list.id, ...mailed })
+    const headerOf = (subject: string): MailHeader => ({
       from,
       to: { name: headerText(`${to.firstName} ${to.lastName}`), address: to.email },
       ...(campaign.replyTo && { replyTo: campaign.replyTo }),
-      ...parts,
-      subject: headerText(parts.subject),
+      subject: headerText(subject),
       // Stable, so that a copy, whoever makes it, is known to be one.
       messageId: `<${campaign.id}.${to.id}@${domain}>`,
       headers: {
@@ -101,7 +92,12 @@ export async function compileCampaign(
         'List-Unsubscribe': `<${unsubscribe}>`,
         'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
       },
+    })
+    const given = {
+      values: { ...common, contact: { ...to.customFieldValues, ...to }, unsubscribeUrl: unsubscribe },
+      tracking: opens || clicks ? trackingOf(ctx, { person, opens, clicks }) : undefined,
     }
+    return { given, headerOf }
   }
 }
 
@@ -109,7 +105,7 @@ export async function compileCampaign(
 export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const { campaignId, contactId } = mail.data
   if (!campaignId) return undefined
-  const copy = await renderCopy(ctx, campaignId, async () =>
+  const copy = await makeCopy(ctx, campaignId, async () =>
     contactId ? await readContact(ctx, contactId) : inventedRecipient,
   )
   return {
@@ -123,7 +119,7 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
 /** What a contact, or an invented one, would get: nothing is sent. A template that exceeds its limits is invalid. */
 export async function previewCampaign(ctx: Ctx, campaignId: string, { contactId }: PreviewInput): Promise<Preview> {
   await readCampaign(ctx, campaignId)
-  const { subject, html, text } = await renderCopy(ctx, campaignId, async () =>
+  const { subject, html, text } = await makeCopy(ctx, campaignId, async () =>
     contactId ? await findNamedContact(ctx, contactId) : inventedRecipient,
   )
   return { subject, html: html ?? null, text }
@@ -148,14 +144,16 @@ export async function sendTestMail(ctx: Ctx, id: string, { email, contactId }: S
   })
 }
 
-async function renderCopy(ctx: Ctx, campaignId: string, findRecipient: () => Promise<Recipient>) {
-  const { render } = await compileCampaign(ctx, campaignId, 'copy')
-  const [made] = await render([await findRecipient()])
-  if (!made) throw new Error('Nothing was rendered')
-  if ('mail' in made) return made.mail
-  const { field, message } = made.fault
-  const sentence = `The template cannot be rendered: ${message}`
-  throw new AppError('invalid', sentence, { issues: [{ path: field, message: sentence }] })
+async function makeCopy(ctx: Ctx, id: string, findRecipient: () => Promise<Recipient>): Promise<OutgoingMail> {
+  const { sources, address } = await loadCampaign(ctx, id, 'copy')
+  const { given, headerOf } = address(await findRecipient())
+  const made = await renderCopy(ctx.workspaceId, { sources, recipient: given })
+  if ('fault' in made) {
+    const { field, message } = made.fault
+    const sentence = `The template cannot be rendered: ${message}`
+    throw new AppError('invalid', sentence, { issues: [{ path: field, message: sentence }] })
+  }
+  return { ...made, ...headerOf(made.subject) }
 }
 
 const listDeleted = () => conflict('The list of this campaign was deleted')

@@ -122,18 +122,18 @@ export async function findNamedContact(ctx: Ctx, contactId: string): Promise<Con
 async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number> {
   if (campaign.listId === null || !(await holdList(ctx, campaign.listId))) return 0
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
-  // The ids of a million people are cut into batches in memory: on disk it would take as long again.
+  // The ids of a million people are held in memory: on disk it would take as long again.
   await ctx.db.execute(sql`set local work_mem = '64MB'`)
+  // Gathered in one array that is cut into batches, as to number and group them would take twice as long.
   const result = await ctx.db.execute<{ queued: number }>(sql`
-    with audience as (
+    with audience as materialized (
       -- In any order: nobody is promised to be the first.
-      select contact_id, (row_number() over () - 1) / ${batchSize}::int as batch
-      from subscriptions
+      select array_agg(contact_id) as ids from subscriptions
       where workspace_id = ${workspaceId} and list_id = ${uuidOf(campaign.listId)}::uuid and status = 'CONFIRMED'),
     batches as (
       insert into campaign_batches (workspace_id, id, campaign_id, contact_ids)
-      select ${workspaceId}, uuidv7(), ${uuidOf(campaign.id)}::uuid, array_agg(contact_id)
-      from audience group by batch
+      select ${workspaceId}, uuidv7(), ${uuidOf(campaign.id)}::uuid, ids[first : first + ${batchSize}::int - 1]
+      from audience cross join generate_series(1, cardinality(ids), ${batchSize}::int) as first
       returning workspace_id, id, cardinality(contact_ids) as size),
     ${enqueueEach('campaigns', 'batches', originOf(ctx))}
     select coalesce(sum(size), 0)::int as queued, (select count(*) from woken) from batches`)

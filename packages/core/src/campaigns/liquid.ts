@@ -7,7 +7,13 @@ import { type FilterImplOptions, Liquid, type Template, toValue } from 'liquidjs
 /** A part of a mail has at most so many characters, and so has what it captures on the way. */
 const longestPart = 1_572_864
 
-// No files: `templates` replaces the disk.
+/**
+ * No files: `templates` replaces the disk. `memoryLimit` is of characters and items, over a whole rendering. A thread ends the
+ * process with it when one object asks for more than 16 MiB beyond the thread's limit, which is how far Node lets it go while
+ * it ends it. So no object may be as large. The largest that these limits leave are the array of a range of a million (12 MB
+ * as it grows), the text of a million line breaks as `<br />` (14 MB), and the marks of a part that is nothing else (13 MB);
+ * what is encoded is not on the heap.
+ */
 const limits = { templates: {}, ownPropertyOnly: true, parseLimit: 4_000_000, renderLimit: 250, memoryLimit: 1_000_000 }
 
 /** How an error begins that says that a template took too long. */

@@ -1,6 +1,7 @@
 /** The thread that parses and renders templates for rendering.ts. One message in, one out; it imports as little as it can. */
 import { getHeapStatistics } from 'node:v8'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { encodeMime, joinPieces, onePiece, type Parts } from '../mail/mime.ts'
 import { renderLimitExceeded } from './liquid.ts'
 import {
   type GivenSources,
@@ -10,7 +11,7 @@ import {
   type TemplateSources,
   type TemplateValues,
 } from './template-sources.ts'
-import { compileTemplates, findFault } from './templates.ts'
+import { compileTemplates, findFault, joinLetter, type Letter } from './templates.ts'
 import { trackHtml, type Tracking } from './track-html.ts'
 
 /** Templates as they are saved, to be parsed. */
@@ -19,24 +20,44 @@ export interface Check {
   sources: GivenSources
 }
 
-/** A group of recipients, to be rendered for. */
-export interface Rendering {
-  kind: 'render'
-  sources: TemplateSources
-  recipients: { values: TemplateValues; tracking: Tracking | undefined }[]
+interface Addressee {
+  values: TemplateValues
+  tracking: Tracking | undefined
 }
 
-export interface MailParts {
-  subject: string
-  html?: string
-  text: string
+/** A group of recipients, to be rendered for as it goes over the wire. */
+export interface Rendering {
+  kind: 'mail'
+  sources: TemplateSources
+  recipients: Addressee[]
 }
-export type Rendered = MailParts | { fault: TemplateFault }
+
+/** One recipient, to be rendered for as text that somebody looks at. */
+export interface Copying {
+  kind: 'copy'
+  sources: TemplateSources
+  recipient: Addressee
+}
+
+export type Task = Check | Rendering | Copying
+
+export type Copy = { subject: string } & Parts<string>
+/** `mime` is from one byte of the answer's to another. */
+export interface Encoded {
+  subject: string
+  mime: [number, number]
+}
+
+export interface Faulty {
+  fault: TemplateFault
+}
 
 export interface Answer {
   fault?: TemplateFault | undefined
+  copy?: Copy
   /** Of the first recipients, one at least: the others are to be asked for again. */
-  mails?: Rendered[]
+  mails?: (Encoded | Faulty)[]
+  bytes?: ArrayBuffer
 }
 
 /** Shared with whoever ends the thread: which template it was at, by its place in `templateFields`. */
@@ -44,24 +65,40 @@ const place = workerData as Int32Array
 const noteField = (field: TemplateField) => void (place[0] = templateFields.indexOf(field))
 
 /** More than so much is not held at a time. */
-const enoughCharacters = 4_000_000
+const mostBytes = 4_000_000
 
-function renderGroup({ sources, recipients }: Rendering): Rendered[] {
-  const mails: Rendered[] = []
-  let characters = 0
+/** The bytes of all are one buffer, which changes hands: they are not copied from thread to thread. */
+function renderMails({ sources, recipients }: Rendering): Answer {
+  const mails: (Encoded | Faulty)[] = []
+  const chunks: Buffer[] = []
+  let size = 0
   for (const recipient of recipients) {
-    const mail = render(sources, recipient)
-    mails.push(mail)
-    if (!('fault' in mail)) characters += (mail.html?.length ?? 0) + mail.text.length
-    if (characters > enoughCharacters) break
+    const letter = render(sources, recipient)
+    if ('fault' in letter) mails.push(letter)
+    else {
+      const start = size
+      for (const chunk of encodeMime(letter)) {
+        chunks.push(chunk)
+        size += chunk.length
+      }
+      mails.push({ subject: letter.subject, mime: [start, size] })
+    }
+    if (size > mostBytes) break
   }
-  return mails
+  const bytes = new Uint8Array(size)
+  let at = 0
+  for (const chunk of chunks) {
+    bytes.set(chunk, at)
+    at += chunk.length
+  }
+  return { mails, bytes: bytes.buffer }
 }
 
-function render(sources: TemplateSources, { values, tracking }: Rendering['recipients'][number]): Rendered {
+function render(sources: TemplateSources, { values, tracking }: Addressee): Letter | Faulty {
   try {
-    const mail = compiled(sources)(values)
-    return tracking && mail.html !== undefined ? { ...mail, html: trackHtml(mail.html, tracking) } : mail
+    const letter = compiled(sources)(values)
+    if (!tracking || !letter.html) return letter
+    return { ...letter, html: onePiece(trackHtml(joinPieces(letter.html), tracking)) }
   } catch (error) {
     const [message = ''] = error instanceof Error ? error.message.split('\n') : []
     const field = templateFields[place[0] ?? 0] ?? 'html'
@@ -84,11 +121,17 @@ function compiled(sources: TemplateSources) {
   return render
 }
 
+function answerTo(task: Task): Answer {
+  if (task.kind === 'check') return { fault: findFault(task.sources, noteField) }
+  if (task.kind === 'mail') return renderMails(task)
+  const letter = render(task.sources, task.recipient)
+  return 'fault' in letter ? letter : { copy: joinLetter(letter) }
+}
+
 if (!isMainThread) {
-  parentPort?.on('message', (task: Check | Rendering) => {
-    const answer: Answer =
-      task.kind === 'check' ? { fault: findFault(task.sources, noteField) } : { mails: renderGroup(task) }
-    parentPort?.postMessage(answer)
+  parentPort?.on('message', (task: Task) => {
+    const answer = answerTo(task)
+    parentPort?.postMessage(answer, answer.bytes ? [answer.bytes] : [])
     if (getHeapStatistics().used_heap_size > enoughBytes) known.length = 0
   })
   parentPort?.postMessage('ready')

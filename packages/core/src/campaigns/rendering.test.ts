@@ -1,18 +1,20 @@
 import { afterAll, describe, expect, test } from 'vitest'
-import { checkTemplates, closeRendering, renderTemplates } from './rendering.ts'
+import { checkTemplates, closeRendering, renderMails } from './rendering.ts'
 
 afterAll(closeRendering)
 
 const values = { contact: {}, campaign: {}, list: {}, workspace: {}, unsubscribeUrl: 'https://crm.example.com/u' }
 const [ada, eve] = ['wsp_ada', 'wsp_eve']
 
-/** For people who are numbered from 1. */
-function render(workspaceId: string, html: string, people = 1) {
+/** For people who are numbered from 1: what goes over the wire, but for the ends of its lines. */
+async function render(workspaceId: string, html: string, people = 1) {
   const recipients = Array.from({ length: people }, (_, n) => ({
     values: { ...values, contact: { firstName: `Person ${n + 1}` } },
     tracking: undefined,
   }))
-  return renderTemplates(workspaceId, { sources: { subject: 'News', html, text: null }, recipients })
+  const mails = await renderMails(workspaceId, { sources: { subject: 'News', html, text: null }, recipients })
+  const wordsOf = (mime: Uint8Array) => Buffer.from(mime).toString().replaceAll('=\r\n', '')
+  return mails.map((mail) => ('fault' in mail ? mail : wordsOf(mail.mime)))
 }
 
 const slow = `{{ "${"<' a-".repeat(150_000)}" ${'| slugify'.repeat(400)} | size }}`
@@ -23,16 +25,14 @@ describe('a template that takes too long', { timeout: 30_000 }, () => {
   test('is ended, for everyone in the group alike, and the next one is rendered', async () => {
     expect(await render(eve, slow, 3)).toEqual(Array.from({ length: 3 }, () => ({ fault: ended('html') })))
     expect(await render(eve, slower)).toEqual([{ fault: ended('html') }])
-    expect(await render(eve, 'Hi {{ contact.firstName }}')).toMatchObject([
-      { html: expect.stringContaining('Hi Person 1') },
-    ])
+    expect(await render(eve, 'Hi {{ contact.firstName }}')).toEqual([expect.stringContaining('Hi Person 1')])
   })
 
   test('is named, whichever of the three it is', async () => {
     for (const field of ['subject', 'html', 'text'] as const) {
       const sources = { subject: 'x', html: null, text: null, [field]: slower }
       const recipients = [{ values, tracking: undefined }]
-      expect(await renderTemplates(eve, { sources, recipients })).toEqual([{ fault: ended(field) }])
+      expect(await renderMails(eve, { sources, recipients })).toEqual([{ fault: ended(field) }])
     }
   })
 
@@ -62,7 +62,7 @@ test('workspaces take turns, and of one so many may wait', async () => {
 test('a group whose mails are too much to hold at once gets them all, in order', async () => {
   const html = `<p>{{ contact.firstName }}</p><pre>${'long '.repeat(200_000)}</pre>{{ unsubscribeUrl }}`
   const mails = await render(ada, html, 12)
-  expect(mails.map((mail) => ('html' in mail ? /Person \d+/.exec(mail.html ?? '')?.[0] : mail))).toEqual(
+  expect(mails.map((mail) => (typeof mail === 'string' ? /<p>(Person \d+)/.exec(mail)?.[1] : mail))).toEqual(
     Array.from({ length: 12 }, (_, n) => `Person ${n + 1}`),
   )
 })

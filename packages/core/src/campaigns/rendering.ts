@@ -7,8 +7,14 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { AppError, invalidField } from '../errors.ts'
 import { makeRoomInThreads } from '../memory.ts'
-import type { Answer, Check, Rendered, Rendering } from './rendering-thread.ts'
-import { findExcess, type GivenSources, type TemplateFault, templateFields } from './template-sources.ts'
+import type { Answer, Copy, Copying, Encoded, Faulty, Rendering, Task } from './rendering-thread.ts'
+import {
+  findExcess,
+  type GivenSources,
+  type TemplateFault,
+  templateFields,
+  type TemplateSources,
+} from './template-sources.ts'
 
 /** The time for one look at templates, at least: as they are saved, previewed or tested. */
 const lookMs = 1_000
@@ -34,24 +40,47 @@ async function parse(workspaceId: string, sources: GivenSources): Promise<Templa
   return (await ask(workspaceId, { kind: 'check', sources }, lookMs)).fault
 }
 
+/** A mail for the wire, see `encodeMime`. */
+export interface RenderedMail {
+  subject: string
+  mime: Uint8Array
+}
+
 /**
- * Renders for a group of recipients, each of whom gets the parts of a mail or what is wrong with them, in order: when the
- * thread had to be ended, the same for everyone. The templates are parsed once, unless many campaigns are sent at a time.
+ * Renders for a group of recipients, each of whom gets a mail or what is wrong with it, in order: when the thread had to be
+ * ended, the same for everyone. The templates are parsed once, unless many campaigns are sent at a time.
  */
-export async function renderTemplates(
+export async function renderMails(
   workspaceId: string,
   { sources, recipients }: Omit<Rendering, 'kind'>,
-): Promise<Rendered[]> {
-  const rendered: Rendered[] = []
-  const letterMs = templateFields.reduce((sum, field) => sum + (sources[field]?.length ?? 0), 0) / charactersPerMs
+): Promise<(RenderedMail | Faulty)[]> {
+  const rendered: (RenderedMail | Faulty)[] = []
   while (rendered.length < recipients.length) {
     const others = recipients.slice(rendered.length)
-    const deadlineMs = Math.ceil(Math.max(lookMs, letterMs, others.length * recipientMs))
-    const { fault, mails } = await ask(workspaceId, { kind: 'render', sources, recipients: others }, deadlineMs)
+    const deadlineMs = deadlineOf(sources, others.length)
+    const answer = await ask(workspaceId, { kind: 'mail', sources, recipients: others }, deadlineMs)
+    const { fault, mails = [], bytes = new ArrayBuffer() } = answer
     if (fault) return recipients.map(() => ({ fault }))
-    rendered.push(...(mails ?? []))
+    const read = ({ subject, mime: [start, end] }: Encoded) => ({
+      subject,
+      mime: new Uint8Array(bytes, start, end - start),
+    })
+    rendered.push(...mails.map((mail) => ('fault' in mail ? mail : read(mail))))
   }
   return rendered
+}
+
+/** The same as text, of one, for whoever looks at it. */
+export async function renderCopy(workspaceId: string, given: Omit<Copying, 'kind'>): Promise<Copy | Faulty> {
+  const { fault, copy } = await ask(workspaceId, { kind: 'copy', ...given }, deadlineOf(given.sources, 1))
+  if (fault) return { fault }
+  if (!copy) throw new Error('Nothing was rendered')
+  return copy
+}
+
+function deadlineOf(sources: TemplateSources, people: number): number {
+  const characters = templateFields.reduce((sum, field) => sum + (sources[field]?.length ?? 0), 0)
+  return Math.ceil(Math.max(lookMs, characters / charactersPerMs, people * recipientMs))
 }
 
 /** Ends the thread as soon as nobody waits for it. Whoever asks again gets a new one. */
@@ -62,7 +91,7 @@ export async function closeRendering(): Promise<void> {
 }
 
 interface Job {
-  task: Check | Rendering
+  task: Task
   deadlineMs: number
   resolve: (answer: Answer) => void
   reject: (error: unknown) => void
@@ -79,7 +108,7 @@ let working: Promise<void> | undefined
 /** By workspace. The first of the first has its turn next. */
 const lines = new Map<string, Job[]>()
 
-function ask(workspaceId: string, task: Check | Rendering, deadlineMs: number): Promise<Answer> {
+function ask(workspaceId: string, task: Task, deadlineMs: number): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const line = lines.get(workspaceId) ?? []
     if (line.length >= longestLine) throw new AppError('throttled', 'Too many templates wait', { retryAfterSeconds: 1 })

@@ -53,7 +53,10 @@ interface Outcomes extends BatchKeys {
   uncounted: number[]
 }
 
-/** Records what became of those whom this worker has in hand. */
+/**
+ * Records what became of those whom this worker has in hand. They are looked for in their batch, and not by the campaign:
+ * until there are statistics, several indexes of which it is a part look alike, and all of its people would be read each time.
+ */
 export const settleGroup = preparedSql<Outcomes>(
   'settle recipients',
   (given) => sql`
@@ -66,7 +69,7 @@ export const settleGroup = preparedSql<Outcomes>(
       ${given('contactIds')}::uuid[], ${given('statuses')}::text[], ${given('errors')}::text[],
       ${given('uncounted')}::int[])
       as outcome (contact_id, status, error, uncounted)
-    where r.workspace_id = ${given('workspaceId')}::uuid and r.campaign_id = ${given('campaignId')}::uuid
+    where r.workspace_id = ${given('workspaceId')}::uuid and r.batch_id = ${given('batchId')}::uuid
       and r.contact_id = outcome.contact_id and r.worker_id = ${given('workerId')}::uuid
       and r.status in ('SENDING', 'INTERRUPTED')
     returning r.workspace_id, r.batch_id, old.status as was, new.status as became),

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { checkTemplates as checkTemplatesOf, closeRendering } from './rendering.ts'
 import { type GivenSources, plainTemplate, type TemplateSources, type TemplateValues } from './template-sources.ts'
-import { compileTemplates } from './templates.ts'
+import { compileTemplates, joinLetter } from './templates.ts'
 
 const checkTemplates = (sources: GivenSources) => checkTemplatesOf('wsp_1', sources)
 afterAll(closeRendering)
@@ -14,7 +14,7 @@ const values: TemplateValues = {
   unsubscribeUrl: 'https://crm.example.com/public/unsubscribe?token=abc.def',
 }
 const rendering = (sources: Partial<TemplateSources>, given: Partial<TemplateValues> = {}) =>
-  compileTemplates({ subject: 'News', html: null, text: null, ...sources })({ ...values, ...given })
+  joinLetter(compileTemplates({ subject: 'News', html: null, text: null, ...sources })({ ...values, ...given }))
 const named = (firstName: string) => ({ contact: { firstName } })
 const count = (text: string, part: string) => text.split(part).length - 1
 
@@ -120,12 +120,21 @@ describe('what is rendered', () => {
       ['$& $1', true],
     ] as const) {
       const contact = { firstName: name, vip, tags: ['one', 'two & three'], code: 'c7', note: '<b>bold</b>' }
-      const { html = '', text } = render({ ...values, contact })
+      const { html = '', text } = joinLetter(render({ ...values, contact }))
       expect(html).toContain(`<p>Hi ${name.replace('&', '&amp;').replace('<i>', '&lt;i&gt;')}!</p>`)
       expect(text).toContain(`Hi ${name.replace(/\s+/g, ' ')}!`)
       expect(text.includes(' * one\n * two & three')).toBe(vip)
       expect(text).toContain(`bold [https://example.com/c7] ${values.unsubscribeUrl}`)
     }
+  })
+
+  test('has all values in their places, however many there are', () => {
+    const { html, text } = rendering({
+      html: '{% for i in (1..1100) %}<i>{{ i }}</i> {% endfor %}{{ unsubscribeUrl }}',
+    })
+    const numbers = Array.from({ length: 1_100 }, (_, n) => n + 1)
+    expect(html).toBe(`${numbers.map((n) => `<i>${n}</i> `).join('')}${values.unsubscribeUrl}`)
+    expect(text).toBe(`${numbers.join(' ')} ${values.unsubscribeUrl}`)
   })
 
   test('keeps what a template captures and cuts, in both parts', () => {
@@ -145,8 +154,8 @@ describe('what is rendered', () => {
       html: null,
       text: '{% assign seen = seen | append: contact.firstName %}{{ seen }}{% increment n %}{{ unsubscribeUrl | slice: 0, 0 }}',
     })
-    expect(render({ ...values, ...named('Ada') }).text).toBe('Ada0')
-    expect(render({ ...values, ...named('Bob') }).text).toBe('Bob0')
+    expect(joinLetter(render({ ...values, ...named('Ada') })).text).toBe('Ada0')
+    expect(joinLetter(render({ ...values, ...named('Bob') })).text).toBe('Bob0')
   })
 })
 

@@ -1,4 +1,5 @@
 /** Runs in the thread of rendering.ts alone, as nothing interrupts it: how a campaign's templates become a mail. */
+import { joinPieces, onePiece, type Parts, type Pieces } from '../mail/mime.ts'
 import { createEngine, type Engine } from './liquid.ts'
 import {
   type GivenSources,
@@ -8,7 +9,7 @@ import {
   type TemplateSources,
   type TemplateValues,
 } from './template-sources.ts'
-import { fillMarks, markValues, type Marks, textsOfShapes } from './text-parts.ts'
+import { cutShapes, fillMarks, markValues, type Marks } from './text-parts.ts'
 
 const htmlEngine = createEngine('escape')
 const textEngine = createEngine()
@@ -50,6 +51,18 @@ function faultOf(engine: Engine, source: string | null | undefined): string | un
   }
 }
 
+/** A mail in pieces. */
+export interface Letter extends Parts<Pieces> {
+  subject: string
+}
+
+/** The same for whoever looks at it. */
+export const joinLetter = ({ subject, html, text }: Letter) => ({
+  subject,
+  ...(html && { html: joinPieces(html) }),
+  text: joinPieces(text),
+})
+
 /**
  * Parses a campaign's templates once, for many recipients. The renderer escapes values in HTML, adds the unsubscribe
  * footer where a part has no `unsubscribeUrl`, and makes the text part of the HTML where none was written. It throws
@@ -62,7 +75,7 @@ export function compileTemplates(sources: TemplateSources, noteField: NoteField 
   const text = sources.text === null ? undefined : compileText(sources.text)
   noteField('html')
   const html = sources.html === null ? undefined : compileHtml(sources.html, { withText: !text })
-  return (given: TemplateValues): { subject: string; html?: string; text: string } => {
+  return (given: TemplateValues): Letter => {
     noteField('subject')
     const renderedSubject = textEngine.render(subject, given)
     // The body's `campaign.subject` is what the recipient reads in the header.
@@ -70,31 +83,33 @@ export function compileTemplates(sources: TemplateSources, noteField: NoteField 
     noteField('text')
     const textPart = text?.(values)
     noteField('html')
-    return { subject: renderedSubject, text: '', ...html?.(values), ...textPart }
+    return { subject: renderedSubject, text: onePiece(''), ...html?.(values), ...textPart }
   }
 }
 
 function compileText(source: string) {
   const body = textEngine.parse(source)
   const footer = textEngine.parse(footerFor(source, textFooter))
-  return (values: TemplateValues) => ({ text: textEngine.render(body, values) + textEngine.render(footer, values) })
+  return (values: TemplateValues) => ({
+    text: onePiece(textEngine.render(body, values) + textEngine.render(footer, values)),
+  })
 }
 
 /** With the text that the HTML says, where no other was written. */
 function compileHtml(source: string, { withText }: { withText: boolean }) {
   const marks: Marks = []
   // What a template captures it may cut to pieces, and a mark with it.
-  const isMarked = withText && !source.includes('capture')
+  const isMarked = !source.includes('capture')
   const engine = isMarked ? createEngine(markValues(marks)) : htmlEngine
   const body = engine.parse(source)
   const footer = engine.parse(footerFor(source, htmlFooter))
-  const textOf = textsOfShapes()
-  return (values: TemplateValues): { html: string; text?: string } => {
+  const shapeOf = cutShapes({ withText })
+  return (values: TemplateValues): { html: Pieces; text?: Pieces } => {
     marks.length = 0
     // Added to what was rendered, not to the template: there it could fall into a comment, or break a tag.
-    const shape = insertAtEnd(engine.render(body, values), engine.render(footer, values))
-    const html = fillMarks(shape, marks, 'html')
-    return withText ? { html, text: fillMarks(textOf(shape), marks, 'text') } : { html }
+    const shape = shapeOf(insertAtEnd(engine.render(body, values), engine.render(footer, values)))
+    const html = fillMarks(shape.html, marks, 'html')
+    return withText ? { html, text: fillMarks(shape.text, marks, 'text') } : { html }
   }
 }
 

@@ -1,11 +1,17 @@
-/** A rendered mail, ready for the transport. Addresses stay apart from names: nobody ever parses a joined string. */
-export interface OutgoingMail {
+import type { Parts } from './mime.ts'
+
+/** A rendered mail, ready for the transport. */
+export type OutgoingMail = MailHeader & Parts<string>
+
+/** The same, encoded by `encodeMime`. */
+export type EncodedMail = MailHeader & { mime: Uint8Array }
+
+/** Addresses stay apart from names: nobody ever parses a joined string. */
+export interface MailHeader {
   from: { name: string; address: string }
   to: { name: string; address: string }
   replyTo?: string
   subject: string
-  html?: string
-  text: string
   messageId: string
   headers?: Record<string, string>
 }

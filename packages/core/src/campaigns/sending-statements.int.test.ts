@@ -1,0 +1,36 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { createTestCampaign, createTestCtx, createTestWorker, waitingWork } from '../testing/factories.ts'
+import { sendCampaign } from './campaigns.ts'
+import { claimBatch, claimRecipients, settleRecipients } from './sending.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+afterAll(() => database.close())
+
+test('what became of a group is recorded with a look at its batch alone, though nothing is known of the table yet', async () => {
+  const ctx = await createTestCtx(database.db)
+  const { id } = await createTestCampaign(ctx, { confirmed: 3 })
+  await sendCampaign(ctx, id)
+  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
+  const batch = await claimBatch(ctx, uuid, await createTestWorker(database.db))
+  if (!batch) throw new Error('The batch could not be claimed')
+  const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
+  const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
+  const plan = await database.db.transaction(async (db) => {
+    await settleRecipients({ ...ctx, db }, batch, outcomes)
+    await db.execute(sql`set local plan_cache_mode = force_generic_plan`)
+    await db.execute(sql`set local enable_seqscan = off`)
+    const { rows } = await db.execute<{ count: number }>(sql`
+      select cardinality(parameter_types) as count from pg_prepared_statements where name = 'settle recipients'`)
+    const values = Array.from({ length: rows[0]?.count ?? 0 }, () => 'null').join(', ')
+    const lines = await db.execute<Record<string, string>>(sql.raw(`explain execute "settle recipients" (${values})`))
+    return lines.rows.map((line) => line['QUERY PLAN']).join('\n')
+  })
+  expect(plan).toMatch(
+    /on campaign_recipients r .*\n +(Recheck|Index) Cond: \(\(workspace_id = \$\d+\) AND \(batch_id = \$\d+\)/,
+  )
+})
