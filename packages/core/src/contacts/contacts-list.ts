@@ -90,8 +90,10 @@ function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
 const newestFirst = '-createdAt'
 
 /** Whether all contacts are asked for, the newest first, as most ask. */
-function isPlain({ limit: _, cursor: __, sort = newestFirst, customFields, ...filters }: ContactQuery): boolean {
-  return sort === newestFirst && Object.keys(customFields).length === 0 && Object.keys(filters).length === 0
+function isPlain(query: ContactQuery): boolean {
+  const { sort = newestFirst, customFields } = query
+  const isFiltered = Object.keys(query).some((name) => !['limit', 'cursor', 'sort', 'customFields'].includes(name))
+  return sort === newestFirst && !isFiltered && Object.keys(customFields).length === 0
 }
 
 /** What `sortedPage` would read, by statements that are prepared. */
