@@ -66,16 +66,20 @@ async function confirm({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
 
 async function showUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
   const named = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
-  return sendMessage(reply, { title: 'Unsubscribe', text: nothingMore(named), button: 'Unsubscribe' })
+  return sendMessage(reply, {
+    title: 'Unsubscribe',
+    text: `With one click, ${named ? nothingMore(named) : 'you will get no more mails from this list.'}`,
+    button: 'Unsubscribe',
+  })
 }
 
 async function leave({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
   const named = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
   await unsubscribe(baseCtx, query.token)
-  return sendMessage(reply, { title: 'You are unsubscribed', text: nothingMore(named) })
+  return sendMessage(reply, {
+    title: 'You are unsubscribed',
+    text: named ? nothingMore(named) : 'No more mails from this list will be sent to you.',
+  })
 }
 
-const nothingMore = (named: ListSender | undefined) =>
-  named
-    ? `${named.sender} will send you no more mails of “${named.list}”.`
-    : 'You will get no more mails from this list.'
+const nothingMore = ({ list, sender }: ListSender) => `${sender} will send you no more mails of “${list}”.`
