@@ -42,8 +42,9 @@ export function limitRequests(app: FastifyInstance, redis: RedisClient | undefin
 }
 
 function limiter(count: Counter, endpoint: string, max: number): onRequestHookHandler {
+  const prefix = `${limitTag}:${endpoint} `
   return (request, reply, done) => {
-    count(`${endpoint} ${clientKeyOf(request)}`, ({ current, ttl }) => {
+    count(prefix + clientKeyOf(request), ({ current, ttl }) => {
       const seconds = Math.ceil(ttl / 1_000)
       reply
         .header('x-ratelimit-limit', max)
@@ -63,18 +64,20 @@ function clientKeyOf({ baseCtx, socket }: FastifyRequest): string {
 
 const incrementScript = `
 local counts = {}
-for index, key in ipairs(KEYS) do
+for _, key in ipairs(KEYS) do
   local current = redis.call('INCR', key)
   local ttl = redis.call('PTTL', key)
   if ttl < 0 then
     redis.call('PEXPIRE', key, ARGV[1])
     ttl = tonumber(ARGV[1])
   end
-  counts[index] = {current, ttl}
+  counts[#counts + 1] = current
+  counts[#counts + 1] = ttl
 end
 return counts`
 
-type CountThere = (...keyCountKeysAndWindow: (string | number)[]) => Promise<[current: number, ttl: number][]>
+/** Answers two numbers for each key: how many, and how long still. */
+type CountThere = (...keyCountKeysAndWindow: (string | number)[]) => Promise<number[]>
 
 interface Waiting {
   key: string
@@ -95,14 +98,10 @@ function createSharedCounter(redis: RedisClient): (key: string, done: Waiting['d
   function ask() {
     const asked = waiting
     waiting = []
-    const keys = asked.map(({ key }) => `${limitTag}:${key}`)
-    countThere(keys.length, ...keys, windowMs).then(
+    countThere(asked.length, ...asked.map(({ key }) => key), windowMs).then(
       (counts) => {
         goOn()
-        asked.forEach(({ done }, index) => {
-          const [current, ttl] = counts[index] ?? [0, 0]
-          done({ current, ttl })
-        })
+        asked.forEach(({ done }, index) => done({ current: counts[2 * index] ?? 0, ttl: counts[2 * index + 1] ?? 0 }))
       },
       () => {
         // Nor would those get an answer who came since.
