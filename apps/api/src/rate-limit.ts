@@ -85,45 +85,24 @@ interface Waiting {
   done: (count?: Count) => void
 }
 
-/**
- * Counts in Redis. One command is under way at a time, for all who came meanwhile: the busier the process, the fewer of
- * its requests cost it a trip.
- */
+/** Counts in Redis. Those who come at once, while one turn of the event loop lasts, go there as one command. */
 function createSharedCounter(redis: RedisClient): (key: string, done: Waiting['done']) => void {
   redis.defineCommand('rapportCount', { lua: incrementScript })
   const countThere: CountThere = (redis as RedisClient & { rapportCount: CountThere }).rapportCount.bind(redis)
   let waiting: Waiting[] = []
-  let isAsking = false
 
-  function ask() {
-    const asked = waiting
+  function countAll() {
+    const all = waiting
     waiting = []
-    countThere(asked.length, ...asked.map(({ key }) => key), windowMs).then(
-      (counts) => {
-        goOn()
-        asked.forEach(({ done }, index) => done({ current: counts[2 * index] ?? 0, ttl: counts[2 * index + 1] ?? 0 }))
-      },
-      () => {
-        // Nor would those get an answer who came since.
-        const all = [...asked, ...waiting]
-        waiting = []
-        isAsking = false
-        for (const { done } of all) done()
-      },
+    countThere(all.length, ...all.map(({ key }) => key), windowMs).then(
+      (counts) =>
+        all.forEach(({ done }, index) => done({ current: counts[2 * index] ?? 0, ttl: counts[2 * index + 1] ?? 0 })),
+      () => all.forEach(({ done }) => done()),
     )
   }
 
-  function goOn() {
-    isAsking = waiting.length > 0
-    if (isAsking) ask()
-  }
-
   return (key, done) => {
-    waiting.push({ key, done })
-    if (isAsking) return
-    isAsking = true
-    // With those who come in this turn of the event loop.
-    setImmediate(ask)
+    if (waiting.push({ key, done }) === 1) setImmediate(countAll)
   }
 }
 
