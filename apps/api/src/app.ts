@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
-import cors from '@fastify/cors'
+import cors, { type FastifyCorsOptions } from '@fastify/cors'
+import proxyAddr from '@fastify/proxy-addr'
 import { createAuthenticator } from '@rapport/core/auth/authenticate.ts'
 import { closeRendering } from '@rapport/core/campaigns/rendering.ts'
 import type { ApiConfig } from '@rapport/core/config.ts'
@@ -13,11 +14,12 @@ import type { Replica } from '@rapport/core/replica.ts'
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
-  type FastifyReply,
   type FastifyRequest,
   LogController,
+  type onRequestHookHandler,
 } from 'fastify'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
+import { LRUCache } from 'lru-cache'
 import { requireCredential } from './auth.ts'
 import { showQueues } from './dashboard.ts'
 import { handleError, handleNotFound } from './error-handler.ts'
@@ -53,6 +55,13 @@ import { taskRoutes } from './routes/tasks.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { limitSlowRequests } from './slow-requests.ts'
 import { traceRequests } from './tracing.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Of @fastify/cors, over what holds for all. */
+    cors?: FastifyCorsOptions
+  }
+}
 
 export interface Dependencies {
   config: ApiConfig
@@ -90,7 +99,7 @@ export async function buildApp({
     forceCloseConnections: 'idle',
     // While closing, a request that came in on an open connection is still answered, and the connection closed after.
     return503OnClosing: false,
-    trustProxy: config.TRUST_PROXY.length > 0 ? config.TRUST_PROXY : false,
+    trustProxy: trustedProxies(config.TRUST_PROXY),
     requestIdHeader: false,
     genReqId: requestIdOf,
     // An id that is too long is judged where every wrong id is; what limits it is the size of a request's head.
@@ -125,9 +134,9 @@ export async function buildApp({
     })
   }
 
-  await limitRequests(app, redis)
+  const limitUnknown = limitRequests(app, redis)
   await allowOrigins(app, config.CORS_ORIGINS)
-  refuseUnknownRoutes(app)
+  refuseUnknownRoutes(app, limitUnknown)
   await describeRoutes(app, config.PUBLIC_URL)
 
   measureRequests(app, { config, database, redis })
@@ -179,8 +188,25 @@ function requestIdOf(request: IncomingMessage): string {
   return typeof given === 'string' && /^[\w.:=+/-]{1,128}$/.test(given) ? given : randomUUID()
 }
 
+/** Remembers of the latest peers whether they are trusted: to parse an address takes as long as the rest of a hook. */
+function trustedProxies(networks: string[]): false | ((address: string, hop: number) => boolean) {
+  if (networks.length === 0) return false
+  const isTrusted = proxyAddr.compile(networks)
+  const peers = new LRUCache<string, boolean>({ max: 1_000 })
+  return (address, hop) => {
+    // What stands in a header may be anything.
+    if (hop > 0) return isTrusted(address, hop)
+    const known = peers.get(address)
+    if (known !== undefined) return known
+    const trusted = isTrusted(address, hop)
+    peers.set(address, trusted)
+    return trusted
+  }
+}
+
 /** A path that cannot be decoded is none of ours: sent where nothing is, it is counted and answered like any other. */
 function decodableUrl({ url = '/' }: { url?: string | undefined }): string {
+  if (!url.includes('%')) return url
   try {
     decodeURI(url.split('?', 1)[0] ?? '')
     return url
@@ -190,25 +216,26 @@ function decodableUrl({ url = '/' }: { url?: string | undefined }): string {
 }
 
 /** Before the body is read: whoever looks for routes is limited whatever they send. */
-function refuseUnknownRoutes(app: FastifyInstance) {
-  const limit = app.rateLimit() as (request: FastifyRequest, reply: FastifyReply) => Promise<void>
-  app.addHook('onRequest', (request, reply, done) => {
+function refuseUnknownRoutes(app: FastifyInstance, limit: onRequestHookHandler) {
+  app.addHook('onRequest', function (request, reply, done) {
     if (!request.is404) return done()
-    limit(request, reply).then(() => done(notFound('Route')), done)
+    limit.call(this, request, reply, (error) => done(error ?? notFound('Route')))
   })
   app.setNotFoundHandler(handleNotFound)
 }
 
 /** Public routes are called from other people's sites; the rest only from origins that the operator lists. */
 async function allowOrigins(app: FastifyInstance, origins: string[]) {
-  const common = { maxAge: 86_400, strictPreflight: false }
-  const open = { ...common, origin: '*', methods: ['GET', 'HEAD', 'POST'], exposedHeaders: ['etag', 'retry-after'] }
-  const listed = {
-    ...common,
-    origin: origins.length > 0 ? origins : false,
-    methods: ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'],
-  }
-  await app.register(cors, {
-    delegator: ({ url }: FastifyRequest, done) => done(null, url.startsWith('/public/') ? open : listed),
+  const open = { origin: '*', methods: 'GET, HEAD, POST', exposedHeaders: 'etag, retry-after' }
+  app.addHook('onRoute', (route) => {
+    if (route.url.startsWith('/public/')) route.config = { ...route.config, cors: open }
   })
+  await app.register(cors, {
+    origin: origins.length > 0 ? origins : false,
+    methods: 'GET, HEAD, POST, PUT, PATCH, DELETE',
+    maxAge: 86_400,
+    strictPreflight: false,
+  })
+  // Where a browser asks first; the plugin answers.
+  app.options('/public/*', { schema: { hide: true } }, (_request, reply) => reply.send())
 }

@@ -3,6 +3,7 @@ import type { BaseCtx, Ctx } from '@rapport/core/context.ts'
 import { AppError } from '@rapport/core/errors.ts'
 import type { Role } from '@rapport/core/schema.ts'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
+import { hooksOf } from './route-hooks.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -28,8 +29,7 @@ export function requireCredential(scope: FastifyInstance, authenticate: Authenti
  */
 export function guardRoutes(scope: FastifyInstance, guardFor: (route: RouteOptions) => onRequestHookHandler): void {
   scope.addHook('onRoute', (route) => {
-    const given = route.onRequest ?? []
-    route.onRequest = [...(Array.isArray(given) ? given : [given]), guardFor(route)]
+    route.onRequest = [...hooksOf(route.onRequest), guardFor(route)]
   })
 }
 

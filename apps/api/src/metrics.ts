@@ -46,7 +46,7 @@ export function measureRequests(
   app.withTypeProvider<ZodTypeProvider>().get(
     '/metrics',
     {
-      config: { rateLimit: false },
+      config: { rateLimit: false, refuses: [401] },
       schema: {
         tags: ['Operators'],
         summary: 'What Prometheus asks for',

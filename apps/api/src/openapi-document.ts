@@ -36,10 +36,14 @@ export const describeRoute: SwaggerTransform = (input) => {
   }
 }
 
+interface DocumentedResponse {
+  description: string
+  content?: Record<string, { schema: { $ref?: string } }>
+}
 interface Document {
   webhooks?: Record<string, unknown>
-  paths?: Record<string, Record<string, { responses?: Record<string, { description: string }> }>>
-  components?: { schemas?: Record<string, unknown> }
+  paths?: Record<string, Record<string, { responses?: Record<string, DocumentedResponse | { $ref: string }> }>>
+  components?: { schemas?: Record<string, unknown>; responses?: Record<string, unknown> }
 }
 
 /** The whole document: named schemas as components, those that nothing refers to left out, answers named by status. */
@@ -80,12 +84,56 @@ function describeWebhooks(document: Document) {
   document.webhooks = Object.fromEntries(described) as Record<string, unknown>
 }
 
-function nameResponses({ paths = {} }: Document) {
-  const operations = Object.values(paths).flatMap((path) => Object.values(path))
-  for (const [status, response] of operations.flatMap(({ responses = {} }) => Object.entries(responses))) {
-    if (response.description !== 'Default Response') continue
-    response.description = status === '4XX' ? 'Refused, with the reason' : (STATUS_CODES[status] ?? 'Answer')
+/** Why a request is refused with a status, where the name of the status does not say it all. */
+const reasons: Record<string, string> = {
+  400: 'Not understood: `issues` name each field',
+  401: 'No credential, or one that is not valid',
+  403: 'The role of the credential does not suffice',
+  404: 'There is no such record in the workspace',
+  408: 'The body came too slowly',
+  409: 'In conflict with what is there, or with a request that still runs',
+  412: 'Changed meanwhile',
+  413: 'The body is too large',
+  415: 'The body is of another content type',
+  422: 'Understood, and still not possible; or an `Idempotency-Key` of another request',
+  429: 'Too many requests of this client to this endpoint',
+  500: 'Failed inside: the log says more, by the `requestId` of the answer',
+  503: 'Temporarily unavailable: try again',
+}
+
+const seconds = (description: string) => ({ description, required: true, schema: { type: 'integer', minimum: 0 } })
+const retryAfter = { 'retry-after': seconds('Seconds after which to try again') }
+const refusalHeaders: Record<string, object> = {
+  401: { 'www-authenticate': { schema: { type: 'string' } } },
+  429: {
+    ...retryAfter,
+    'x-ratelimit-limit': { required: true, schema: { type: 'integer' }, description: 'Requests in 60 seconds' },
+    'x-ratelimit-remaining': { required: true, schema: { const: 0 }, description: 'Requests that are left' },
+    'x-ratelimit-reset': seconds('Seconds until all of them are there again'),
+  },
+  503: retryAfter,
+}
+
+const errorReference = '#/components/schemas/Error'
+const errorContent = { 'application/json': { schema: { $ref: errorReference } } }
+
+/** Answers are named by their status, and what many routes refuse with alike is written once. */
+function nameResponses(document: Document) {
+  const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
+  const shared: Record<string, unknown> = {}
+  for (const { responses = {} } of operations) {
+    for (const [status, response] of Object.entries(responses)) {
+      if ('$ref' in response) continue
+      const [reason, name = 'Answer'] = [reasons[status], STATUS_CODES[status]]
+      if (response.description === 'Default Response') response.description = reason ?? name
+      const content = Object.values(response.content ?? {})
+      if (!reason || content.some(({ schema }) => schema.$ref !== errorReference)) continue
+      const key = name.replaceAll(' ', '')
+      shared[key] = { description: reason, headers: refusalHeaders[status], content: errorContent }
+      responses[status] = { $ref: `#/components/responses/${key}` }
+    }
   }
+  document.components = { ...document.components, responses: shared }
 }
 
 /** Each named schema is made twice, as it comes in and as it goes out, and few are needed in both. */

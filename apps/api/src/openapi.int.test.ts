@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { holdToDescription } from './testing-described.ts'
 import { expectError, operationsOf, startTestApi, type Answer, type TestApi } from './testing.ts'
 
 interface Parameter {
@@ -14,7 +15,12 @@ interface DocumentedOperation {
   security?: object[]
   parameters?: Parameter[]
   requestBody?: { required: boolean; content: Record<string, { schema: object; example?: unknown }> }
-  responses: Record<string, { description: string; content?: Record<string, { schema: { $ref?: string } }> }>
+  responses: Record<string, Described & { $ref?: string }>
+}
+interface Described {
+  description: string
+  headers?: Record<string, { required?: boolean }>
+  content?: Record<string, { schema: { $ref?: string } }>
 }
 interface Document {
   openapi: string
@@ -22,7 +28,11 @@ interface Document {
   servers: { url: string }[]
   tags: { name: string }[]
   paths: Record<string, Record<string, DocumentedOperation>>
-  components: { schemas: Record<string, object>; securitySchemes: Record<string, object> }
+  components: {
+    schemas: Record<string, object>
+    securitySchemes: Record<string, object>
+    responses: Record<string, Described>
+  }
 }
 
 let api: TestApi
@@ -84,10 +94,10 @@ test('every operation says what it does, under which heading, and how it can ans
   for (const { name, summary, tags, responses } of operations) {
     expect(`${name}: ${summary}`).toMatch(/: \S.{5,}/)
     expect([name, tags?.length, headings]).toEqual([name, 1, expect.arrayContaining(tags ?? [])])
-    const statuses = Object.keys(responses)
-    expect(`${name}: ${statuses.join()}`).toMatch(/: (20[0124]|30[23]),(201,|304,|503,)?4XX$/)
-    for (const [status, { description }] of Object.entries(responses)) {
-      expect(`${name} ${status}: ${description}`).not.toMatch(/: (Default Response)?$/)
+    const statuses = Object.keys(responses).toSorted()
+    expect(`${name}: ${statuses.join()}`).toMatch(/: (20[0124]|30[23]),(201,|304,)?(4\d\d,)+500,503$/)
+    for (const [status, response] of Object.entries(responses)) {
+      expect(`${name} ${status}: ${resolved(response).description}`).not.toMatch(/: (Default Response)?$/)
     }
   }
   expect(new Set(operations.map(({ summary }) => summary)).size).toBe(operations.length)
@@ -124,11 +134,46 @@ test('what needs no credential is a short list; all else says that it does', () 
   for (const { security } of operations) expect(security ?? [{ bearer: [] }]).toEqual([{ bearer: [] }])
 })
 
+const resolved = (response: Described & { $ref?: string }): Described =>
+  response.$ref === undefined
+    ? response
+    : (answer.body.components.responses[response.$ref.replace('#/components/responses/', '')] as Described)
+
 test('every error is described by the one shape of errors', () => {
   for (const { name, responses } of operations) {
-    const schema = responses['4XX']?.content?.['application/json']?.schema
-    expect([name, schema]).toEqual([name, { $ref: '#/components/schemas/Error' }])
+    for (const [status, response] of Object.entries(responses).filter(([status]) => status >= '400')) {
+      if (name === 'GET /ready' && status === '503') continue
+      const schema = resolved(response).content?.['application/json']?.schema
+      expect([name, status, schema]).toEqual([name, status, { $ref: '#/components/schemas/Error' }])
+    }
   }
+})
+
+test('every operation says how it refuses: each that is limited a 429, with its headers, and each with a credential a 401', () => {
+  const unlimited = ['GET /health', 'GET /ready']
+  const opening = ['POST /auth/login', 'POST /auth/accept-invite', 'POST /accept-invite']
+  for (const { name, responses, security, template, requestBody } of operations) {
+    const expected = [
+      ...(security !== undefined || opening.includes(name) ? ['401'] : []),
+      ...(template.includes('{') ? ['404'] : []),
+      ...(requestBody ? ['400', '413', '415'] : []),
+      ...(unlimited.includes(name) ? [] : ['429']),
+    ]
+    const said = Object.keys(responses).filter((status) => /401|429/.test(status) || expected.includes(status))
+    expect([name, said]).toEqual([name, expected.toSorted()])
+  }
+  const { TooManyRequests, Unauthorized, ServiceUnavailable } = answer.body.components.responses
+  const limits = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
+  expect(Object.keys(TooManyRequests?.headers ?? {})).toEqual(['retry-after', ...limits])
+  expect(Object.keys(Unauthorized?.headers ?? {})).toEqual(['www-authenticate'])
+  expect(Object.keys(ServiceUnavailable?.headers ?? {})).toEqual(['retry-after'])
+})
+
+test('an answer that is not described fails the test that gets it', async () => {
+  const expectDescribed = holdToDescription(api.app)
+  expectDescribed('GET', '/contacts/con_1?x=1', 404)
+  expectDescribed('GET', '/nowhere', 418)
+  expect(() => expectDescribed('GET', '/contacts/con_1', 418)).toThrow('GET /contacts/{id} answered 418')
 })
 
 test('every part of a path is declared, with an example that has the right form', () => {
@@ -175,10 +220,12 @@ test('no body is asked for where none is taken', () => {
   for (const { name, requestBody } of bodyless) expect([name, requestBody]).toEqual([name, undefined])
 })
 
-test('every named schema is used, defined once, and of what goes out', () => {
-  const { schemas } = answer.body.components
+test('every named schema and answer is used, each schema defined once, and of what goes out', () => {
+  const { schemas, responses } = answer.body.components
   const references = [...answer.text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference = '']) => reference)
-  const defined = Object.keys(schemas).map((name) => `#/components/schemas/${name}`)
+  const defined = Object.entries({ schemas, responses }).flatMap(([kind, named]) =>
+    Object.keys(named).map((name) => `#/components/${kind}/${name}`),
+  )
   expect([...new Set(references)].toSorted()).toEqual(defined.toSorted())
   expect(Object.keys(schemas).filter((name) => /Input|Query|Change|\d$/.test(name))).toEqual([])
   const shapes = Object.values(schemas).map((schema) => JSON.stringify(schema))

@@ -1,9 +1,9 @@
 import swagger from '@fastify/swagger'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
-import { ErrorBody } from './error-handler.ts'
 import { NoQuery } from './routes/shapes.ts'
 import { describeRoute, finishDocument } from './openapi-document.ts'
+import { withRefusals } from './refusals.ts'
 
 const tagsInReadingOrder = [
   'Authentication',
@@ -25,9 +25,8 @@ const tagsInReadingOrder = [
 
 /** Describes every route registered after it: OpenAPI 3.1 at `/openapi.json`, a page to read it at `/docs`. */
 export async function describeRoutes(app: FastifyInstance, publicUrl: string): Promise<void> {
-  app.addHook('onRoute', ({ schema }) => {
-    if (!schema || schema.hide) return
-    schema.response = { ...(schema.response as object), '4xx': ErrorBody }
+  app.addHook('onRoute', (route) => {
+    if (route.schema && !route.schema.hide) route.schema.response = withRefusals(route)
   })
   await app.register(swagger, {
     openapi: {

@@ -281,3 +281,17 @@ test('in Redis, too, a bucket opens with the first request and ends after sixty 
   redis.disconnect()
   await server.close()
 })
+
+test('however many come at once, Redis is asked a few times', async () => {
+  const server = await createTestRedis()
+  const redis = openRedis(server.url, () => {})
+  const shared = await startTestApi({ redis })
+  await Promise.all(Array.from({ length: 200 }, () => shared.call('GET', '/contacts')))
+  const asked = [...(await redis.info('commandstats')).matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)]
+  const times = asked.reduce((sum, [, calls]) => sum + Number(calls), 0)
+  expect(times).toBeGreaterThan(0)
+  expect(times).toBeLessThan(20)
+  await shared.close()
+  redis.disconnect()
+  await server.close()
+})

@@ -1,14 +1,20 @@
-import { setImmediate } from 'node:timers/promises'
-import rateLimit from '@fastify/rate-limit'
 import { clientOf } from '@rapport/core/client-address.ts'
 import type { RedisClient } from '@rapport/core/redis.ts'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
 import { LRUCache } from 'lru-cache'
 import { RateLimited } from './error-handler.ts'
 import { limitTag, probeRedis } from './redis.ts'
+import { hooksOf } from './route-hooks.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** So many requests of a client in sixty seconds; a hundred when left out, without end when false. */
+    rateLimit?: { max: number } | false
+  }
+}
 
 const windowMs = 60_000
-export const defaultLimit = 100
+const defaultLimit = 100
 
 interface Count {
   current: number
@@ -16,72 +22,87 @@ interface Count {
   ttl: number
 }
 
+/** Counts one more request under a key. With callbacks, here and below: every request comes through, and most in the same turn. */
+type Counter = (key: string, done: (count: Count) => void) => void
+
 /**
  * Counts requests for each client address (IPv6 by /64) and endpoint, in windows of sixty seconds that open with the
- * client's first request; before authentication and validation, so that wrong guesses count too. Register it before any
- * route. Routes say `config.rateLimit: { max }` or `false`; unknown routes share one count.
+ * client's first request; before authentication and validation, so that wrong guesses count too. Call it before any
+ * route. Answers the hook that counts what has no route, all of it as one.
  */
-export async function limitRequests(app: FastifyInstance, redis: RedisClient | undefined): Promise<void> {
-  const counter = createCounter(redis)
+export function limitRequests(app: FastifyInstance, redis: RedisClient | undefined): onRequestHookHandler {
+  const count = createCounter(redis)
   app.addHook('onRoute', (route) => {
-    route.config = { rateLimit: {}, ...route.config }
+    const { rateLimit = { max: defaultLimit } } = route.config ?? {}
+    if (rateLimit === false) return
+    const limit = limiter(count, `${String(route.method)} ${route.url}`, rateLimit.max)
+    route.onRequest = [...hooksOf(route.onRequest), limit]
   })
-  await app.register(rateLimit, {
-    max: defaultLimit,
-    timeWindow: windowMs,
-    errorResponseBuilder: () => new RateLimited(),
-    // What a trusted proxy says that is no address is one client, or each new word would be a new one.
-    keyGenerator: ({ ip, socket }) => clientOf(ip) ?? socket.remoteAddress ?? '',
-    store: storeCountingIn(counter),
-  })
+  return limiter(count, 'unknown', defaultLimit)
 }
 
-/** What the plugin wants of a store: a class, and a child for each route. */
-function storeCountingIn(count: (key: string) => Promise<Count>) {
-  return class Store {
-    readonly endpoint: string
-    constructor(options: { routeInfo?: { method: string; url: string } }) {
-      this.endpoint = options.routeInfo?.url ? `${options.routeInfo.method} ${options.routeInfo.url}` : 'unknown'
-    }
-    child(options: object) {
-      return new Store(options)
-    }
-    incr(client: string, done: (error: Error | null, result?: Count) => void) {
-      count(`${this.endpoint} ${client}`).then((result) => done(null, result), done)
-    }
-  } as never
+function limiter(count: Counter, endpoint: string, max: number): onRequestHookHandler {
+  const prefix = `${limitTag}:${endpoint} `
+  return (request, reply, done) => {
+    count(prefix + clientKeyOf(request), ({ current, ttl }) => {
+      const seconds = Math.ceil(ttl / 1_000)
+      reply
+        .header('x-ratelimit-limit', max)
+        .header('x-ratelimit-remaining', Math.max(0, max - current))
+        .header('x-ratelimit-reset', seconds)
+      if (current <= max) return done()
+      reply.header('retry-after', seconds)
+      done(new RateLimited())
+    })
+  }
+}
+
+/** What a trusted proxy says that is no address is one client, or each new word would be a new one. */
+function clientKeyOf({ baseCtx, socket }: FastifyRequest): string {
+  return clientOf(baseCtx.address ?? '') ?? socket.remoteAddress ?? ''
 }
 
 const incrementScript = `
 local counts = {}
-for index, key in ipairs(KEYS) do
+for _, key in ipairs(KEYS) do
   local current = redis.call('INCR', key)
   local ttl = redis.call('PTTL', key)
   if ttl < 0 then
     redis.call('PEXPIRE', key, ARGV[1])
     ttl = tonumber(ARGV[1])
   end
-  counts[index] = {current, ttl}
+  counts[#counts + 1] = current
+  counts[#counts + 1] = ttl
 end
 return counts`
 
-/** Counts in Redis. Those who come at once, while one turn of the event loop lasts, go there as one command. */
-function createSharedCounter(redis: RedisClient): (key: string) => Promise<[current: number, ttl: number]> {
-  let waiting: string[] = []
-  let counting: Promise<[number, number][]>
+/** Answers two numbers for each key: how many, and how long still. */
+type CountThere = (...keyCountKeysAndWindow: (string | number)[]) => Promise<number[]>
 
-  async function countAll(): Promise<[number, number][]> {
-    await setImmediate()
-    const keys = waiting
+interface Waiting {
+  key: string
+  /** Without a count when Redis does not answer. */
+  done: (count?: Count) => void
+}
+
+/** Counts in Redis. Those who come at once, while one turn of the event loop lasts, go there as one command. */
+function createSharedCounter(redis: RedisClient): (key: string, done: Waiting['done']) => void {
+  redis.defineCommand('rapportCount', { lua: incrementScript })
+  const countThere: CountThere = (redis as RedisClient & { rapportCount: CountThere }).rapportCount.bind(redis)
+  let waiting: Waiting[] = []
+
+  function countAll() {
+    const all = waiting
     waiting = []
-    return redis.eval(incrementScript, keys.length, ...keys, windowMs) as Promise<[number, number][]>
+    countThere(all.length, ...all.map(({ key }) => key), windowMs).then(
+      (counts) =>
+        all.forEach(({ done }, index) => done({ current: counts[2 * index] ?? 0, ttl: counts[2 * index + 1] ?? 0 })),
+      () => all.forEach(({ done }) => done()),
+    )
   }
 
-  return async (key) => {
-    const index = waiting.push(`${limitTag}:${key}`) - 1
-    if (index === 0) counting = countAll()
-    const counts = await counting
-    return counts[index] ?? [0, 0]
+  return (key, done) => {
+    if (waiting.push({ key, done }) === 1) setImmediate(countAll)
   }
 }
 
@@ -92,9 +113,10 @@ const probeAfterMs = 1_000
  * does not answer, this process goes on from what it last knew, at once and for all requests, and asks in the
  * background whether Redis is back: never no limit, never a wait for each request, never an error.
  */
-function createCounter(redis: RedisClient | undefined): (key: string) => Promise<Count> {
-  const countShared = redis && createSharedCounter(redis)
+function createCounter(redis: RedisClient | undefined): Counter {
   const local = new LRUCache<string, { current: number; endsAt: number }>({ max: 100_000 })
+  if (!redis) return (key, done) => done(countHere(key))
+  const countShared = createSharedCounter(redis)
   let isAway = false
   /** For one window after an outage Redis does not know what was counted here meanwhile. */
   let distrustUntil = 0
@@ -108,8 +130,7 @@ function createCounter(redis: RedisClient | undefined): (key: string) => Promise
     return { current: window.current, ttl: window.endsAt - now }
   }
 
-  async function countThere(key: string, countShared: ReturnType<typeof createSharedCounter>): Promise<Count> {
-    const [current, ttl] = await countShared(key)
+  function followAlong(key: string, { current, ttl }: Count): Count {
     if (Date.now() < distrustUntil) {
       const here = countHere(key)
       if (here.current > current) return here
@@ -130,16 +151,15 @@ function createCounter(redis: RedisClient | undefined): (key: string) => Promise
     }, probeAfterMs).unref()
   }
 
-  return async (key) => {
-    if (!redis || !countShared || isAway) return countHere(key)
-    try {
-      return await countThere(key, countShared)
-    } catch {
+  return (key, done) => {
+    if (isAway) return done(countHere(key))
+    countShared(key, (shared) => {
+      if (shared) return done(followAlong(key, shared))
       if (!isAway) {
         isAway = true
         probe(redis)
       }
-      return countHere(key)
-    }
+      done(countHere(key))
+    })
   }
 }

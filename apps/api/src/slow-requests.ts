@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { hooksOf } from './route-hooks.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -33,21 +34,28 @@ export function limitSlowRequests(app: FastifyInstance, timeoutMs: number): void
       else app.server.emit('clientError', requestTimeout(), request.socket)
     })
   })
-  app.addHook('preHandler', ({ raw, routeOptions }, _reply, done) => {
-    if (routeOptions.config.streamsBody) clearTimeout(timers.get(raw))
-    done()
+  app.addHook('onRoute', (route) => {
+    if (!route.config?.streamsBody) return
+    route.preHandler = [stopClock, ...hooksOf(route.preHandler)]
+    route.onResponse = [...hooksOf(route.onResponse), readOn]
   })
-  app.addHook('onResponse', ({ raw, routeOptions }, _reply, done) => {
+
+  function stopClock({ raw }: FastifyRequest, _reply: FastifyReply, done: () => void) {
+    clearTimeout(timers.get(raw))
     done()
-    if (!routeOptions.config.streamsBody || !timers.has(raw) || raw.complete || raw.destroyed) return
-    // Refused before its end. The rest is read and thrown away, for a while: who is cut off may never read the answer.
+  }
+
+  /** Refused before its end. The rest is read and thrown away, for a while: who is cut off may never read the answer. */
+  function readOn({ raw }: FastifyRequest, _reply: FastifyReply, done: () => void) {
+    done()
+    if (!timers.has(raw) || raw.complete || raw.destroyed) return
     const end = () => void raw.destroy()
     giveTime(raw, end)
     // Once it is answered, a request does not hear any more that its connection has closed.
     const { socket } = raw
     socket.once('close', end)
     raw.once('close', () => socket.off('close', end)).resume()
-  })
+  }
 }
 
 const requestTimeout = () => Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })

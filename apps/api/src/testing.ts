@@ -15,6 +15,7 @@ import { pino } from 'pino'
 import { expect } from 'vitest'
 import { buildApp } from './app.ts'
 import type { ErrorBody } from './error-handler.ts'
+import { holdToDescription } from './testing-described.ts'
 
 export type Json = Record<string, unknown>
 
@@ -117,6 +118,7 @@ export async function startTestApi(
   const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void lines.push(line) })
   const app = await buildApp({ config, database, replica: options.replica, redis: options.redis, log })
   await app.ready()
+  const expectDescribed = holdToDescription(app)
   const baseCtx = { db: database.db, requestId: 'test', settings: settingsFrom(config) }
 
   async function call<Body>(method: string, path: string, given: Call = {}): Promise<Answer<Body>> {
@@ -132,6 +134,7 @@ export async function startTestApi(
         ...given.headers,
       },
     })
+    expectDescribed(method, path, response.statusCode)
     return {
       status: response.statusCode,
       headers: response.headers as Answer['headers'],

@@ -24,10 +24,10 @@ describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybo
 
   const expectGoodLooks = async (name: string) => expect(await inspectLooks(page, name)).toEqual([])
 
-  test('the pages behind the links of a mail', async () => {
+  test('a mail from a list, and the pages behind its links', async () => {
     const list = await createList(stack.api, key)
     await stack.api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: 'ada@example.com' } })
-    await page.goto(await linkIn('Confirm your subscription'))
+    await readAndFollow('Confirm your subscription')
     await expectGoodLooks('confirm')
     await page.getByRole('button').click()
     await page.getByRole('heading', { name: 'You are subscribed' }).waitFor()
@@ -37,10 +37,10 @@ describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybo
 
     const campaign = await stack.api.call<{ id: string }>('POST', '/campaigns', {
       key,
-      body: { name: 'News', subject: 'The news', listId: list.id },
+      body: { name: 'News', subject: 'The news', listId: list.id, html: newsletter },
     })
     await stack.api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })
-    await page.goto(await linkIn('The news'))
+    await readAndFollow('The news')
     await expectGoodLooks('unsubscribe')
     await page.getByRole('button').click()
     await page.getByRole('heading', { name: 'You are unsubscribed' }).waitFor()
@@ -50,9 +50,9 @@ describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybo
     await expectGoodLooks('unsubscribe, broken link')
   })
 
-  test('the pages behind an invite and a forgotten password', async () => {
+  test('an invite, a forgotten password, and the pages behind them', async () => {
     await stack.api.call('POST', '/invites', { key, body: { email: 'alan@example.com', role: 'MEMBER' } })
-    await page.goto(await linkIn('Join Engines & Co'))
+    await readAndFollow('Join Engines & Co')
     await expectGoodLooks('invite')
     await page.getByLabel('Password').fill('too short')
     await page.getByRole('button').click()
@@ -64,7 +64,7 @@ describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybo
     await expectGoodLooks('invite accepted')
 
     await stack.api.call('POST', '/auth/forgot-password', { body: { email: 'alan@example.com' } })
-    await page.goto(await linkIn('Choose a new password'))
+    await readAndFollow('Choose a new password')
     await expectGoodLooks('reset')
     await page.getByLabel('Password').fill('another sentence nobody knows')
     await page.getByRole('button').click()
@@ -77,8 +77,17 @@ describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybo
     await expectGoodLooks('reset, broken link')
   })
 
-  async function linkIn(subject: string): Promise<string> {
-    const { text } = await stack.inbox.waitFor((mail) => mail.subject.startsWith(subject))
-    return /https?:\/\/[^\s\]]+/.exec(text)?.[0] ?? ''
+  /** Looks at a mail as a mail program shows it, and goes where it leads. */
+  async function readAndFollow(subject: string): Promise<void> {
+    const { html, text } = await stack.inbox.waitFor((mail) => mail.subject.startsWith(subject))
+    await page.goto('about:blank')
+    await page.setContent(html)
+    expect(await inspectLooks(page, `mail, ${subject}`, 'mail')).toEqual([])
+    await page.goto(/https?:\/\/[^\s\]]+/.exec(text)?.[0] ?? '')
   }
 })
+
+/** As somebody writes one who leaves colours to the reader. The footer is added to it. */
+const newsletter = `<!doctype html><html lang="en">
+<head><meta name="color-scheme" content="light dark"><title>The news</title></head>
+<body><h1>The news</h1><p>All is well.</p></body></html>`

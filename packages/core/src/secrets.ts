@@ -4,6 +4,7 @@ import {
   createDecipheriv,
   createHash,
   createHmac,
+  hash,
   hkdfSync,
   randomBytes,
   timingSafeEqual,
@@ -68,7 +69,7 @@ function mailTokenWith(key: Buffer, prefix: MailTokenPrefix, id: string): string
 
 /** What is stored of a credential. A plain hash will do for 256 random bits: there is nothing to guess. */
 export function hashToken(token: string): string {
-  return createHash('sha256').update(token).digest('base64url')
+  return hash('sha256', token, 'base64url')
 }
 
 /** `payload` with its HMAC, for a link: base64url parts joined by a dot. */

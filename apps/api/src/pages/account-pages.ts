@@ -8,12 +8,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { type ErrorBody, errorBody } from '../error-handler.ts'
-import { engine, parsePosted, sendDocument, wantsHtml } from './document.ts'
+import { engine, pageAnswer, parsePosted, refusalAnswer, sendDocument, wantsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 
 const TokenQuery = z.strictObject({ token: z.string().max(200) })
 const PostedFields = z.record(z.string(), z.string()).nullish()
-const Html = { content: { 'text/html': { schema: z.string().describe('An HTML page') } } }
 
 interface Page {
   heading: string
@@ -73,7 +72,11 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
     return sendMessage(reply.code(400), brokenLink)
   })
   for (const [path, page] of Object.entries(pages)) {
-    const schema = { tags: ['Authentication'], querystring: TokenQuery, response: { 200: Html } }
+    const schema = {
+      tags: ['Authentication'],
+      querystring: TokenQuery,
+      response: { 200: pageAnswer, 400: refusalAnswer },
+    }
     app.get(path, { schema: { ...schema, summary: `${page.heading}: the page` } }, async (_request, reply) =>
       sendPage(reply, page),
     )
@@ -86,6 +89,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
           summary: page.heading,
           consumes: ['application/x-www-form-urlencoded'],
           body: PostedFields,
+          response: { ...schema.response, ...(page.hasName && { 401: refusalAnswer, 409: refusalAnswer }) },
         },
       },
       (request, reply) => submitPage(request, reply, page),

@@ -3,6 +3,8 @@ import { createHash } from 'node:crypto'
 import { AppError } from '@rapport/core/errors.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Liquid } from 'liquidjs'
+import { z } from 'zod'
+import { ErrorBody } from '../error-handler.ts'
 
 const style = `
 :root { color-scheme: light dark; --ink: #1c2024; --soft: #60646c; --ground: #f6f7f9; --card: #fff; --line: #e0e1e6; --edge: #80838d; --accent: #2f5bea; --wrong: #c62a2f }
@@ -55,6 +57,11 @@ const layout = engine.parse(`<!doctype html>
 `)
 
 const styleHash = createHash('sha256').update(style).digest('base64')
+
+/** Of a route that answers with a page. */
+export const pageAnswer = { content: { 'text/html': { schema: z.string().describe('An HTML page') } } }
+/** Of one that tells people by a page what it tells programs as JSON. */
+export const refusalAnswer = { content: { ...pageAnswer.content, 'application/json': { schema: ErrorBody } } }
 
 interface Document {
   /** In the window's title; the heading when left out. */

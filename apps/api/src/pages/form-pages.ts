@@ -9,13 +9,13 @@ import { z } from 'zod'
 import { errorBody, RequestRefused } from '../error-handler.ts'
 import { IdParams, NoQuery } from '../routes/shapes.ts'
 import { inSteadyTime } from '../steady-time.ts'
-import { parsePosted, wantsHtml } from './document.ts'
+import { pageAnswer, parsePosted, refusalAnswer, wantsHtml } from './document.ts'
 import { sendFormPage } from './form-page.ts'
 import { sendMessage } from './message-page.ts'
 
 const params = IdParams('frm')
 const PostedForm = z.record(z.string(), z.string())
-const page = { 200: { content: { 'text/html': { schema: z.string().describe('An HTML page') } } } }
+const page = { 200: pageAnswer, 404: refusalAnswer }
 const schema = { tags: ['Forms'], params, querystring: NoQuery }
 
 /** What a posted page adds to the fields of its form; no field's id begins like this. */
@@ -59,7 +59,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
         summary: 'Submit the page of a form',
         consumes: ['application/x-www-form-urlencoded'],
         body: PostedForm,
-        response: { 303: z.null() },
+        response: { 303: z.null(), 400: refusalAnswer, 404: refusalAnswer, 412: refusalAnswer },
       },
     },
     async (request, reply) => {

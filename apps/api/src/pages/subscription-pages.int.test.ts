@@ -1,7 +1,7 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { expectError, freshEmail, startTestApi, type Call, type TestApi, type TestWorkspace } from '../testing.ts'
 
 let api: TestApi
@@ -66,6 +66,49 @@ test('a page is an HTML page in itself: no script, nothing from elsewhere, in no
     expect(text).toMatch(/^<!doctype html>\n<html lang="en">/)
     expect(text).not.toMatch(/<script|src=|href=|https?:|\son\w+=/)
   }
+})
+
+describe('which list it is, and who sends it,', () => {
+  const names = ['“A &amp; B &lt;i&gt;”', 'Engines &lt;b&gt;']
+  const told = async (path: string) => {
+    const { status, text } = await get(path)
+    return { status, text, names: names.filter((name) => text.includes(name)) }
+  }
+  beforeEach(async () => {
+    await api.call('PATCH', `/lists/${list.id}`, { key: workspace.key, body: { name: 'A & B <i>' } })
+    await api.call('PATCH', '/workspace', { key: workspace.key, body: { fromName: 'Engines <b>' } })
+  })
+
+  test('is told by every page of a link, before and after the click', async () => {
+    for (const path of [confirmPath, leavePath]) {
+      expect(await told(path)).toMatchObject({ status: 200, names })
+      const { text } = await post(path)
+      for (const name of names) expect(text).toContain(name)
+    }
+  })
+
+  test('is told alike whether the contact is pending, confirmed, gone from the list or gone altogether', async () => {
+    const pages = async () => [await told(confirmPath), await told(leavePath)]
+    const pending = await pages()
+    await post(confirmPath)
+    expect(await pages()).toEqual(pending)
+    await post(leavePath)
+    expect(await pages()).toEqual(pending)
+    await api.call('DELETE', `/contacts/${contact.id}`, { key: workspace.key })
+    expect(await pages()).toEqual(pending)
+  })
+
+  test('is told to nobody without the link itself', async () => {
+    for (const path of [confirmPath, leavePath]) {
+      expect(await told(path.slice(0, -1))).toMatchObject({ status: 400, names: [] })
+    }
+  })
+
+  test('is told no more when the list is gone: the page is there all the same', async () => {
+    await api.call('DELETE', `/lists/${list.id}`, { key: workspace.key })
+    for (const path of [confirmPath, leavePath]) expect(await told(path)).toMatchObject({ status: 200, names: [] })
+    expect((await post(leavePath)).status).toBe(200)
+  })
 })
 
 test('the button confirms: the page posts to its own address', async () => {

@@ -1,19 +1,19 @@
 import { openConfirmation, openUnsubscribe } from '@rapport/core/lists/links.ts'
+import { findListSender, type ListSender } from '@rapport/core/lists/list-sender.ts'
 import { confirmSubscription, unsubscribe } from '@rapport/core/lists/subscriptions.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorBody } from '../error-handler.ts'
-import { wantsHtml } from './document.ts'
+import { pageAnswer, refusalAnswer, wantsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 
 const TokenQuery = z.strictObject({ token: z.string().max(600) })
-const Html = z.string().describe('An HTML page')
 const schema = (summary: string) => ({
   tags: ['Subscription pages'],
   summary,
   querystring: TokenQuery,
-  response: { 200: { content: { 'text/html': { schema: Html } } } },
+  response: { 200: pageAnswer, 400: refusalAnswer },
 })
 
 /**
@@ -46,33 +46,40 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
 
 type TokenRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery> }>
 
-async function showConfirm(request: TokenRequest, reply: FastifyReply) {
-  openConfirmation(request.baseCtx, request.query.token)
+async function showConfirm({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
+  const named = await findListSender(baseCtx, openConfirmation(baseCtx, query.token))
   return sendMessage(reply, {
     title: 'Confirm your subscription',
-    text: 'One click, and the newsletter will come to your inbox. You can leave at any time.',
+    text: `One click, and ${named ? `${named.sender} will send you “${named.list}”` : 'the newsletter will come to your inbox'}. You can leave at any time.`,
     button: 'Confirm subscription',
   })
 }
 
-async function confirm(request: TokenRequest, reply: FastifyReply) {
-  await confirmSubscription(request.baseCtx, request.query.token)
-  return sendMessage(reply, { title: 'You are subscribed', text: 'Thank you. You can close this page.' })
+async function confirm({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
+  const named = await findListSender(baseCtx, openConfirmation(baseCtx, query.token))
+  await confirmSubscription(baseCtx, query.token)
+  return sendMessage(reply, {
+    title: 'You are subscribed',
+    text: `${named ? `${named.sender} will send you “${named.list}”` : 'Thank you'}. You can close this page.`,
+  })
 }
 
-async function showUnsubscribe(request: TokenRequest, reply: FastifyReply) {
-  openUnsubscribe(request.baseCtx, request.query.token)
+async function showUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
+  const named = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
   return sendMessage(reply, {
     title: 'Unsubscribe',
-    text: 'You will get no more mails from this list.',
+    text: `With one click, ${named ? nothingMore(named) : 'you will get no more mails from this list.'}`,
     button: 'Unsubscribe',
   })
 }
 
-async function leave(request: TokenRequest, reply: FastifyReply) {
-  await unsubscribe(request.baseCtx, request.query.token)
+async function leave({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
+  const named = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
+  await unsubscribe(baseCtx, query.token)
   return sendMessage(reply, {
     title: 'You are unsubscribed',
-    text: 'No more mails from this list will be sent to you.',
+    text: named ? nothingMore(named) : 'No more mails from this list will be sent to you.',
   })
 }
+
+const nothingMore = ({ list, sender }: ListSender) => `${sender} will send you no more mails of “${list}”.`

@@ -3,7 +3,7 @@ import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorBody } from '../error-handler.ts'
-import { wantsHtml } from './document.ts'
+import { refusalAnswer, wantsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
@@ -48,7 +48,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'A link of a tracked mail',
-        response: { 302: z.string().describe('To where the link leads') },
+        response: { 302: z.string().describe('To where the link leads'), 400: refusalAnswer },
       },
     },
     async (request, reply) => {

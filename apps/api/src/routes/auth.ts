@@ -29,7 +29,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/signup',
     {
-      config: { rateLimit: { max: 10 } },
+      config: { rateLimit: { max: 10 }, refuses: [403, 409] },
       schema: {
         tags,
         summary: 'Create a user and their workspace',
@@ -50,7 +50,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/login',
     {
-      config: { rateLimit: { max: 10 } },
+      config: { rateLimit: { max: 10 }, refuses: [401] },
       schema: {
         tags,
         summary: 'Open a session',
@@ -105,7 +105,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/accept-invite',
     {
-      config: { rateLimit: { max: 10 } },
+      config: { rateLimit: { max: 10 }, refuses: [401, 409] },
       schema: {
         tags,
         summary: 'Join a workspace by the token of a mail',

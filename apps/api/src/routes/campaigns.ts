@@ -81,6 +81,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   app.patch(
     '/campaigns/:id',
     {
+      config: { refuses: [409] },
       bodyLimit: templateBodyLimit,
       schema: {
         ...common,
@@ -101,6 +102,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   app.delete(
     '/campaigns/:id',
     {
+      config: { refuses: [409] },
       schema: {
         ...common,
         summary: 'Delete a campaign',

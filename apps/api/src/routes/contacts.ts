@@ -56,6 +56,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.put(
     '/contacts',
     {
+      config: { refuses: [409] },
       schema: {
         ...common,
         summary: 'Create or change a contact by address',
@@ -126,6 +127,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.patch(
     '/contacts/:id',
     {
+      config: { refuses: [409] },
       schema: {
         ...common,
         summary: 'Change a contact',

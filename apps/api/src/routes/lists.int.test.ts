@@ -97,7 +97,6 @@ test('a sign-up is answered alike, whoever the person is to the list, and tells 
       'x-ratelimit-limit': '20',
       'x-ratelimit-remaining': '19',
       'x-ratelimit-reset': '60',
-      vary: 'Origin',
       connection: 'keep-alive',
       date: 'string',
     })

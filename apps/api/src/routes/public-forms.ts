@@ -37,7 +37,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
     app.post(
       '/public/forms/:id/submit',
       {
-        config: { rateLimit: { max: 20 } },
+        config: { rateLimit: { max: 20 }, refuses: [412] },
         schema: {
           tags: ['Forms'],
           summary: 'Submit a form',

@@ -141,7 +141,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.patch(
     '/members/:id',
     {
-      config,
+      config: { ...config, refuses: [409] },
       schema: {
         ...common,
         summary: 'Give a member another role',
@@ -158,7 +158,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.delete(
     '/members/:id',
     {
-      config: { role: 'VIEWER' },
+      config: { role: 'VIEWER', refuses: [403, 409] },
       schema: {
         ...common,
         summary: 'Take a member out of the workspace',

@@ -14,8 +14,9 @@ import { cutShapes, fillMarks, markValues, type Marks } from './text-parts.ts'
 const htmlEngine = createEngine('escape')
 const textEngine = createEngine()
 
+/** In the letter's own colours, light or dark: it stands in a page that is somebody else's. */
 const htmlFooter = `
-<div style="margin-top:32px;padding-top:16px;border-top:1px solid #d9d9e0;font:13px/1.5 system-ui,sans-serif;color:#60646c">
+<div style="margin-top:32px;padding-top:16px;border-top:1px solid #80838d;font:13px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:inherit;overflow-wrap:anywhere">
 You receive this because you subscribed to {{ list.name }}. <a href="{{ unsubscribeUrl }}" style="color:inherit">Unsubscribe</a>
 {%- if workspace.postalAddress %}<br>{{ workspace.postalAddress }}{% endif %}
 </div>`

@@ -34,7 +34,7 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
     headers: { 'Auto-Submitted': 'auto-generated' },
     ...renderLetter({
       title,
-      paragraphs: [`Somebody, hopefully you, asked ${sender} to send "${found.list}" to ${mail.toAddress}.`],
+      paragraphs: [`Somebody, hopefully you, asked ${sender} to send “${found.list}” to ${mail.toAddress}.`],
       // From the mail's own time, so that a second copy carries the same link.
       button: {
         label: 'Confirm subscription',

@@ -2,18 +2,40 @@ import { Liquid } from 'liquidjs'
 
 const engine = new Liquid({ outputEscape: 'escape', templates: {}, ownPropertyOnly: true })
 
+/**
+ * As mail programs need it. Light colours stand in each element, as some throw styles away; dark ones in a block, for those
+ * that know the reader's choice. Tables and what is said to `mso` are for Outlook on Windows, which draws with Word.
+ */
 const layout = engine.parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>{{ title }}</title></head>
-<body style="margin:0;padding:32px 16px;font:16px/1.5 system-ui,sans-serif;color:#1c2024;background:#f6f7f9">
-<div style="max-width:520px;margin:0 auto;padding:32px;background:#fff;border-radius:12px">
-<h1 style="margin:0 0 16px;font-size:20px">{{ title }}</h1>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark"><meta name="supported-color-schemes" content="light dark">
+<meta name="x-apple-disable-message-reformatting"><title>{{ title }}</title>
+<style>
+:root { color-scheme: light dark; supported-color-schemes: light dark }
+@media (prefers-color-scheme: dark) {
+.ground { background: #111113 !important }
+.card { background: #18191b !important }
+.ink { color: #edeef0 !important }
+.soft { color: #b0b4ba !important }
+.button { color: #18191b !important; background: #7b9bff !important }
+}
+</style>
+<!--[if mso]><style>* { font-family: 'Segoe UI', Arial, sans-serif !important }</style><![endif]-->
+</head>
+<body class="ground" style="margin:0;padding:0;background:#f6f7f9">
+<table role="presentation" class="ground" width="100%" cellpadding="0" cellspacing="0" border="0" style="background:#f6f7f9"><tr><td align="center" style="padding:32px 16px">
+<!--[if mso]><table role="presentation" width="520" cellpadding="0" cellspacing="0" border="0"><tr><td><![endif]-->
+<table role="presentation" class="card" width="100%" cellpadding="0" cellspacing="0" border="0" style="max-width:520px;background:#ffffff;border-radius:12px"><tr><td align="left" class="ink" style="padding:32px;font:16px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:#1c2024;overflow-wrap:anywhere;word-break:break-word">
+<h1 class="ink" style="margin:0 0 16px;font-size:20px;line-height:1.3;color:#1c2024">{{ title }}</h1>
 {%- for paragraph in paragraphs %}
-<p style="margin:0 0 16px">{{ paragraph }}</p>
+<p style="margin:0 0 24px">{{ paragraph }}</p>
 {%- endfor %}
-<p style="margin:24px 0"><a href="{{ button.url }}" style="display:inline-block;padding:12px 20px;border-radius:8px;background:#2f5bea;color:#fff;text-decoration:none">{{ button.label }}</a></p>
-<p style="margin:0;font-size:13px;color:#60646c">{{ small }}</p>
-</div></body></html>`)
+<table role="presentation" cellpadding="0" cellspacing="0" border="0"><tr><td class="button" bgcolor="#2f5bea" style="border-radius:8px;background:#2f5bea;mso-padding-alt:12px 20px"><a class="button" href="{{ button.url }}" style="display:inline-block;padding:12px 20px;border-radius:8px;font-weight:600;color:#ffffff;background:#2f5bea;text-decoration:none;mso-padding-alt:0">{{ button.label }}</a></td></tr></table>
+<p class="soft" style="margin:24px 0 0;font-size:14px;color:#60646c">{{ small }}</p>
+</td></tr></table>
+<!--[if mso]></td></tr></table><![endif]-->
+</td></tr></table>
+</body></html>`)
 
 interface Letter {
   title: string

@@ -143,7 +143,7 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
     headers: { 'Auto-Submitted': 'auto-generated' },
     ...renderLetter({
       title,
-      paragraphs: [`You are invited to work in "${found.workspace}".`],
+      paragraphs: [`You are invited to work in “${found.workspace}”.`],
       button: {
         label: 'Accept the invite',
         url: `${ctx.settings.publicUrl}/accept-invite?token=${token}`,
