@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => api.close())
 
 const isPage = (template: string) =>
-  /^\/(public\/(unsubscribe|subscriptions|open|click)|f\/|reset-password|accept-invite)/.test(template)
+  /^\/(public\/(unsubscribe|subscriptions|open|click)|f\/|reset-password|accept-invite|verify-email)/.test(template)
 
 /** Sends the same to every route that takes a body, and returns each answer with the name of its route. */
 async function sendEverywhere(raw: string | Buffer, headers: Record<string, string> = {}) {

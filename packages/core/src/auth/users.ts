@@ -1,4 +1,4 @@
-import { and, inArray, notExists, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, notExists, sql } from 'drizzle-orm'
 import type { BaseCtx } from '../context.ts'
 import { conflict, onConstraint } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -18,6 +18,14 @@ export async function createUser(
     .catch(onConstraint('users_email_key', () => conflict('Email already registered')))
   if (!row) throw new Error('INSERT … RETURNING returned nothing')
   return row
+}
+
+/** From now on the address is theirs beyond doubt, if it was not before. */
+export async function verifyUser({ db }: BaseCtx, id: string): Promise<void> {
+  await db
+    .update(users)
+    .set({ emailVerifiedAt: sql`now()` })
+    .where(and(eq(users.id, id), isNull(users.emailVerifiedAt)))
 }
 
 /** The user of an address, without regard to case; undefined when nobody has it. */
