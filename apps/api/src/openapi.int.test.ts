@@ -114,6 +114,7 @@ test('what needs no credential is a short list; all else says that it does', () 
     'POST /auth/login',
     'POST /auth/reset-password',
     'POST /auth/signup',
+    'POST /auth/verify-email',
     'POST /f/{id}',
     'POST /public/forms/{id}/submit',
     'POST /public/lists/{id}/subscribe',

@@ -20,6 +20,8 @@ interface Page {
   heading: string
   text: string
   button: string
+  /** Where the specification has another one than the usual. */
+  limit?: { max: number }
   hasName: boolean
   /** Which of them a browser is to fill in, or to make up. */
   password: 'new-password' | 'current-password'
@@ -32,6 +34,7 @@ const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page
     heading: 'Choose a new password',
     text: 'At least 12 characters. You will be logged out everywhere.',
     button: 'Set password',
+    limit: { max: 10 },
     hasName: false,
     password: 'new-password',
     done: { title: 'Your password is set', text: 'You can log in with it now.' },
@@ -41,6 +44,7 @@ const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page
     heading: 'Accept the invite',
     text: 'Choose a password of at least 12 characters. If you have an account with this address, enter its password.',
     button: 'Join',
+    limit: { max: 10 },
     hasName: true,
     password: 'new-password',
     done: { title: 'Welcome', text: 'You are in. You can log in now.' },
@@ -94,7 +98,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
     app.post(
       path,
       {
-        config: { rateLimit: { max: 10 } },
+        config: { rateLimit: page.limit ?? {} },
         schema: {
           ...schema,
           summary: page.heading,

@@ -16,7 +16,9 @@ const lifetimeMs = 7 * 24 * 60 * 60 * 1000
 
 /** Asks the user by mail to show that the address is theirs, at most once an hour: otherwise `throttled`. */
 export async function askToVerify(ctx: Ctx, userId: string): Promise<void> {
-  const waitSeconds = sql<number | null>`ceil(extract(epoch from ${users.verificationMailedAt} + interval '1 hour' - now()))::int`
+  const waitSeconds = sql<
+    number | null
+  >`ceil(extract(epoch from ${users.verificationMailedAt} + interval '1 hour' - now()))::int`
   await inTransaction(ctx, async (ctx) => {
     const [user] = await ctx.db
       .select({ email: users.email, emailVerifiedAt: users.emailVerifiedAt, waitSeconds })

@@ -154,8 +154,7 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
     .from(invites)
     .innerJoin(workspaces, eq(workspaces.id, invites.workspaceId))
     .where(matches(ctx, id))
-  const token =
-    found && storedMailToken(ctx.settings.keys, 'rpi', { id: tokenName(found), tokenHash: found.tokenHash })
+  const token = found && storedMailToken(ctx.settings.keys, 'rpi', { id: tokenName(found), tokenHash: found.tokenHash })
   if (!token) return undefined
   const title = `Join ${found.workspace}`
   return {
