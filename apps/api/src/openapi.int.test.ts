@@ -108,6 +108,7 @@ test('what needs no credential is a short list; all else says that it does', () 
     'GET /public/unsubscribe',
     'GET /ready',
     'GET /reset-password',
+    'GET /verify-email',
     'POST /accept-invite',
     'POST /auth/accept-invite',
     'POST /auth/forgot-password',
@@ -121,6 +122,7 @@ test('what needs no credential is a short list; all else says that it does', () 
     'POST /public/subscriptions/confirm',
     'POST /public/unsubscribe',
     'POST /reset-password',
+    'POST /verify-email',
   ])
   for (const { security } of operations) expect(security ?? [{ bearer: [] }]).toEqual([{ bearer: [] }])
 })

@@ -74,7 +74,7 @@ test('an address is confirmed by its mail and the password; a new password befor
   expect(await me(workspace.token)).toMatchObject({ user: { emailVerifiedAt: null } })
   expectError(await verify({ token, password: newPassword }), 401)
   const hurried = await api.call('POST', '/auth/resend-verification', { key: workspace.token })
-  expectError(hurried, 429)
+  expect(hurried.status).toBe(429)
   expect(Number(hurried.headers['retry-after'])).toBeGreaterThan(3_500)
   expectError(await api.call('POST', '/auth/resend-verification', { key: workspace.key }), 403)
   expect(await verify({ token, password })).toMatchObject({ status: 204, text: '' })
@@ -111,6 +111,8 @@ test('a token that is wrong, of another kind, too old or taken back is one and t
 })
 
 test('of fifty uses of one token at once, one is a 204 and none fails inside', async () => {
+  // Or the reset would take the invite back.
+  await verify({ token: await api.tokenMailedTo(workspace.email), password })
   await forgot(workspace.email)
   const [resetting, inviting] = [await api.tokenMailedTo(workspace.email), await invite()]
   for (const use of [
