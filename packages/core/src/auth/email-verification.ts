@@ -70,7 +70,9 @@ export async function renderVerificationMail(ctx: Ctx, mail: Mail): Promise<Outg
     headers: { 'Auto-Submitted': 'auto-generated' },
     ...renderLetter({
       title,
-      paragraphs: [`Somebody, hopefully you, signed up at ${ctx.settings.publicUrl} as ${mail.toAddress}.`],
+      paragraphs: [
+        `Somebody, hopefully you, signed up at ${new URL(ctx.settings.publicUrl).host} as ${mail.toAddress}.`,
+      ],
       button: { label: 'Confirm address', url: `${ctx.settings.publicUrl}/verify-email?token=${token}` },
       small:
         'The link is good for seven days and asks for your password. If it was not you, ignore this mail; or ask there for a new password, and the account is yours.',

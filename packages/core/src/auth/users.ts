@@ -34,14 +34,23 @@ export async function findUser(ctx: BaseCtx, email: string): Promise<UserRow | u
   return user
 }
 
+/** Holds users until the transaction ends: whoever takes away what hangs on them comes here first, in one order. */
+export async function lockUsers({ db }: BaseCtx, ids: readonly string[]): Promise<void> {
+  await db
+    .select({ id: users.id })
+    .from(users)
+    .where(inArray(users.id, [...ids]))
+    .orderBy(users.id)
+    .for('update')
+}
+
 /**
  * Forgets those of these users who are in no workspace any more, in the transaction that took them out: they could not
  * log in anywhere, and their address would be taken for ever.
  */
-export async function deleteHomelessUsers({ db }: BaseCtx, userIds: readonly string[]): Promise<void> {
-  const isMeant = inArray(users.id, [...userIds])
-  // Locked first, so that one who joins another workspace at this moment is either seen below or told that they are gone.
-  await db.select({ id: users.id }).from(users).where(isMeant).orderBy(users.id).for('update')
-  const memberships = db.select().from(members).where(sql`${members.userId} = ${users.id}`)
-  await db.delete(users).where(and(isMeant, notExists(memberships)))
+export async function deleteHomelessUsers(ctx: BaseCtx, userIds: readonly string[]): Promise<void> {
+  // So that one who joins another workspace at this moment is either seen below or told that they are gone.
+  await lockUsers(ctx, userIds)
+  const memberships = ctx.db.select().from(members).where(sql`${members.userId} = ${users.id}`)
+  await ctx.db.delete(users).where(and(inArray(users.id, [...userIds]), notExists(memberships)))
 }

@@ -1,11 +1,13 @@
 /** What somebody made in a workspace, and what becomes of it when they leave or are lowered. */
+import { eq } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createApiKey, listApiKeys } from '../auth/api-keys.ts'
 import { ApiKeyInput } from '../auth/auth.schema.ts'
+import { forgotPassword, resetPassword } from '../auth/password-resets.ts'
 import type { Ctx } from '../context.ts'
 import { members, type Role, users } from '../schema.ts'
 import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
-import { createTestCtx } from '../testing/factories.ts'
+import { createTestCtx, tokenMailedTo } from '../testing/factories.ts'
 import { newId } from '../ids.ts'
 import { createInvite, listInvites } from './invites.ts'
 import { changeMember, removeMember } from './members.ts'
@@ -118,6 +120,26 @@ test('a key that is being made with a key that is revoked goes as well', async (
   await making.commit()
   await removing
   expect(await readKeys()).toEqual([])
+})
+
+test('who is removed while they choose a new password: both end, and in no deadlock', async () => {
+  for (let round = 0; round < 15; round += 1) {
+    const eve = await join('ADMIN')
+    await issue(eve)
+    await invite(eve)
+    const [{ email } = { email: '' }] = await database.db.select().from(users).where(eq(users.id, eve.userId))
+    await forgotPassword(ctx, { email })
+    const token = await tokenMailedTo(ctx, email)
+    const [removed, reset] = await Promise.allSettled([
+      removeMember(ctx, eve.userId, { revokeApiKeys: true }),
+      resetPassword(ctx, { token, password: 'a long sentence nobody knows' }),
+    ])
+    expect(removed).toMatchObject({ status: 'fulfilled' })
+    expect([undefined, 'Invalid or expired token']).toContain(
+      reset.status === 'rejected' ? (reset.reason as Error).message : undefined,
+    )
+  }
+  expect([await readKeys(), await readInvites()]).toEqual([[], []])
 })
 
 test('who was lowered a moment ago invites nobody', async () => {

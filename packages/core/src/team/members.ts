@@ -3,7 +3,7 @@ import { type Ctx, inTransaction } from '../context.ts'
 import { audit } from '../audit/audit.ts'
 import { deleteApiKeysOf } from '../auth/api-keys.ts'
 import { requireAtMostOwn } from '../auth/authenticate.ts'
-import { deleteHomelessUsers } from '../auth/users.ts'
+import { deleteHomelessUsers, lockUsers } from '../auth/users.ts'
 import { conflict, notFound } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
@@ -60,6 +60,7 @@ export function removeMember(ctx: Ctx, userId: string, { revokeApiKeys }: Member
   return inTransaction(ctx, async (ctx) => {
     const member = await lockMember(ctx, userId)
     await keepAnOwner(ctx, member)
+    await lockUsers(ctx, [userId])
     await ctx.db.delete(members).where(matches(ctx, userId))
     await deleteInvitesOf(ctx, userId)
     if (revokeApiKeys) await deleteApiKeysOf(ctx, userId)
