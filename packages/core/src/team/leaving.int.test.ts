@@ -88,9 +88,9 @@ test.each<[Role, Role[]]>([
 })
 
 test.each<[string, (by: Ctx) => Promise<unknown>]>([
-  ['key', (by) => issue(by)],
-  ['invite', (by) => invite(by)],
-])('a %s that is being made while its maker is removed goes with them, or is not made', async (_what, make) => {
+  ['a key', (by) => issue(by)],
+  ['an invite', (by) => invite(by)],
+])('%s that is being made while its maker is removed goes with them, or is not made', async (_what, make) => {
   const count = async () => (await readKeys()).length + (await readInvites()).length
   const first = await join('ADMIN')
   const making = await openTransaction(database.db, (db) => make({ ...first, db }))
