@@ -1,6 +1,6 @@
 /** What benches do with webhooks. */
 import { randomUUID } from 'node:crypto'
-import { createContact } from '@rapport/core/contacts/contacts.ts'
+import { createContact } from '@rapport/core/contacts/contact-creation.ts'
 import { type Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Ctx } from '@rapport/core/context.ts'
 import { uuidOf } from '@rapport/core/ids.ts'

@@ -12,6 +12,16 @@ export interface Database {
   close(): Promise<void>
 }
 
+/** What is made once for each pool and each connection, and kept as long as that lives. */
+export function perDb<Made>(make: (db: Db) => Made): (db: Db) => Made {
+  const known = new WeakMap<Db, Made>()
+  return (db) => {
+    const made = known.get(db) ?? make(db)
+    known.set(db, made)
+    return made
+  }
+}
+
 /** How many connections one process has at most, its LISTEN aside. */
 export const poolSize = 20
 

@@ -100,6 +100,14 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return unavailableSystemCodes.has((cause as NodeJS.ErrnoException).code ?? '') || driverMessages.test(cause.message)
 }
 
+/**
+ * Whether it may have been a single one of those that were written together who made the transaction fail: wrong data,
+ * or another's lock. Then nothing of it was kept, for certain.
+ */
+export function mayBeOnesFault(error: unknown): boolean {
+  return /^(2[23]|40|54|55P03)/.test(databaseError(error)?.code ?? '')
+}
+
 /** Why a program could not start, in a line where the cause is a known one. */
 export function whyNotStarted(error: unknown): unknown {
   const { code, port } = error as { code?: string; port?: number }

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from './context.ts'
 import type { Db } from './db.ts'
 import { idOf, newId, uuidOf } from './ids.ts'
-import { enqueueEach, originOf } from './outbox.ts'
+import { enqueueEach } from './outbox.ts'
 import { type Given, preparedSql } from './prepared.ts'
 import type { EventData } from './webhooks/event-catalog.ts'
 
@@ -55,7 +55,25 @@ export async function emitMany<Type extends keyof EventData>(
   type: Type,
   records: readonly EventData[Type][],
 ): Promise<void> {
-  if (records.length > 0) await tellAll(ctx.db, toValues(ctx, type, records))
+  await emitEach(
+    ctx,
+    type,
+    records.map((data) => ({ data, origin: ctx })),
+  )
+}
+
+/** The same where several requests are answered in one transaction: each thing happened by the request it names. */
+export async function emitEach<Type extends keyof EventData>(
+  ctx: Ctx,
+  type: Type,
+  happened: readonly Happened<Type>[],
+): Promise<void> {
+  if (happened.length > 0) await tellAll(ctx.db, toValues(ctx, type, happened))
+}
+
+interface Happened<Type extends keyof EventData> {
+  data: EventData[Type]
+  origin: Pick<Ctx, 'requestId' | 'traceparent'>
 }
 
 /** Tells one webhook alone, whatever it wants to know of. Answers the event's id. */
@@ -64,30 +82,31 @@ export async function emitTo<Type extends keyof EventData>(
   webhookId: string,
   event: { type: Type; data: EventData[Type] },
 ): Promise<string> {
-  const values = toValues(ctx, event.type, [event.data])
+  const values = toValues(ctx, event.type, [{ data: event.data, origin: ctx }])
   await tellOne(ctx.db, { ...values, webhookId: uuidOf(webhookId) })
   return idOf('evt', values.ids[0] ?? '')
 }
 
-/** What is told, an array for each column, and by whom. */
+/** What is told, an array for each column. */
 interface Told extends Record<string, unknown> {
   workspaceId: string
-  requestId: string
-  traceparent: string | null
   type: string
   ids: string[]
   data: string[]
   contactIds: (string | null)[]
+  requestIds: string[]
+  traceparents: (string | null)[]
 }
 
-function toValues<Type extends keyof EventData>(ctx: Ctx, type: Type, records: readonly EventData[Type][]): Told {
+function toValues<Type extends keyof EventData>(ctx: Ctx, type: Type, happened: readonly Happened<Type>[]): Told {
   return {
     workspaceId: uuidOf(ctx.workspaceId),
-    ...originOf(ctx),
     type,
-    ids: records.map(() => uuidOf(newId('evt'))),
-    data: records.map((data) => JSON.stringify(data)),
-    contactIds: records.map((data) => contactOf(type, data)),
+    ids: happened.map(() => uuidOf(newId('evt'))),
+    data: happened.map(({ data }) => JSON.stringify(data)),
+    contactIds: happened.map(({ data }) => contactOf(type, data)),
+    requestIds: happened.map(({ origin }) => origin.requestId),
+    traceparents: happened.map(({ origin }) => origin.traceparent ?? null),
   }
 }
 
@@ -102,8 +121,9 @@ const tellOne = preparedSql('tell one', (given: Given<Told & { webhookId: string
 function telling(given: Given<Told>, to: SQL): SQL {
   return sql`
     with told as (
-      select * from unnest(${given('ids')}::uuid[], ${given('data')}::text[], ${given('contactIds')}::uuid[])
-        as told (id, data, contact_id)),
+      select * from unnest(${given('ids')}::uuid[], ${given('data')}::text[], ${given('contactIds')}::uuid[],
+        ${given('requestIds')}::text[], ${given('traceparents')}::text[])
+        as told (id, data, contact_id, request_id, traceparent)),
     event as (
       insert into events (workspace_id, id, type, data, contact_id)
       select ${given('workspaceId')}::uuid, id, ${given('type')}, data::json, contact_id from told),
@@ -114,8 +134,10 @@ function telling(given: Given<Told>, to: SQL): SQL {
       where w.workspace_id = ${given('workspaceId')}::uuid and ${to}
       -- A webhook that is just being deleted is left out, where the foreign key would refuse it.
       for key share of w
-      returning workspace_id, id, webhook_id as lane),
-    ${enqueueEach('webhooks', 'delivery', { requestId: given('requestId'), traceparent: given('traceparent') })}
+      returning workspace_id, id, webhook_id as lane, event_id),
+    ready as (
+      select delivery.*, request_id, traceparent from delivery join told on told.id = delivery.event_id),
+    ${enqueueEach('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}
     select from woken`
 }
 

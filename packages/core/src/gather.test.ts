@@ -33,3 +33,29 @@ test('of very many a hundred go at a time', async () => {
   expect(await Promise.all(all.map((number) => answer(number)))).toEqual(all)
   expect(sizes).toEqual([1, 100, 100, 50])
 })
+
+test('nobody waits for the end of a call that takes long', async () => {
+  const long = Promise.withResolvers<string[]>()
+  const answer = gather((names: string[]) => (names.includes('long') ? long.promise : Promise.resolve(names)))
+  const first = answer('long')
+  expect(await answer('short')).toBe('short')
+  long.resolve(['at last'])
+  expect(await first).toBe('at last')
+})
+
+test('groups go apart, and wait for none but their own', async () => {
+  const held = Promise.withResolvers<string[]>()
+  const calls: string[][] = []
+  const answer = gather(
+    (names: string[]) => {
+      calls.push(names)
+      return names.includes('a1') ? held.promise : Promise.resolve(names)
+    },
+    (name) => name[0],
+  )
+  const first = answer('a1')
+  expect(await Promise.all(['b1', 'b2', 'b3'].map((name) => answer(name)))).toEqual(['b1', 'b2', 'b3'])
+  expect(calls).toEqual([['a1'], ['b1'], ['b2', 'b3']])
+  held.resolve(['a1'])
+  expect(await first).toBe('a1')
+})

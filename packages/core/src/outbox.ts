@@ -1,4 +1,4 @@
-import { and, eq, gt, inArray, isNotNull, isNull, lt, or, type Placeholder, type SQL, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from './context.ts'
 import type { Db } from './db.ts'
 import { idOf, uuidOf } from './ids.ts'
@@ -16,8 +16,8 @@ export async function enqueue(ctx: Ctx, queue: Exclude<QueueName, LanedQueue>, i
     select from woken`)
 }
 
-/** The request that asks for work, as its logs and traces know it; or where a statement is given these. */
-type Origin = Record<'requestId' | 'traceparent', string | null | Placeholder>
+/** The request that asks for work, as its logs and traces know it; or where a statement finds these. */
+type Origin = Record<'requestId' | 'traceparent', string | null | SQL>
 export const originOf = (ctx: Ctx) => ({ requestId: ctx.requestId, traceparent: ctx.traceparent ?? null })
 
 /**

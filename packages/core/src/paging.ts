@@ -53,8 +53,17 @@ interface Listing<Row> {
   }
   /** The tie-break, unique in the listing. */
   id: { column: SQLWrapper; valueOf: (row: Row) => string }
-  /** `from` says of the key alone what `after` says: for a key and a tie-break out of two tables, which no index has. */
-  read: (part: { after: SQL | undefined; from: SQL | undefined; orderBy: SQL[]; limit: number }) => Promise<Row[]>
+  read: (part: Part) => Promise<Row[]>
+}
+
+interface Part {
+  /** Where the page before ended, for what is prepared; `after` says it as a condition. */
+  position: { key: string; uuid: string } | undefined
+  after: SQL | undefined
+  /** Says of the key alone what `after` says: for a key and a tie-break out of two tables, which no index has. */
+  from: SQL | undefined
+  orderBy: SQL[]
+  limit: number
 }
 
 /**
@@ -67,9 +76,11 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
   const descending = query.sort.startsWith('-')
   const position = query.cursor === undefined ? undefined : openCursor(query.cursor)
   const comparison = sql.raw(descending ? '<' : '>')
+  const keyAt = position && sql`${position.key}::${sql.raw(key.type)}`
   const rows = await listing.read({
-    after: position && sql`(${key.column}, ${id.column}) ${comparison} (${position.key}, ${position.uuid}::uuid)`,
-    from: position && sql`${key.column} ${comparison}= ${position.key}`,
+    position,
+    after: position && sql`(${key.column}, ${id.column}) ${comparison} (${keyAt}, ${position.uuid}::uuid)`,
+    from: position && sql`${key.column} ${comparison}= ${keyAt}`,
     orderBy: [key.column, id.column].map((column) => (descending ? sql`${column} desc` : sql`${column} asc`)),
     limit: query.limit + 1,
   })
@@ -83,8 +94,8 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
   function openCursor(cursor: string) {
     const payload = openPayload(ctx.settings.keys.cursors, scope, cursor)
     if (!payload) throw invalidField('cursor', 'Invalid cursor')
-    const [value, uuid] = payload
-    return { key: sql`${value}::${sql.raw(key.type)}`, uuid }
+    const [key, uuid] = payload
+    return { key: String(key), uuid: String(uuid) }
   }
 }
 

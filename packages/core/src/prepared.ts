@@ -1,6 +1,6 @@
 import { type Placeholder, type SQL, sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
-import type { Db } from './db.ts'
+import { type Db, perDb } from './db.ts'
 
 /** Where in a statement a value goes, by its name. */
 export interface Given<Values> {
@@ -44,13 +44,6 @@ export function preparedSql<Values extends Record<string, unknown>, Row = unknow
 function perConnection<Values extends Record<string, unknown>, Result>(
   build: (db: Db) => Statement<Result>,
 ): Prepared<Values, Result> {
-  const statements = new WeakMap<Db, Statement<Result>>()
-  return (db, values) => {
-    let statement = statements.get(db)
-    if (!statement) {
-      statement = build(db)
-      statements.set(db, statement)
-    }
-    return statement.execute(values)
-  }
+  const statementOn = perDb(build)
+  return (db, values) => statementOn(db).execute(values)
 }

@@ -1,3 +1,4 @@
+import { createContact } from '@rapport/core/contacts/contact-creation.ts'
 import { listActivity } from '@rapport/core/contacts/contacts-activity.ts'
 import { exportContacts } from '@rapport/core/contacts/contacts-export.ts'
 import { listContacts } from '@rapport/core/contacts/contacts-list.ts'
@@ -5,7 +6,6 @@ import { mergeContacts } from '@rapport/core/contacts/contacts-merge.ts'
 import {
   addTags,
   changeContact,
-  createContact,
   deleteContact,
   readContact,
   removeTag,

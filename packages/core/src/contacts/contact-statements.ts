@@ -1,33 +1,102 @@
 /** What nearly every request about a contact asks of the database, prepared. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, desc, eq, sql } from 'drizzle-orm'
 import type { Db } from '../db.ts'
 import { type Given, prepared } from '../prepared.ts'
 import { contacts } from '../schema.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
 
-const written = ['email', 'firstName', 'lastName', 'phone', 'company', 'customFieldValues', 'tags'] as const
-const changeable = [...written, 'emailSubscribedStatus', 'source', 'createdAt'] as const
+const changeable = [
+  'email',
+  'firstName',
+  'lastName',
+  'phone',
+  'company',
+  'customFieldValues',
+  'tags',
+  'emailSubscribedStatus',
+  'source',
+  'createdAt',
+] as const
 type Key = Record<'workspaceId' | 'id', string>
-
-/** By its id. */
-export const selectContact = prepared('read a contact', (db, given: Given<Key>) =>
-  db.select(contactColumns).from(contacts).where(hasKey(given)),
-)
 
 /** By its id, and nobody else changes it until the transaction ends. */
 export const selectAndLockContact = prepared('lock a contact', (db, given: Given<Key>) =>
   db.select(contactColumns).from(contacts).where(hasKey(given)).for('no key update'),
 )
 
-/** A new contact; no row when the address is taken. */
-export const insertUnlessTaken = prepared('insert a contact', (db, given: Given<Inserted>) =>
+/** By ids of any workspaces, for those who ask at the same time. */
+export const selectContacts = prepared('read contacts', (db, given: Given<Record<'workspaceIds' | 'ids', string[]>>) =>
   db
-    .insert(contacts)
-    .values(eachGiven(given, ['workspaceId', 'id', 'source', ...written]))
-    .onConflictDoNothing()
-    .returning(contactColumns),
+    .select({ ...contactColumns, workspaceId: contacts.workspaceId })
+    .from(sql`unnest(${given('workspaceIds')}::uuid[], ${given('ids')}::uuid[]) as asked (workspace_id, id)`)
+    .innerJoin(contacts, sql`(${contacts.workspaceId}, ${contacts.id}) = (asked.workspace_id, asked.id)`),
 )
-type Inserted = Key & Omit<ContactRow, 'emailSubscribedStatus' | 'lastActivityAt' | 'createdAt' | 'updatedAt'>
+
+/** A workspace's, the newest first. */
+export const selectNewestContacts = prepared(
+  'list contacts',
+  (db, given: Given<{ workspaceId: string; limit: number }>) =>
+    db
+      .select(contactColumns)
+      .from(contacts)
+      .where(eq(contacts.workspaceId, sql.param(given('workspaceId'), contacts.workspaceId)))
+      .orderBy(desc(contacts.createdAt), desc(contacts.id))
+      .limit(given('limit')),
+)
+
+/** The same, from where a page ended. */
+export const selectOlderContacts = prepared(
+  'list older contacts',
+  (db, given: Given<{ workspaceId: string; limit: number; key: string; uuid: string }>) =>
+    db
+      .select(contactColumns)
+      .from(contacts)
+      .where(
+        and(
+          eq(contacts.workspaceId, sql.param(given('workspaceId'), contacts.workspaceId)),
+          sql`(${contacts.createdAt}, ${contacts.id}) < (${given('key')}::timestamptz, ${given('uuid')}::uuid)`,
+        ),
+      )
+      .orderBy(desc(contacts.createdAt), desc(contacts.id))
+      .limit(given('limit')),
+)
+
+/** By their addresses, in whatever case. */
+export const selectContactsByEmail = prepared(
+  'find contacts by address',
+  (db, given: Given<{ workspaceId: string; emails: string[] }>) =>
+    db
+      .select(contactColumns)
+      .from(contacts)
+      .where(
+        and(
+          eq(contacts.workspaceId, sql.param(given('workspaceId'), contacts.workspaceId)),
+          sql`lower(${contacts.email}) in (select lower(email) from unnest(${given('emails')}::text[]) as asked (email))`,
+        ),
+      ),
+)
+
+/** What a new contact is made of. */
+export type NewContactRow = Omit<ContactRow, 'emailSubscribedStatus' | 'lastActivityAt' | 'createdAt' | 'updatedAt'>
+
+/**
+ * New contacts; no row for one whose address is taken. Written in the order of addresses, as by all who write many, so
+ * that no two wait for each other. `rows` is JSON of `NewContactRow`s with UUIDs for ids.
+ */
+export const insertUnlessTaken = prepared(
+  'insert contacts',
+  (db, given: Given<{ workspaceId: string; rows: string }>) =>
+    db
+      .insert(contacts)
+      .select(sql`
+        select ${sql.param(given('workspaceId'), contacts.workspaceId)}::uuid, "id", "email", "firstName", "lastName",
+          "phone", "company", "customFieldValues", "tags", 'NONE', null::timestamptz, "source", now(), now()
+        from json_to_recordset(${given('rows')}::json) as "given" ("id" uuid, "email" text, "firstName" text,
+          "lastName" text, "phone" text, "company" text, "customFieldValues" jsonb, "tags" text[], "source" text)
+        order by lower("email")`)
+      .onConflictDoNothing()
+      .returning(contactColumns),
+)
 
 /** All of a contact anew, as of now. */
 export const updateContact = prepared('change a contact', (db, given: Given<Key & Omit<ContactRow, 'updatedAt'>>) =>

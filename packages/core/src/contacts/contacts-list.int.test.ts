@@ -143,7 +143,10 @@ test('every listing reads an index and never the whole table', async () => {
       array['t' || n % 100], jsonb_build_object('plan', 'p' || n % 100), now() - n * interval '1 second'
     from generate_series(1, 20000) n`)
   await database.db.execute(sql`analyze contacts`)
+  const { nextCursor } = await listContacts(big, ContactQuery.parse({ limit: '10' }))
   const queries: Record<string, string>[] = [
+    {},
+    { cursor: nextCursor ?? '' },
     { sort: 'createdAt' },
     { sort: '-updatedAt' },
     { sort: 'lastActivityAt' },
@@ -178,8 +181,12 @@ async function plansOf(big: Ctx, query: Record<string, string>): Promise<string[
   for (const { text, values } of statements) {
     if (text.includes('set_config')) await client.query(text, values)
     if (!selects.some((select) => select.text === text)) continue
-    const result = await client.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values)
-    plans.push(result.rows.map((row) => row['QUERY PLAN']).join('\n'))
+    const explained = [
+      await client.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values),
+      // As it is planned where it is prepared, for values that are not known yet.
+      await client.query<{ 'QUERY PLAN': string }>(`explain (generic_plan) ${text}`),
+    ]
+    for (const { rows } of explained) plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'))
   }
   await client.query('rollback')
   client.release()

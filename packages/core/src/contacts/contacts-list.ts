@@ -4,6 +4,7 @@ import { invalidField } from '../errors.ts'
 import { type Page, readPage } from '../paging.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../schema.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
+import { selectNewestContacts, selectOlderContacts } from './contact-statements.ts'
 import { searchCondition, searchRank } from './contacts-search.ts'
 import type { Contact, ContactFilters, ContactQuery } from './contacts.schema.ts'
 import { checkCustomValue, fromText, readCustomFields } from './custom-fields.ts'
@@ -67,20 +68,33 @@ function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: S
   })
 }
 
+/** What most listings ask: all contacts, the newest first. */
+function isPlain({ limit: _, cursor: __, customFields, sort, ...filters }: ContactQuery): boolean {
+  const isNewestFirst = sort === undefined || sort === '-createdAt'
+  return isNewestFirst && [...Object.values(filters), ...Object.values(customFields)].every((one) => one === undefined)
+}
+
 function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
   const sort = query.sort ?? '-createdAt'
+  const { workspaceId } = ctx
   return readPage<ContactRow>(ctx, {
     name: 'contacts',
     query: { ...query, sort },
     key: sortKeys[sort.replace('-', '') as keyof typeof sortKeys],
     id: { column: contacts.id, valueOf: (row) => row.id },
-    read: ({ after, orderBy, limit }) =>
-      ctx.db
+    read: ({ position, after, orderBy, limit }) => {
+      if (isPlain(query)) {
+        return position
+          ? selectOlderContacts(ctx.db, { workspaceId, limit, ...position })
+          : selectNewestContacts(ctx.db, { workspaceId, limit })
+      }
+      return ctx.db
         .select(contactColumns)
         .from(contacts)
         .where(and(where, after))
         .orderBy(...orderBy)
-        .limit(limit),
+        .limit(limit)
+    },
   })
 }
 

@@ -2,35 +2,23 @@ import { isDeepStrictEqual } from 'node:util'
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../context.ts'
-import { AppError, brokenConstraint, conflict, invalidField, notFound } from '../errors.ts'
+import { perDb } from '../db.ts'
+import { brokenConstraint, invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
-import { newId } from '../ids.ts'
+import { gather } from '../gather.ts'
+import { uuidOf } from '../ids.ts'
 import { respectAddress } from '../lists/address-change.ts'
 import { keepOptOuts } from '../lists/opt-outs.ts'
 import { type SuppressedStatus, suppressSubscriptions } from '../lists/suppression.ts'
 import { contactAliases, contacts } from '../schema.ts'
+import { alreadyExists, insertContact } from './contact-creation.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
-import {
-  insertUnlessTaken,
-  moveActivity,
-  selectAndLockContact,
-  selectContact,
-  updateContact,
-} from './contact-statements.ts'
+import { moveActivity, selectAndLockContact, selectContacts, updateContact } from './contact-statements.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
 import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields.ts'
 import { noteSubscriptionChange } from './subscribed-status.ts'
 
 export const maxTags = 100
-
-/** Creates a contact and tells `contact.created`. An address that the workspace has already is a conflict naming whose. */
-export function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
-  return inTransaction(ctx, async (ctx) => {
-    const created = await insertContact(ctx, input)
-    if (!created) throw alreadyExists(await findByEmail(ctx, input.email))
-    return created
-  })
-}
 
 /**
  * The contact of this address, created or changed: what the input names is set, the rest stays. However many call at
@@ -47,16 +35,21 @@ export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact:
 
 /** Reads one contact. */
 export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
-  const [row] = await selectContact(ctx.db, { workspaceId: ctx.workspaceId, id })
+  const row = await readTogether(ctx.db)({ workspaceId: ctx.workspaceId, id })
   if (!row) throw notFound('Contact')
   return toContact(row)
 }
 
-/** The contact of an address; undefined when there is none. */
-export async function findContactByEmail(ctx: Ctx, email: string): Promise<ContactRow | undefined> {
-  const [row] = await ctx.db.select(contactColumns).from(contacts).where(hasEmail(ctx, email))
-  return row
-}
+/** Those who come while others are being read go together in the next statement: each after it asked. */
+const readTogether = perDb((db) =>
+  gather(async (asked: Record<'workspaceId' | 'id', string>[]) => {
+    const rows = await selectContacts(db, {
+      workspaceIds: asked.map(({ workspaceId }) => uuidOf(workspaceId)),
+      ids: asked.map(({ id }) => uuidOf(id)),
+    })
+    return asked.map(({ workspaceId, id }) => rows.find((row) => row.id === id && row.workspaceId === workspaceId))
+  }),
+)
 
 /** Sets what the change names: merges `customFieldValues` (null removes a key), replaces `tags`. */
 export function changeContact(ctx: Ctx, id: string, change: ContactChange): Promise<Contact> {
@@ -164,7 +157,7 @@ export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactR
   if (next.email === current.email) return (await write(ctx))[0] ?? current
   // In a savepoint, so that an address that is taken leaves a transaction in which its owner can be looked up.
   const [row] = await inTransaction(ctx, write).catch(async (error: unknown) => {
-    throw brokenConstraint(error) === 'contacts_email_key' ? alreadyExists(await findByEmail(ctx, next.email)) : error
+    throw brokenConstraint(error) === 'contacts_email_key' ? await alreadyExists(ctx, next.email) : error
   })
   if (!row) throw notFound('Contact')
   if (row.email.toLowerCase() === current.email.toLowerCase()) return row
@@ -206,27 +199,6 @@ async function changed(ctx: Ctx, current: ContactRow, change: ContactChange): Pr
   return { ...current, ...named, customFieldValues: mergeCustomValues(current.customFieldValues, custom ?? {}) }
 }
 
-/** Undefined when the address is taken. */
-async function insertContact(ctx: Ctx, input: ContactInput): Promise<Contact | undefined> {
-  const custom = await checkCustomValues(ctx, input.customFieldValues ?? {})
-  const [row] = await insertUnlessTaken(ctx.db, {
-    workspaceId: ctx.workspaceId,
-    id: newId('con'),
-    email: input.email,
-    firstName: input.firstName ?? '',
-    lastName: input.lastName ?? '',
-    phone: input.phone ?? null,
-    company: input.company ?? null,
-    customFieldValues: mergeCustomValues({}, custom),
-    tags: input.tags ?? [],
-    source: input.source ?? null,
-  })
-  if (!row) return undefined
-  const contact = toContact(row)
-  await emit(ctx, 'contact.created', contact)
-  return contact
-}
-
 type InsertedOrLocked = { created: Contact; known?: never } | { created?: never; known: ContactRow }
 
 /** Again when the one who had the address goes, or changes it, between the two: then it is free, or another's. */
@@ -237,22 +209,10 @@ async function insertOrLock(ctx: Ctx, input: ContactInput): Promise<InsertedOrLo
     const [known] = await ctx.db
       .select(contactColumns)
       .from(contacts)
-      .where(hasEmail(ctx, input.email))
+      .where(and(eq(contacts.workspaceId, ctx.workspaceId), sql`lower(${contacts.email}) = lower(${input.email})`))
       .for('no key update')
     if (known) return { known }
   }
-}
-
-async function findByEmail(ctx: Ctx, email: string): Promise<ContactRow> {
-  const row = await findContactByEmail(ctx, email)
-  if (!row) throw new AppError('unavailable', 'The contact was just deleted: try again')
-  return row
-}
-
-const alreadyExists = (row: ContactRow) => conflict('Contact already exists', { contactId: row.id })
-
-function hasEmail(ctx: Ctx, email: string) {
-  return and(eq(contacts.workspaceId, ctx.workspaceId), sql`lower(${contacts.email}) = lower(${email})`)
 }
 
 function matches(ctx: Ctx, id: string) {

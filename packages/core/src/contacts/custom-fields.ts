@@ -107,8 +107,11 @@ export async function checkCustomValues(
   ctx: Ctx,
   given: Record<string, unknown>,
 ): Promise<Record<string, CustomValue | null>> {
-  if (Object.keys(given).length === 0) return {}
-  const fields = await holdCustomFields(ctx, Object.keys(given))
+  return checkAgainst(await holdCustomFields(ctx, Object.keys(given)), given)
+}
+
+/** The same where the definitions of the keys are at hand. */
+export function checkAgainst(fields: CustomFields, given: Record<string, unknown>): Record<string, CustomValue | null> {
   const issues: Issue[] = []
   const values: Record<string, CustomValue | null> = {}
   for (const [key, value] of Object.entries(given)) {

@@ -1,6 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { changeContact, createContact, readContact } from '../contacts/contacts.ts'
+import { createContact } from '../contacts/contact-creation.ts'
+import { changeContact, readContact } from '../contacts/contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { CustomFieldInput } from '../contacts/custom-fields.schema.ts'
 import { createCustomField } from '../contacts/custom-fields.ts'

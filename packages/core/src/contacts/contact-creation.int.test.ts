@@ -1,0 +1,102 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Ctx, inTransaction } from '../context.ts'
+import { uuidOf } from '../ids.ts'
+import { createTestContact, createTestCtx, createTestWebhook, eventsOf } from '../testing/factories.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+
+import { createContact } from './contact-creation.ts'
+import { readContact } from './contacts.ts'
+import { createCustomField } from './custom-fields.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+const person = (n: number) => ({ email: `person-${n}@example.com` })
+const many = <Result>(count: number, work: (n: number) => Promise<Result>) =>
+  Promise.allSettled(Array.from({ length: count }, (_, n) => work(n)))
+
+test('those who are created at once are all there, each told once, in a few transactions', async () => {
+  const created = await many(50, (n) => createContact(ctx, person(n)))
+  const ids = created.map((one) => (one.status === 'fulfilled' ? one.value.id : ''))
+  const read = await many(50, (n) => readContact(ctx, ids[n] ?? ''))
+  expect(read.map((one) => one.status === 'fulfilled' && one.value.email)).toEqual(ids.map((_, n) => person(n).email))
+  expect(await eventsOf(ctx)).toHaveLength(50)
+  const { rows } = await database.db.execute<{ transactions: number }>(
+    sql`select count(distinct transaction_id)::int as transactions from events where workspace_id = ${uuidOf(ctx.workspaceId)}`,
+  )
+  expect(rows[0]?.transactions).toBeLessThan(5)
+})
+
+test('what is wrong with one is the answer for that one, and the others are created', async () => {
+  await createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
+  const known = await createTestContact(ctx, { email: 'Known@example.com' })
+  const answers = await Promise.allSettled([
+    createContact(ctx, person(1)),
+    createContact(ctx, person(2)),
+    createContact(ctx, { email: 'known@example.com' }),
+    createContact(ctx, { ...person(3), customFieldValues: { seats: 'many' } }),
+    createContact(ctx, { ...person(4), customFieldValues: { colour: 'red' } }),
+    createContact(ctx, { email: 'PERSON-2@example.com' }),
+    createContact(ctx, { ...person(5), customFieldValues: { seats: 3 }, tags: ['a b', 'c"d'], phone: '+1' }),
+  ])
+  expect(answers).toMatchObject([
+    { value: { email: 'person-1@example.com' } },
+    { value: { email: 'person-2@example.com' } },
+    { reason: { code: 'conflict', details: { contactId: known.id } } },
+    { reason: { code: 'invalid', message: 'customFieldValues.seats: must be a number' } },
+    { reason: { code: 'invalid', message: 'customFieldValues.colour: Unknown custom field "colour"' } },
+    { reason: { code: 'conflict' } },
+    { value: { customFieldValues: { seats: 3 }, tags: ['a b', 'c"d'], phone: '+1', emailSubscribedStatus: 'NONE' } },
+  ])
+  expect(await eventsOf(ctx)).toHaveLength(4)
+})
+
+test('one that the database refuses fails alone', async () => {
+  // What no request can say, as the text of a request has no such character.
+  const firstName = '\u0000'
+  const answers = await many(10, (n) => createContact(ctx, { ...person(n), ...(n === 5 && { firstName }) }))
+  expect(answers.map(({ status }) => status === 'fulfilled')).toEqual(answers.map((_, n) => n !== 5))
+  expect(await eventsOf(ctx)).toHaveLength(9)
+})
+
+test('who waits for an address that another transaction is taking holds up nobody else for long', async () => {
+  const taken = Promise.withResolvers<void>()
+  const isTaking = Promise.withResolvers<void>()
+  const taking = inTransaction(ctx, async (ctx) => {
+    await createContact(ctx, person(1))
+    isTaking.resolve()
+    await taken.promise
+  })
+  await isTaking.promise
+  const second = createContact(ctx, person(1))
+  const elsewhere = await createTestCtx(database.db)
+  expect(await createContact(elsewhere, person(1))).toMatchObject(person(1))
+  expect(await createContact(ctx, person(2))).toMatchObject(person(2))
+  taken.resolve()
+  await taking
+  await expect(second).rejects.toMatchObject({ code: 'conflict' })
+})
+
+test('what is told of each goes out by the request that asked for it', async () => {
+  await createTestWebhook(ctx, { eventTypes: ['contact.created'] })
+  const requests = Array.from({ length: 20 }, () => randomUUID())
+  await many(20, (n) => createContact({ ...ctx, requestId: requests[n] ?? '' }, person(n)))
+  const { rows } = await database.db.execute<{ email: string; requestId: string }>(sql`
+    select data->>'email' as email, o.request_id as "requestId"
+    from outbox o join deliveries d using (id) join events e on e.id = d.event_id
+    where o.request_id in (${sql.join(
+      requests.map((request) => sql`${request}`),
+      sql`, `,
+    )})`)
+  const requestOf = new Map(rows.map(({ email, requestId }) => [email, requestId]))
+  expect(requests.map((_, n) => requestOf.get(person(n).email))).toEqual(requests)
+})

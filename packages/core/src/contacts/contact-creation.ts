@@ -1,0 +1,109 @@
+import { type Ctx, inTransaction } from '../context.ts'
+import { perDb } from '../db.ts'
+import { AppError, conflict, mayBeOnesFault } from '../errors.ts'
+import { emitEach } from '../events.ts'
+import { gather } from '../gather.ts'
+import { newId, uuidOf } from '../ids.ts'
+import { type ContactRow, toContact } from './contact-record.ts'
+import { insertUnlessTaken, type NewContactRow, selectContactsByEmail } from './contact-statements.ts'
+import type { Contact, ContactInput } from './contacts.schema.ts'
+import { checkAgainst, type CustomFields, holdCustomFields, mergeCustomValues } from './custom-fields.ts'
+
+/**
+ * Creates a contact and tells `contact.created`. An address that the workspace has already is a conflict naming whose.
+ * What one workspace asks for at the same time is written together, and is there for each when it is for all.
+ */
+export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
+  const answer = await createTogether(ctx.db)({ ctx, input })
+  if (answer instanceof Error) throw answer
+  return answer
+}
+
+/** Creates a contact and tells so, in the caller's transaction. Undefined when the address is taken. */
+export async function insertContact(ctx: Ctx, input: ContactInput): Promise<Contact | undefined> {
+  const [answer] = await insertContacts(ctx, [{ ctx, input }])
+  if (answer instanceof Error) throw answer
+  return answer
+}
+
+/** The contact of an address; undefined when there is none. */
+export async function findContactByEmail({ db, workspaceId }: Ctx, email: string): Promise<ContactRow | undefined> {
+  const [row] = await selectContactsByEmail(db, { workspaceId, emails: [email] })
+  return row
+}
+
+/** The conflict of who wants an address that is taken. */
+export async function alreadyExists(ctx: Ctx, email: string): Promise<AppError> {
+  return conflictWith(await findContactByEmail(ctx, email))
+}
+
+interface Asked {
+  ctx: Ctx
+  input: ContactInput
+}
+
+const createTogether = perDb(() => gather(createAll, ({ ctx }: Asked) => ctx.workspaceId))
+
+/** In one transaction; and when one of them breaks it, each in its own. What is wrong with one is its answer. */
+async function createAll(asked: Asked[]): Promise<(Contact | Error)[]> {
+  const [first] = asked
+  if (!first) return []
+  try {
+    return await inTransaction(first.ctx, (ctx) => insertOrRefuse(ctx, asked))
+  } catch (error) {
+    if (asked.length === 1 || !mayBeOnesFault(error)) throw error
+    const alone = asked.map((one) => createAll([one]).catch((why: unknown) => [why as Error]))
+    return (await Promise.all(alone)).flat()
+  }
+}
+
+async function insertOrRefuse(ctx: Ctx, asked: Asked[]): Promise<(Contact | AppError)[]> {
+  const answers = await insertContacts(ctx, asked)
+  const emails = asked.filter((_, at) => !answers[at]).map(({ input }) => input.email)
+  if (emails.length === 0) return answers as (Contact | AppError)[]
+  const owners = await selectContactsByEmail(ctx.db, { workspaceId: ctx.workspaceId, emails })
+  const ownerOf = (email: string) => owners.find((owner) => owner.email.toLowerCase() === email.toLowerCase())
+  return answers.map((answer, at) => answer ?? conflictWith(ownerOf(asked[at]?.input.email ?? '')))
+}
+
+/** Each in its place: undefined when the address is taken. */
+async function insertContacts(ctx: Ctx, asked: Asked[]): Promise<(Contact | AppError | undefined)[]> {
+  const keys = asked.flatMap(({ input }) => Object.keys(input.customFieldValues ?? {}))
+  const fields = await holdCustomFields(ctx, [...new Set(keys)])
+  const rows = asked.map(({ input }) => toRow(fields, input))
+  const sound = rows.flatMap((row) => (row instanceof AppError ? [] : [{ ...row, id: uuidOf(row.id) }]))
+  const { workspaceId } = ctx
+  const inserted = await insertUnlessTaken(ctx.db, { workspaceId, rows: JSON.stringify(sound) })
+  const contacts = new Map(inserted.map((row) => [row.id, toContact(row)]))
+  const answers = rows.map((row) => (row instanceof AppError ? row : contacts.get(row.id)))
+  const created = asked.flatMap(({ ctx: origin }, at) => {
+    const data = answers[at]
+    return data && !(data instanceof AppError) ? [{ data, origin }] : []
+  })
+  await emitEach(ctx, 'contact.created', created)
+  return answers
+}
+
+function toRow(fields: CustomFields, input: ContactInput): NewContactRow | AppError {
+  try {
+    return {
+      id: newId('con'),
+      email: input.email,
+      firstName: input.firstName ?? '',
+      lastName: input.lastName ?? '',
+      phone: input.phone ?? null,
+      company: input.company ?? null,
+      customFieldValues: mergeCustomValues({}, checkAgainst(fields, input.customFieldValues ?? {})),
+      tags: input.tags ?? [],
+      source: input.source ?? null,
+    }
+  } catch (error) {
+    if (error instanceof AppError) return error
+    throw error
+  }
+}
+
+function conflictWith(owner: ContactRow | undefined): AppError {
+  if (owner) return conflict('Contact already exists', { contactId: owner.id })
+  return new AppError('unavailable', 'The contact was just deleted: try again')
+}
