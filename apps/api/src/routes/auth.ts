@@ -56,7 +56,8 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         tags,
         summary: 'Open a session',
-        description: 'For thirty days. A wrong address and a wrong password are answered alike, in the same time. Who was wrong ten times must wait, which is a 429, and after fifty times so must all who never logged in from where they are.',
+        description:
+          'For thirty days. A wrong address and a wrong password are answered alike, in the same time. Who was wrong ten times must wait, which is a 429, and after fifty times so must all who never logged in from where they are.',
         querystring: NoQuery,
         body: LoginInput,
         response: { 200: Session },
