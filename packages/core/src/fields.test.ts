@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Email, MomentInput, MultiLine, normalizeEmail, SingleLine } from './fields.ts'
+import { Email, MomentInput, MultiLine, normalizeEmail, SingleLine, timestampOf } from './fields.ts'
 
 describe('a mail address', () => {
   test.each([
@@ -144,4 +144,14 @@ describe('a moment in a query', () => {
   )('"%s" is refused', (given) => {
     expect(MomentInput.safeParse(given).success).toBe(false)
   })
+})
+
+test.each([
+  ['2026-11-21 18:30:03.78+00', '2026-11-21T18:30:03.780Z'],
+  ['2026-11-21 18:30:03+00', '2026-11-21T18:30:03.000Z'],
+  ['2026-11-21 18:30:03.007+00', '2026-11-21T18:30:03.007Z'],
+  ['2026-11-22 00:15:03.5+05:45', '2026-11-21T18:30:03.500Z'],
+  ['2026-11-21 16:30:03-02', '2026-11-21T18:30:03.000Z'],
+])('a moment that PostgreSQL writes as %s is shown as %s', (written, shown) => {
+  expect(timestampOf(written)).toBe(shown)
 })

@@ -80,6 +80,12 @@ export const Email = z
 export const Timestamp = z.string().meta({ format: 'date-time', examples: ['2026-11-21T06:35:49.123Z'] })
 
 export const toTimestamp = (date: Date) => date.toISOString()
+/** Of a moment as PostgreSQL writes it. In UTC that is a matter of some characters; in another zone it is worked out. */
+export function timestampOf(text: string): string {
+  const isUtc = text.endsWith('+00') && text[4] === '-' && text.length <= 26
+  if (!isUtc) return toTimestamp(new Date(text))
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${text.slice(20, -3).padEnd(3, '0')}Z`
+}
 export const toTimestampOrNull = (date: Date | null) => date?.toISOString() ?? null
 
 /** A moment as it comes in: ISO 8601 with its offset, of a year that the answer can show in four digits. */

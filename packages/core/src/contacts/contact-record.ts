@@ -1,7 +1,8 @@
-import { getTableColumns } from 'drizzle-orm'
-import { toTimestamp, toTimestampOrNull } from '../fields.ts'
+import { getTableColumns, sql } from 'drizzle-orm'
+import { timestampOf, toTimestamp, toTimestampOrNull } from '../fields.ts'
+import { idOf } from '../ids.ts'
 import { contacts } from '../schema.ts'
-import type { Contact } from './contacts.schema.ts'
+import { Contact } from './contacts.schema.ts'
 
 export type ContactRow = Omit<typeof contacts.$inferSelect, 'workspaceId' | 'searchText'>
 
@@ -25,5 +26,24 @@ export function toContact(row: ContactRow): Contact {
     source: row.source,
     createdAt: toTimestamp(row.createdAt),
     updatedAt: toTimestamp(row.updatedAt),
+  }
+}
+
+/** A contact `c` as the driver reads it: for what is asked all the time and only shown, where Drizzle's work on each value would be most of it. */
+export type ReadContact = Contact
+export const readColumns = sql.raw(
+  Object.keys(Contact.shape)
+    .map((name) => `c.${name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)} as "${name}"`)
+    .join(', '),
+)
+
+/** The same as `toContact`. */
+export function showContact(read: ReadContact): Contact {
+  return {
+    ...read,
+    id: idOf('con', read.id),
+    lastActivityAt: read.lastActivityAt && timestampOf(read.lastActivityAt),
+    createdAt: timestampOf(read.createdAt),
+    updatedAt: timestampOf(read.updatedAt),
   }
 }

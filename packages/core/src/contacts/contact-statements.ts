@@ -1,9 +1,9 @@
 /** What nearly every request about a contact asks of the database, prepared. */
-import { and, desc, eq, sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
 import type { Db } from '../db.ts'
-import { type Given, prepared } from '../prepared.ts'
+import { type Given, prepared, preparedSql } from '../prepared.ts'
 import { contacts } from '../schema.ts'
-import { contactColumns, type ContactRow } from './contact-record.ts'
+import { contactColumns, type ContactRow, readColumns, type ReadContact } from './contact-record.ts'
 
 const changeable = [
   'email',
@@ -24,41 +24,37 @@ export const selectAndLockContact = prepared('lock a contact', (db, given: Given
   db.select(contactColumns).from(contacts).where(hasKey(given)).for('no key update'),
 )
 
-/** By ids of any workspaces, for those who ask at the same time. */
-export const selectContacts = prepared('read contacts', (db, given: Given<Record<'workspaceIds' | 'ids', string[]>>) =>
-  db
-    .select({ ...contactColumns, workspaceId: contacts.workspaceId })
-    .from(sql`unnest(${given('workspaceIds')}::uuid[], ${given('ids')}::uuid[]) as asked (workspace_id, id)`)
-    .innerJoin(contacts, sql`(${contacts.workspaceId}, ${contacts.id}) = (asked.workspace_id, asked.id)`),
+/** By ids of any workspaces, for those who ask at the same time. Answers in any order. */
+export const selectContacts = preparedSql<
+  Record<'workspaceIds' | 'ids', string[]>,
+  ReadContact & { workspaceId: string }
+>(
+  'read contacts',
+  (given) => sql`
+    select c.workspace_id as "workspaceId", ${readColumns}
+    from unnest(${given('workspaceIds')}::uuid[], ${given('ids')}::uuid[]) as asked (workspace_id, id)
+    join contacts c using (workspace_id, id)`,
 )
 
 /** A workspace's, the newest first. */
-export const selectNewestContacts = prepared(
+export const selectNewestContacts = preparedSql<{ workspaceId: string; limit: number }, ReadContact>(
   'list contacts',
-  (db, given: Given<{ workspaceId: string; limit: number }>) =>
-    db
-      .select(contactColumns)
-      .from(contacts)
-      .where(eq(contacts.workspaceId, sql.param(given('workspaceId'), contacts.workspaceId)))
-      .orderBy(desc(contacts.createdAt), desc(contacts.id))
-      .limit(given('limit')),
+  (given) => sql`
+    select ${readColumns} from contacts c where c.workspace_id = ${given('workspaceId')}::uuid
+    order by c.created_at desc, c.id desc limit ${given('limit')}`,
 )
 
 /** The same, from where a page ended. */
-export const selectOlderContacts = prepared(
+export const selectOlderContacts = preparedSql<
+  { workspaceId: string; limit: number; key: string; uuid: string },
+  ReadContact
+>(
   'list older contacts',
-  (db, given: Given<{ workspaceId: string; limit: number; key: string; uuid: string }>) =>
-    db
-      .select(contactColumns)
-      .from(contacts)
-      .where(
-        and(
-          eq(contacts.workspaceId, sql.param(given('workspaceId'), contacts.workspaceId)),
-          sql`(${contacts.createdAt}, ${contacts.id}) < (${given('key')}::timestamptz, ${given('uuid')}::uuid)`,
-        ),
-      )
-      .orderBy(desc(contacts.createdAt), desc(contacts.id))
-      .limit(given('limit')),
+  (given) => sql`
+    select ${readColumns} from contacts c
+    where c.workspace_id = ${given('workspaceId')}::uuid
+      and (c.created_at, c.id) < (${given('key')}::timestamptz, ${given('uuid')}::uuid)
+    order by c.created_at desc, c.id desc limit ${given('limit')}`,
 )
 
 /** By their addresses, in whatever case. */

@@ -1,9 +1,10 @@
 import { and, arrayContains, eq, exists, gt, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
 import { invalidField } from '../errors.ts'
+import { idOf, uuidOf } from '../ids.ts'
 import { type Page, readPage } from '../paging.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../schema.ts'
-import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
+import { contactColumns, type ContactRow, type ReadContact, showContact, toContact } from './contact-record.ts'
 import { selectNewestContacts, selectOlderContacts } from './contact-statements.ts'
 import { searchCondition, searchRank } from './contacts-search.ts'
 import type { Contact, ContactFilters, ContactQuery } from './contacts.schema.ts'
@@ -11,6 +12,7 @@ import { checkCustomValue, fromText, readCustomFields } from './custom-fields.ts
 
 /** A page of the workspace's contacts; every filter that is given must hold. A search without `sort` has the best first. */
 export async function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contact>> {
+  if (isPlain(query)) return plainPage(ctx, query)
   const { search, sort } = query
   const page =
     search === undefined
@@ -68,34 +70,44 @@ function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: S
   })
 }
 
-/** What most listings ask: all contacts, the newest first. */
-function isPlain({ limit: _, cursor: __, customFields, sort, ...filters }: ContactQuery): boolean {
-  const isNewestFirst = sort === undefined || sort === '-createdAt'
-  return isNewestFirst && [...Object.values(filters), ...Object.values(customFields)].every((one) => one === undefined)
-}
-
 function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
-  const sort = query.sort ?? '-createdAt'
-  const { workspaceId } = ctx
+  const sort = query.sort ?? newestFirst
   return readPage<ContactRow>(ctx, {
     name: 'contacts',
     query: { ...query, sort },
     key: sortKeys[sort.replace('-', '') as keyof typeof sortKeys],
     id: { column: contacts.id, valueOf: (row) => row.id },
-    read: ({ position, after, orderBy, limit }) => {
-      if (isPlain(query)) {
-        return position
-          ? selectOlderContacts(ctx.db, { workspaceId, limit, ...position })
-          : selectNewestContacts(ctx.db, { workspaceId, limit })
-      }
-      return ctx.db
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
         .select(contactColumns)
         .from(contacts)
         .where(and(where, after))
         .orderBy(...orderBy)
-        .limit(limit)
-    },
+        .limit(limit),
   })
+}
+
+const newestFirst = '-createdAt'
+
+/** Whether all contacts are asked for, the newest first, as most ask. */
+function isPlain({ limit: _, cursor: __, sort = newestFirst, customFields, ...filters }: ContactQuery): boolean {
+  return sort === newestFirst && Object.keys(customFields).length === 0 && Object.keys(filters).length === 0
+}
+
+/** What `sortedPage` would read, by statements that are prepared. */
+async function plainPage(ctx: Ctx, query: ContactQuery): Promise<Page<Contact>> {
+  const workspaceId = uuidOf(ctx.workspaceId)
+  const page = await readPage<ReadContact>(ctx, {
+    name: 'contacts',
+    query: { ...query, sort: newestFirst },
+    key: { ...sortKeys.createdAt, valueOf: (row) => row.createdAt },
+    id: { column: contacts.id, valueOf: (row) => idOf('con', row.id) },
+    read: ({ position, limit }) =>
+      position
+        ? selectOlderContacts(ctx.db, { workspaceId, limit, ...position })
+        : selectNewestContacts(ctx.db, { workspaceId, limit }),
+  })
+  return { ...page, data: page.data.map(showContact) }
 }
 
 const moment = (date: Date) => date.toISOString()

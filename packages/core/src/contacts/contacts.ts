@@ -12,7 +12,7 @@ import { keepOptOuts } from '../lists/opt-outs.ts'
 import { type SuppressedStatus, suppressSubscriptions } from '../lists/suppression.ts'
 import { contactAliases, contacts } from '../schema.ts'
 import { alreadyExists, insertContact } from './contact-creation.ts'
-import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
+import { contactColumns, type ContactRow, showContact, toContact } from './contact-record.ts'
 import { moveActivity, selectAndLockContact, selectContacts, updateContact } from './contact-statements.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
 import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields.ts'
@@ -35,18 +35,16 @@ export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact:
 
 /** Reads one contact. */
 export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
-  const row = await readTogether(ctx.db)({ workspaceId: ctx.workspaceId, id })
+  const row = await readTogether(ctx.db)({ workspaceId: uuidOf(ctx.workspaceId), id: uuidOf(id) })
   if (!row) throw notFound('Contact')
-  return toContact(row)
+  return showContact(row)
 }
 
 /** Those who come while others are being read go together in the next statement: each after it asked. */
 const readTogether = perDb((db) =>
   gather(async (asked: Record<'workspaceId' | 'id', string>[]) => {
-    const rows = await selectContacts(db, {
-      workspaceIds: asked.map(({ workspaceId }) => uuidOf(workspaceId)),
-      ids: asked.map(({ id }) => uuidOf(id)),
-    })
+    const workspaceIds = asked.map(({ workspaceId }) => workspaceId)
+    const rows = await selectContacts(db, { workspaceIds, ids: asked.map(({ id }) => id) })
     return asked.map(({ workspaceId, id }) => rows.find((row) => row.id === id && row.workspaceId === workspaceId))
   }),
 )
