@@ -94,7 +94,7 @@ function leastRole(method: string, template: string) {
   if (template === '/workspace' && method === 'DELETE') return 'OWNER'
   if (template === '/sessions/{id}') return 'VIEWER'
   if (/^\/(members|workspace)/.test(template) && method !== 'GET' && method !== 'HEAD') return 'ADMIN'
-  if (method === 'GET' || method === 'HEAD' || template === '/auth/logout') return 'VIEWER'
+  if (method === 'GET' || method === 'HEAD' || template.startsWith('/auth/')) return 'VIEWER'
   return 'MEMBER'
 }
 

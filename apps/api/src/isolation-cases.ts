@@ -86,7 +86,8 @@ type MakeRequest = (ids: Ids, own: Ids) => Request
 export const cases: Record<string, MakeRequest[]> = {
   'GET /auth/me': [],
   'POST /auth/logout': [],
-  'GET /api-keys': [],
+  'POST /auth/resend-verification': [],
+  'GET /api-keys': [({ member }) => ({ path: `/api-keys?createdBy=${member}` })],
   'POST /api-keys': [],
   'DELETE /api-keys/{id}': [({ apiKey }) => ({ path: `/api-keys/${apiKey}` })],
   'GET /workspace': [],
@@ -102,7 +103,7 @@ export const cases: Record<string, MakeRequest[]> = {
   'DELETE /invites/{id}': [({ invite }) => ({ path: `/invites/${invite}` })],
   'GET /members': [],
   'PATCH /members/{id}': [({ member }) => ({ path: `/members/${member}`, body: { role: 'MEMBER' } })],
-  'DELETE /members/{id}': [({ member }) => ({ path: `/members/${member}` })],
+  'DELETE /members/{id}': [({ member }) => ({ path: `/members/${member}?revokeApiKeys=true` })],
   'GET /contacts': [({ list }) => ({ path: `/contacts?listId=${list}` })],
   'POST /contacts': [],
   'PUT /contacts': [],

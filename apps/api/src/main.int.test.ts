@@ -24,6 +24,8 @@ beforeAll(async () => {
   api = await startTestApi({ database })
   workspace = await api.signUp()
   stalled = stopWithStalledClients()
+  // How it ended is for that test to say, when it runs.
+  stalled.catch(() => {})
 })
 afterAll(() => api.close())
 

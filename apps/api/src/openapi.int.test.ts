@@ -118,18 +118,21 @@ test('what needs no credential is a short list; all else says that it does', () 
     'GET /public/unsubscribe',
     'GET /ready',
     'GET /reset-password',
+    'GET /verify-email',
     'POST /accept-invite',
     'POST /auth/accept-invite',
     'POST /auth/forgot-password',
     'POST /auth/login',
     'POST /auth/reset-password',
     'POST /auth/signup',
+    'POST /auth/verify-email',
     'POST /f/{id}',
     'POST /public/forms/{id}/submit',
     'POST /public/lists/{id}/subscribe',
     'POST /public/subscriptions/confirm',
     'POST /public/unsubscribe',
     'POST /reset-password',
+    'POST /verify-email',
   ])
   for (const { security } of operations) expect(security ?? [{ bearer: [] }]).toEqual([{ bearer: [] }])
 })

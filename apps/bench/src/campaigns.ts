@@ -1,4 +1,5 @@
 /** What benches do with campaigns. */
+import type { CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { inheritedEnvironment } from '@rapport/core/config.ts'
 import { call, type Installation, type Server, type Workspace } from './installation.ts'
 import { newsletter } from './newsletter.ts'
@@ -10,15 +11,6 @@ interface Sent {
   completedAt: string | null
   status: string
   pauseReason: string | null
-}
-
-export interface Stats {
-  queued: number
-  sent: number
-  failed: number
-  skipped: number
-  interrupted: number
-  pending: number
 }
 
 /** Where mails go that nobody reads: to the program that SMTP_SINK names, such as Postfix's smtp-sink, else to our own. */
@@ -56,8 +48,8 @@ export async function send({ api, workspace }: Sender, id: string): Promise<void
   await call(api, workspace.key, [`POST /campaigns/${id}/send`])
 }
 
-export async function readStats({ api, workspace }: Sender, id: string): Promise<Stats> {
-  return call<Stats>(api, workspace.key, [`GET /campaigns/${id}/stats`])
+export async function readStats({ api, workspace }: Sender, id: string): Promise<CampaignStats> {
+  return call<CampaignStats>(api, workspace.key, [`GET /campaigns/${id}/stats`])
 }
 
 /** Mails per second from `send` until the last outcome was recorded. */

@@ -1,3 +1,4 @@
+import type { CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import type { TestDatabase } from '@rapport/core/testing/database.ts'
 
@@ -20,14 +21,8 @@ export async function addConfirmedSubscribers(database: TestDatabase, { workspac
   )
 }
 
-export interface Ledger {
-  queued: number
-  sent: number
-  failed: number
-  skipped: number
-  interrupted: number
-  pending: number
-}
+/** The part of the figures that must always add up. */
+export type Ledger = Pick<CampaignStats, 'queued' | 'sent' | 'failed' | 'skipped' | 'interrupted' | 'pending'>
 
 /** What the database says became of a campaign's recipients. */
 export async function readLedger(database: TestDatabase, campaignId: string): Promise<Ledger> {

@@ -25,13 +25,14 @@ test('a scanner that fetches every link of every mail, as a browser and as a pro
   await post(`/campaigns/${campaign.body.id}/send-test`, { email: 'editor@example.com' })
   await post('/invites', { email: 'alan@example.com', role: 'MEMBER' })
   await post('/auth/forgot-password', { email })
-  const mails = await stack.inbox.waitFor(6)
+  const mails = await stack.inbox.waitFor(7)
   expect(mails.flatMap(({ to }) => to).toSorted()).toEqual([
     'ada@example.com',
     'alan@example.com',
     'editor@example.com',
     'grace@example.com',
     'mary@example.com',
+    email,
     email,
   ])
 
@@ -43,6 +44,7 @@ test('a scanner that fetches every link of every mail, as a browser and as a pro
     '/public/unsubscribe',
     '/public/unsubscribe',
     '/reset-password',
+    '/verify-email',
   ])
   const isQuiet = async () => (await stack.database.pool.query('select from outbox')).rowCount === 0
   await waitUntil(isQuiet, { describe: 'all work is done' })

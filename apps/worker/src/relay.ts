@@ -46,10 +46,20 @@ export function startRelay({ database, listenUrl, backend, jobOptions, log, onHa
     return queue
   }
 
+  /** One that was opened at the moment when Redis went away keeps that failure for ever. */
+  function reopenQueue(name: QueueName): void {
+    const queue = queues.get(name)
+    queues.delete(name)
+    queue?.close().catch(() => {})
+  }
+
   async function handOver(work: RelayedWork[]) {
     for (const [queue, jobs] of Map.groupBy(work, (item) => item.queue)) {
       const bulk = jobs.map(({ jobId, data }) => ({ name: queue, data, opts: { ...jobOptions[queue], jobId } }))
-      await withDeadline(queueOf(queue).addBulk(bulk))
+      await withDeadline(queueOf(queue).addBulk(bulk)).catch((error: unknown) => {
+        reopenQueue(queue)
+        throw error
+      })
       onHandOver(queue, bulk.length)
     }
   }

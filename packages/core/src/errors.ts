@@ -40,6 +40,8 @@ export class AppError extends Error {
 }
 
 export const notFound = (what: string) => new AppError('not_found', `${what} not found`)
+/** Of a mail's token, whatever is wrong with it. */
+export const invalidToken = () => new AppError('invalid', 'Invalid or expired token')
 export const conflict = (message: string, details: Record<string, string | number> = {}) =>
   new AppError('conflict', message, { details })
 

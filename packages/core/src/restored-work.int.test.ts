@@ -2,12 +2,13 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { sendTestMail } from './campaigns/campaign-mail.ts'
 import { readStats } from './campaigns/campaign-stats.ts'
-import { readCampaign, sendCampaign } from './campaigns/campaigns.ts'
+import { readCampaign } from './campaigns/campaigns.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from './campaigns/lifecycle.ts'
-import { claimBatch, claimRecipients, finishBatch, settleRecipients, skipRecipients } from './campaigns/sending.ts'
+import { claimRecipients, finishBatch, settleRecipients, skipRecipients } from './campaigns/sending.ts'
 import type { Ctx } from './context.ts'
 import { claimMail } from './mail/mails.ts'
 import { interruptRestoredWork } from './restored-work.ts'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from './testing/campaign-work.ts'
 import { createTestDatabase, type TestDatabase } from './testing/database.ts'
 import {
   claimDelivery,
@@ -45,17 +46,7 @@ const statusesOf = async (table: 'deliveries' | 'mails') =>
     (row) => row.status,
   )
 
-async function startCampaign(confirmed: number) {
-  const { id } = await createTestCampaign(ctx, { confirmed })
-  await sendCampaign(ctx, id)
-  return id
-}
-
-async function claim(uuid = '') {
-  const batch = await claimBatch(ctx, uuid, workerId)
-  if (!batch) throw new Error('The batch could not be claimed')
-  return batch
-}
+const claim = (uuid?: string) => claimTestBatch(ctx, uuid, workerId)
 
 /** What a worker does with every batch that waits. Answers how many people it would have mailed. */
 async function work(): Promise<number> {
@@ -63,13 +54,7 @@ async function work(): Promise<number> {
   let mailed = 0
   for (const uuid of await waitingWork(ctx, 'campaigns')) {
     const batch = await claim(uuid)
-    const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
-    mailed += recipients.length
-    await settleRecipients(
-      ctx,
-      batch,
-      recipients.map(({ id }) => ({ contactId: id, status: 'SENT', error: null })),
-    )
+    mailed += (await sendTestBatch(ctx, batch)).recipients.length
     await finishBatch(ctx, batch)
   }
   return mailed
@@ -95,7 +80,7 @@ test('deliveries and mails that a backup brings back, waiting or in hand, are in
 })
 
 test('of a campaign under way nobody gets a second mail, whoever was mailed after the backup, and resuming ends it', async () => {
-  const id = await startCampaign(450)
+  const { id } = await startTestCampaign(ctx, 450)
   const batch = await claim((await waitingWork(ctx, 'campaigns'))[0])
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(0, 30))
   const outcomes = recipients.map(({ id }, at) => ({
@@ -119,7 +104,7 @@ test('of a campaign under way nobody gets a second mail, whoever was mailed afte
 })
 
 test('those in doubt get a campaign when somebody asks for it', async () => {
-  const id = await startCampaign(250)
+  const { id } = await startTestCampaign(ctx, 250)
   await pauseCampaign(ctx, id)
   expect(await restore()).toMatchObject({ campaigns: 1, recipients: 250 })
   expect(await retryCampaign(ctx, id, { includeInterrupted: true })).toEqual({ queued: 250 })
@@ -129,7 +114,7 @@ test('those in doubt get a campaign when somebody asks for it', async () => {
 })
 
 test('a second time it finds nothing; what is over, canceled or newer than the moment stays as it is', async () => {
-  const canceled = await startCampaign(5)
+  const { id: canceled } = await startTestCampaign(ctx, 5)
   await cancelCampaign(ctx, canceled)
   await createTestWebhook(ctx)
   await createTestContact(ctx)

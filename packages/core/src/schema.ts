@@ -57,6 +57,9 @@ export const users = pgTable(
     email: text().notNull(),
     name: text().notNull().default(''),
     passwordHash: text().notNull(),
+    /** When it was first proved that the address is theirs: until then anybody may have signed up with it. */
+    emailVerifiedAt: moment(),
+    verificationMailedAt: moment(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },
@@ -116,8 +119,12 @@ export const invites = pgTable(
     id: id('inv').notNull(),
     email: text().notNull(),
     role: text({ enum: roles }).notNull(),
-    /** SHA-256 of the token in the mail. */
+    /** SHA-256 of the token in the newest mail. */
     tokenHash: text().notNull(),
+    /** How often it was mailed again, each time with a token of its own. */
+    resends: integer().notNull().default(0),
+    /** The user who asked, by themselves or by an API key of theirs; who may be gone by now. */
+    createdBy: id('usr'),
     expiresAt: moment().notNull(),
     createdAt: createdAt(),
   },
@@ -150,13 +157,16 @@ export const passwordResets = pgTable(
   ],
 )
 
-/** Wrong passwords by the hash of the address they were tried for, known or not, until one is right. */
+/** Wrong passwords in a row, by what they were tried for, known or not: an address, and an address from one client. */
 export const loginFailures = pgTable(
   'login_failures',
   {
+    /** Of the address alone, or of the address and the client. */
     emailHash: text().primaryKey(),
     count: integer().notNull(),
     lastFailedAt: createdAt(),
+    /** Until when this client counts as one that the address was used from before. */
+    knownUntil: moment(),
   },
   (t) => [index('login_failures_failed_index').on(t.lastFailedAt)],
 )
@@ -199,6 +209,8 @@ export const apiKeys = pgTable(
     /** The start of the key, enough for a person to recognise it. */
     prefix: text().notNull(),
     keyHash: text().notNull(),
+    /** The user who issued it, by themselves or by an API key of theirs; who may be gone by now. */
+    createdBy: id('usr'),
     expiresAt: moment(),
     lastUsedAt: moment(),
     createdAt: createdAt(),
@@ -896,7 +908,7 @@ export const campaignRecipients = pgTable(
   ],
 )
 
-export const mailKinds = ['CONFIRMATION', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET'] as const
+export const mailKinds = ['CONFIRMATION', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET', 'EMAIL_VERIFICATION'] as const
 export const mailStatuses = ['PENDING', 'SENDING', 'SENT', 'FAILED', 'INTERRUPTED'] as const
 
 /** Single mails, each asked for by somebody's own act. `data` holds ids for the kind's template, never a secret. */

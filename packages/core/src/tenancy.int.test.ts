@@ -39,7 +39,7 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
     select gen_random_uuid()::text, workspace_id, user_id, now() from joined`)
   await db.execute(sql`
     insert into idempotency_records (workspace_id, key, request_hash, status, body) values (${workspaceId}, 'k', 'h', 200, '')`)
-  await createApiKey({ ...ctx, actor: { kind: 'apiKey', apiKeyId: '', role: 'ADMIN' } }, keyInput)
+  await createApiKey(ctx, keyInput)
   await createTestWebhook(ctx)
   await createTestContact(ctx)
   await fillBesides(ctx)

@@ -1,18 +1,17 @@
 import { randomUUID } from 'node:crypto'
 import { and, eq, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { sendCampaign } from './campaigns/campaigns.ts'
 import { claimBatch, claimRecipients, settleRecipients } from './campaigns/sending.ts'
 import type { Ctx } from './context.ts'
 import { uuidOf } from './ids.ts'
 import { claimMail, enqueueMail } from './mail/mails.ts'
 import { relayLanes, relayWork } from './outbox.ts'
 import { campaignBatches, mails, outbox, workers } from './schema.ts'
+import { claimTestBatch, startTestCampaign } from './testing/campaign-work.ts'
 import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from './testing/database.ts'
 import {
   claimDelivery,
   countRecipients,
-  createTestCampaign,
   createTestContact,
   createTestCtx,
   createTestWebhook,
@@ -54,13 +53,11 @@ async function claimNewDelivery(): Promise<string> {
 
 /** A batch of three in the worker's hands, two of them being sent to. */
 async function claimNewBatch() {
-  const campaign = await createTestCampaign(ctx, { confirmed: 3 })
-  await sendCampaign(ctx, campaign.id)
-  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
-  const batch = await claimBatch(ctx, uuid, workerId)
-  if (!batch) throw new Error('The batch could not be claimed')
+  const { id: campaignId, batches } = await startTestCampaign(ctx, 3)
+  const [uuid = ''] = batches
+  const batch = await claimTestBatch(ctx, uuid, workerId)
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(0, 2))
-  return { campaignId: campaign.id, uuid, batch, recipients }
+  return { campaignId, uuid, batch, recipients }
 }
 
 async function claimNewMail(kind: 'CONFIRMATION' | 'CAMPAIGN_TEST'): Promise<string> {

@@ -5,12 +5,13 @@ const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
 let api: TestApi
 let workspace: TestWorkspace
-let [email, acceptPath, resetPath] = ['', '', '']
+let [email, acceptPath, resetPath, verifyPath] = ['', '', '', '']
 beforeAll(async () => {
   api = await startTestApi()
 })
 beforeEach(async () => {
   workspace = await api.signUp()
+  verifyPath = `/verify-email?token=${await api.tokenMailedTo(workspace.email)}`
   email = freshEmail()
   await api.create('/invites', workspace.token, { email, role: 'MEMBER' })
   await api.call('POST', '/auth/forgot-password', { body: { email: workspace.email } })
@@ -31,16 +32,16 @@ const problemIn = (text: string) => /role="alert"[^>]*>(?:<p>)?([^<]*)</.exec(te
 test('opening a page changes nothing, however often a scanner follows the link', async () => {
   const readAll = () =>
     api.query(`select (select json_agg(i)::text from invites i), (select json_agg(r)::text from password_resets r),
-      (select count(*) from users) as users, (select count(*) from sessions) as sessions`)
+      (select json_agg(u)::text from users u) as users, (select count(*) from sessions) as sessions`)
   const before = await readAll()
-  for (const path of [acceptPath, resetPath]) {
+  for (const path of [acceptPath, resetPath, verifyPath]) {
     for (const method of ['GET', 'HEAD', 'GET']) expect(await get(path, method)).toMatchObject({ status: 200 })
   }
   expect(await readAll()).toEqual(before)
 })
 
 test('a page is whole in itself: no script, nothing from elsewhere, in no frame, in no cache, and no token in it', async () => {
-  for (const path of [acceptPath, resetPath, '/accept-invite']) {
+  for (const path of [acceptPath, resetPath, verifyPath, '/accept-invite']) {
     const { headers, text } = await get(path)
     expect(headers).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
@@ -70,6 +71,15 @@ test('the form lets somebody in, with the name they gave', async () => {
   const done = await post(acceptPath, { password, name: ' Grace Hopper ' })
   expect([done.status, done.text]).toEqual([200, expect.stringContaining('You are in')])
   expect((await logIn(email, password)).body).toMatchObject({ user: { name: 'Grace Hopper' } })
+})
+
+test('the form confirms the address with the right password', async () => {
+  const refused = await post(verifyPath, { password: 'not their password at all' })
+  expect([refused.status, problemIn(refused.text)]).toEqual([401, 'The password is wrong.'])
+  const done = await post(verifyPath, { password })
+  expect([done.status, done.text]).toEqual([200, expect.stringContaining('Your address is confirmed')])
+  expect((await logIn(workspace.email, password)).body).toMatchObject({ user: { emailVerifiedAt: expect.any(String) } })
+  expect((await post(`${verifyPath}x`, { password })).text).toContain('This link does not work')
 })
 
 test('what is wrong is told in a sentence, beside the form, with what was typed but the password', async () => {

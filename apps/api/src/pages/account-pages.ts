@@ -1,7 +1,8 @@
-import { ResetPasswordInput } from '@rapport/core/auth/auth.schema.ts'
-import { invalidToken, resetPassword } from '@rapport/core/auth/password-resets.ts'
+import { ResetPasswordInput, VerifyEmailInput } from '@rapport/core/auth/auth.schema.ts'
+import { verifyEmail } from '@rapport/core/auth/email-verification.ts'
+import { resetPassword } from '@rapport/core/auth/password-resets.ts'
 import type { BaseCtx } from '@rapport/core/context.ts'
-import { AppError } from '@rapport/core/errors.ts'
+import { AppError, invalidToken } from '@rapport/core/errors.ts'
 import { acceptInvite } from '@rapport/core/team/invites.ts'
 import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -18,17 +19,23 @@ interface Page {
   heading: string
   text: string
   button: string
+  /** Where the specification has another one than the usual. */
+  limit?: { max: number }
   hasName: boolean
+  /** Which of them a browser is to fill in, or to make up. */
+  password: 'new-password' | 'current-password'
   done: { title: string; text: string }
   submit: (base: BaseCtx, fields: Record<string, string>) => Promise<void>
 }
 
-const pages: Record<'/reset-password' | '/accept-invite', Page> = {
+const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page> = {
   '/reset-password': {
     heading: 'Choose a new password',
     text: 'At least 12 characters. You will be logged out everywhere.',
     button: 'Set password',
+    limit: { max: 10 },
     hasName: false,
+    password: 'new-password',
     done: { title: 'Your password is set', text: 'You can log in with it now.' },
     submit: (base, { token, password }) => resetPassword(base, parse(ResetPasswordInput, { token, password })),
   },
@@ -36,9 +43,20 @@ const pages: Record<'/reset-password' | '/accept-invite', Page> = {
     heading: 'Accept the invite',
     text: 'Choose a password of at least 12 characters. If you have an account with this address, enter its password.',
     button: 'Join',
+    limit: { max: 10 },
     hasName: true,
+    password: 'new-password',
     done: { title: 'Welcome', text: 'You are in. You can log in now.' },
     submit: (base, fields) => acceptInvite(base, parse(AcceptInviteInput, fields)),
+  },
+  '/verify-email': {
+    heading: 'Confirm your address',
+    text: 'Enter the password of your account.',
+    button: 'Confirm',
+    hasName: false,
+    password: 'current-password',
+    done: { title: 'Your address is confirmed', text: 'Thank you. There is nothing else to do.' },
+    submit: (base, { token, password }) => verifyEmail(base, parse(VerifyEmailInput, { token, password })),
   },
 }
 
@@ -55,12 +73,12 @@ const template = engine.parse(`<p>{{ text }}</p>
 {%- endif %}
 <div class="field">
 <label for="password">Password</label>
-<input type="password" id="password" name="password" required autocomplete="new-password"{% if problem %} aria-invalid="true"{% endif %}>
+<input type="password" id="password" name="password" required autocomplete="{{ password }}"{% if problem %} aria-invalid="true"{% endif %}>
 </div>
 <button>{{ button }}</button>
 </form>`)
 
-/** What the links of an invite and of a forgotten password lead to. GET changes nothing; the form posts to its own address. */
+/** What the links of an invite, of a forgotten password and of a new account lead to. GET changes nothing; the form posts to its own address. */
 export const accountPages: FastifyPluginAsyncZod = async (app) => {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
@@ -83,7 +101,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
     app.post(
       path,
       {
-        config: { rateLimit: { max: 10 } },
+        config: { rateLimit: page.limit ?? {} },
         schema: {
           ...schema,
           summary: page.heading,

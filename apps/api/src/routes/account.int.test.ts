@@ -1,6 +1,7 @@
 /** A forgotten password and an accepted invite: what comes before any credential. */
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import {
+  aTimestamp,
   type Answer,
   countStatuses,
   expectError,
@@ -26,6 +27,7 @@ afterAll(() => api.close())
 const post = (path: string, body: unknown) => api.call('POST', path, { body })
 const forgot = (email: string) => post('/auth/forgot-password', { email })
 const reset = (body: Record<string, unknown>) => post('/auth/reset-password', body)
+const verify = (body: Record<string, unknown>) => post('/auth/verify-email', body)
 const accept = (body: Record<string, unknown>) => post('/auth/accept-invite', body)
 const logIn = (email: string, withPassword: string) => post('/auth/login', { email, password: withPassword })
 
@@ -46,11 +48,14 @@ test('a known and an unknown address are answered alike, in status, body and hea
   answers.push(await forgot(workspace.email.toUpperCase()), await forgot('nobody@bücher.example'))
   for (const answer of answers) expect(told(answer)).toEqual(told(answers[0] as Answer))
   expect(answers[0]).toMatchObject({ status: 202, text: '' })
-  const mails = await api.query('select data from mails where to_address = $1', [workspace.email])
+  const mails = await api.query(`select from mails where to_address = $1 and kind = 'PASSWORD_RESET'`, [
+    workspace.email,
+  ])
   expect(mails).toHaveLength(3)
 })
 
 test('a token sets the password, ends every session, and is dead', async () => {
+  await verify({ token: await api.tokenMailedTo(workspace.email), password })
   await forgot(workspace.email)
   const token = await api.tokenMailedTo(workspace.email)
   expect(token).toMatch(/^rpr_[\w-]{43}$/)
@@ -63,6 +68,25 @@ test('a token sets the password, ends every session, and is dead', async () => {
   expectError(await reset({ token, password }), 400, 'Invalid or expired token')
 })
 
+test('an address is confirmed by its mail and the password; a new password before that revokes the keys', async () => {
+  const token = await api.tokenMailedTo(workspace.email)
+  const me = async (key: string) => (await api.call('GET', '/auth/me', { key })).body
+  expect(await me(workspace.token)).toMatchObject({ user: { emailVerifiedAt: null } })
+  expectError(await verify({ token, password: newPassword }), 401)
+  const hurried = await api.call('POST', '/auth/resend-verification', { key: workspace.token })
+  expect(hurried.status).toBe(429)
+  expect(Number(hurried.headers['retry-after'])).toBeGreaterThan(3_500)
+  expectError(await api.call('POST', '/auth/resend-verification', { key: workspace.key }), 403)
+  expect(await verify({ token, password })).toMatchObject({ status: 204, text: '' })
+  expect(await me(workspace.token)).toMatchObject({ user: { emailVerifiedAt: aTimestamp } })
+  expectError(await api.call('POST', '/auth/resend-verification', { key: workspace.token }), 409)
+
+  const other = await api.signUp()
+  await forgot(other.email)
+  await reset({ token: await api.tokenMailedTo(other.email), password: newPassword })
+  expectError(await api.call('GET', '/auth/me', { key: other.key }), 401)
+})
+
 test('a token that is wrong, of another kind, too old or taken back is one and the same 400', async () => {
   await forgot(workspace.email)
   const [resetting, inviting] = [await api.tokenMailedTo(workspace.email), await invite()]
@@ -72,7 +96,11 @@ test('a token that is wrong, of another kind, too old or taken back is one and t
   await api.query('update invites set expires_at = now()')
   const wrong = ['', 'x', 'rpr_', 'x'.repeat(200), "' or true --", workspace.token, workspace.key]
   for (const token of [...wrong, resetting, inviting.token, expired.token]) {
-    for (const answer of [await reset({ token, password }), await accept({ token, password })]) {
+    for (const answer of [
+      await reset({ token, password }),
+      await accept({ token, password }),
+      await verify({ token, password }),
+    ]) {
       expect([token, answer.status, answer.text]).toEqual([
         token,
         400,
@@ -83,6 +111,8 @@ test('a token that is wrong, of another kind, too old or taken back is one and t
 })
 
 test('of fifty uses of one token at once, one is a 204 and none fails inside', async () => {
+  // Or the reset would take the invite back.
+  await verify({ token: await api.tokenMailedTo(workspace.email), password })
   await forgot(workspace.email)
   const [resetting, inviting] = [await api.tokenMailedTo(workspace.email), await invite()]
   for (const use of [
@@ -126,6 +156,7 @@ const wrongFields: [string, Record<string, unknown>, string[]][] = [
   ['/auth/reset-password', {}, ['token', 'password']],
   ['/auth/reset-password', { token: 'x'.repeat(201), password: 'short' }, ['token', 'password']],
   ['/auth/accept-invite', { token: 5, password: 'x'.repeat(129), name: 'a\nb' }, ['token', 'password', 'name']],
+  ['/auth/verify-email', { token: 5, email: 'x' }, ['token', 'password', 'email']],
   ['/auth/accept-invite', { token: 'x', password, role: 'OWNER' }, ['role']],
 ]
 test.each(wrongFields)('POST %s with %j is a 400 that names the fields', async (path, body, fields) => {

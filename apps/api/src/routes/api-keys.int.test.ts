@@ -23,6 +23,7 @@ test('a key is shown when it is issued, and nowhere else', async () => {
     name: 'Website',
     role: 'VIEWER',
     prefix: key.slice(0, 10),
+    createdBy: anId('usr'),
     expiresAt: '2099-12-31T21:59:59.999Z',
     lastUsedAt: null,
     createdAt: aTimestamp,

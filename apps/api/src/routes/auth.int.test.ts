@@ -31,7 +31,7 @@ test('a signup makes a user, their workspace and a session for thirty days, and 
   expect(answer.body).toEqual({
     token: aToken,
     expiresAt: aTimestamp,
-    user: { id: anId('usr'), email, name: 'Ada', createdAt: aTimestamp },
+    user: { id: anId('usr'), email, name: 'Ada', emailVerifiedAt: null, createdAt: aTimestamp },
     workspace: {
       id: anId('wsp'),
       name: 'Engines',
@@ -289,6 +289,7 @@ test('an API key is told its own name and role, and never a key', async () => {
       name: 'VIEWER',
       role: 'VIEWER',
       prefix: viewer.slice(0, 10),
+      createdBy: anId('usr'),
       expiresAt: null,
       lastUsedAt: aTimestamp,
       createdAt: aTimestamp,

@@ -9,8 +9,10 @@ import {
   Session,
   SessionQuery,
   SignupInput,
+  VerifyEmailInput,
   WorkspaceQuery,
 } from '@rapport/core/auth/auth.schema.ts'
+import { askToVerifyAgain, verifyEmail } from '@rapport/core/auth/email-verification.ts'
 import { deleteSession, listOwnWorkspaces, listSessions } from '@rapport/core/auth/own-sessions.ts'
 import { forgotPassword, resetPassword } from '@rapport/core/auth/password-resets.ts'
 import { logIn, logOut, signUp } from '@rapport/core/auth/sessions.ts'
@@ -34,7 +36,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
         tags,
         summary: 'Create a user and their workspace',
         description:
-          'The user becomes OWNER of a new workspace with a pipeline "Sales". A taken address is a 409. Where the operator closed sign-up, a 403.',
+          'The user becomes OWNER of a new workspace with a pipeline "Sales". A mail asks them to confirm their address, which nothing depends on. A taken address is a 409. Where the operator closed sign-up, a 403.',
         querystring: NoQuery,
         body: SignupInput,
         response: { 201: Session },
@@ -54,7 +56,8 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         tags,
         summary: 'Open a session',
-        description: 'For thirty days. A wrong address and a wrong password are answered alike, in the same time.',
+        description:
+          'For thirty days. A wrong address and a wrong password are answered alike, in the same time. Who was wrong ten times must wait, which is a 429, and after fifty times so must all who never logged in from where they are.',
         querystring: NoQuery,
         body: LoginInput,
         response: { 200: Session },
@@ -90,7 +93,8 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         tags,
         summary: 'Set a new password by the token of a mail',
-        description: 'The token is good once. Every session of the user ends.',
+        description:
+          'The token is good once. Every session of the user ends. Of an account whose address was never confirmed so do the API keys and invites that it made, and the webhooks of its workspaces are switched off: somebody else may have signed up with the address.',
         querystring: NoQuery,
         body: ResetPasswordInput,
         response: { 204: Empty },
@@ -98,6 +102,24 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       await resetPassword(request.baseCtx, request.body)
+      return reply.code(204).send(null)
+    },
+  )
+
+  app.post(
+    '/auth/verify-email',
+    {
+      schema: {
+        tags,
+        summary: 'Confirm an address by the token of a mail',
+        description: 'Needs the password as well: a wrong one is a 401. To confirm twice is no error.',
+        querystring: NoQuery,
+        body: VerifyEmailInput,
+        response: { 204: Empty },
+      },
+    },
+    async (request, reply) => {
+      await verifyEmail(request.baseCtx, request.body)
       return reply.code(204).send(null)
     },
   )
@@ -139,6 +161,27 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 
   const common = { tags, security: [{ bearer: [] }] }
+  app.post(
+    '/auth/resend-verification',
+    {
+      config: { role: 'VIEWER' },
+      schema: {
+        ...common,
+        summary: 'Ask for another mail to confirm your address',
+        description:
+          'At most once an hour: more is a 429. A 409 where it is confirmed already, and a 403 for an API key, which has no address.',
+        querystring: NoQuery,
+        body: NoBody,
+        response: { 202: Empty },
+      },
+    },
+    async (request, reply) => {
+      await askToVerifyAgain(request.ctx)
+      reply.code(202).serializer(() => '')
+      return null
+    },
+  )
+
   app.get(
     '/sessions',
     {

@@ -42,7 +42,9 @@ test('with Postgres away it runs, is not ready, and answers 503 with when to try
   expect(readyMs).toBeLessThan(3_000)
   const operations = (await operationsOf(api)).filter(
     ({ template, takesForm }) =>
-      !/^\/(health|ready|public\/\w+$|public\/subsc|embed\/|reset-password|accept-invite)/.test(template) && !takesForm,
+      !/^\/(health|ready|public\/\w+$|public\/subsc|embed\/|auth\/verify|verify-email|reset-password|accept-invite)/.test(
+        template,
+      ) && !takesForm,
   )
   const [answers, tookMs] = await timed(() =>
     Promise.all(

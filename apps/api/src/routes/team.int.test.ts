@@ -34,7 +34,14 @@ test('an invite is a record without its token, listed until it is accepted or ta
   const email = freshEmail()
   const answer = await invite({ email: ` ${email} `, role: 'MEMBER' })
   expect(answer).toMatchObject({ status: 201, headers: { location: `/invites/${answer.body.id}` } })
-  expect(answer.body).toEqual({ id: anId('inv'), email, role: 'MEMBER', expiresAt: aTimestamp, createdAt: aTimestamp })
+  expect(answer.body).toEqual({
+    id: anId('inv'),
+    email,
+    role: 'MEMBER',
+    createdBy: anId('usr'),
+    expiresAt: aTimestamp,
+    createdAt: aTimestamp,
+  })
   expect((Date.parse(answer.body.expiresAt) - Date.now()) / 86_400_000).toBeCloseTo(7, 2)
   expect(await readInvites()).toEqual([answer.body])
   expectError(await invite({ email: email.toUpperCase(), role: 'VIEWER' }), 409)
@@ -46,7 +53,7 @@ test('an invite is a record without its token, listed until it is accepted or ta
   await api.query(`update mails set created_at = now() - interval '1 hour'`)
   const again = await call<Invite>(`POST /invites/${answer.body.id}/resend`)
   expect(again).toMatchObject({ status: 202, body: { id: answer.body.id, email } })
-  expect(await api.tokenMailedTo(email)).toBe(token)
+  expect(await api.tokenMailedTo(email)).not.toBe(token)
   expect(await call(`DELETE /invites/${answer.body.id}`)).toMatchObject({ status: 204, text: '' })
   expect(await readInvites()).toEqual([])
   for (const [method, path] of [
@@ -90,6 +97,22 @@ test('a role counts on the very next request, and so does being taken out', asyn
   expect(await call(`DELETE /members/${id}`)).toMatchObject({ status: 204, text: '' })
   expectError(await write(), 401)
   expectError(await call(`PATCH /members/${id}`, { role: 'MEMBER' }), 404, 'User not found')
+})
+
+test('the keys of who was taken out are told, and revoked where that is asked for', async () => {
+  const admin = await api.join(workspace, 'ADMIN')
+  const key = await api.issueKey(admin.token, 'MEMBER')
+  const listed = async () => (await call<{ data: unknown[] }>(`GET /api-keys?createdBy=${admin.id}`)).body.data
+  expect(await listed()).toMatchObject([{ prefix: key.slice(0, 10), createdBy: admin.id }])
+  expectError(await call(`DELETE /members/${admin.id}?revokeApiKeys=yes`), 400)
+  expect(await call(`DELETE /members/${admin.id}`)).toMatchObject({ status: 204 })
+  expect(await call('GET /contacts', undefined, key)).toMatchObject({ status: 200 })
+  expect(await listed()).toHaveLength(1)
+
+  const second = await api.join(workspace, 'ADMIN')
+  const revoked = await api.issueKey(second.token, 'MEMBER')
+  expect(await call(`DELETE /members/${second.id}?revokeApiKeys=true`)).toMatchObject({ status: 204 })
+  expectError(await call('GET /contacts', undefined, revoked), 401)
 })
 
 test.each(['VIEWER', 'MEMBER', 'ADMIN'] as const)(

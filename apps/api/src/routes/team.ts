@@ -11,6 +11,7 @@ import {
   Member,
   MemberChange,
   MemberQuery,
+  MemberRemoval,
   WorkspaceChange,
 } from '@rapport/core/team/team.schema.ts'
 import { deleteWorkspace } from '@rapport/core/team/delete-workspace.ts'
@@ -101,7 +102,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Mail an invite once more',
         description:
-          'The same link, good for another seven days. At most once in ten minutes and three times a day: more is a 429.',
+          'A new link, good for seven days: the one before is dead at once. At most once in ten minutes and three times a day: more is a 429.',
         params: IdParams('inv'),
         querystring: NoQuery,
         body: NoBody,
@@ -145,7 +146,8 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Give a member another role',
-        description: 'At most your own. The last OWNER stays one: a 409.',
+        description:
+          'At most your own. Invites of theirs that they could not make with it are taken back. The last OWNER stays one: a 409.',
         params: IdParams('usr'),
         querystring: NoQuery,
         body: MemberChange,
@@ -163,16 +165,16 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Take a member out of the workspace',
         description:
-          'Their sessions end at once. Everybody can take out themselves, an ADMIN others too. The last OWNER stays: a 409.',
+          'Their sessions end at once, and the invites they made are taken back. API keys they made stay, as programs may use them, unless `revokeApiKeys=true` revokes them too. Everybody can take out themselves, an ADMIN others too. The last OWNER stays: a 409.',
         params: IdParams('usr'),
-        querystring: NoQuery,
+        querystring: MemberRemoval,
         response: { 204: Empty },
       },
     },
     async (request, reply) => {
       const { actor } = request.ctx
       if (actor.kind !== 'user' || actor.userId !== request.params.id) requireRole(actor, 'ADMIN')
-      await removeMember(request.ctx, request.params.id)
+      await removeMember(request.ctx, request.params.id, request.query)
       return reply.code(204).send(null)
     },
   )

@@ -1,6 +1,7 @@
+import type { CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createCampaign, createList, readStats, send, type Stats, waitForEnd } from '../campaigns.ts'
+import { createCampaign, createList, readStats, send, waitForEnd } from '../campaigns.ts'
 import type { Bench, Figure, Options } from '../figures.ts'
 import { type Installation, onInstallation } from '../installation.ts'
 import { end, until } from '../processes.ts'
@@ -46,7 +47,7 @@ function killOn(backend: 'redis' | 'postgres', { quick, say }: Options): Promise
 interface Plan {
   recipients: number
   kills: number
-  readStats: () => Promise<Stats>
+  readStats: () => Promise<CampaignStats>
 }
 
 /** At random instants, each when a random share of its part of the campaign is done. */
@@ -67,7 +68,7 @@ async function killWorkers(
 }
 
 /** Lost: SENT in the ledger but never received, or never sent to and not said why. */
-function compare(stats: Stats, { receipts, sent }: { receipts: string[]; sent: string[] }) {
+function compare(stats: CampaignStats, { receipts, sent }: { receipts: string[]; sent: string[] }) {
   const received = new Set(receipts)
   const unaccounted = stats.queued - stats.sent - stats.failed - stats.skipped - stats.interrupted
   return {

@@ -8,6 +8,7 @@ import { byCreation, type Page, readPage } from '../paging.ts'
 import { apiKeys, roles } from '../schema.ts'
 import { hashToken, newToken } from '../secrets.ts'
 import type { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from './auth.schema.ts'
+import { holdCreator } from './creators.ts'
 
 type ApiKeyRow = typeof apiKeys.$inferSelect
 
@@ -19,9 +20,10 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
   const id = newId('key')
   const values = { ...input, workspaceId: ctx.workspaceId, id, prefix: key.slice(0, 10), keyHash: hashToken(key) }
   return inTransaction(ctx, async (ctx) => {
+    const createdBy = await holdCreator(ctx)
     const [row] = await ctx.db
       .insert(apiKeys)
-      .values(values)
+      .values({ ...values, createdBy })
       .returning()
       .catch(onConstraint('api_keys_workspace_id_workspaces_id_fk', () => notFound('Workspace')))
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
@@ -33,14 +35,14 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
 /** A page of the workspace's keys, without the keys themselves. */
 export async function listApiKeys(ctx: Ctx, query: ApiKeyQuery): Promise<Page<ApiKey>> {
   const page = await readPage<ApiKeyRow>(ctx, {
-    name: 'api-keys',
+    name: `api-keys ${query.createdBy ?? ''}`,
     query,
     ...byCreation<ApiKeyRow>(apiKeys),
     read: ({ after, orderBy, limit }) =>
       ctx.db
         .select()
         .from(apiKeys)
-        .where(and(eq(apiKeys.workspaceId, ctx.workspaceId), after))
+        .where(and(query.createdBy === undefined ? isOwn(ctx) : isMadeBy(ctx, query.createdBy), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
@@ -52,17 +54,30 @@ export async function deleteApiKey(ctx: Ctx, id: string): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .delete(apiKeys)
-      .where(and(eq(apiKeys.workspaceId, ctx.workspaceId), eq(apiKeys.id, id)))
+      .where(and(isOwn(ctx), eq(apiKeys.id, id)))
       .returning()
     if (!row) throw notFound('API key')
     await audit(ctx, 'api_key.deleted', { subjectId: id, name: row.name })
   })
 }
 
+/** Revokes every key that somebody made, by themselves or by one of these keys. In the caller's transaction. */
+export async function deleteApiKeysOf(ctx: Ctx, userId: string): Promise<void> {
+  // Until there is none: while one was waited for, another one may have been made with it.
+  for (;;) {
+    const gone = await ctx.db.delete(apiKeys).where(isMadeBy(ctx, userId)).returning()
+    if (gone.length === 0) return
+    for (const { id, name } of gone) await audit(ctx, 'api_key.deleted', { subjectId: id, name })
+  }
+}
+
 /** Revokes every key of the workspace. */
 export async function deleteApiKeys(ctx: Ctx): Promise<void> {
-  await ctx.db.delete(apiKeys).where(eq(apiKeys.workspaceId, ctx.workspaceId))
+  await ctx.db.delete(apiKeys).where(isOwn(ctx))
 }
+
+const isOwn = (ctx: Ctx) => eq(apiKeys.workspaceId, ctx.workspaceId)
+const isMadeBy = (ctx: Ctx, userId: string) => and(isOwn(ctx), eq(apiKeys.createdBy, userId))
 
 export function toApiKey(row: ApiKeyRow): ApiKey {
   return {
@@ -70,6 +85,7 @@ export function toApiKey(row: ApiKeyRow): ApiKey {
     name: row.name,
     role: row.role,
     prefix: row.prefix,
+    createdBy: row.createdBy,
     expiresAt: toTimestampOrNull(row.expiresAt),
     lastUsedAt: toTimestampOrNull(row.lastUsedAt),
     createdAt: toTimestamp(row.createdAt),

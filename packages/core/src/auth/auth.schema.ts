@@ -5,7 +5,13 @@ import { PageQuery, Sort } from '../paging.ts'
 import { roles } from '../schema.ts'
 
 export const User = z
-  .object({ id: z.string(), email: z.string(), name: z.string(), createdAt: Timestamp })
+  .object({
+    id: z.string(),
+    email: z.string(),
+    name: z.string(),
+    emailVerifiedAt: Timestamp.nullable().describe('When it was first proved that the address is theirs'),
+    createdAt: Timestamp,
+  })
   .meta({ id: 'User' })
 export type User = z.output<typeof User>
 
@@ -63,6 +69,11 @@ export const ResetPasswordInput = z
   .meta({ examples: [{ token: 'rpr_…', password: 'a long sentence nobody knows' }] })
 export type ResetPasswordInput = z.output<typeof ResetPasswordInput>
 
+export const VerifyEmailInput = z
+  .strictObject({ token: MailToken, password: LoginInput.shape.password })
+  .meta({ examples: [{ token: 'eyJh…', password: 'a long sentence nobody knows' }] })
+export type VerifyEmailInput = z.output<typeof VerifyEmailInput>
+
 export const Session = z
   .object({
     token: z.string().meta({ description: 'Bearer token of this session (`rps_…`). Shown in this answer only.' }),
@@ -95,12 +106,19 @@ export type OwnWorkspace = z.output<typeof OwnWorkspace>
 export const WorkspaceQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type WorkspaceQuery = z.output<typeof WorkspaceQuery>
 
+/** Of what stays when they go. */
+export const CreatedBy = z
+  .string()
+  .nullable()
+  .describe('The user who made it, by themselves or by an API key of theirs; they may have left since')
+
 export const ApiKey = z
   .object({
     id: z.string(),
     name: z.string(),
     role: z.enum(roles),
     prefix: z.string().meta({ description: 'The start of the key, to recognise it by' }),
+    createdBy: CreatedBy,
     expiresAt: Timestamp.nullable(),
     lastUsedAt: Timestamp.nullable(),
     createdAt: Timestamp,
@@ -127,7 +145,10 @@ export const ApiKeyInput = z
   .meta({ examples: [{ name: 'Website', role: 'MEMBER' }] })
 export type ApiKeyInput = z.output<typeof ApiKeyInput>
 
-export const ApiKeyQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
+export const ApiKeyQuery = PageQuery.extend({
+  sort: Sort(['createdAt']),
+  createdBy: Id('usr').optional().describe('The id of a user, who may have left since'),
+})
 export type ApiKeyQuery = z.output<typeof ApiKeyQuery>
 
 export const Me = z

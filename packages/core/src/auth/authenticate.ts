@@ -36,6 +36,11 @@ export function requireRole(actor: Actor, role: Role): void {
   if (held < roles.indexOf(role)) throw new AppError('forbidden', `This needs the role ${role}`)
 }
 
+/** Nobody gives, or touches, more than they have themselves. */
+export function requireAtMostOwn({ actor }: Ctx, role: Role): void {
+  if ('role' in actor) requireRole(actor, role)
+}
+
 /** Who is asking, and where. */
 export async function readMe(ctx: Ctx): Promise<Me> {
   const { actor, db, workspaceId } = ctx

@@ -27,8 +27,8 @@ beforeEach(async () => {
 afterAll(() => database.close())
 
 /** What a try is told: 'in', or the code of the refusal with the seconds to wait. */
-async function attempt(address = email, withPassword = 'a wrong password'): Promise<string> {
-  return logIn(base, { email: address, password: withPassword }).then(
+async function attempt(address = email, withPassword = 'a wrong password', from = '198.51.100.1'): Promise<string> {
+  return logIn({ ...base, address: from }, { email: address, password: withPassword }).then(
     () => 'in',
     (error: unknown) => {
       if (!(error instanceof AppError)) throw error
@@ -84,8 +84,46 @@ test('the right password forgets the failures, and so does a reset', async () =>
   await setFailures(20, 0)
   await forgotPassword(base, { email })
   const token = await tokenMailedTo(base, email)
-  await resetPassword(base, { token, password: 'another sentence nobody knows' })
+  await resetPassword({ ...base, address: '198.51.100.1' }, { token, password: 'another sentence nobody knows' })
   expect(await attempt(email, 'another sentence nobody knows')).toBe('in')
+})
+
+test('who fails on purpose, from however many addresses, holds up nobody who logged in from where they are', async () => {
+  const home = '203.0.113.7'
+  expect(await attempt(email, password, home)).toBe('in')
+  for (let client = 0; client < 60; client++) await attempt(email, 'wrong', `192.0.2.${client}`)
+  expect(await attempt(email, 'wrong', '192.0.2.100')).toMatch(/^throttled/)
+  expect(await attempt(email, 'wrong', home)).toBe('unauthenticated')
+  expect(await attempt(email, password, home)).toBe('in')
+  // From elsewhere she waits her turn, as all the world does; but others have not been told by hers that there is one.
+  expect(await attempt(email, password, '203.0.113.8')).toMatch(/^throttled/)
+  // A reset lets her in from where she did it.
+  await forgotPassword(base, { email })
+  const token = await tokenMailedTo(base, email)
+  await resetPassword({ ...base, address: '203.0.113.8' }, { token, password: 'another sentence nobody knows' })
+  expect(await attempt(email, 'another sentence nobody knows', '203.0.113.8')).toBe('in')
+})
+
+test('a thousand clients have no more tries than fifty, whether or not the address is known', async () => {
+  for (const address of [email, 'nobody@example.com']) {
+    const told = []
+    for (let client = 0; client < 70; client++) told.push(await attempt(address, 'wrong', `192.0.2.${client}`))
+    expect(told.filter((answer) => answer === 'unauthenticated')).toHaveLength(50)
+    expect(told.slice(0, 50).every((answer) => answer === 'unauthenticated')).toBe(true)
+  }
+})
+
+test('one client that fails holds up no other, and a home of IPv6 is one', async () => {
+  for (let count = 0; count < 11; count++) await attempt(email, 'wrong', `2001:db8::${count}`)
+  expect(await attempt(email, password, '2001:db8::99')).toBe('throttled 1')
+  expect(await attempt(email, password, '2001:db8:0:1::1')).toBe('in')
+})
+
+test('a client that was known is none any more after ninety days without a log-in', async () => {
+  await attempt(email, password)
+  await database.db.execute(sql`update login_failures set known_until = now()`)
+  for (let client = 0; client < 50; client++) await attempt(email, 'wrong', `192.0.2.${client}`)
+  expect(await attempt(email, password)).toBe('throttled 1')
 })
 
 test('of forty tries at once ten are looked at; nobody else waits for it', async () => {
@@ -101,7 +139,8 @@ test('what nobody looked at, for too many came at once, is no failure', async ()
   const busy = told.filter((answer) => answer === 'unavailable').length
   expect(busy).toBeGreaterThan(0)
   expect(told.filter((answer) => answer === 'unauthenticated')).toHaveLength(80 - busy)
-  expect(await database.db.$count(loginFailures, sql`count = 0`)).toBe(busy)
+  // Of the client and of all strangers.
+  expect(await database.db.$count(loginFailures, sql`count = 0`)).toBe(2 * busy)
 })
 
 test('no address is stored, and what is a day old is forgotten', async () => {
@@ -109,8 +148,13 @@ test('no address is stored, and what is a day old is forgotten', async () => {
   const rows = await database.db.execute(sql`select t::text as row from login_failures t`)
   expect(JSON.stringify(rows.rows)).not.toContain('example.com')
   await purgeLoginFailures(database.db)
-  expect(await database.db.$count(loginFailures)).toBe(1)
+  expect(await database.db.$count(loginFailures)).toBe(2)
+  await attempt(email, password, '203.0.113.7')
   await setFailures(5, 86_401)
+  await purgeLoginFailures(database.db)
+  // That she came from there is remembered for longer.
+  expect(await database.db.$count(loginFailures)).toBe(1)
+  await database.db.execute(sql`update login_failures set known_until = now()`)
   await purgeLoginFailures(database.db)
   expect(await database.db.$count(loginFailures)).toBe(0)
 })

@@ -29,7 +29,8 @@ beforeEach(async () => {
 afterAll(() => database.close())
 
 const ownResets = () => database.db.select().from(passwordResets).where(eq(passwordResets.userId, userId))
-const countMails = () => database.db.$count(mails, and(eq(mails.toAddress, email), eq(mails.kind, 'PASSWORD_RESET')))
+const isReset = () => and(eq(mails.toAddress, email), eq(mails.kind, 'PASSWORD_RESET'))
+const countMails = () => database.db.$count(mails, isReset())
 
 /** Asks for a link and answers the token in it. */
 async function ask(): Promise<string> {
@@ -151,7 +152,7 @@ test('what is stored of a token is not the token, and opens nothing', async () =
 
 test('the letter has the link, is the same each time, and is none once the link is dead', async () => {
   const token = await ask()
-  const [mail] = await database.db.select().from(mails).where(eq(mails.toAddress, email))
+  const [mail] = await database.db.select().from(mails).where(isReset())
   if (!mail) throw new Error('There is no mail')
   const letter = await renderPasswordResetMail(ctx, mail)
   for (const part of [letter?.html, letter?.text])

@@ -1,7 +1,7 @@
 import { and, asc, eq, gt, sql } from 'drizzle-orm'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
-import { AppError } from '../errors.ts'
+import { invalidToken } from '../errors.ts'
 import { newId } from '../ids.ts'
 import { renderLetter } from '../mail/layout.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
@@ -9,7 +9,8 @@ import { mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { members, passwordResets, sessions, users } from '../schema.ts'
 import { hashToken, mailToken, storedMailToken } from '../secrets.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
-import { forgetFailures } from './login.ts'
+import { recognizeClient } from './login.ts'
+import { takeOverAccount } from './take-over.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 
 const mailsAnHour = 3
@@ -43,7 +44,10 @@ export async function forgotPassword(base: BaseCtx, { email }: ForgotPasswordInp
   })
 }
 
-/** Sets a new password by the token of a mail, which is good once. Every session of the user ends. */
+/**
+ * Sets a new password by the token of a mail, which is good once. Every session of the user ends; and where nothing showed
+ * before that the address is theirs, all that lets somebody in who signed up with it in their name.
+ */
 export async function resetPassword(base: BaseCtx, { token, password }: ResetPasswordInput): Promise<void> {
   const isMeant = and(eq(passwordResets.tokenHash, hashToken(token)), gt(passwordResets.expiresAt, sql`now()`))
   const [user] = await base.db
@@ -62,21 +66,24 @@ export async function resetPassword(base: BaseCtx, { token, password }: ResetPas
     if (used.length === 0) throw invalidToken()
     await db.update(passwordResets).set(usedUp).where(eq(passwordResets.userId, user.id))
     await db.delete(sessions).where(eq(sessions.userId, user.id))
-    await forgetFailures({ ...base, db }, user.email)
+    await takeOverAccount({ ...base, db }, user.id)
+    await recognizeClient({ ...base, db }, user.email)
   })
 }
 
 /** Never good again, whatever clock is asked. The row stays for a while, as it counts towards the mails of an hour. */
 const usedUp = { expiresAt: sql`${passwordResets.createdAt}` }
 
-export const invalidToken = () => new AppError('invalid', 'Invalid or expired token')
+const takeOverWarning =
+  'This address was never confirmed, so that somebody else may have signed up with it. A new password therefore also revokes the API keys and invites that this account made, and switches off the webhooks of its workspaces. Have a look at their members afterwards.'
 
 /** The mail with the link; undefined when it was used or has expired meanwhile. */
 export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const id = mail.data['passwordResetId'] ?? ''
   const [reset] = await ctx.db
-    .select({ id: passwordResets.id, tokenHash: passwordResets.tokenHash })
+    .select({ id: passwordResets.id, tokenHash: passwordResets.tokenHash, emailVerifiedAt: users.emailVerifiedAt })
     .from(passwordResets)
+    .innerJoin(users, eq(users.id, passwordResets.userId))
     .where(and(eq(passwordResets.id, id), gt(passwordResets.expiresAt, sql`now()`)))
   const token = reset && storedMailToken(ctx.settings.keys, 'rpr', reset)
   if (!token) return undefined
@@ -90,7 +97,10 @@ export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<Out
     headers: { 'Auto-Submitted': 'auto-generated' },
     ...renderLetter({
       title,
-      paragraphs: [`Somebody, hopefully you, forgot the password of ${mail.toAddress}.`],
+      paragraphs: [
+        `Somebody, hopefully you, forgot the password of ${mail.toAddress}.`,
+        ...(reset.emailVerifiedAt ? [] : [takeOverWarning]),
+      ],
       button: { label: 'Choose a new password', url },
       small:
         'The link is good for an hour, and once. If it was not you, ignore this mail: your password stays as it is.',

@@ -6,6 +6,7 @@ import { normalizeEmail, toTimestamp } from '../fields.ts'
 import { members, sessions, workspaces } from '../schema.ts'
 import { hashToken, newToken } from '../secrets.ts'
 import type { LoginInput, Session, SignupInput, User, Workspace } from './auth.schema.ts'
+import { askToVerify } from './email-verification.ts'
 import { findByPassword } from './login.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 import { createUser } from './users.ts'
@@ -13,7 +14,10 @@ import { createWorkspace, toUser, toWorkspace } from './workspaces.ts'
 
 const sessionDays = 30
 
-/** Makes a user, their workspace with them as its OWNER, and a session, where sign-up is open. A taken address is a conflict. */
+/**
+ * Makes a user, their workspace with them as its OWNER, and a session, where sign-up is open, and asks by mail whether the
+ * address is theirs. A taken address is a conflict.
+ */
 export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session> {
   if (!ctx.settings.isSignUpOpen) throw new AppError('forbidden', 'Sign-up is closed here: ask for an invite')
   checkPassword(input.password, input.email)
@@ -23,6 +27,8 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
     const row = await createUser(ctx, { email: input.email, name: input.name, passwordHash })
     const workspace = await createWorkspace(db, input.workspaceName ?? `${input.name || input.email}'s workspace`)
     await db.insert(members).values({ workspaceId: workspace.id, userId: row.id, role: 'OWNER' })
+    const actor = { kind: 'user', userId: row.id, role: 'OWNER' } as const
+    await askToVerify({ ...ctx, workspaceId: workspace.id, actor }, row.id)
     return openSession(db, toUser(row), workspace)
   })
 }

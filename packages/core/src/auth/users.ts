@@ -1,4 +1,4 @@
-import { and, inArray, notExists, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull, notExists, sql } from 'drizzle-orm'
 import type { BaseCtx } from '../context.ts'
 import { conflict, onConstraint } from '../errors.ts'
 import { newId } from '../ids.ts'
@@ -20,20 +20,37 @@ export async function createUser(
   return row
 }
 
+/** From now on the address is theirs beyond doubt, if it was not before. */
+export async function verifyUser({ db }: BaseCtx, id: string): Promise<void> {
+  await db
+    .update(users)
+    .set({ emailVerifiedAt: sql`now()` })
+    .where(and(eq(users.id, id), isNull(users.emailVerifiedAt)))
+}
+
 /** The user of an address, without regard to case; undefined when nobody has it. */
 export async function findUser(ctx: BaseCtx, email: string): Promise<UserRow | undefined> {
   const [user] = await ctx.db.select().from(users).where(sql`lower(${users.email}) = lower(${email})`)
   return user
 }
 
+/** Holds users until the transaction ends: whoever takes away what hangs on them comes here first, in one order. */
+export async function lockUsers({ db }: BaseCtx, ids: readonly string[]): Promise<void> {
+  await db
+    .select({ id: users.id })
+    .from(users)
+    .where(inArray(users.id, [...ids]))
+    .orderBy(users.id)
+    .for('update')
+}
+
 /**
  * Forgets those of these users who are in no workspace any more, in the transaction that took them out: they could not
  * log in anywhere, and their address would be taken for ever.
  */
-export async function deleteHomelessUsers({ db }: BaseCtx, userIds: readonly string[]): Promise<void> {
-  const isMeant = inArray(users.id, [...userIds])
-  // Locked first, so that one who joins another workspace at this moment is either seen below or told that they are gone.
-  await db.select({ id: users.id }).from(users).where(isMeant).orderBy(users.id).for('update')
-  const memberships = db.select().from(members).where(sql`${members.userId} = ${users.id}`)
-  await db.delete(users).where(and(isMeant, notExists(memberships)))
+export async function deleteHomelessUsers(ctx: BaseCtx, userIds: readonly string[]): Promise<void> {
+  // So that one who joins another workspace at this moment is either seen below or told that they are gone.
+  await lockUsers(ctx, userIds)
+  const memberships = ctx.db.select().from(members).where(sql`${members.userId} = ${users.id}`)
+  await ctx.db.delete(users).where(and(inArray(users.id, [...userIds]), notExists(memberships)))
 }

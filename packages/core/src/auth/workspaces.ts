@@ -2,7 +2,7 @@ import { eq } from 'drizzle-orm'
 import type { Ctx } from '../context.ts'
 import type { Db } from '../db.ts'
 import { AppError } from '../errors.ts'
-import { toTimestamp } from '../fields.ts'
+import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId } from '../ids.ts'
 import { createFirstPipeline } from '../pipelines/pipelines.ts'
 import { type users, workspaces } from '../schema.ts'
@@ -39,6 +39,12 @@ export function toWorkspace(row: typeof workspaces.$inferSelect): Workspace {
   }
 }
 
-export function toUser(row: Pick<typeof users.$inferSelect, 'id' | 'email' | 'name' | 'createdAt'>): User {
-  return { id: row.id, email: row.email, name: row.name, createdAt: toTimestamp(row.createdAt) }
+export function toUser(row: Omit<typeof users.$inferSelect, 'passwordHash'>): User {
+  return {
+    id: row.id,
+    email: row.email,
+    name: row.name,
+    emailVerifiedAt: toTimestampOrNull(row.emailVerifiedAt),
+    createdAt: toTimestamp(row.createdAt),
+  }
 }

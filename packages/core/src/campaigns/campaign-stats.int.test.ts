@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from '../testing/campaign-work.ts'
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import {
   countRecipients,
@@ -9,13 +10,12 @@ import {
   createTestCtx,
   createTestWorker,
   silenceWorker,
-  waitingWork,
 } from '../testing/factories.ts'
 import { buryDeadWorkers } from '../workers.ts'
 import { readStats } from './campaign-stats.ts'
 import { changeCampaign, deleteCampaign, readCampaign, sendCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
-import { claimBatch, type ClaimedBatch, claimRecipients, settleRecipients } from './sending.ts'
+import { type ClaimedBatch, claimRecipients } from './sending.ts'
 
 let database: TestDatabase
 let ctx: Ctx
@@ -29,25 +29,12 @@ beforeEach(async () => {
 })
 afterAll(() => database.close())
 
-async function start(confirmed: number) {
-  const { id } = await createTestCampaign(ctx, { confirmed })
-  await sendCampaign(ctx, id)
-  return { id, batches: await waitingWork(ctx, 'campaigns') }
-}
-
-async function claim(uuid = '', by = workerId): Promise<ClaimedBatch> {
-  const batch = await claimBatch(ctx, uuid, by)
-  if (!batch) throw new Error('The batch could not be claimed')
-  return batch
-}
+const start = (confirmed: number) => startTestCampaign(ctx, confirmed)
+const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)
 
 /** Sends to those at `from` to `to` of the batch, with one outcome for all. */
-async function send(batch: ClaimedBatch, [from, to]: [number, number], status: RecipientOutcome['status'] = 'SENT') {
-  const { stopped, recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(from, to))
-  const outcomes = recipients.map(({ id }) => ({ contactId: id, status, error: status === 'SENT' ? null : 'words' }))
-  await settleRecipients(ctx, batch, outcomes)
-  return stopped
-}
+const send = async (batch: ClaimedBatch, [from, to]: [number, number], status?: RecipientOutcome['status']) =>
+  (await sendTestBatch(ctx, batch, { from, to, ...(status && { status }) })).stopped
 
 test('the counts of a campaign are those of its people, whatever happened to them', async () => {
   const { id, batches } = await start(230)

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { idOf, uuidOf } from '../ids.ts'
 import { campaignBatches, campaignRecipients, campaigns, contacts, subscriptions } from '../schema.ts'
+import { claimTestBatch, startTestCampaign } from '../testing/campaign-work.ts'
 import { createTestDatabase, openTransaction, type TestDatabase } from '../testing/database.ts'
 import {
   countRecipients,
@@ -40,18 +41,8 @@ beforeEach(async () => {
 })
 afterAll(() => database.close())
 
-/** A campaign that is SENDING. Answers the UUIDs of its batches too. */
-async function startCampaign(confirmed: number) {
-  const campaign = await createTestCampaign(ctx, { confirmed })
-  await sendCampaign(ctx, campaign.id)
-  return { ...campaign, batchUuids: await waitingWork(ctx, 'campaigns') }
-}
-
-async function claim(uuid: string | undefined, by = workerId): Promise<ClaimedBatch> {
-  const batch = await claimBatch(ctx, uuid ?? '', by)
-  if (!batch) throw new Error('The batch could not be claimed')
-  return batch
-}
+const startCampaign = (confirmed: number) => startTestCampaign(ctx, confirmed)
+const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)
 
 const claimAll = async (batch: ClaimedBatch) => (await claimRecipients(ctx, batch, batch.contactUuids)).recipients
 const outcomesOf = (recipients: ClaimedRecipient[], status: RecipientOutcome['status']) =>
@@ -91,38 +82,38 @@ async function readBatch(uuid: string | undefined) {
 
 describe('a batch', () => {
   test('is in the hands of one, of fifty who ask at once', async () => {
-    const { batchUuids } = await startCampaign(3)
-    const claims = await Promise.all(Array.from({ length: 50 }, () => claimBatch(ctx, batchUuids[0] ?? '', workerId)))
+    const { batches } = await startCampaign(3)
+    const claims = await Promise.all(Array.from({ length: 50 }, () => claimBatch(ctx, batches[0] ?? '', workerId)))
     expect(claims.filter(Boolean)).toHaveLength(1)
-    expect(await claimBatch(await createTestCtx(database.db), batchUuids[0] ?? '', workerId)).toBeUndefined()
+    expect(await claimBatch(await createTestCtx(database.db), batches[0] ?? '', workerId)).toBeUndefined()
   })
 
   test("of a PAUSED campaign is in nobody's, and of a CANCELED one is taken to skip who is left", async () => {
-    const { id, batchUuids } = await startCampaign(3)
+    const { id, batches } = await startCampaign(3)
     await setCampaign(id, 'PAUSED')
-    await expect(claim(batchUuids[0])).rejects.toThrow('could not be claimed')
+    await expect(claim(batches[0])).rejects.toThrow('could not be claimed')
     await setCampaign(id, 'CANCELED')
-    expect(await claim(batchUuids[0])).toMatchObject({ isCanceled: true })
+    expect(await claim(batches[0])).toMatchObject({ isCanceled: true })
   })
 
   test('that is put back can be claimed by another; handed on, it waits for the relay as well', async () => {
-    const { batchUuids } = await startCampaign(3)
-    const batch = await claim(batchUuids[0])
+    const { batches } = await startCampaign(3)
+    const batch = await claim(batches[0])
     expect(await putBackBatch(ctx, batch)).toBe(true)
     const other = await createTestWorker(database.db)
-    const theirs = await claim(batchUuids[0], other)
+    const theirs = await claim(batches[0], other)
     expect(await putBackBatch(ctx, batch)).toBe(false)
     await handOnBatch(ctx, batch)
-    expect(await readBatch(batchUuids[0])).toMatchObject({ status: 'SENDING', workerId: other })
+    expect(await readBatch(batches[0])).toMatchObject({ status: 'SENDING', workerId: other })
     await handOnBatch(ctx, theirs)
-    expect(await readBatch(batchUuids[0])).toMatchObject({ status: 'PENDING', workerId: null })
+    expect(await readBatch(batches[0])).toMatchObject({ status: 'PENDING', workerId: null })
   })
 })
 
 describe('a person', () => {
   test('is claimed once, by many with the same batch in hand who ask at once', async () => {
-    const { batchUuids } = await startCampaign(40)
-    const batch = await claim(batchUuids[0])
+    const { batches } = await startCampaign(40)
+    const batch = await claim(batches[0])
     const claimed = await Promise.all(Array.from({ length: 12 }, () => claimAll(batch)))
     const ids = claimed.flat().map(({ id }) => uuidOf(id))
     expect(ids.toSorted()).toEqual(batch.contactUuids.toSorted())
@@ -130,8 +121,8 @@ describe('a person', () => {
   })
 
   test('who left the list, bounced, or is gone when their turn comes, is SKIPPED with the reason', async () => {
-    const { id, batchUuids } = await startCampaign(4)
-    const batch = await claim(batchUuids[0])
+    const { id, batches } = await startCampaign(4)
+    const batch = await claim(batches[0])
     const [left, bounced, gone, stays] = batch.contactUuids
     await setSubscription(left, 'UNSUBSCRIBED')
     await setSubscription(bounced, 'BOUNCED')
@@ -147,8 +138,8 @@ describe('a person', () => {
   })
 
   test('who waits for another try and leaves meanwhile is SKIPPED', async () => {
-    const { batchUuids } = await startCampaign(1)
-    const batch = await claim(batchUuids[0])
+    const { batches } = await startCampaign(1)
+    const batch = await claim(batches[0])
     await settle(batch, await claimAll(batch), 'WAITING')
     await setSubscription(batch.contactUuids[0], 'UNSUBSCRIBED')
     expect(await claimAll(batch)).toEqual([])
@@ -157,16 +148,16 @@ describe('a person', () => {
   })
 
   test.each(['PAUSED', 'CANCELED'] as const)('of a campaign that was %s meanwhile is not claimed', async (status) => {
-    const { id, batchUuids } = await startCampaign(2)
-    const batch = await claim(batchUuids[0])
+    const { id, batches } = await startCampaign(2)
+    const batch = await claim(batches[0])
     await setCampaign(id, status)
     expect(await claimRecipients(ctx, batch, batch.contactUuids)).toEqual({ stopped: true, recipients: [] })
     expect(await countRecipients(ctx, id)).toEqual({})
   })
 
   test('whose claim was not acted upon can be claimed again, and that try counts for nothing', async () => {
-    const { batchUuids } = await startCampaign(2)
-    const batch = await claim(batchUuids[0])
+    const { batches } = await startCampaign(2)
+    const batch = await claim(batches[0])
     const recipients = await claimAll(batch)
     await settle(batch, recipients.slice(1))
     await undoRecipientClaims(ctx, { ...batch, workerId: await createTestWorker(database.db) }, batch.contactUuids)
@@ -178,8 +169,8 @@ describe('a person', () => {
 
 describe('an answer of the mail server', () => {
   test('is recorded once, though its answer is lost and it comes again; and only by whose claim it was', async () => {
-    const { id, batchUuids } = await startCampaign(2)
-    const batch = await claim(batchUuids[0])
+    const { id, batches } = await startCampaign(2)
+    const batch = await claim(batches[0])
     const recipients = await claimAll(batch)
     await settle({ ...batch, workerId: await createTestWorker(database.db) }, recipients)
     expect(await countRecipients(ctx, id)).toEqual({ SENDING: 2 })
@@ -192,12 +183,12 @@ describe('an answer of the mail server', () => {
   })
 
   test('that comes late corrects INTERRUPTED, but nobody is left waiting in a batch that is over', async () => {
-    const { id, batchUuids } = await startCampaign(3)
-    const batch = await claim(batchUuids[0])
+    const { id, batches } = await startCampaign(3)
+    const batch = await claim(batches[0])
     const [one, two, three] = (await claimAll(batch)).map((recipient) => [recipient])
     await silenceWorker(database.db, workerId)
     await buryDeadWorkers(database.db)
-    const other = await claim(batchUuids[0], await createTestWorker(database.db))
+    const other = await claim(batches[0], await createTestWorker(database.db))
     expect(await finishBatch(ctx, other)).toBe('done')
     await settle(batch, one ?? [], 'SENT')
     await settle(batch, two ?? [], 'FAILED')
@@ -212,8 +203,8 @@ describe('an answer of the mail server', () => {
 
 describe('the end', () => {
   test('of the last batch completes the campaign and tells it', async () => {
-    const { id, batchUuids } = await startCampaign(201)
-    for (const uuid of batchUuids) {
+    const { id, batches } = await startCampaign(201)
+    for (const uuid of batches) {
       expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING', completedAt: null })
       const batch = await claim(uuid)
       await settle(batch, await claimAll(batch))
@@ -247,20 +238,20 @@ describe('the end', () => {
   })
 
   test('waits while somebody is to be tried again', async () => {
-    const { id, batchUuids } = await startCampaign(2)
-    const batch = await claim(batchUuids[0])
+    const { id, batches } = await startCampaign(2)
+    const batch = await claim(batches[0])
     const [first, second] = await claimAll(batch)
     await settle(batch, first ? [first] : [])
     await settle(batch, second ? [second] : [], 'WAITING')
     expect(await finishBatch(ctx, batch)).toBe('waiting')
-    expect(await readBatch(batchUuids[0])).toMatchObject({ status: 'PENDING', workerId: null })
+    expect(await readBatch(batches[0])).toMatchObject({ status: 'PENDING', workerId: null })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
-    expect(await waitingWork(ctx)).toEqual(batchUuids)
+    expect(await waitingWork(ctx)).toEqual(batches)
   })
 
   test('waits while a worker that had the batch before still sends to somebody', async () => {
-    const { id, batchUuids } = await startCampaign(2)
-    const batch = await claim(batchUuids[0])
+    const { id, batches } = await startCampaign(2)
+    const batch = await claim(batches[0])
     await silenceWorker(database.db, workerId)
     // Its claim was on its way when it was buried; it lives, and beats again.
     const claiming = await openTransaction(database.db, (db) =>
@@ -268,30 +259,30 @@ describe('the end', () => {
     )
     await buryDeadWorkers(database.db)
     await claiming.commit()
-    const other = await claim(batchUuids[0], await createTestWorker(database.db))
+    const other = await claim(batches[0], await createTestWorker(database.db))
     await settle(other, await claimAll(other))
     expect(await finishBatch(ctx, other)).toBe('waiting')
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
     const contactId = idOf('con', batch.contactUuids[0] ?? '')
     await settleRecipients(ctx, batch, [{ contactId, status: 'SENT', error: null }])
-    expect(await finishBatch(ctx, await claim(batchUuids[0]))).toBe('done')
+    expect(await finishBatch(ctx, await claim(batches[0]))).toBe('done')
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 2 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
   })
 
   test('of a batch that is in other hands by now changes nothing', async () => {
-    const { id, batchUuids } = await startCampaign(2)
-    const batch = await claim(batchUuids[0])
+    const { id, batches } = await startCampaign(2)
+    const batch = await claim(batches[0])
     await putBackBatch(ctx, batch)
     expect(await finishBatch(ctx, batch)).toBe('done')
-    expect(await readBatch(batchUuids[0])).toMatchObject({ status: 'PENDING' })
+    expect(await readBatch(batches[0])).toMatchObject({ status: 'PENDING' })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
-    expect(await waitingWork(ctx)).toEqual(batchUuids)
+    expect(await waitingWork(ctx)).toEqual(batches)
   })
 
   test('of one batch does not hold up the claims of another', async () => {
-    const { batchUuids } = await startCampaign(201)
-    const [first, second] = [await claim(batchUuids[0]), await claim(batchUuids[1])]
+    const { batches } = await startCampaign(201)
+    const [first, second] = [await claim(batches[0]), await claim(batches[1])]
     const finishing = await openTransaction(database.db, (db) => finishBatch({ ...ctx, db }, first))
     expect(await claimAll(second)).toHaveLength(second.contactUuids.length)
     await finishing.commit()

@@ -29,6 +29,8 @@ beforeAll(async () => {
   await createTestContact(ctx, { email: 'john@example.edu', firstName: 'John' })
   await createTestContact(ctx, { email: 'gabo@example.info', firstName: 'Gabriel', lastName: 'García Márquez' })
   await createTestContact(ctx, { email: 'strasse@example.de', company: 'Straße des 17. Juni', lastName: 'Marquez' })
+  await createTestContact(ctx, { email: 'mueller@example.at', firstName: 'Jürgen', lastName: 'Mueller' })
+  await createTestContact(ctx, { email: 'muller@example.ch', firstName: 'Søren', lastName: 'Müller' })
   await createTestContact(ctx, {
     email: 'percent@example.net',
     company: '100% wool_and\\more',
@@ -52,6 +54,13 @@ test.each([
   [{ search: 'marquez' }, ['strasse', 'gabo']],
   [{ search: 'MÁRQUEZ' }, ['strasse', 'gabo']],
   [{ search: 'garcia marquez' }, ['gabo']],
+  [{ search: 'Müller' }, ['muller', 'mueller']],
+  [{ search: 'Mu\u0308ller' }, ['muller', 'mueller']],
+  [{ search: 'mueller' }, ['mueller', 'muller']],
+  [{ search: 'muller' }, ['muller']],
+  [{ search: 'Sören' }, ['muller']],
+  [{ search: 'soeren' }, ['muller']],
+  [{ search: 'joel' }, []],
   [{ search: 'Strasse' }, ['strasse']],
   [{ search: 'STRAẞE' }, ['strasse']],
   [{ search: 'straße des' }, ['strasse']],
@@ -59,6 +68,9 @@ test.each([
   [{ search: 'lovelaace ada' }, ['ada']],
   [{ search: 'ada lvoelace' }, ['ada']],
   [{ search: 'ada hopper' }, []],
+  [{ search: 'lovelase aad' }, ['ada']],
+  [{ search: 'Gabreil Garcai Marqez' }, ['gabo']],
+  [{ search: 'lovelase hoper' }, []],
   [{ search: 'grcae' }, ['grace']],
   [{ search: 'gracie' }, ['grace']],
   [{ search: 'jhn@example.edu' }, ['john']],
@@ -79,10 +91,16 @@ test.each([
   [{ source: 'import' }, ['ada']],
   [{ 'customField.plan': 'pro' }, ['ada']],
   [{ 'customField.seats': '3' }, ['ada']],
-  [{ emailSubscribedStatus: 'NONE', sort: 'email' }, ['ada', 'gabo', 'grace', 'john', 'percent', 'strasse']],
-  [{ sort: '-email' }, ['strasse', 'percent', 'john', 'grace', 'gabo', 'ada']],
-  [{ sort: 'lastActivityAt' }, ['ada', 'grace', 'john', 'gabo', 'strasse', 'percent']],
-  [{ search: 'example', sort: 'createdAt' }, ['ada', 'grace', 'john', 'gabo', 'strasse', 'percent']],
+  [
+    { emailSubscribedStatus: 'NONE', sort: 'email' },
+    ['ada', 'gabo', 'grace', 'john', 'mueller', 'muller', 'percent', 'strasse'],
+  ],
+  [{ sort: '-email' }, ['strasse', 'percent', 'muller', 'mueller', 'john', 'grace', 'gabo', 'ada']],
+  [{ sort: 'lastActivityAt' }, ['ada', 'grace', 'john', 'gabo', 'strasse', 'mueller', 'muller', 'percent']],
+  [
+    { search: 'example', sort: 'createdAt' },
+    ['ada', 'grace', 'john', 'gabo', 'strasse', 'mueller', 'muller', 'percent'],
+  ],
   [{ createdBefore: '2000-01-01T00:00:00Z' }, []],
 ])('%j finds %j', async (query, expected) => {
   expect(await find(query as Record<string, string>)).toEqual(expected)
@@ -138,6 +156,8 @@ test('every listing reads an index and never the whole table', async () => {
     { 'customField.plan': 'p7' },
     { search: 'person777' },
     { search: 'persn 777' },
+    { search: 'persn exmaple' },
+    { search: 'mueller schröder' },
     { search: 'person777', sort: 'email' },
     { listId: list.id },
     { source: 'import' },

@@ -1,4 +1,4 @@
-import { and, eq, type SQL, sql } from 'drizzle-orm'
+import { and, eq, type SQL, sql, type SQLWrapper } from 'drizzle-orm'
 import type { Ctx } from '../context.ts'
 import { contacts } from '../schema.ts'
 
@@ -7,17 +7,18 @@ const text = contacts.searchText
 /**
  * The condition for what was searched for, wildcards taken literally, without regard to case and accents: who contains
  * it; where nobody in the workspace does, who contains each of its words; where nobody does, who contains all of its
- * words but one, and that one with a typo. To be called in the transaction that uses the condition, as it keeps the
- * planner, who cannot tell how rare a text is, from reading the whole table.
+ * words but one, and that one with a typo; at last, who contains each word with a typo at most. To be called in the
+ * transaction that uses the condition, as it keeps the planner, who cannot tell how rare a text is, from reading the
+ * whole table.
  */
 export async function searchCondition(ctx: Ctx, search: string): Promise<SQL> {
   const wanted = await prepareSearch(ctx, search)
-  const whole = contains(wanted)
+  const whole = contains(wanted.whole)
   // Less than three letters are in no index: there is nothing cheaper than to look.
-  if (wanted.length < 3 || (await anyoneIs(ctx, whole))) return whole
+  if (wanted.whole.some((spelling) => spelling.length < 3) || (await anyoneIs(ctx, whole))) return whole
   // From here on few fit, which the planner cannot know either: it would walk along another index and test everyone.
   await ctx.db.execute(sql`select set_config('enable_indexscan', 'off', true)`)
-  for (const condition of conditionsByWord(wanted)) if (await anyoneIs(ctx, condition)) return condition
+  for (const condition of conditionsByWord(wanted.words)) if (await anyoneIs(ctx, condition)) return condition
   return whole
 }
 
@@ -26,34 +27,71 @@ export function searchRank(search: string): SQL<number> {
   return sql<number>`word_similarity(fold_text(${search}), ${text})::float8`
 }
 
-/** Answers what was searched for as `searchText` has it. */
-async function prepareSearch(ctx: Ctx, search: string): Promise<string> {
-  const result = await ctx.db.execute<{ wanted: string }>(
-    sql`select set_config('enable_seqscan', 'off', true), fold_text(${search}) as wanted`,
-  )
-  return result.rows[0]?.wanted ?? search
+/** What is searched for as `searchText` may have it: the whole, and each of its words, in one spelling or several. */
+interface Wanted {
+  whole: string[]
+  words: string[][]
+}
+
+async function prepareSearch(ctx: Ctx, search: string): Promise<Wanted> {
+  const texts = [search, ...search.split(/\s+/).filter(Boolean)].map(spellings)
+  const result = await ctx.db.execute<{ folded: string[] }>(sql`
+    select set_config('enable_seqscan', 'off', true),
+      array(select fold_text(text) from unnest(${sql.param(texts.flat())}::text[]) with ordinality as given (text, place) order by place) as folded`)
+  const folded = result.rows[0]?.folded ?? []
+  const [whole = [], ...words] = texts.map((spelled) => folded.splice(0, spelled.length))
+  return { whole, words }
+}
+
+const spelledOut: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe' }
+
+/**
+ * Müller is Mueller, and the other way round. Folding leaves "muller" of both the letter and a bare u, so what is stored
+ * does not tell; in what is searched for, two vowels may be one in words that are long enough not to be in every other.
+ */
+function spellings(text: string): string[] {
+  const lowered = text.normalize('NFC').toLowerCase()
+  const apart = lowered.replace(/[äöüø]/g, (letter) => spelledOut[letter] ?? letter)
+  const together = lowered.replace(/\S{5,}/g, (word) => word.replace(/([aou])e/g, '$1'))
+  return [...new Set([lowered, apart, together])]
 }
 
 const mostWords = 6
 
-function* conditionsByWord(wanted: string): Generator<SQL> {
-  const words = wanted.split(' ').filter(Boolean)
+function* conditionsByWord(words: string[][]): Generator<SQL> {
   if (words.length > mostWords) return
   if (words.length > 1) yield sql.join(words.map(contains), sql` and `)
-  for (const word of words) {
-    const patterns = typoPatterns(word)
-    if (patterns.length === 0) continue
-    const others = words.filter((other) => other !== word).map(contains)
-    const oneOf = sql.join(
-      patterns.map((pattern) => sql`${pattern}`),
-      sql`, `,
-    )
-    yield sql.join([...others, sql`${text} like any(array[${oneOf}])`], sql` and `)
+  const withTypo = words.map((spellings) => isLikeAny(spellings.flatMap(typoPatterns)))
+  for (const [index, oneTypo] of withTypo.entries()) {
+    if (!oneTypo) continue
+    const others = words.filter((_, other) => other !== index).map(contains)
+    yield sql.join([...others, oneTypo], sql` and `)
   }
+  if (withTypo.filter(Boolean).length > 1) yield eachWithTypo(words)
 }
 
-const contains = (wanted: string) => sql`${text} like ${`%${literally(wanted)}%`}`
+/** By the index for the longest word alone: of several such lists it would look for each one's every pattern with each of the others'. */
+function eachWithTypo(words: string[][]): SQL {
+  const longestFirst = words.toSorted(([one = ''], [other = '']) => other.length - one.length)
+  const orTypo = longestFirst.map((spellings) => [...spellings.map(within), ...spellings.flatMap(typoPatterns)])
+  return sql.join(
+    orTypo.map((patterns, index) => isLikeAny(patterns, index === 0 ? text : sql`(${text} || '')`) ?? sql`true`),
+    sql` and `,
+  )
+}
+
+const within = (spelling: string) => `%${literally(spelling)}%`
+const contains = (spellings: string[]): SQL => isLikeAny(spellings.map(within)) ?? sql`true`
 const literally = (wanted: string) => wanted.replace(/[\\%_]/g, '\\$&')
+
+function isLikeAny(patterns: string[], what: SQLWrapper = text): SQL | undefined {
+  if (patterns.length < 2) return patterns.length === 0 ? undefined : sql`${what} like ${patterns[0]}`
+  const list = sql.join(
+    patterns.map((pattern) => sql`${pattern}`),
+    sql`, `,
+  )
+  return sql`${what} like any(array[${list}])`
+}
 
 const longestWord = 32
 

@@ -1,18 +1,16 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readStats } from '../campaigns/campaign-stats.ts'
-import { sendCampaign } from '../campaigns/campaigns.ts'
-import { claimBatch, claimRecipients, settleRecipients } from '../campaigns/sending.ts'
 import { changeContact, deleteContact, readContact } from '../contacts/contacts.ts'
 import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { unsubscribeUrl } from '../lists/links.ts'
 import { confirmSubscribers } from '../lists/subscriptions-bulk.ts'
 import { subscribe, unsubscribe } from '../lists/subscriptions.ts'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from '../testing/campaign-work.ts'
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import {
   addSubscribers,
-  createTestCampaign,
   createTestContact,
   createTestCtx,
   createTestList,
@@ -44,17 +42,9 @@ async function statusesOf(contactId: string) {
 
 /** A campaign that was sent to person-1 and person-2. */
 async function startSent() {
-  const { id, listId } = await createTestCampaign(ctx, { confirmed: 2 })
-  await sendCampaign(ctx, id)
-  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
-  const batch = await claimBatch(ctx, uuid, await createTestWorker(database.db))
-  if (!batch) throw new Error('The batch could not be claimed')
-  const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
-  await settleRecipients(
-    ctx,
-    batch,
-    recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),
-  )
+  const { id, listId, batches } = await startTestCampaign(ctx, 2)
+  const batch = await claimTestBatch(ctx, batches[0], await createTestWorker(database.db))
+  const { recipients } = await sendTestBatch(ctx, batch)
   const [ada] = recipients.filter(({ email }) => email === 'person-1@example.com')
   if (!ada) throw new Error('There is no person-1')
   return { id, listId: listId ?? '', ada, messageId: `<${id}.${ada.id}@example.com>` }

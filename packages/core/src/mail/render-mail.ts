@@ -1,3 +1,4 @@
+import { renderVerificationMail } from '../auth/email-verification.ts'
 import { renderPasswordResetMail } from '../auth/password-resets.ts'
 import { renderTestMail } from '../campaigns/campaign-mail.ts'
 import type { Ctx } from '../context.ts'
@@ -12,6 +13,7 @@ const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail
   CAMPAIGN_TEST: renderTestMail,
   INVITE: renderInviteMail,
   PASSWORD_RESET: renderPasswordResetMail,
+  EMAIL_VERIFICATION: renderVerificationMail,
 }
 
 export function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {

@@ -1,7 +1,7 @@
 import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
 import { deleteApiKeys } from '../auth/api-keys.ts'
-import { deleteHomelessUsers } from '../auth/users.ts'
+import { deleteHomelessUsers, lockUsers } from '../auth/users.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { notFound } from '../errors.ts'
 import { uuidOf } from '../ids.ts'
@@ -49,10 +49,13 @@ export async function clearDeletedWorkspace(ctx: Ctx, uuid: string): Promise<boo
 
 /** Their sessions go by cascade. */
 async function removeEverybody(ctx: Ctx): Promise<void> {
-  const removed = await ctx.db
-    .delete(members)
-    .where(eq(members.workspaceId, ctx.workspaceId))
-    .returning({ userId: members.userId })
+  const isOwn = eq(members.workspaceId, ctx.workspaceId)
+  const people = await ctx.db.select({ userId: members.userId }).from(members).where(isOwn)
+  await lockUsers(
+    ctx,
+    people.map(({ userId }) => userId),
+  )
+  const removed = await ctx.db.delete(members).where(isOwn).returning({ userId: members.userId })
   await deleteHomelessUsers(
     ctx,
     removed.map(({ userId }) => userId),

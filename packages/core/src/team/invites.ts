@@ -1,21 +1,21 @@
-import { and, eq, gt, sql } from 'drizzle-orm'
+import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import type { BaseCtx, Ctx } from '../context.ts'
 import { inTransaction } from '../context.ts'
-import { AppError, conflict, notFound, onConstraint } from '../errors.ts'
+import { AppError, conflict, invalidToken, notFound, onConstraint } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { newId } from '../ids.ts'
-import { invalidToken } from '../auth/password-resets.ts'
+import { requireAtMostOwn } from '../auth/authenticate.ts'
+import { holdCreator } from '../auth/creators.ts'
 import { findByPassword } from '../auth/login.ts'
 import { checkPassword, hashPassword } from '../auth/passwords.ts'
-import { createUser, findUser } from '../auth/users.ts'
+import { createUser, findUser, verifyUser } from '../auth/users.ts'
 import { renderLetter } from '../mail/layout.ts'
 import { enqueueMail, type Mail, spareInvited } from '../mail/mails.ts'
 import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
-import { invites, members, users, workspaces } from '../schema.ts'
+import { invites, members, type Role, roles, users, workspaces } from '../schema.ts'
 import { hashToken, mailToken, storedMailToken } from '../secrets.ts'
-import { requireAtMostOwn } from './members.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
 
 type InviteRow = typeof invites.$inferSelect
@@ -31,10 +31,11 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
     requireAtMostOwn(ctx, input.role)
     if (await isMember(ctx, input.email)) throw conflict('They are a member already')
     const id = newId('inv')
-    const tokenHash = hashToken(mailToken(ctx.settings.keys, 'rpi', id))
+    const tokenHash = hashToken(mailToken(ctx.settings.keys, 'rpi', tokenName({ id, resends: 0 })))
+    const createdBy = await holdCreator(ctx)
     const [row] = await ctx.db
       .insert(invites)
-      .values({ ...input, workspaceId: ctx.workspaceId, id, tokenHash, expiresAt: inSevenDays })
+      .values({ ...input, workspaceId: ctx.workspaceId, id, tokenHash, createdBy, expiresAt: inSevenDays })
       .returning()
       .catch(onConstraint('invites_email_key', () => conflict('They have an invite already: resend or delete it')))
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
@@ -45,19 +46,22 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
   })
 }
 
-/** Mails the same link once more, good for another seven days; of at most one's own role, and no more often than that. */
+/**
+ * Mails a new link, good for seven days; the one before is dead at once. Of at most one's own role, and no more often than
+ * an invite is.
+ */
 export function resendInvite(ctx: Ctx, id: string): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
-    // Anew, should SECRET_KEY have changed since.
-    const tokenHash = hashToken(mailToken(ctx.settings.keys, 'rpi', id))
     const [row] = await ctx.db
       .update(invites)
-      .set({ tokenHash, expiresAt: inSevenDays })
+      .set({ resends: sql`${invites.resends} + 1`, expiresAt: inSevenDays })
       .where(matches(ctx, id))
       .returning()
     if (!row) throw notFound('Invite')
     requireAtMostOwn(ctx, row.role)
     await spareInvited(ctx, row.email)
+    const tokenHash = hashToken(mailToken(ctx.settings.keys, 'rpi', tokenName(row)))
+    await ctx.db.update(invites).set({ tokenHash }).where(matches(ctx, id))
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
     await audit(ctx, 'invite.resent', { subjectId: id, email: row.email })
     return toInvite(row)
@@ -92,6 +96,22 @@ export async function deleteInvite(ctx: Ctx, id: string): Promise<void> {
 }
 
 /**
+ * Takes back, in the caller's transaction, the invites of somebody who may not make them any more: all, or with a role
+ * that is left to them those of more than it.
+ */
+export async function deleteInvitesOf(ctx: Ctx, userId: string, left: Role = 'VIEWER'): Promise<void> {
+  const mayInvite = roles.indexOf(left) >= roles.indexOf('ADMIN')
+  const tooMuch = mayInvite ? roles.slice(roles.indexOf(left) + 1) : roles
+  const gone = await ctx.db
+    .delete(invites)
+    .where(
+      and(eq(invites.workspaceId, ctx.workspaceId), eq(invites.createdBy, userId), inArray(invites.role, [...tooMuch])),
+    )
+    .returning()
+  for (const { id, email } of gone) await audit(ctx, 'invite.deleted', { subjectId: id, email })
+}
+
+/**
  * Joins by the token of a mail, which is good once. Makes the user; who exists already proves by their own password that
  * it is them, and keeps it.
  */
@@ -115,6 +135,8 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
       .onConflictDoNothing()
       // Whose last workspace is gone is gone as well: since a moment ago there is nobody with this address.
       .catch(onConstraint('members_user_id_users_id_fk', () => conflict('The account is gone: accept once more')))
+    // The token came to the address, and the password is theirs.
+    await verifyUser(base, user.id)
     const ctx: Ctx = {
       ...base,
       workspaceId: used.workspaceId,
@@ -128,11 +150,11 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
 export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const id = mail.data['inviteId'] ?? ''
   const [found] = await ctx.db
-    .select({ workspace: workspaces.name, id: invites.id, tokenHash: invites.tokenHash })
+    .select({ workspace: workspaces.name, id: invites.id, resends: invites.resends, tokenHash: invites.tokenHash })
     .from(invites)
     .innerJoin(workspaces, eq(workspaces.id, invites.workspaceId))
     .where(matches(ctx, id))
-  const token = found && storedMailToken(ctx.settings.keys, 'rpi', found)
+  const token = found && storedMailToken(ctx.settings.keys, 'rpi', { id: tokenName(found), tokenHash: found.tokenHash })
   if (!token) return undefined
   const title = `Join ${found.workspace}`
   return {
@@ -162,6 +184,11 @@ async function isMember(ctx: Ctx, email: string): Promise<boolean> {
   return found.length > 0
 }
 
+/** What its token is made from: each mail has one of its own. */
+function tokenName({ id, resends }: Pick<InviteRow, 'id' | 'resends'>): string {
+  return resends === 0 ? id : `${id} ${resends}`
+}
+
 function matches(ctx: Ctx, id: string) {
   return and(eq(invites.workspaceId, ctx.workspaceId), eq(invites.id, id))
 }
@@ -171,6 +198,7 @@ function toInvite(row: InviteRow): Invite {
     id: row.id,
     email: row.email,
     role: row.role,
+    createdBy: row.createdBy,
     expiresAt: toTimestamp(row.expiresAt),
     createdAt: toTimestamp(row.createdAt),
   }

@@ -1,12 +1,15 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../context.ts'
 import { audit } from '../audit/audit.ts'
-import { deleteHomelessUsers } from '../auth/users.ts'
-import { AppError, conflict, notFound } from '../errors.ts'
+import { deleteApiKeysOf } from '../auth/api-keys.ts'
+import { requireAtMostOwn } from '../auth/authenticate.ts'
+import { deleteHomelessUsers, lockUsers } from '../auth/users.ts'
+import { conflict, notFound } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
-import { members, type Role, roles, users, workspaces } from '../schema.ts'
-import type { Member, MemberChange, MemberQuery } from './team.schema.ts'
+import { members, type Role, users, workspaces } from '../schema.ts'
+import { deleteInvitesOf } from './invites.ts'
+import type { Member, MemberChange, MemberQuery, MemberRemoval } from './team.schema.ts'
 
 interface MemberRow {
   id: string
@@ -31,7 +34,10 @@ export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Me
   return { ...page, data: page.data.map(toMember) }
 }
 
-/** Gives somebody another role, at most one's own and not to who has more. The last OWNER stays one: a conflict. */
+/**
+ * Gives somebody another role, at most one's own and not to who has more. Invites of theirs that they could not make with
+ * it are taken back. The last OWNER stays one: a conflict.
+ */
 export function changeMember(ctx: Ctx, userId: string, { role }: MemberChange): Promise<Member> {
   return inTransaction(ctx, async (ctx) => {
     requireAtMostOwn(ctx, role)
@@ -39,29 +45,28 @@ export function changeMember(ctx: Ctx, userId: string, { role }: MemberChange): 
     if (role !== 'OWNER') await keepAnOwner(ctx, member)
     if (role === member.role) return toMember(member)
     await ctx.db.update(members).set({ role }).where(matches(ctx, userId))
+    await deleteInvitesOf(ctx, userId, role)
     await audit(ctx, 'member.changed', { subjectId: userId, before: member.role, role })
     return toMember({ ...member, role })
   })
 }
 
 /**
- * Takes somebody out of the workspace; their sessions in it end at once, and with their last workspace their account.
- * The last OWNER stays: a conflict.
+ * Takes somebody out of the workspace; their sessions in it end at once, the invites they made are taken back, and with
+ * their last workspace their account goes. API keys that they made belong to the workspace, where programs use them: they
+ * stay, unless these are to go as well. The last OWNER stays: a conflict.
  */
-export function removeMember(ctx: Ctx, userId: string): Promise<void> {
+export function removeMember(ctx: Ctx, userId: string, { revokeApiKeys }: MemberRemoval = {}): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const member = await lockMember(ctx, userId)
     await keepAnOwner(ctx, member)
+    await lockUsers(ctx, [userId])
     await ctx.db.delete(members).where(matches(ctx, userId))
+    await deleteInvitesOf(ctx, userId)
+    if (revokeApiKeys) await deleteApiKeysOf(ctx, userId)
     await deleteHomelessUsers(ctx, [userId])
     await audit(ctx, 'member.removed', { subjectId: userId, email: member.email, role: member.role })
   })
-}
-
-/** Nobody gives, or touches, more than they have themselves. */
-export function requireAtMostOwn(ctx: Ctx, role: Role): void {
-  const own = 'role' in ctx.actor ? roles.indexOf(ctx.actor.role) : roles.length
-  if (roles.indexOf(role) > own) throw new AppError('forbidden', `This needs the role ${role}`)
 }
 
 /** One change of a workspace's members at a time, so that two OWNERs cannot lower each other at once. */

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MailToken, Password } from '../auth/auth.schema.ts'
+import { CreatedBy, MailToken, Password } from '../auth/auth.schema.ts'
 import { Email, MultiLine, SingleLine, Timestamp } from '../fields.ts'
 import { PageQuery, Sort } from '../paging.ts'
 import { roles } from '../schema.ts'
@@ -7,7 +7,14 @@ import { roles } from '../schema.ts'
 const AnyRole = z.enum(roles, { error: `must be one of ${roles.join(', ')}` })
 
 export const Invite = z
-  .object({ id: z.string(), email: z.string(), role: z.enum(roles), expiresAt: Timestamp, createdAt: Timestamp })
+  .object({
+    id: z.string(),
+    email: z.string(),
+    role: z.enum(roles),
+    createdBy: CreatedBy,
+    expiresAt: Timestamp,
+    createdAt: Timestamp,
+  })
   .meta({
     id: 'Invite',
     description: 'Somebody who was asked to join. The token is in their mail alone.',
@@ -16,6 +23,7 @@ export const Invite = z
         id: 'inv_01kag7m3v9e8fs2t4w6x8y0z1b',
         email: 'grace@example.com',
         role: 'MEMBER',
+        createdBy: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b',
         expiresAt: '2026-11-28T06:35:49.123Z',
         createdAt: '2026-11-21T06:35:49.123Z',
       },
@@ -58,6 +66,15 @@ export type MemberQuery = z.output<typeof MemberQuery>
 
 export const MemberChange = z.strictObject({ role: AnyRole }).meta({ examples: [{ role: 'ADMIN' }] })
 export type MemberChange = z.output<typeof MemberChange>
+
+export const MemberRemoval = z.strictObject({
+  revokeApiKeys: z
+    .enum(['true', 'false'], { error: 'must be true or false' })
+    .transform((value) => value === 'true')
+    .optional()
+    .describe('Also revokes the API keys that they made, which `GET /api-keys?createdBy=` lists'),
+})
+export type MemberRemoval = z.output<typeof MemberRemoval>
 
 export const FoundWorkspaceInput = z.strictObject({ name: SingleLine(200, 1), ownerEmail: Email })
 export type FoundWorkspaceInput = z.output<typeof FoundWorkspaceInput>

@@ -89,6 +89,16 @@ export async function changeWebhook(ctx: Ctx, id: string, change: WebhookChange)
   return toWebhook(row)
 }
 
+/** Switches off every webhook of the workspace: from the caller's commit on no new request starts. */
+export async function disableWebhooks(ctx: Ctx): Promise<void> {
+  const disabled = await ctx.db
+    .update(webhooks)
+    .set({ enabled: false })
+    .where(and(exists(ctx), eq(webhooks.enabled, true)))
+    .returning()
+  for (const { id, url } of disabled) await audit(ctx, 'webhook.changed', { subjectId: id, url, enabled: 'false' })
+}
+
 /**
  * Deletes a webhook with its deliveries; those that wait are not attempted, and once this has answered no new request
  * starts. To all but the worker it is gone at once; its rows follow in small steps, as there may be very many.

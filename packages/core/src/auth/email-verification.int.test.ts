@@ -1,0 +1,161 @@
+import { eq, sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { BaseCtx, Ctx } from '../context.ts'
+import { uuidOf } from '../ids.ts'
+import { apiKeys, invites, mails, members, users, webhooks } from '../schema.ts'
+import { signPayload } from '../secrets.ts'
+import { acceptInvite, createInvite } from '../team/invites.ts'
+import { renderMail } from '../mail/render-mail.ts'
+import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { createTestCtx, createTestWebhook, testSettings, tokenMailedTo } from '../testing/factories.ts'
+import { createApiKey } from './api-keys.ts'
+import { ApiKeyInput } from './auth.schema.ts'
+import { askToVerifyAgain, verifyEmail } from './email-verification.ts'
+import { forgotPassword, resetPassword } from './password-resets.ts'
+import { logIn, signUp } from './sessions.ts'
+
+const [password, newPassword] = ['a long sentence nobody knows', 'another sentence nobody knows']
+
+let database: TestDatabase
+let base: BaseCtx
+let ctx: Ctx
+let email = ''
+let people = 0
+beforeAll(async () => {
+  database = await createTestDatabase()
+  base = { db: database.db, requestId: 'test', settings: testSettings }
+})
+beforeEach(async () => {
+  email = `ada-${(people += 1)}@example.com`
+  const { user, workspace } = await signUp(base, { email, password, name: '' })
+  ctx = { ...base, workspaceId: workspace.id, actor: { kind: 'user', userId: user.id, role: 'OWNER' } }
+})
+afterAll(() => database.close())
+
+const mailed = () => tokenMailedTo(base, email)
+const userId = () => (ctx.actor.kind === 'user' ? ctx.actor.userId : '')
+const isVerified = async () => (await logIn(base, { email, password })).user.emailVerifiedAt !== null
+const letTimePass = (interval: string) =>
+  database.db.execute(sql`update users set verification_mailed_at = verification_mailed_at - ${interval}::interval`)
+
+/** A key, an invite and a webhook. Answers what is left of them when asked. */
+async function plant(by: Ctx) {
+  await createApiKey(by, ApiKeyInput.parse({ name: 'for later' }))
+  await createInvite(by, { email: `friend-${(people += 1)}@example.com`, role: 'ADMIN' })
+  await createTestWebhook(by)
+  const { workspaceId } = by
+  const isEnabled = sql`${webhooks.workspaceId} = ${uuidOf(workspaceId)} and ${webhooks.enabled}`
+  return async () => ({
+    keys: await database.db.$count(apiKeys, eq(apiKeys.workspaceId, workspaceId)),
+    invites: await database.db.$count(invites, eq(invites.workspaceId, workspaceId)),
+    webhooks: await database.db.$count(webhooks, isEnabled),
+  })
+}
+
+async function reset() {
+  await forgotPassword(base, { email })
+  await resetPassword(base, { token: await mailed(), password: newPassword })
+}
+
+test('a sign-up is asked by mail, and its link with the password shows that the address is theirs', async () => {
+  expect(await isVerified()).toBe(false)
+  const token = await mailed()
+  await verifyEmail(base, { token, password })
+  expect(await isVerified()).toBe(true)
+  await verifyEmail(base, { token, password })
+})
+
+test('the link alone shows nothing: who owns the address may be another than who signed up', async () => {
+  const token = await mailed()
+  await expect(verifyEmail(base, { token, password: newPassword })).rejects.toThrow('The password is wrong')
+  expect(await isVerified()).toBe(false)
+})
+
+test('a link is good for seven days, for its own account and for its own purpose', async () => {
+  const { links } = base.settings.keys
+  const signed = (purpose: string, issuedAt: number, id = userId()) =>
+    signPayload(links, purpose, [uuidOf(id), issuedAt])
+  const day = 86_400_000
+  for (const token of [
+    '',
+    `${await mailed()}x`,
+    signed('verify email', Date.now() - 7 * day - 1_000),
+    signed('confirm', Date.now()),
+    signed('verify email', Date.now(), 'usr_01kag7m3v9e8fs2t4w6x8y0z1b'),
+  ]) {
+    await expect(verifyEmail(base, { token, password })).rejects.toThrow('Invalid or expired token')
+  }
+  await verifyEmail(base, { token: signed('verify email', Date.now() - 6 * day), password })
+})
+
+test('another mail can be had an hour later, by one of many at once, and none once it is verified', async () => {
+  await expect(askToVerifyAgain(ctx)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 3_600 })
+  await letTimePass('60 minutes')
+  const asked = await Promise.allSettled([1, 2, 3, 4].map(() => askToVerifyAgain(ctx)))
+  expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  expect(await database.db.$count(mails, eq(mails.toAddress, email))).toBe(2)
+  const token = await mailed()
+  await verifyEmail(base, { token, password })
+  await expect(askToVerifyAgain(ctx)).rejects.toThrow('The address is verified already')
+  expect(await mailed()).toContain('no mail')
+})
+
+test('an API key has no address', async () => {
+  const asking: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: '', role: 'ADMIN' } }
+  await expect(askToVerifyAgain(asking)).rejects.toMatchObject({ code: 'forbidden' })
+})
+
+test('an invite that is accepted shows it as well, of a new account and of one there was', async () => {
+  const elsewhere = await createTestCtx(database.db)
+  for (const address of [email, `new-${email}`]) {
+    await createInvite(elsewhere, { email: address, role: 'VIEWER' })
+    await acceptInvite(base, { token: await tokenMailedTo(base, address), password, name: '' })
+    expect((await logIn(base, { email: address, password })).user.emailVerifiedAt).not.toBeNull()
+  }
+})
+
+test('whoever signed up with another’s address loses what they kept of it when its owner moves in', async () => {
+  const left = await plant(ctx)
+  expect(await left()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+  await reset()
+  expect(await left()).toEqual({ keys: 0, invites: 0, webhooks: 0 })
+  expect((await logIn(base, { email, password: newPassword })).user.emailVerifiedAt).not.toBeNull()
+  // From now on she is who she is: her next new password ends nothing of hers.
+  const again = await plant(ctx)
+  await database.db.execute(sql`update password_resets set created_at = created_at - interval '2 hours'`)
+  await forgotPassword(base, { email })
+  await resetPassword(base, { token: await mailed(), password })
+  expect(await again()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+})
+
+test('who has shown the address before loses nothing by a new password', async () => {
+  await verifyEmail(base, { token: await mailed(), password })
+  const left = await plant(ctx)
+  await reset()
+  expect(await left()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+})
+
+test('in a workspace of others only what the account itself made ends', async () => {
+  const other = await createTestCtx(database.db)
+  await database.db.insert(members).values({ workspaceId: other.workspaceId, userId: userId(), role: 'ADMIN' })
+  const left = await plant(other)
+  await createApiKey(
+    { ...ctx, workspaceId: other.workspaceId, actor: { kind: 'user', userId: userId(), role: 'ADMIN' } },
+    ApiKeyInput.parse({ name: 'hers' }),
+  )
+  await reset()
+  expect(await left()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+})
+
+test('the mail for a new password says so beforehand', async () => {
+  await forgotPassword(base, { email })
+  const [mail] = await database.db
+    .select()
+    .from(mails)
+    .where(eq(mails.kind, 'PASSWORD_RESET'))
+    .orderBy(sql`created_at desc`)
+  if (!mail) throw new Error('There is no mail')
+  expect((await renderMail(ctx, mail))?.text).toContain('revokes the API keys and invites')
+  await database.db.update(users).set({ emailVerifiedAt: sql`now()` }).where(eq(users.email, email))
+  expect((await renderMail(ctx, mail))?.text).not.toContain('revokes')
+})

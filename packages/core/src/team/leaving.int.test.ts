@@ -1,0 +1,149 @@
+/** What somebody made in a workspace, and what becomes of it when they leave or are lowered. */
+import { eq } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createApiKey, listApiKeys } from '../auth/api-keys.ts'
+import { ApiKeyInput } from '../auth/auth.schema.ts'
+import { forgotPassword, resetPassword } from '../auth/password-resets.ts'
+import type { Ctx } from '../context.ts'
+import { members, type Role, users } from '../schema.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { createTestCtx, tokenMailedTo } from '../testing/factories.ts'
+import { newId } from '../ids.ts'
+import { createInvite, listInvites } from './invites.ts'
+import { changeMember, removeMember } from './members.ts'
+
+const all = { limit: 100, sort: '-createdAt' } as const
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+type Person = Ctx & { userId: string }
+
+let people = 0
+const freshEmail = () => `person-${(people += 1)}@example.com`
+
+/** Somebody of the workspace, as they act. */
+async function join(role: Role): Promise<Person> {
+  const userId = newId('usr')
+  await database.db.insert(users).values({ id: userId, email: freshEmail(), passwordHash: '' })
+  await database.db.insert(members).values({ workspaceId: ctx.workspaceId, userId, role })
+  return { ...ctx, actor: { kind: 'user', userId, role }, userId }
+}
+
+const invite = (by: Ctx, role: Role = 'VIEWER') => createInvite(by, { email: freshEmail(), role })
+const issue = (by: Ctx, name = 'key') => createApiKey(by, ApiKeyInput.parse({ name, role: 'ADMIN' }))
+const withKey = ({ id }: { id: string }): Ctx => ({ ...ctx, actor: { kind: 'apiKey', apiKeyId: id, role: 'ADMIN' } })
+const idsOf = (records: { id: string }[]) => records.map(({ id }) => id)
+const readInvites = async () => idsOf((await listInvites(ctx, all)).data)
+const readKeys = async (createdBy?: string) => idsOf((await listApiKeys(ctx, { ...all, createdBy })).data)
+
+test('who made a key or an invite is known, also by way of a key of theirs, and where the system did nobody', async () => {
+  const ada = await join('ADMIN')
+  const key = await issue(ada)
+  for (const by of [ada, withKey(key), withKey(await issue(withKey(key)))]) {
+    expect(await issue(by)).toMatchObject({ createdBy: ada.userId })
+    expect(await invite(by)).toMatchObject({ createdBy: ada.userId })
+  }
+  expect([(await issue(ctx)).createdBy, (await invite(ctx)).createdBy]).toEqual([null, null])
+})
+
+test('who is removed takes their invites along, those of their keys too; the keys are told, and stay unless asked', async () => {
+  const [ada, eve] = [await join('ADMIN'), await join('ADMIN')]
+  const [first, kept] = [await issue(eve), await issue(ada)]
+  const second = await issue(withKey(first))
+  for (const by of [eve, withKey(first), withKey(second)]) await invite(by)
+  const stays = await invite(ada)
+  await removeMember(ctx, eve.userId)
+  expect(await readInvites()).toEqual([stays.id])
+  expect(await readKeys()).toHaveLength(3)
+  expect(await readKeys(eve.userId)).toEqual([second.id, first.id])
+  expect(await readKeys(ada.userId)).toEqual([kept.id])
+})
+
+test('with revokeApiKeys the keys go at once, and nobody else’s', async () => {
+  const [ada, eve] = [await join('ADMIN'), await join('ADMIN')]
+  const kept = await issue(ada)
+  await issue(withKey(await issue(eve)))
+  await removeMember(ctx, eve.userId, { revokeApiKeys: true })
+  expect(await readKeys()).toEqual([kept.id])
+})
+
+test.each<[Role, Role[]]>([
+  ['OWNER', ['ADMIN', 'MEMBER', 'OWNER']],
+  ['ADMIN', ['ADMIN', 'MEMBER']],
+  ['MEMBER', []],
+])('of the invites of who is now %s those stay that they could make', async (role, left) => {
+  await join('OWNER')
+  const ada = await join('OWNER')
+  for (const asked of ['MEMBER', 'ADMIN', 'OWNER'] as const) await invite(ada, asked)
+  await changeMember(ctx, ada.userId, { role })
+  expect((await listInvites(ctx, all)).data.map((one) => one.role).toSorted()).toEqual(left)
+})
+
+test.each<[string, (by: Ctx) => Promise<unknown>]>([
+  ['a key', (by) => issue(by)],
+  ['an invite', (by) => invite(by)],
+])('%s that is being made while its maker is removed goes with them, or is not made', async (_what, make) => {
+  const count = async () => (await readKeys()).length + (await readInvites()).length
+  const first = await join('ADMIN')
+  const making = await openTransaction(database.db, (db) => make({ ...first, db }))
+  const removing = removeMember(ctx, first.userId, { revokeApiKeys: true })
+  await waitUntilBlocked(database.db)
+  await making.commit()
+  await removing
+  expect(await count()).toBe(0)
+
+  const second = await join('ADMIN')
+  const leaving = await openTransaction(database.db, (db) =>
+    removeMember({ ...ctx, db }, second.userId, { revokeApiKeys: true }),
+  )
+  const late = Promise.allSettled([make(second)])
+  await waitUntilBlocked(database.db)
+  await leaving.commit()
+  expect(await late).toMatchObject([{ reason: { message: 'Missing or invalid credential' } }])
+  expect(await count()).toBe(0)
+})
+
+test('a key that is being made with a key that is revoked goes as well', async () => {
+  const eve = await join('ADMIN')
+  const key = await issue(eve)
+  const making = await openTransaction(database.db, (db) => issue({ ...withKey(key), db }))
+  const removing = removeMember(ctx, eve.userId, { revokeApiKeys: true })
+  await waitUntilBlocked(database.db)
+  await making.commit()
+  await removing
+  expect(await readKeys()).toEqual([])
+})
+
+test('who is removed while they choose a new password: both end, and in no deadlock', async () => {
+  for (let round = 0; round < 15; round += 1) {
+    const eve = await join('ADMIN')
+    await issue(eve)
+    await invite(eve)
+    const [{ email } = { email: '' }] = await database.db.select().from(users).where(eq(users.id, eve.userId))
+    await forgotPassword(ctx, { email })
+    const token = await tokenMailedTo(ctx, email)
+    const [removed, reset] = await Promise.allSettled([
+      removeMember(ctx, eve.userId, { revokeApiKeys: true }),
+      resetPassword(ctx, { token, password: 'a long sentence nobody knows' }),
+    ])
+    expect(removed).toMatchObject({ status: 'fulfilled' })
+    expect([undefined, 'Invalid or expired token']).toContain(
+      reset.status === 'rejected' ? (reset.reason as Error).message : undefined,
+    )
+  }
+  expect([await readKeys(), await readInvites()]).toEqual([[], []])
+})
+
+test('who was lowered a moment ago invites nobody', async () => {
+  const ada = await join('ADMIN')
+  await changeMember(ctx, ada.userId, { role: 'MEMBER' })
+  await expect(invite(ada)).rejects.toThrow('This needs the role ADMIN')
+})
