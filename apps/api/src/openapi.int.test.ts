@@ -154,7 +154,8 @@ test('every error is described by the one shape of errors', () => {
 
 test('every operation says how it refuses: each that is limited a 429, with its headers, and each with a credential a 401', () => {
   const unlimited = ['GET /health', 'GET /ready']
-  const opening = ['POST /auth/login', 'POST /auth/accept-invite', 'POST /accept-invite']
+  const byPassword = ['/auth/login', '/auth/accept-invite', '/accept-invite', '/auth/verify-email', '/verify-email']
+  const opening = byPassword.map((path) => `POST ${path}`)
   for (const { name, responses, security, template, requestBody } of operations) {
     const expected = [
       ...(security !== undefined || opening.includes(name) ? ['401'] : []),

@@ -22,6 +22,8 @@ interface Page {
   /** Where the specification has another one than the usual. */
   limit?: { max: number }
   hasName: boolean
+  /** What it may be refused with besides what is the case for each. */
+  refuses?: Record<number, typeof refusalAnswer>
   /** Which of them a browser is to fill in, or to make up. */
   password: 'new-password' | 'current-password'
   done: { title: string; text: string }
@@ -45,6 +47,7 @@ const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page
     button: 'Join',
     limit: { max: 10 },
     hasName: true,
+    refuses: { 401: refusalAnswer, 409: refusalAnswer },
     password: 'new-password',
     done: { title: 'Welcome', text: 'You are in. You can log in now.' },
     submit: (base, fields) => acceptInvite(base, parse(AcceptInviteInput, fields)),
@@ -54,6 +57,7 @@ const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page
     text: 'Enter the password of your account.',
     button: 'Confirm',
     hasName: false,
+    refuses: { 401: refusalAnswer },
     password: 'current-password',
     done: { title: 'Your address is confirmed', text: 'Thank you. There is nothing else to do.' },
     submit: (base, { token, password }) => verifyEmail(base, parse(VerifyEmailInput, { token, password })),
@@ -101,13 +105,13 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
     app.post(
       path,
       {
-        config: { rateLimit: page.limit ?? {} },
+        config: page.limit ? { rateLimit: page.limit } : {},
         schema: {
           ...schema,
           summary: page.heading,
           consumes: ['application/x-www-form-urlencoded'],
           body: PostedFields,
-          response: { ...schema.response, ...(page.hasName && { 401: refusalAnswer, 409: refusalAnswer }) },
+          response: { ...schema.response, ...page.refuses },
         },
       },
       (request, reply) => submitPage(request, reply, page),

@@ -109,6 +109,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/verify-email',
     {
+      config: { refuses: [401] },
       schema: {
         tags,
         summary: 'Confirm an address by the token of a mail',
@@ -164,7 +165,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/resend-verification',
     {
-      config: { role: 'VIEWER' },
+      config: { role: 'VIEWER', refuses: [403] },
       schema: {
         ...common,
         summary: 'Ask for another mail to confirm your address',

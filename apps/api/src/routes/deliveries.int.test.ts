@@ -38,9 +38,10 @@ const settle = (status: string, where = 'true') =>
   )
 const waiting = async () =>
   (
-    await api.query('select o.id from outbox o join api_keys k using (workspace_id) where k.prefix = $1', [
-      key.slice(0, 10),
-    ])
+    await api.query(
+      "select o.id from outbox o join api_keys k using (workspace_id) where k.prefix = $1 and o.queue = 'webhooks'",
+      [key.slice(0, 10)],
+    )
   ).length
 
 describe('a webhook', () => {
