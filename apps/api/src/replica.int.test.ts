@@ -42,7 +42,7 @@ const write = async () => {
   return email
 }
 const list = () => api.call<Listed>('GET', '/contacts?limit=1', { key: workspace.key })
-const readOn = async () => /from "contacts"/.test(await servers.takeStatements())
+const readOn = async () => /from "?contacts\b/.test(await servers.takeStatements())
 /** After a rest the replica is tried again. */
 const isUsed = async () => {
   await list()

@@ -40,9 +40,17 @@ export const readColumns = sql.raw(
 /** The same as `toContact`. */
 export function showContact(read: ReadContact): Contact {
   return {
-    ...read,
     id: idOf('con', read.id),
+    email: read.email,
+    firstName: read.firstName,
+    lastName: read.lastName,
+    phone: read.phone,
+    company: read.company,
+    customFieldValues: read.customFieldValues,
+    tags: read.tags,
+    emailSubscribedStatus: read.emailSubscribedStatus,
     lastActivityAt: read.lastActivityAt && timestampOf(read.lastActivityAt),
+    source: read.source,
     createdAt: timestampOf(read.createdAt),
     updatedAt: timestampOf(read.updatedAt),
   }
