@@ -34,9 +34,6 @@ async function start() {
   const stopping = new AbortController()
   const tracer = await openTracer('rapport-api', config)
   const app = await buildApp({ config, database, replica, redis, log, tracer, stopping: stopping.signal })
-  await app.listen({ host: config.HOST, port: config.PORT })
-  announceReady(config.NOTIFY_SOCKET, warn('systemd could not be told'))
-
   async function stop() {
     // The second signal is from someone who will not wait.
     if (stopping.signal.aborted) process.exit(1)
@@ -54,10 +51,13 @@ async function start() {
     log.info('stopped')
     process.exit(0)
   }
+  // Before anybody can know that it listens, and end it.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
   // Started by another program that has gone: do not outlive it. Undefined where there never was one.
   process.on('disconnect', () => void stop())
   if ((process as { connected?: boolean }).connected === false) void stop()
+  await app.listen({ host: config.HOST, port: config.PORT })
+  announceReady(config.NOTIFY_SOCKET, warn('systemd could not be told'))
 }
 
 try {
