@@ -46,6 +46,9 @@ export async function copyToBare(client: pg.Client): Promise<void> {
   await client.query('vacuum analyze')
 }
 
+/** Who this contact of Rapport is there. */
+export const bareIdOf = (uuid: string) => `con_${uuid.replaceAll('-', '').slice(0, 26)}`
+
 /** As the API shows a contact. */
 export const shownColumns = ['id', ...Object.keys(columns)]
   .map((name) => `${name} as "${name.replace(/_(\w)/g, (_match, letter: string) => letter.toUpperCase())}"`)

@@ -1,5 +1,5 @@
 import { idOf } from '@rapport/core/ids.ts'
-import { copyToBare, createBareTables, mustBeAlike } from '../baseline.ts'
+import { bareIdOf, copyToBare, createBareTables, mustBeAlike } from '../baseline.ts'
 import { type Bench, takeTurns } from '../figures.ts'
 import { call, onInstallation, type Server } from '../installation.ts'
 import type { Load } from '../load.ts'
@@ -17,8 +17,9 @@ export const reading: Bench = {
       await fillContacts(installation, workspace, people)
       await createBareTables(installation.client)
       await copyToBare(installation.client)
-      const ids = (await someContacts(installation, 1_000)).map((uuid) => idOf('con', uuid))
-      const bareIds = await someContacts(installation, 1_000, 'bare_contacts')
+      const uuids = await someContacts(installation, 1_000)
+      const ids = uuids.map((uuid) => idOf('con', uuid))
+      const bareIds = uuids.map(bareIdOf)
       const [api, bare] = [await installation.startApi(), await installation.startBare()]
 
       const [forMs, perSecond] = [options.quick ? 700 : 5_000, options.quick ? 100 : 200]
