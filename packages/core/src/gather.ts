@@ -50,7 +50,7 @@ export function gather<Item, Answer>(
 /** Or of the patience. */
 function endOf(call: Promise<void>): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, patienceMs)
+    const timer = setTimeout(resolve, patienceMs).unref()
     void call.then(() => {
       clearTimeout(timer)
       resolve()
