@@ -105,7 +105,7 @@ export function isDatabaseUnavailable(error: unknown): boolean {
  * or another's lock. Then nothing of it was kept, for certain.
  */
 export function mayBeOnesFault(error: unknown): boolean {
-  return /^(2[23]|40|54|55P03)/.test(databaseError(error)?.code ?? '')
+  return /^(2[23]|40001|40P01|54|55P03)/.test(databaseError(error)?.code ?? '')
 }
 
 /** Why a program could not start, in a line where the cause is a known one. */

@@ -68,6 +68,19 @@ test('one that the database refuses fails alone', async () => {
   expect(await eventsOf(ctx)).toHaveLength(9)
 })
 
+test('who reads in the same instant as another workspace reads its own contacts alone, and not the other’s by their ids', async () => {
+  const other = await createTestCtx(database.db)
+  const [own, others] = [await createTestContact(ctx), await createTestContact(other)]
+  const readers = [ctx, ctx, other, ctx, other, other, ctx]
+  const answers = await Promise.allSettled(
+    readers.flatMap((reader) => [readContact(reader, own.id), readContact(reader, others.id)]),
+  )
+  const notFound = { reason: { code: 'not_found' } }
+  expect(answers).toMatchObject(
+    readers.flatMap((reader) => (reader === ctx ? [{ value: own }, notFound] : [notFound, { value: others }])),
+  )
+})
+
 test('who waits for an address that another transaction is taking holds up nobody else for long', async () => {
   const taken = Promise.withResolvers<void>()
   const isTaking = Promise.withResolvers<void>()
