@@ -1,10 +1,11 @@
 import { type Ctx, inTransaction } from '../context.ts'
 import { perDb } from '../db.ts'
-import { AppError, conflict, mayBeOnesFault } from '../errors.ts'
+import { AppError, mayBeOnesFault } from '../errors.ts'
 import { emitEach } from '../events.ts'
 import { gather } from '../gather.ts'
 import { newId, uuidOf } from '../ids.ts'
-import { type ContactRow, toContact } from './contact-record.ts'
+import { alreadyExists } from './contact-address.ts'
+import { toContact } from './contact-record.ts'
 import { insertUnlessTaken, type NewContactRow, selectContactsByEmail } from './contact-statements.ts'
 import type { Contact, ContactInput } from './contacts.schema.ts'
 import { checkAgainst, type CustomFields, holdCustomFields, mergeCustomValues } from './custom-fields.ts'
@@ -24,17 +25,6 @@ export async function insertContact(ctx: Ctx, input: ContactInput): Promise<Cont
   const [answer] = await insertContacts(ctx, [{ ctx, input }])
   if (answer instanceof Error) throw answer
   return answer
-}
-
-/** The contact of an address; undefined when there is none. */
-export async function findContactByEmail({ db, workspaceId }: Ctx, email: string): Promise<ContactRow | undefined> {
-  const [row] = await selectContactsByEmail(db, { workspaceId, emails: [email] })
-  return row
-}
-
-/** The conflict of who wants an address that is taken. */
-export async function alreadyExists(ctx: Ctx, email: string): Promise<AppError> {
-  return conflictWith(await findContactByEmail(ctx, email))
 }
 
 interface Asked {
@@ -63,7 +53,7 @@ async function insertOrRefuse(ctx: Ctx, asked: Asked[]): Promise<(Contact | AppE
   if (emails.length === 0) return answers as (Contact | AppError)[]
   const owners = await selectContactsByEmail(ctx.db, { workspaceId: ctx.workspaceId, emails })
   const ownerOf = (email: string) => owners.find((owner) => owner.email.toLowerCase() === email.toLowerCase())
-  return answers.map((answer, at) => answer ?? conflictWith(ownerOf(asked[at]?.input.email ?? '')))
+  return answers.map((answer, at) => answer ?? alreadyExists(ownerOf(asked[at]?.input.email ?? '')))
 }
 
 /** Each in its place: undefined when the address is taken. */
@@ -101,9 +91,4 @@ function toRow(fields: CustomFields, input: ContactInput): NewContactRow | AppEr
     if (error instanceof AppError) return error
     throw error
   }
-}
-
-function conflictWith(owner: ContactRow | undefined): AppError {
-  if (owner) return conflict('Contact already exists', { contactId: owner.id })
-  return new AppError('unavailable', 'The contact was just deleted: try again')
 }

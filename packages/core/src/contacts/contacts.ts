@@ -11,7 +11,8 @@ import { respectAddress } from '../lists/address-change.ts'
 import { keepOptOuts } from '../lists/opt-outs.ts'
 import { type SuppressedStatus, suppressSubscriptions } from '../lists/suppression.ts'
 import { contactAliases, contacts } from '../schema.ts'
-import { alreadyExists, insertContact } from './contact-creation.ts'
+import { alreadyExists, findContactByEmail } from './contact-address.ts'
+import { insertContact } from './contact-creation.ts'
 import { contactColumns, type ContactRow, showContact, toContact } from './contact-record.ts'
 import { moveActivity, selectAndLockContact, selectContacts, updateContact } from './contact-statements.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
@@ -155,7 +156,9 @@ export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactR
   if (next.email === current.email) return (await write(ctx))[0] ?? current
   // In a savepoint, so that an address that is taken leaves a transaction in which its owner can be looked up.
   const [row] = await inTransaction(ctx, write).catch(async (error: unknown) => {
-    throw brokenConstraint(error) === 'contacts_email_key' ? await alreadyExists(ctx, next.email) : error
+    throw brokenConstraint(error) === 'contacts_email_key'
+      ? alreadyExists(await findContactByEmail(ctx, next.email))
+      : error
   })
   if (!row) throw notFound('Contact')
   if (row.email.toLowerCase() === current.email.toLowerCase()) return row

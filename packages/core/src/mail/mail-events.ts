@@ -2,7 +2,7 @@
 import { createHmac } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { noteEngagement, personOfMessageId, wasMailed } from '../campaigns/engagement.ts'
-import { findContactByEmail } from '../contacts/contact-creation.ts'
+import { findContactByEmail } from '../contacts/contact-address.ts'
 import { noteActivity, suppressContact } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
