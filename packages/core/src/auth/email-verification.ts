@@ -2,9 +2,9 @@ import { and, eq, isNull, sql } from 'drizzle-orm'
 import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import { AppError, conflict, invalidToken } from '../errors.ts'
 import { idOf, uuidOf } from '../ids.ts'
-import { renderLetter } from '../mail/layout.ts'
+import { serviceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
-import { mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import type { OutgoingMail } from '../mail/outgoing-mail.ts'
 import { users } from '../schema.ts'
 import { openPayload, signPayload } from '../secrets.ts'
 import type { VerifyEmailInput } from './auth.schema.ts'
@@ -61,21 +61,11 @@ export async function renderVerificationMail(ctx: Ctx, mail: Mail): Promise<Outg
   if ((await ctx.db.$count(users, isWaiting)) === 0) return undefined
   // From the mail's own time, so that a second copy carries the same link.
   const token = signPayload(ctx.settings.keys.links, purpose, [uuidOf(id), mail.createdAt.getTime()])
-  const title = 'Confirm your address'
-  return {
-    from: { name: '', address: ctx.settings.mailFrom },
-    to: { name: '', address: mail.toAddress },
-    subject: title,
-    messageId: `<${mail.id}@${mailDomain(ctx.settings.mailFrom)}>`,
-    headers: { 'Auto-Submitted': 'auto-generated' },
-    ...renderLetter({
-      title,
-      paragraphs: [
-        `Somebody, hopefully you, signed up at ${new URL(ctx.settings.publicUrl).host} as ${mail.toAddress}.`,
-      ],
-      button: { label: 'Confirm address', url: `${ctx.settings.publicUrl}/verify-email?token=${token}` },
-      small:
-        'The link is good for seven days and asks for your password. If it was not you, ignore this mail; or ask there for a new password, and the account is yours.',
-    }),
-  }
+  return serviceMail(ctx, mail, {
+    title: 'Confirm your address',
+    paragraphs: [`Somebody, hopefully you, signed up at ${new URL(ctx.settings.publicUrl).host} as ${mail.toAddress}.`],
+    button: { label: 'Confirm address', url: `${ctx.settings.publicUrl}/verify-email?token=${token}` },
+    small:
+      'The link is good for seven days and asks for your password. If it was not you, ignore this mail; or ask there for a new password, and the account is yours.',
+  })
 }

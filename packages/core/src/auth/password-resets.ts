@@ -3,9 +3,9 @@ import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
 import type { Db } from '../db.ts'
 import { invalidToken } from '../errors.ts'
 import { newId } from '../ids.ts'
-import { renderLetter } from '../mail/layout.ts'
+import { serviceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
-import { mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import type { OutgoingMail } from '../mail/outgoing-mail.ts'
 import { members, passwordResets, sessions, users } from '../schema.ts'
 import { hashToken, mailToken, storedMailToken } from '../secrets.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
@@ -87,25 +87,16 @@ export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<Out
     .where(and(eq(passwordResets.id, id), gt(passwordResets.expiresAt, sql`now()`)))
   const token = reset && storedMailToken(ctx.settings.keys, 'rpr', reset)
   if (!token) return undefined
-  const title = 'Choose a new password'
   const url = `${ctx.settings.publicUrl}/reset-password?token=${token}`
-  return {
-    from: { name: '', address: ctx.settings.mailFrom },
-    to: { name: '', address: mail.toAddress },
-    subject: title,
-    messageId: `<${mail.id}@${mailDomain(ctx.settings.mailFrom)}>`,
-    headers: { 'Auto-Submitted': 'auto-generated' },
-    ...renderLetter({
-      title,
-      paragraphs: [
-        `Somebody, hopefully you, forgot the password of ${mail.toAddress}.`,
-        ...(reset.emailVerifiedAt ? [] : [takeOverWarning]),
-      ],
-      button: { label: 'Choose a new password', url },
-      small:
-        'The link is good for an hour, and once. If it was not you, ignore this mail: your password stays as it is.',
-    }),
-  }
+  return serviceMail(ctx, mail, {
+    title: 'Choose a new password',
+    paragraphs: [
+      `Somebody, hopefully you, forgot the password of ${mail.toAddress}.`,
+      ...(reset.emailVerifiedAt ? [] : [takeOverWarning]),
+    ],
+    button: { label: 'Choose a new password', url },
+    small: 'The link is good for an hour, and once. If it was not you, ignore this mail: your password stays as it is.',
+  })
 }
 
 /** Forgets resets that expired over an hour ago, a few at a time. Answers how many. */

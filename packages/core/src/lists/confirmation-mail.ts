@@ -1,8 +1,8 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../context.ts'
-import { renderLetter } from '../mail/layout.ts'
+import { serviceMail } from '../mail/service-mail.ts'
 import type { Mail } from '../mail/mails.ts'
-import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { headerText, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { senderAddress } from '../mail/senders.ts'
 import { lists, subscriptions, workspaces } from '../schema.ts'
 import { confirmationUrl } from './links.ts'
@@ -25,22 +25,15 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
     )
   if (!found) return undefined
   const sender = found.workspace.fromName ?? found.workspace.name
-  const title = `Confirm your subscription to ${found.list}`
-  return {
+  return serviceMail(ctx, mail, {
     from: { name: headerText(sender), address: senderAddress(ctx.settings, [found.workspace.fromEmail]) },
-    to: { name: '', address: mail.toAddress },
-    subject: headerText(title),
-    messageId: `<${mail.id}@${mailDomain(ctx.settings.mailFrom)}>`,
-    headers: { 'Auto-Submitted': 'auto-generated' },
-    ...renderLetter({
-      title,
-      paragraphs: [`Somebody, hopefully you, asked ${sender} to send “${found.list}” to ${mail.toAddress}.`],
-      // From the mail's own time, so that a second copy carries the same link.
-      button: {
-        label: 'Confirm subscription',
-        url: confirmationUrl(ctx, { listId, contactId, email: mail.toAddress, issuedAt: mail.createdAt }),
-      },
-      small: 'The link is good for seven days. If it was not you, ignore this mail and nothing will be sent.',
-    }),
-  }
+    title: `Confirm your subscription to ${found.list}`,
+    paragraphs: [`Somebody, hopefully you, asked ${sender} to send “${found.list}” to ${mail.toAddress}.`],
+    // From the mail's own time, so that a second copy carries the same link.
+    button: {
+      label: 'Confirm subscription',
+      url: confirmationUrl(ctx, { listId, contactId, email: mail.toAddress, issuedAt: mail.createdAt }),
+    },
+    small: 'The link is good for seven days. If it was not you, ignore this mail and nothing will be sent.',
+  })
 }

@@ -37,7 +37,7 @@ const layout = engine.parse(`<!doctype html>
 </td></tr></table>
 </body></html>`)
 
-interface Letter {
+export interface Letter {
   title: string
   paragraphs: string[]
   button: { label: string; url: string }

@@ -10,9 +10,9 @@ import { holdCreator } from '../auth/creators.ts'
 import { findByPassword } from '../auth/login.ts'
 import { checkPassword, hashPassword } from '../auth/passwords.ts'
 import { createUser, findUser, verifyUser } from '../auth/users.ts'
-import { renderLetter } from '../mail/layout.ts'
+import { serviceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail, spareInvited } from '../mail/mails.ts'
-import { headerText, mailDomain, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { headerText, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { invites, members, type Role, roles, users, workspaces } from '../schema.ts'
 import { hashToken, mailToken, storedMailToken } from '../secrets.ts'
@@ -156,23 +156,16 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
     .where(matches(ctx, id))
   const token = found && storedMailToken(ctx.settings.keys, 'rpi', { id: tokenName(found), tokenHash: found.tokenHash })
   if (!token) return undefined
-  const title = `Join ${found.workspace}`
-  return {
+  return serviceMail(ctx, mail, {
     from: { name: headerText(found.workspace), address: ctx.settings.mailFrom },
-    to: { name: '', address: mail.toAddress },
-    subject: headerText(title),
-    messageId: `<${mail.id}@${mailDomain(ctx.settings.mailFrom)}>`,
-    headers: { 'Auto-Submitted': 'auto-generated' },
-    ...renderLetter({
-      title,
-      paragraphs: [`You are invited to work in “${found.workspace}”.`],
-      button: {
-        label: 'Accept the invite',
-        url: `${ctx.settings.publicUrl}/accept-invite?token=${token}`,
-      },
-      small: 'The link is good for seven days, and once. If you do not know what this is about, ignore this mail.',
-    }),
-  }
+    title: `Join ${found.workspace}`,
+    paragraphs: [`You are invited to work in “${found.workspace}”.`],
+    button: {
+      label: 'Accept the invite',
+      url: `${ctx.settings.publicUrl}/accept-invite?token=${token}`,
+    },
+    small: 'The link is good for seven days, and once. If you do not know what this is about, ignore this mail.',
+  })
 }
 
 async function isMember(ctx: Ctx, email: string): Promise<boolean> {

@@ -1,0 +1,20 @@
+import type { Ctx } from '../context.ts'
+import { type Letter, renderLetter } from './layout.ts'
+import type { Mail } from './mails.ts'
+import { headerText, mailDomain, type OutgoingMail } from './outgoing-mail.ts'
+
+/** A mail that somebody asked for by what they did, as a program writes it (RFC 3834). By the installation unless `from` is given. */
+export function serviceMail(
+  { settings }: Ctx,
+  { id, toAddress }: Mail,
+  { from, ...letter }: Letter & { from?: OutgoingMail['from'] },
+): OutgoingMail {
+  return {
+    from: from ?? { name: '', address: settings.mailFrom },
+    to: { name: '', address: toAddress },
+    subject: headerText(letter.title),
+    messageId: `<${id}@${mailDomain(settings.mailFrom)}>`,
+    headers: { 'Auto-Submitted': 'auto-generated' },
+    ...renderLetter(letter),
+  }
+}
