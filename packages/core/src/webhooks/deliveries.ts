@@ -1,10 +1,10 @@
 /** The worker's side of a webhook: one claim, one attempt, one outcome. Many at once are one statement. */
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Settings } from '../context.ts'
 import type { Db } from '../db.ts'
-import { idOf, uuidOf } from '../ids.ts'
+import { idOf, timeOfUuid, uuidAt, uuidOf } from '../ids.ts'
 import { laneRoom, workspaceRoom } from '../outbox.ts'
-import { preparedSql } from '../prepared.ts'
+import { type Given, preparedSql } from '../prepared.ts'
 import type { WorkJob } from '../queues.ts'
 import { unseal } from '../secrets.ts'
 import { bodyOfEvent, signBody } from './signature.ts'
@@ -26,6 +26,12 @@ export interface WantedDelivery extends WorkJob {
   epoch?: string
 }
 
+/** Between which ids the events are looked for. */
+interface Told extends Record<string, unknown> {
+  eventsFrom: string
+  eventsUntil: string
+}
+
 interface ClaimedRow extends Record<string, unknown> {
   uuid: string
   webhook: string
@@ -42,30 +48,43 @@ interface ClaimedRow extends Record<string, unknown> {
  * Takes deliveries in hand: the one statement that lets them be attempted, ever. Left out is what is in other hands, or
  * over, or whose webhook is disabled. The rows are locked in the order of their ids, so that two claims do not wait for
  * each other; and the webhooks with them, so that none is claimed once a webhook was disabled.
+ *
+ * Each partition that might have a row makes planning dearer than the claim itself. So the events are looked for where
+ * nearly all of them are, beside their deliveries, and in all partitions only for what was not claimed by that.
  */
 export async function claimDeliveries(
   db: Db,
   workerId: string,
   wanted: readonly WantedDelivery[],
 ): Promise<ClaimedDelivery[]> {
-  const rows = await claim(db, {
-    workerId,
-    ...idsOf(wanted),
-    epochs: wanted.map(({ epoch }) => epoch ?? null),
-  })
+  if (wanted.length === 0) return []
+  const rows = await claimTold(db, { workerId, wanted, told: about(wanted) })
+  const claimed = new Set(rows.map(({ uuid }) => uuid))
+  const rest = wanted.filter(({ id }) => !claimed.has(id))
+  if (rest.length > 0) rows.push(...(await claimTold(db, { workerId, wanted: rest, told: ever })))
   return rows.map(toClaimed)
 }
 
-const claim = preparedSql<Jobs & { workerId: string; epochs: (string | null)[] }, ClaimedRow>(
+function claimTold(
+  db: Db,
+  { workerId, wanted, told }: { workerId: string; wanted: readonly WantedDelivery[]; told: Told },
+): Promise<ClaimedRow[]> {
+  return claim(db, { workerId, ...idsOf(wanted), epochs: wanted.map(({ epoch }) => epoch ?? null), ...told })
+}
+
+const claim = preparedSql<Jobs & { workerId: string; epochs: (string | null)[] } & Told, ClaimedRow>(
   'claim deliveries',
   (given) => sql`
     with job as (
       select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('epochs')}::text[])
         as job (id, workspace_id, epoch)),
     waiting as (
-      select d.workspace_id, d.id, d.webhook_id, d.event_id
+      select d.workspace_id, d.id, d.webhook_id, job.epoch, e.id as event, e.type, e.data, e.created_at
       from deliveries d join job on d.workspace_id = job.workspace_id and d.id = job.id
-      where d.status = 'PENDING' order by d.id for update of d),
+      join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
+      where d.status = 'PENDING' and ${isOf(given)}
+        and e.id between ${given('eventsFrom')} and ${given('eventsUntil')}
+      order by d.id for update of d),
     listening as (
       select w.* from webhooks w
       where w.enabled and (w.workspace_id, w.id) in (select workspace_id, webhook_id from waiting)
@@ -73,16 +92,15 @@ const claim = preparedSql<Jobs & { workerId: string; epochs: (string | null)[] }
     claimed as (
       update deliveries d
       set status = 'SENDING', worker_id = ${given('workerId')}, attempted_at = now()
-      from waiting, listening w, events e
-      where d.workspace_id = waiting.workspace_id and d.id = waiting.id
+      from waiting, listening w
+      where d.workspace_id = waiting.workspace_id and d.id = waiting.id and ${isOf(given)}
         and w.workspace_id = waiting.workspace_id and w.id = waiting.webhook_id
-        and e.workspace_id = waiting.workspace_id and e.id = waiting.event_id
       returning d.id as uuid, w.id as webhook, w.url, w.encrypted_secret, w.former_secrets,
-        e.id as event, e.type, e.data::text, e.created_at),
+        waiting.event, waiting.type, waiting.data::text, waiting.created_at, waiting.epoch),
     -- What a relay has locked, it is handing over itself.
     waiting_work as (
-      select o.id, job.epoch from outbox o join job using (id)
-      where job.epoch is not null and job.id in (select uuid from claimed) for update of o skip locked),
+      select o.id, claimed.epoch from outbox o join claimed on claimed.uuid = o.id
+      where claimed.epoch is not null for update of o skip locked),
     handed_over as (
       update outbox o set relayed_epoch = waiting_work.epoch, relayed_at = now(), relays = relays + 1
       from waiting_work where o.id = waiting_work.id)
@@ -191,15 +209,15 @@ const settle = preparedSql<Settlement, FreedLane>(
         ${given('responseBodies')}::text[], ${given('errors')}::text[])
         as ended (id, workspace_id, goes_on, status, duration_ms, response_status, response_body, error)),
     held as (
-      select d.workspace_id, d.id from deliveries d join ended on d.workspace_id = ended.workspace_id and d.id = ended.id
-      where d.worker_id = ${given('workerId')} and d.status in ('SENDING', 'INTERRUPTED')
+      select ended.* from deliveries d join ended on d.workspace_id = ended.workspace_id and d.id = ended.id
+      where d.worker_id = ${given('workerId')} and d.status in ('SENDING', 'INTERRUPTED') and ${isOf(given)}
       order by d.id for update of d),
     settled as (
       update deliveries d
-      set status = ended.status, duration_ms = ended.duration_ms, response_status = ended.response_status,
-        response_body = ended.response_body, error = ended.error
-      from held join ended using (id)
-      where d.workspace_id = held.workspace_id and d.id = held.id
+      set status = held.status, duration_ms = held.duration_ms, response_status = held.response_status,
+        response_body = held.response_body, error = held.error
+      from held
+      where d.workspace_id = held.workspace_id and d.id = held.id and ${isOf(given)}
       returning d.id),
     done as (
       delete from outbox where id in (select id from settled)
@@ -233,54 +251,35 @@ export async function undoDeliveryClaim(db: Db, workerId: string, { id, workspac
     where workspace_id = ${uuidOf(workspaceId)} and id = ${id} and worker_id = ${workerId} and status = 'SENDING'`)
 }
 
-/**
- * A delivery was not claimed. If it is over, so is its work. If it waits for a webhook that is disabled or deleted, it
- * has FAILED without an attempt, and so has all else that waits for that webhook, a part at a time.
- */
-export async function abandonDelivery(db: Db, job: WorkJob): Promise<void> {
-  for (let ids = [job.id]; ids.length > 0; ) {
-    const failed = await failUnwanted(db, job.workspaceId, ids)
-    ids = failed === undefined ? [] : await readLane(db, failed)
-  }
-}
-
-/** Ends the work of what is over or unwanted. Answers the webhook when anything was unwanted. */
-async function failUnwanted(db: Db, workspaceId: string, ids: readonly string[]): Promise<string | undefined> {
-  const result = await db.execute<{ webhook: string | null }>(sql`
-    with unwanted as (
-      select d.workspace_id, d.id, w.id as webhook, w.deleted_at
-      from deliveries d join webhooks w on w.workspace_id = d.workspace_id and w.id = d.webhook_id
-      where d.workspace_id = ${uuidOf(workspaceId)} and d.id = any(${sql.param([...ids])}::uuid[])
-        and d.status = 'PENDING' and not w.enabled
-      order by d.id for update of d),
-    failed as (
-      update deliveries d set status = 'FAILED',
-        error = case when deleted_at is null then 'The webhook was disabled' else 'The webhook was deleted' end
-      from unwanted where d.workspace_id = unwanted.workspace_id and d.id = unwanted.id
-      returning d.id, webhook),
-    done as (
-      delete from outbox where id in (select id from failed))
-    select webhook from failed limit 1`)
-  await db.execute(sql`
-    delete from outbox o where o.id = any(${sql.param([...ids])}::uuid[]) and not exists (
-      select from deliveries d
-      where d.workspace_id = ${uuidOf(workspaceId)} and d.id = o.id and d.status in ('PENDING', 'SENDING'))`)
-  return result.rows[0]?.webhook ?? undefined
-}
-
-async function readLane(db: Db, webhook: string): Promise<string[]> {
-  const result = await db.execute<{ id: string }>(sql`
-    select id from outbox where lane = ${webhook} and relayed_epoch is null order by created_at, id limit 500`)
-  return result.rows.map((row) => row.id)
-}
-
-/** What jobs are about, an array for each column. */
+/** What jobs are about, an array for each column; and the range of the ids. */
 interface Jobs extends Record<string, unknown> {
   ids: string[]
   workspaceIds: string[]
+  idsFrom: string
+  idsUntil: string
 }
 
-const idsOf = (jobs: readonly WorkJob[]): Jobs => ({
-  ids: jobs.map(({ id }) => id),
-  workspaceIds: jobs.map(({ workspaceId }) => uuidOf(workspaceId)),
-})
+function idsOf(jobs: readonly WorkJob[]): Jobs {
+  const ids = jobs.map(({ id }) => id)
+  const sorted = ids.toSorted()
+  const [idsFrom = '', idsUntil = ''] = [sorted[0], sorted.at(-1)]
+  return { ids, workspaceIds: jobs.map(({ workspaceId }) => uuidOf(workspaceId)), idsFrom, idsUntil }
+}
+
+/** True of every delivery `d` that is asked for: it spares the plan all partitions but theirs, mostly one. */
+function isOf(given: Given<Jobs>): SQL {
+  return sql`d.id between ${given('idsFrom')} and ${given('idsUntil')}`
+}
+
+/** Told about as long ago as the deliveries were made, give or take what clocks are apart. */
+function about(jobs: readonly WorkJob[]): Told {
+  const times = jobs.map(({ id }) => timeOfUuid(id))
+  return { eventsFrom: uuidAt(Math.min(...times) - hourMs), eventsUntil: uuidAt(Math.max(...times) + hourMs) }
+}
+
+/** But one that was asked for again is younger. */
+const ever: Told = {
+  eventsFrom: '00000000-0000-0000-0000-000000000000',
+  eventsUntil: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
+}
+const hourMs = 3_600_000
