@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Settings } from '../context.ts'
 import type { Db } from '../db.ts'
-import { idOf, timeOfUuid, uuidAt, uuidOf } from '../ids.ts'
+import { idOf, uuidOf } from '../ids.ts'
 import { laneRoom, workspaceRoom } from '../outbox.ts'
 import { type Given, preparedSql } from '../prepared.ts'
 import type { WorkJob } from '../queues.ts'
@@ -21,15 +21,21 @@ export interface ClaimedDelivery {
   body: string
 }
 
+/**
+ * For the connections on which deliveries are claimed and settled, though a pooler's cannot have it: both statements are
+ * planned once, on each, to go from id to id by the indexes. With partitions a plan costs more than what it is for; and
+ * this one is good however few rows there are when it is made.
+ */
+export const deliveryPlanning = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+}
+
 /** A delivery to be taken in hand. `epoch` is there when no job was made of it: it is handed over by this very claim. */
 export interface WantedDelivery extends WorkJob {
   epoch?: string
-}
-
-/** Between which ids the events are looked for. */
-interface Told extends Record<string, unknown> {
-  eventsFrom: string
-  eventsUntil: string
 }
 
 interface ClaimedRow extends Record<string, unknown> {
@@ -48,43 +54,34 @@ interface ClaimedRow extends Record<string, unknown> {
  * Takes deliveries in hand: the one statement that lets them be attempted, ever. Left out is what is in other hands, or
  * over, or whose webhook is disabled. The rows are locked in the order of their ids, so that two claims do not wait for
  * each other; and the webhooks with them, so that none is claimed once a webhook was disabled.
- *
- * Each partition that might have a row makes planning dearer than the claim itself. So the events are looked for where
- * nearly all of them are, beside their deliveries, and in all partitions only for what was not claimed by that.
  */
 export async function claimDeliveries(
   db: Db,
   workerId: string,
   wanted: readonly WantedDelivery[],
 ): Promise<ClaimedDelivery[]> {
-  if (wanted.length === 0) return []
-  const rows = await claimTold(db, { workerId, wanted, told: about(wanted) })
-  const claimed = new Set(rows.map(({ uuid }) => uuid))
-  const rest = wanted.filter(({ id }) => !claimed.has(id))
-  if (rest.length > 0) rows.push(...(await claimTold(db, { workerId, wanted: rest, told: ever })))
+  const rows = await claim(db, {
+    workerId,
+    ...idsOf(wanted),
+    epochs: wanted.map(({ epoch }) => epoch ?? null),
+  })
   return rows.map(toClaimed)
 }
 
-function claimTold(
-  db: Db,
-  { workerId, wanted, told }: { workerId: string; wanted: readonly WantedDelivery[]; told: Told },
-): Promise<ClaimedRow[]> {
-  return claim(db, { workerId, ...idsOf(wanted), epochs: wanted.map(({ epoch }) => epoch ?? null), ...told })
-}
-
-const claim = preparedSql<Jobs & { workerId: string; epochs: (string | null)[] } & Told, ClaimedRow>(
+const claim = preparedSql<Jobs & { workerId: string; epochs: (string | null)[] }, ClaimedRow>(
   'claim deliveries',
   (given) => sql`
     with job as (
       select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('epochs')}::text[])
         as job (id, workspace_id, epoch)),
     waiting as (
-      select d.workspace_id, d.id, d.webhook_id, job.epoch, e.id as event, e.type, e.data, e.created_at
-      from deliveries d join job on d.workspace_id = job.workspace_id and d.id = job.id
-      join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
-      where d.status = 'PENDING' and ${isOf(given)}
-        and e.id between ${given('eventsFrom')} and ${given('eventsUntil')}
-      order by d.id for update of d),
+      select d.*, e.id as event, e.type, e.data, e.created_at
+      from (select * from job order by id) job
+      cross join lateral (
+        select d.workspace_id, d.id, d.webhook_id, d.event_id, job.epoch from deliveries d
+        where d.workspace_id = job.workspace_id and d.id = job.id and ${isOf(given)}
+          and d.status = 'PENDING' for update) d
+      join events e on e.workspace_id = d.workspace_id and e.id = d.event_id),
     listening as (
       select w.* from webhooks w
       where w.enabled and (w.workspace_id, w.id) in (select workspace_id, webhook_id from waiting)
@@ -209,9 +206,10 @@ const settle = preparedSql<Settlement, FreedLane>(
         ${given('responseBodies')}::text[], ${given('errors')}::text[])
         as ended (id, workspace_id, goes_on, status, duration_ms, response_status, response_body, error)),
     held as (
-      select ended.* from deliveries d join ended on d.workspace_id = ended.workspace_id and d.id = ended.id
-      where d.worker_id = ${given('workerId')} and d.status in ('SENDING', 'INTERRUPTED') and ${isOf(given)}
-      order by d.id for update of d),
+      select ended.* from (select * from ended order by id) ended cross join lateral (
+        select from deliveries d
+        where d.workspace_id = ended.workspace_id and d.id = ended.id and ${isOf(given)}
+          and d.worker_id = ${given('workerId')} and d.status in ('SENDING', 'INTERRUPTED') for update) held),
     settled as (
       update deliveries d
       set status = held.status, duration_ms = held.duration_ms, response_status = held.response_status,
@@ -270,16 +268,3 @@ function idsOf(jobs: readonly WorkJob[]): Jobs {
 function isOf(given: Given<Jobs>): SQL {
   return sql`d.id between ${given('idsFrom')} and ${given('idsUntil')}`
 }
-
-/** Told about as long ago as the deliveries were made, give or take what clocks are apart. */
-function about(jobs: readonly WorkJob[]): Told {
-  const times = jobs.map(({ id }) => timeOfUuid(id))
-  return { eventsFrom: uuidAt(Math.min(...times) - hourMs), eventsUntil: uuidAt(Math.max(...times) + hourMs) }
-}
-
-/** But one that was asked for again is younger. */
-const ever: Told = {
-  eventsFrom: '00000000-0000-0000-0000-000000000000',
-  eventsUntil: 'ffffffff-ffff-ffff-ffff-ffffffffffff',
-}
-const hourMs = 3_600_000
