@@ -151,8 +151,10 @@ interface FreedLane extends Record<string, unknown> {
   workspace_id: string
   epoch: string | null
   next: Pick<WantedDelivery, 'id' | 'requestId' | 'traceparent'>[]
-  was_full: boolean
   freed: number
+  /** How much was handed over before. */
+  in_lane: number
+  in_workspace: number
 }
 
 /**
@@ -182,7 +184,10 @@ export async function settleDeliveries(
     next: rows.flatMap(({ workspace_id, epoch, next }) =>
       next.map((one) => ({ ...one, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
     ),
-    hasMadeRoom: rows.some(({ was_full, next, freed }) => was_full && next.length < freed),
+    hasMadeRoom: rows.some(({ in_lane, in_workspace, freed, next }) => {
+      const isNowShortOf = (room: number, before: number) => before >= room && before - freed + next.length < room
+      return isNowShortOf(laneRoom, in_lane) || isNowShortOf(workspaceRoom, in_workspace)
+    }),
   }
 }
 
@@ -226,20 +231,23 @@ const settle = preparedSql<Settlement, FreedLane>(
       from done join ended using (id) where done.lane is not null group by 1, 2),
     room as (
       select freed.*,
-        (select count(*) from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane = freed.lane
+        (select count(*)::int from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane = freed.lane
           and busy.relayed_epoch is not null) as in_lane,
-        (select count(*) from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane is not null
-          and busy.relayed_epoch is not null) as in_workspace
+        (select count(*)::int from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane is not null
+          and busy.relayed_epoch is not null) as in_workspace,
+        (select count(*) from workers) as workers
       from freed)
-    select workspace_id, epoch, freed, was_full,
+    select workspace_id, epoch, freed, in_lane, in_workspace,
       array(
-        select json_build_object('id', id, 'requestId', request_id, 'traceparent', traceparent) from outbox o
-        where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
-        order by o.created_at, o.id
+        select json_build_object('id', id, 'requestId', request_id, 'traceparent', traceparent) from (
+          select * from outbox o
+          where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
+          order by o.created_at, o.id limit ${2 * laneRoom}::int * workers) oldest
+        -- Workers that all took the oldest would take it from each other.
+        order by case when workers > 1 then random() end, created_at, id
         limit case when epoch is not null then greatest(0, least(going_on,
           ${laneRoom}::int - in_lane + freed, ${workspaceRoom}::int - in_workspace + freed)) else 0 end) as next
-    from room, lateral (
-      select in_lane >= ${laneRoom}::int or in_workspace >= ${workspaceRoom}::int as was_full) held_back`,
+    from room`,
 )
 
 /** Takes a claim back that was surely not acted upon, as its answer never came. */
