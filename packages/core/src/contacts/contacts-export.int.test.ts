@@ -59,7 +59,7 @@ test('moments of every year are those that the API shows', async () => {
     '0001-01-01T00:00:00.001Z',
     '1969-12-31T23:59:59.999Z',
     '2000-02-29T12:00:00.000Z',
-    '9999-12-31T23:59:59.999Z',
+    '9999-12-31T23:59:59.002Z',
   ]
   for (const [place, moment] of shown.entries()) {
     const { id } = await createTestContact(ctx)
