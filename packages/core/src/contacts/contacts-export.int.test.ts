@@ -2,6 +2,7 @@ import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { createTestContact, createTestCtx } from '../testing/factories.ts'
+import { uuidOf } from '../ids.ts'
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { waitUntil } from '../testing/wait.ts'
 import { exportContacts } from './contacts-export.ts'
@@ -51,6 +52,27 @@ test('CSV has a header, a column for each custom field, and nothing that a sprea
     'id,email,firstName,lastName,phone,company,tags,emailSubscribedStatus,lastActivityAt,source,createdAt,updatedAt,customField.plan',
     `${id},ada@example.com,"'=HYPERLINK(""http://x.test"")",'@sum,'+49 1,'-1,"'+a;""b;c""",NONE,,"a ""quote"", a comma",${createdAt},${createdAt},'=cmd`,
   ])
+})
+
+test('moments of every year are those that the API shows', async () => {
+  const shown = [
+    '0001-01-01T00:00:00.001Z',
+    '1969-12-31T23:59:59.999Z',
+    '2000-02-29T12:00:00.000Z',
+    '9999-12-31T23:59:59.002Z',
+  ]
+  for (const [place, moment] of shown.entries()) {
+    const { id } = await createTestContact(ctx)
+    await database.pool.query('update contacts set last_activity_at = $1, created_at = $2 where id = $3', [
+      moment,
+      `2026-01-01T00:00:0${place}Z`,
+      uuidOf(id),
+    ])
+  }
+  const contacts = (await exported({ format: 'ndjson' })).map((line) => JSON.parse(line) as Contact)
+  expect(contacts.map(({ lastActivityAt }) => lastActivityAt)).toEqual(shown)
+  const [, ...lines] = await exported({ format: 'csv' })
+  expect(lines.map((line) => line.split(',')[8])).toEqual(shown)
 })
 
 test('the filters of the listing hold, with quotation marks in them', async () => {
