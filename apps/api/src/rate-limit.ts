@@ -74,10 +74,11 @@ for _, key in ipairs(KEYS) do
   counts[#counts + 1] = current
   counts[#counts + 1] = ttl
 end
-return counts`
+-- As text: numbers one by one are costly to read.
+return cjson.encode(counts)`
 
-/** Answers two numbers for each key: how many, and how long still. */
-type CountThere = (...keyCountKeysAndWindow: (string | number)[]) => Promise<number[]>
+/** Answers two numbers for each key, as JSON: how many, and how long still. */
+type CountThere = (...keyCountKeysAndWindow: (string | number)[]) => Promise<string>
 
 interface Waiting {
   key: string
@@ -95,8 +96,10 @@ function createSharedCounter(redis: RedisClient): (key: string, done: Waiting['d
     const all = waiting
     waiting = []
     countThere(all.length, ...all.map(({ key }) => key), windowMs).then(
-      (counts) =>
-        all.forEach(({ done }, index) => done({ current: counts[2 * index] ?? 0, ttl: counts[2 * index + 1] ?? 0 })),
+      (answer) => {
+        const counts = JSON.parse(answer) as number[]
+        all.forEach(({ done }, index) => done({ current: counts[2 * index] ?? 0, ttl: counts[2 * index + 1] ?? 0 }))
+      },
       () => all.forEach(({ done }) => done()),
     )
   }
