@@ -1,6 +1,7 @@
 import { clientOf } from '@rapport/core/client-address.ts'
 import type { RedisClient } from '@rapport/core/redis.ts'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
+import { createClientWindows } from './client-windows.ts'
 import { RateLimited } from './error-handler.ts'
 import { limitTag, probeRedis } from './redis.ts'
 import { hooksOf } from './route-hooks.ts'
@@ -108,34 +109,6 @@ function createSharedCounter(redis: RedisClient): (key: string, done: Waiting['d
   }
 }
 
-interface Window {
-  current: number
-  endsAt: number
-}
-
-const windowsKept = 50_000
-
-/**
- * Remembers the windows of the clients that came last: so many at least, twice as many at most. The older half is
- * forgotten as a whole: an LRU cache, which keeps all in order and forgets one by one, would be the most that a counted
- * request costs this process.
- */
-function createWindows(): (key: string) => Window {
-  let recent = new Map<string, Window>()
-  let older = recent
-  return (key) => {
-    const known = recent.get(key)
-    if (known) return known
-    const window = older.get(key) ?? { current: 0, endsAt: 0 }
-    if (recent.size >= windowsKept) {
-      older = recent
-      recent = new Map()
-    }
-    recent.set(key, window)
-    return window
-  }
-}
-
 const probeAfterMs = 1_000
 
 /**
@@ -144,7 +117,7 @@ const probeAfterMs = 1_000
  * background whether Redis is back: never no limit, never a wait for each request, never an error.
  */
 function createCounter(redis: RedisClient | undefined): Counter {
-  const windowOf = createWindows()
+  const windowOf = createClientWindows()
   if (!redis) return (key, done) => done(countHere(key))
   const countShared = createSharedCounter(redis)
   let isAway = false
