@@ -63,6 +63,17 @@ test('PostgreSQL: room for fewer connections than an API and a worker take is to
   await database.pool.query(`alter database ${rows[0]?.name} connection limit -1`)
 })
 
+test('Partitions: that they are there for a week is told, and that they run out', async () => {
+  expect((await examine())('Partitions')).toEqual([expect.stringMatching(/^ok: of .* are there for \d+ d to come$/)])
+  await database.pool.query(`drop table events_past, deliveries_past`)
+  const { rows } = await database.pool.query<{ name: string }>(
+    `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'events'::regclass`,
+  )
+  await database.pool.query(`drop table ${rows[0]?.name}`)
+  await database.pool.query(`create table events_past partition of events for values from (minvalue) to (maxvalue)`)
+  expect((await examine())('Partitions')).toEqual(['warn: have run out: the last takes everything'])
+})
+
 test('Redis: eviction and lost persistence are told with the words of the worker, and one that is away fails', async () => {
   await askRedis(redis.url, (client) => client.config('SET', 'maxmemory-policy', 'allkeys-lru'))
   expect((await examine())('Redis')).toEqual(

@@ -77,6 +77,19 @@ describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybo
     await expectGoodLooks('reset, broken link')
   })
 
+  test('the address of a new account, and the page behind it', async () => {
+    await readAndFollow('Confirm your address')
+    await expectGoodLooks('verify')
+    await page.getByLabel('Password').fill('not the password at all')
+    await page.getByRole('button').click()
+    await page.getByText('The password is wrong').waitFor()
+    await expectGoodLooks('verify with a mistake')
+    await page.getByLabel('Password').fill('a long sentence nobody knows')
+    await page.getByRole('button').click()
+    await page.getByRole('heading', { name: 'Your address is confirmed' }).waitFor()
+    await expectGoodLooks('verified')
+  })
+
   /** Looks at a mail as a mail program shows it, and goes where it leads. */
   async function readAndFollow(subject: string): Promise<void> {
     const { html, text } = await stack.inbox.waitFor((mail) => mail.subject.startsWith(subject))

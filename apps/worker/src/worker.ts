@@ -3,11 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { closeRendering } from '@rapport/core/campaigns/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
-import { openDatabase } from '@rapport/core/db.ts'
+import { openDatabase, poolSize } from '@rapport/core/db.ts'
 import { withoutParameters } from '@rapport/core/errors.ts'
 import { openTracer } from '@rapport/core/observability/tracing.ts'
 import { complainOfLimits, lacksSessions, sessionUrlOf } from '@rapport/core/pooler.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/queues.ts'
+import { deliveryPlanning } from '@rapport/core/webhooks/deliveries.ts'
 import { beat, leave } from '@rapport/core/workers.ts'
 import type { Logger } from 'pino'
 import { openDeliveryDesk } from './delivery-desk.ts'
@@ -27,9 +28,17 @@ import type { Tools } from './tools.ts'
  * finish, puts the rest back and leaves nothing claimed.
  */
 export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ close(): Promise<void> }> {
+  const onError = (error: Error) => log.warn({ err: error }, 'a database connection broke')
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport worker',
-    onError: (error) => log.warn({ err: error }, 'a database connection broke'),
+    maxConnections: poolSize - deskConnections,
+    onError,
+  })
+  const desk = openDatabase(config.DATABASE_URL, {
+    applicationName: 'rapport worker deliveries',
+    maxConnections: deskConnections,
+    settings: deliveryPlanning,
+    onError,
   })
   const { db } = database
   const stopping = new AbortController()
@@ -42,7 +51,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     mail: countingMails(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
     pace: createMailPace(db, config.MAIL_RATE, stopping.signal),
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
-    deliveries: openDeliveryDesk(db, workerId, inHand),
+    deliveries: openDeliveryDesk(desk.db, workerId, inHand),
     log,
     tracer: await openTracer('rapport-worker', config),
     metrics,
@@ -100,10 +109,13 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
       await tools.tracer?.close()
       await operatorPort?.close()
       await backend.close()
-      await database.close()
+      await Promise.all([desk.close(), database.close()])
     },
   }
 }
+
+/** Of the worker's connections those on which deliveries are claimed and settled, one call of each at a time. */
+const deskConnections = 4
 
 const needsDirectUrl =
   'DATABASE_URL leads through a connection pooler, where nothing can be listened to: work is found by polling, each ' +

@@ -22,13 +22,17 @@ export function perDb<Made>(make: (db: Db) => Made): (db: Db) => Made {
   }
 }
 
-/** How many connections one process has at most, its LISTEN aside. */
+/** How many connections one process has at most, in all its pools, its LISTEN aside. */
 export const poolSize = 20
+
+/** As many of them stay open when nothing is asked for a while: to open one takes longer than nearly every request. */
+const keptConnections = 5
 
 /**
  * Opens a pool. A call finds a connection within two seconds or fails; a statement has ten seconds, a lock three, and
  * an answer that a server which hangs never gives is given up soon after.
- * `onError` hears of connections that broke while idle, which the pool replaces by itself.
+ * `onError` hears of connections that broke while idle, which the pool replaces by itself. `settings` are those of
+ * PostgreSQL for each connection that is not a pooler's.
  */
 export function openDatabase(
   databaseUrl: string,
@@ -36,6 +40,7 @@ export function openDatabase(
     applicationName: string
     maxConnections?: number
     connectionTimeoutMs?: number
+    settings?: Record<string, string>
     onError: (error: Error) => void
   },
 ): Database {
@@ -43,6 +48,7 @@ export function openDatabase(
     connectionString: databaseUrl,
     application_name: options.applicationName,
     max: options.maxConnections ?? poolSize,
+    min: keptConnections,
     connectionTimeoutMillis: options.connectionTimeoutMs ?? 2_000,
     statement_timeout: 10_000,
     query_timeout: 12_000,
@@ -51,7 +57,7 @@ export function openDatabase(
     keepAlive: true,
     // With a connection go its plans: none is older than the tables' growth within ten minutes.
     maxLifetimeSeconds: 600,
-    verify: (client, done) => void planEachTimeIfLent(client).then(() => done(), done),
+    verify: (client, done) => void prepareConnection(client, options.settings).then(() => done(), done),
   })
   pool.on('error', options.onError)
   // A connection that breaks in the middle of a transaction fails its next statement; unheard, it would end the process.
@@ -71,9 +77,17 @@ export async function isLent(client: pg.ClientBase): Promise<boolean> {
   return told !== rows[0]?.real
 }
 
-/** What is prepared on a connection that is lent, another finds there, or misses: so its statements have no names. */
-async function planEachTimeIfLent(client: pg.PoolClient): Promise<void> {
-  if (!(await isLent(client))) return
+/**
+ * What is prepared on a connection that is lent, another finds there, or misses: so its statements have no names, and
+ * what is set on it would be set for others.
+ */
+async function prepareConnection(client: pg.PoolClient, settings: Record<string, string> = {}): Promise<void> {
+  if (!(await isLent(client))) {
+    for (const [name, value] of Object.entries(settings)) {
+      await client.query('select set_config($1, $2, false)', [name, value])
+    }
+    return
+  }
   const query = client.query.bind(client) as (...parameters: unknown[]) => unknown
   const withoutName = (config: unknown) =>
     typeof config === 'object' && config !== null && 'name' in config ? { ...config, name: undefined } : config

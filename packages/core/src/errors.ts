@@ -100,6 +100,11 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   return unavailableSystemCodes.has((cause as NodeJS.ErrnoException).code ?? '') || driverMessages.test(cause.message)
 }
 
+/** Whether a statement failed with one of these SQLSTATEs. */
+export function hasState(error: unknown, states: readonly string[]): boolean {
+  return states.includes(databaseError(error)?.code ?? '')
+}
+
 /**
  * Whether it may have been a single one of those that were written together who made the transaction fail: wrong data,
  * or another's lock. Then nothing of it was kept, for certain.

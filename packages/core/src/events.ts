@@ -141,23 +141,36 @@ function telling(given: Given<Told>, to: SQL): SQL {
     select from woken`
 }
 
-/** For how long what happened can be read, and delivered again. */
+/** For how long what happened can be read, and delivered again; then its partition is dropped, within a week. */
 export const eventLifetimeDays = 30
 
+const isOpen = sql`exists (
+  select from deliveries d
+  where d.workspace_id = e.workspace_id and d.event_id = e.id and d.status in ('PENDING', 'SENDING'))`
+
 /**
- * Forgets events that are past their time, a few at a time, and with them their deliveries. One with a delivery that
- * somebody just asked for again waits for its end. Answers how many.
+ * Forgets events that are past their time and lie in a partition that cannot be dropped yet (it is of longer than a week,
+ * or some in it are needed), a few at a time, and with them their deliveries. One with a delivery that somebody just
+ * asked for again waits for its end. Answers how many.
  */
-export async function purgeEvents(db: Db): Promise<number> {
-  const result = await db.execute(sql`
-    delete from events where (workspace_id, id) in (
-      select e.workspace_id, e.id from events e
-      where e.created_at < now() - ${eventLifetimeDays} * interval '1 day'
-        and not exists (
-          select from deliveries d
-          where d.workspace_id = e.workspace_id and d.event_id = e.id and d.status in ('PENDING', 'SENDING'))
-      order by e.created_at limit 500)`)
-  return result.rowCount ?? 0
+export function purgeEvents(db: Db): Promise<number> {
+  return db.transaction(async (db) => {
+    const old = await db.execute<{ workspace_id: string; id: string }>(sql`
+      select workspace_id, id from events e
+      where created_at < now() - ${eventLifetimeDays + 7} * interval '1 day' and not ${isOpen}
+      order by created_at limit 500 for update skip locked`)
+    // Asked again, as one may have got a delivery before it was locked.
+    const [workspaceIds, ids] = [old.rows.map((row) => row.workspace_id), old.rows.map((row) => row.id)]
+    const gone = await db.execute<{ count: number }>(sql`
+      with gone as (
+        delete from events e using unnest(${sql.param(workspaceIds)}::uuid[], ${sql.param(ids)}::uuid[]) as old (workspace_id, id)
+        where e.workspace_id = old.workspace_id and e.id = old.id and not ${isOpen}
+        returning e.workspace_id, e.id),
+      undone as (
+        delete from deliveries d using gone where d.workspace_id = gone.workspace_id and d.event_id = gone.id)
+      select count(*)::int as count from gone`)
+    return gone.rows[0]?.count ?? 0
+  })
 }
 
 /**

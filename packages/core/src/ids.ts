@@ -46,6 +46,13 @@ export function idOf(prefix: IdPrefix, uuid: string): string {
   return fromUUID(uuid, prefix)
 }
 
+/** The moment that a UUIDv7 begins with, in milliseconds since 1970; and the least one of a moment. */
+export const timeOfUuid = (uuid: string) => Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)
+export function uuidAt(ms: number): string {
+  const digits = ms.toString(16).padStart(12, '0')
+  return `${digits.slice(0, 8)}-${digits.slice(8)}-7000-8000-000000000000`
+}
+
 const digit = '[0-9a-hjkmnp-tv-z]'
 /** 128 bits, five in each character from the end on: the version of a UUID comes to stand in the 11th, its variant in the 14th. */
 const uuidDigits = `[0-7]${digit}{9}[2-9a-h]${digit}{2}[89abrstv]${digit}{12}|0{26}|7z{25}`

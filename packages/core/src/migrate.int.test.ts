@@ -1,4 +1,9 @@
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
 import { sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { hasPendingMigrations, migrate } from './migrate.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from './testing/database.ts'
@@ -39,6 +44,41 @@ test('a database that a newer program migrated is not behind', async () => {
     sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('newer', 9999999999999)`,
   )
   expect(await hasPendingMigrations(database.db)).toBe(false)
+})
+
+/** As a release of then left the database. */
+async function migrateUntil(name: string): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'rapport-migrations-'))
+  await cp(resolve(import.meta.dirname, '../../../drizzle'), folder, { recursive: true })
+  const path = join(folder, 'meta/_journal.json')
+  const journal = JSON.parse(await readFile(path, 'utf8')) as { entries: { tag: string }[] }
+  const last = journal.entries.findIndex(({ tag }) => tag === name)
+  await writeFile(path, JSON.stringify({ ...journal, entries: journal.entries.slice(0, last + 1) }))
+  await runMigrations(drizzle({ client: database.pool }), { migrationsFolder: folder })
+  await rm(folder, { recursive: true })
+}
+
+test('events and deliveries that are there are all there when they are partitioned, and go with their workspace', async () => {
+  await migrateUntil('0014_running_in_earnest')
+  await database.db.execute(sql`
+    with workspace as (insert into workspaces (id, name) select uuidv7(), 'w' from generate_series(1, 2) returning id),
+    webhook as (
+      insert into webhooks (workspace_id, id, url, event_types, encrypted_secret)
+      select id, uuidv7(), 'https://example.com', '{*}', '' from workspace returning workspace_id, id),
+    event as (
+      insert into events (workspace_id, id, type, data)
+      select id, uuidv7(make_interval(days => -n)), 'contact.created', '{}' from workspace, generate_series(0, 29) n
+      returning workspace_id, id)
+    insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
+    select e.workspace_id, uuidv7(), w.id, e.id, 'contact.created' from event e join webhook w using (workspace_id)`)
+  const read = async (table: string) =>
+    (await database.pool.query<{ row: string }>(`select t::text as row from ${table} t order by 1`)).rows
+  const before = await Promise.all(['events', 'deliveries'].map(read))
+  expect(before.map(({ length }) => length)).toEqual([60, 60])
+  await migrate(database.url)
+  expect(await Promise.all(['events', 'deliveries'].map(read))).toEqual(before)
+  await database.db.execute(sql`delete from workspaces where id = (select workspace_id from events limit 1)`)
+  expect((await Promise.all(['events', 'deliveries'].map(read))).map(({ length }) => length)).toEqual([30, 30])
 })
 
 test('the migrations make what the schema says: nothing is left to be generated', async () => {

@@ -7,6 +7,7 @@ import pg from 'pg'
 import { ConfigError, readMigrateConfig } from './config.ts'
 import type { Db } from './db.ts'
 import { adoptForeignEvents } from './events.ts'
+import { insistOnPartitions } from './partitions.ts'
 import { lacksSessions, sessionUrlOf } from './pooler.ts'
 
 const migrationsFolder = fileURLToPath(new URL('../../../drizzle', import.meta.url))
@@ -22,6 +23,7 @@ export async function migrate(databaseUrl: string): Promise<void> {
     const db = drizzle({ client })
     await runMigrations(db, { migrationsFolder })
     await adoptForeignEvents(db)
+    await insistOnPartitions(db)
   } finally {
     await client.end()
   }

@@ -954,6 +954,7 @@ export const mailReports = pgTable(
 
 // ── Events and webhooks ─────────────────────────────────────────────────────────────────────────────────────────────
 
+/** In partitions by the time in its ids, as deliveries are: see `partitions.ts`. */
 export const events = pgTable(
   'events',
   {
@@ -1013,6 +1014,7 @@ export const deliveries = pgTable(
     workspaceId: id('wsp').notNull(),
     id: id('dlv').notNull(),
     webhookId: id('whk').notNull(),
+    /** No foreign key: no partition of events could be dropped. Who adds a row locks its event, or makes it. */
     eventId: id('evt').notNull(),
     eventType: text().notNull(),
     status: text({ enum: deliveryStatuses }).notNull().default('PENDING'),
@@ -1030,11 +1032,6 @@ export const deliveries = pgTable(
       name: 'deliveries_webhook_fk',
       columns: [t.workspaceId, t.webhookId],
       foreignColumns: [webhooks.workspaceId, webhooks.id],
-    }).onDelete('cascade'),
-    foreignKey({
-      name: 'deliveries_event_fk',
-      columns: [t.workspaceId, t.eventId],
-      foreignColumns: [events.workspaceId, events.id],
     }).onDelete('cascade'),
     // What filters ask for is at its end, so that they pass over the rest without a look at the rows.
     index('deliveries_webhook_index').on(t.workspaceId, t.webhookId, t.createdAt, t.id, t.eventType, t.status),

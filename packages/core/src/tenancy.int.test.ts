@@ -99,7 +99,7 @@ interface Link {
   parentColumns: string[]
 }
 
-/** Every foreign key in the database, as the database tells it. */
+/** Every foreign key in the database, as the database tells it. Those of a partition are its table's. */
 async function readLinks(): Promise<Link[]> {
   const nameColumns = (relation: string, numbers: string) =>
     sql.raw(`(select array_agg(a.attname::text order by k.n) from unnest(c.${numbers}) with ordinality k (number, n)
@@ -107,15 +107,17 @@ async function readLinks(): Promise<Link[]> {
   const found = await database.db.execute(sql`
     select c.conname as name, c.conrelid::regclass::text as table, c.confrelid::regclass::text as parent,
       ${nameColumns('conrelid', 'conkey')} as columns, ${nameColumns('confrelid', 'confkey')} as "parentColumns"
-    from pg_constraint c where c.contype = 'f' and c.connamespace = 'public'::regnamespace order by 1`)
+    from pg_constraint c
+    where c.contype = 'f' and c.connamespace = 'public'::regnamespace and c.conparentid = 0 order by 1`)
   return found.rows as unknown as Link[]
 }
 
 /** The tables that have a `workspace_id`. */
 async function readTables(): Promise<string[]> {
   const found = await database.db.execute<{ name: string }>(sql`
-    select table_name as name from information_schema.columns
-    where table_schema = 'public' and column_name = 'workspace_id' order by 1`)
+    select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace
+      and a.attname = 'workspace_id' order by 1`)
   return found.rows.map(({ name }) => name)
 }
 

@@ -23,7 +23,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'List the deliveries of a webhook',
-        description: 'Of the last 30 days.',
+        description: 'Of the last 30 days at least.',
         params,
         querystring: DeliveryQuery,
         response: { 200: PageOf(Delivery) },

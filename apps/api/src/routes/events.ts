@@ -15,7 +15,7 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'List events',
         description:
-          'What happened in the last 30 days. With `after` it reads on in order: whoever was down goes on after the last event they know and misses none, as an event never appears before one that was read.',
+          'What happened in the last 30 days at least. With `after` it reads on in order: whoever was down goes on after the last event they know and misses none, as an event never appears before one that was read.',
         querystring: EventQuery,
         response: { 200: PageOf(Event) },
       },

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { defineCommand, exitCodes, flag, option } from '../command.ts'
 import { clocksCheck } from '../doctor/clocks.ts'
 import { examine, type Finding, findingsAbout } from '../doctor/finding.ts'
+import { partitionsCheck } from '../doctor/partitions.ts'
 import { postgresCheck } from '../doctor/postgres.ts'
 import { publicUrlCheck } from '../doctor/public-url.ts'
 import { redisCheck } from '../doctor/redis.ts'
@@ -14,7 +15,7 @@ import { workCheck, workersCheck } from '../doctor/work.ts'
 import type { Terminal } from '../terminal.ts'
 
 const checks = [
-  [postgresCheck, redisCheck, clocksCheck, secretKeyCheck],
+  [postgresCheck, partitionsCheck, redisCheck, clocksCheck, secretKeyCheck],
   [workersCheck, workCheck, smtpCheck, senderCheck, publicUrlCheck],
 ].flat()
 

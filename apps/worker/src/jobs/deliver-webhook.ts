@@ -1,8 +1,8 @@
 import { idOf } from '@rapport/core/ids.ts'
 import { requeueWork, wakeRelays } from '@rapport/core/outbox.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
+import { abandonDelivery } from '@rapport/core/webhooks/abandoned-deliveries.ts'
 import {
-  abandonDelivery,
   type ClaimedDelivery,
   type DeliveryOutcome,
   signatureHeaders,

@@ -6,6 +6,7 @@ import { purgeIdempotencyRecords } from '@rapport/core/idempotency.ts'
 import { purgeImports } from '@rapport/core/imports/imports.ts'
 import { purgeMailReports } from '@rapport/core/mail/mail-events.ts'
 import { purgeMails } from '@rapport/core/mail/mails.ts'
+import { keepPartitions } from '@rapport/core/partitions.ts'
 import { purgeWebhooks } from '@rapport/core/webhooks/webhooks.ts'
 import type { Tools } from '../tools.ts'
 
@@ -21,9 +22,20 @@ const purges = [
   purgeWebhooks,
 ]
 
-/** Forgets what is past its time, in small steps that lock little. Harmless to run twice. */
+/**
+ * Forgets what is past its time, in small steps that lock little or for an instant. Harmless to run twice. That the
+ * partitions could not be kept, as when the account may not change tables, keeps nothing else: it is thrown at the end.
+ */
 export async function purgeExpired(tools: Tools): Promise<void> {
+  const [kept] = await Promise.allSettled([keep(tools)])
   for (const purge of purges) {
     while (!tools.stopping.aborted && (await purge(tools.db)) > 0);
   }
+  if (kept.status === 'rejected') throw kept.reason
+}
+
+async function keep({ db, log }: Tools): Promise<void> {
+  const upkeep = await keepPartitions(db)
+  if (upkeep.heldUp.length > 0) log.warn(upkeep, 'the partitions were in use for too long: next try in an hour')
+  else if (upkeep.added.length + upkeep.dropped.length > 0) log.info(upkeep, 'the partitions were kept')
 }

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Registry } from 'prom-client'
 import type { Db } from '../db.ts'
+import { readSecondsAhead } from '../partitions.ts'
 import { queueNames } from '../queues.ts'
 import { figureIn, gaugeIn } from './metrics.ts'
 
@@ -45,7 +46,7 @@ export function remembering<Result>(read: () => Promise<Result>): () => Promise<
   }
 }
 
-/** Tells Prometheus what waits, on each queue, and how many workers live. */
+/** Tells Prometheus what waits, on each queue, how many workers live, and whether they keep the partitions. */
 export function describeWork(registry: Registry, db: Db): void {
   const read = remembering(() => readWorkFigures(db))
   const states = ['waiting', 'handed over'] as const
@@ -72,6 +73,11 @@ export function describeWork(registry: Registry, db: Db): void {
     name: 'workers',
     help: 'Workers that have shown within the last seconds that they live',
     read: async () => (await read()).workers,
+  })
+  figureIn(registry, {
+    name: 'partitions_ahead_seconds',
+    help: 'For how long to come events and deliveries have partitions',
+    read: remembering(() => readSecondsAhead(db)),
   })
 }
 

@@ -67,8 +67,10 @@ async function deleteSome(ctx: Ctx, table: PgTable): Promise<boolean> {
   // All but the work of clearing itself.
   const isMeant =
     table === outbox ? sql`workspace_id = ${workspaceId} and id <> ${workspaceId}` : sql`workspace_id = ${workspaceId}`
+  // Each partition of a table counts its places for itself, so that the place alone would name others' rows as well.
   const result = await ctx.db.execute(sql`
-    delete from ${name} where ctid = any (array(select ctid from ${name} where ${isMeant} limit ${stepSize}))`)
+    delete from ${name}
+    where ${isMeant} and ctid = any (array(select ctid from ${name} where ${isMeant} limit ${stepSize}))`)
   return (result.rowCount ?? 0) > 0
 }
 

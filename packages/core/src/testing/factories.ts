@@ -24,8 +24,8 @@ import { mails } from '../schema.ts'
 import { deriveKeys } from '../secrets.ts'
 import { createTask } from '../tasks/tasks.ts'
 import { type Task, TaskInput } from '../tasks/tasks.schema.ts'
+import { abandonDelivery } from '../webhooks/abandoned-deliveries.ts'
 import {
-  abandonDelivery,
   claimDeliveries,
   type ClaimedDelivery,
   type DeliveryOutcome,

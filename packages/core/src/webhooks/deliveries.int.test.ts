@@ -1,8 +1,9 @@
 import { eq, sql } from 'drizzle-orm'
 import { Webhook as Verifier } from 'standardwebhooks'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import type { Ctx } from '../context.ts'
+import { type Database, openDatabase } from '../db.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { webhooks } from '../schema.ts'
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
@@ -16,7 +17,13 @@ import {
   settleDelivery,
   waitingWork,
 } from '../testing/factories.ts'
-import { type ClaimedDelivery, type DeliveryOutcome, signatureHeaders, undoDeliveryClaim } from './deliveries.ts'
+import {
+  type ClaimedDelivery,
+  type DeliveryOutcome,
+  deliveryPlanning,
+  signatureHeaders,
+  undoDeliveryClaim,
+} from './deliveries.ts'
 import type { CreatedWebhook } from './webhooks.schema.ts'
 
 let database: TestDatabase
@@ -180,3 +187,37 @@ describe('what is sent', () => {
     expect(String(stored.rows[0]?.['row'])).not.toContain(webhook.secret.slice('whsec_'.length))
   })
 })
+
+test('the plan of a claim and of an outcome, made while there was nothing, looks at no other delivery when there are thousands', async () => {
+  const desk = openDatabase(database.url, {
+    applicationName: 'rapport test',
+    maxConnections: 1,
+    settings: deliveryPlanning,
+    onError: () => {},
+  })
+  onTestFinished(() => desk.close())
+  const onDesk = { ...ctx, db: desk.db }
+  await claimDelivery(onDesk, uuid, workerId)
+  await settleDelivery(onDesk, { uuid, workerId }, succeeded)
+  await ctx.db.execute(sql`
+    with event as (select id, type from events where workspace_id = ${uuidOf(ctx.workspaceId)}),
+    made as (
+      insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
+      select ${uuidOf(ctx.workspaceId)}, uuidv7(), ${uuidOf(webhook.id)}, event.id, event.type
+      from event, generate_series(1, 5000) returning id)
+    insert into outbox (id, workspace_id, queue, lane)
+    select id, ${uuidOf(ctx.workspaceId)}, 'webhooks', ${uuidOf(webhook.id)} from made`)
+  const [next = ''] = await waitingWork(ctx)
+  const before = await countReadRows(desk)
+  expect(await claimDelivery(onDesk, next, workerId)).toBeDefined()
+  await settleDelivery(onDesk, { uuid: next, workerId }, succeeded)
+  expect((await countReadRows(desk)) - before).toBeLessThan(100)
+})
+
+/** By index and without, up to now. */
+async function countReadRows({ pool }: Database): Promise<number> {
+  await pool.query('select pg_stat_force_next_flush()')
+  const { rows } = await pool.query<{ count: string }>(`
+    select (select sum(seq_tup_read) from pg_stat_user_tables) + (select sum(idx_tup_read) from pg_stat_user_indexes) as count`)
+  return Number(rows[0]?.count)
+}

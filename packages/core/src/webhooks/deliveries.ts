@@ -1,10 +1,10 @@
 /** The worker's side of a webhook: one claim, one attempt, one outcome. Many at once are one statement. */
-import { sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Settings } from '../context.ts'
 import type { Db } from '../db.ts'
 import { idOf, uuidOf } from '../ids.ts'
 import { laneRoom, workspaceRoom } from '../outbox.ts'
-import { preparedSql } from '../prepared.ts'
+import { type Given, preparedSql } from '../prepared.ts'
 import type { WorkJob } from '../queues.ts'
 import { unseal } from '../secrets.ts'
 import { bodyOfEvent, signBody } from './signature.ts'
@@ -19,6 +19,18 @@ export interface ClaimedDelivery {
   eventId: string
   /** The exact text to sign and to send. */
   body: string
+}
+
+/**
+ * For the connections on which deliveries are claimed and settled, though a pooler's cannot have it: both statements are
+ * planned once, on each, to go from id to id by the indexes. With partitions a plan costs more than what it is for; and
+ * this one is good however few rows there are when it is made.
+ */
+export const deliveryPlanning = {
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
 }
 
 /** A delivery to be taken in hand. `epoch` is there when no job was made of it: it is handed over by this very claim. */
@@ -63,9 +75,13 @@ const claim = preparedSql<Jobs & { workerId: string; epochs: (string | null)[] }
       select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('epochs')}::text[])
         as job (id, workspace_id, epoch)),
     waiting as (
-      select d.workspace_id, d.id, d.webhook_id, d.event_id
-      from deliveries d join job on d.workspace_id = job.workspace_id and d.id = job.id
-      where d.status = 'PENDING' order by d.id for update of d),
+      select d.*, e.id as event, e.type, e.data, e.created_at
+      from (select * from job order by id) job
+      cross join lateral (
+        select d.workspace_id, d.id, d.webhook_id, d.event_id, job.epoch from deliveries d
+        where d.workspace_id = job.workspace_id and d.id = job.id and ${isOf(given)}
+          and d.status = 'PENDING' for update) d
+      join events e on e.workspace_id = d.workspace_id and e.id = d.event_id),
     listening as (
       select w.* from webhooks w
       where w.enabled and (w.workspace_id, w.id) in (select workspace_id, webhook_id from waiting)
@@ -73,16 +89,15 @@ const claim = preparedSql<Jobs & { workerId: string; epochs: (string | null)[] }
     claimed as (
       update deliveries d
       set status = 'SENDING', worker_id = ${given('workerId')}, attempted_at = now()
-      from waiting, listening w, events e
-      where d.workspace_id = waiting.workspace_id and d.id = waiting.id
+      from waiting, listening w
+      where d.workspace_id = waiting.workspace_id and d.id = waiting.id and ${isOf(given)}
         and w.workspace_id = waiting.workspace_id and w.id = waiting.webhook_id
-        and e.workspace_id = waiting.workspace_id and e.id = waiting.event_id
       returning d.id as uuid, w.id as webhook, w.url, w.encrypted_secret, w.former_secrets,
-        e.id as event, e.type, e.data::text, e.created_at),
+        waiting.event, waiting.type, waiting.data::text, waiting.created_at, waiting.epoch),
     -- What a relay has locked, it is handing over itself.
     waiting_work as (
-      select o.id, job.epoch from outbox o join job using (id)
-      where job.epoch is not null and job.id in (select uuid from claimed) for update of o skip locked),
+      select o.id, claimed.epoch from outbox o join claimed on claimed.uuid = o.id
+      where claimed.epoch is not null for update of o skip locked),
     handed_over as (
       update outbox o set relayed_epoch = waiting_work.epoch, relayed_at = now(), relays = relays + 1
       from waiting_work where o.id = waiting_work.id)
@@ -136,8 +151,10 @@ interface FreedLane extends Record<string, unknown> {
   workspace_id: string
   epoch: string | null
   next: Pick<WantedDelivery, 'id' | 'requestId' | 'traceparent'>[]
-  was_full: boolean
   freed: number
+  /** How much was handed over before. */
+  in_lane: number
+  in_workspace: number
 }
 
 /**
@@ -167,7 +184,10 @@ export async function settleDeliveries(
     next: rows.flatMap(({ workspace_id, epoch, next }) =>
       next.map((one) => ({ ...one, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
     ),
-    hasMadeRoom: rows.some(({ was_full, next, freed }) => was_full && next.length < freed),
+    hasMadeRoom: rows.some(({ in_lane, in_workspace, freed, next }) => {
+      const isNowShortOf = (room: number, before: number) => before >= room && before - freed + next.length < room
+      return isNowShortOf(laneRoom, in_lane) || isNowShortOf(workspaceRoom, in_workspace)
+    }),
   }
 }
 
@@ -191,15 +211,16 @@ const settle = preparedSql<Settlement, FreedLane>(
         ${given('responseBodies')}::text[], ${given('errors')}::text[])
         as ended (id, workspace_id, goes_on, status, duration_ms, response_status, response_body, error)),
     held as (
-      select d.workspace_id, d.id from deliveries d join ended on d.workspace_id = ended.workspace_id and d.id = ended.id
-      where d.worker_id = ${given('workerId')} and d.status in ('SENDING', 'INTERRUPTED')
-      order by d.id for update of d),
+      select ended.* from (select * from ended order by id) ended cross join lateral (
+        select from deliveries d
+        where d.workspace_id = ended.workspace_id and d.id = ended.id and ${isOf(given)}
+          and d.worker_id = ${given('workerId')} and d.status in ('SENDING', 'INTERRUPTED') for update) held),
     settled as (
       update deliveries d
-      set status = ended.status, duration_ms = ended.duration_ms, response_status = ended.response_status,
-        response_body = ended.response_body, error = ended.error
-      from held join ended using (id)
-      where d.workspace_id = held.workspace_id and d.id = held.id
+      set status = held.status, duration_ms = held.duration_ms, response_status = held.response_status,
+        response_body = held.response_body, error = held.error
+      from held
+      where d.workspace_id = held.workspace_id and d.id = held.id and ${isOf(given)}
       returning d.id),
     done as (
       delete from outbox where id in (select id from settled)
@@ -210,20 +231,23 @@ const settle = preparedSql<Settlement, FreedLane>(
       from done join ended using (id) where done.lane is not null group by 1, 2),
     room as (
       select freed.*,
-        (select count(*) from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane = freed.lane
+        (select count(*)::int from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane = freed.lane
           and busy.relayed_epoch is not null) as in_lane,
-        (select count(*) from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane is not null
-          and busy.relayed_epoch is not null) as in_workspace
+        (select count(*)::int from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane is not null
+          and busy.relayed_epoch is not null) as in_workspace,
+        (select count(*) from workers) as workers
       from freed)
-    select workspace_id, epoch, freed, was_full,
+    select workspace_id, epoch, freed, in_lane, in_workspace,
       array(
-        select json_build_object('id', id, 'requestId', request_id, 'traceparent', traceparent) from outbox o
-        where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
-        order by o.created_at, o.id
+        select json_build_object('id', id, 'requestId', request_id, 'traceparent', traceparent) from (
+          select * from outbox o
+          where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
+          order by o.created_at, o.id limit ${2 * laneRoom}::int * workers) oldest
+        -- Workers that all took the oldest would take it from each other.
+        order by case when workers > 1 then random() end, created_at, id
         limit case when epoch is not null then greatest(0, least(going_on,
           ${laneRoom}::int - in_lane + freed, ${workspaceRoom}::int - in_workspace + freed)) else 0 end) as next
-    from room, lateral (
-      select in_lane >= ${laneRoom}::int or in_workspace >= ${workspaceRoom}::int as was_full) held_back`,
+    from room`,
 )
 
 /** Takes a claim back that was surely not acted upon, as its answer never came. */
@@ -233,54 +257,22 @@ export async function undoDeliveryClaim(db: Db, workerId: string, { id, workspac
     where workspace_id = ${uuidOf(workspaceId)} and id = ${id} and worker_id = ${workerId} and status = 'SENDING'`)
 }
 
-/**
- * A delivery was not claimed. If it is over, so is its work. If it waits for a webhook that is disabled or deleted, it
- * has FAILED without an attempt, and so has all else that waits for that webhook, a part at a time.
- */
-export async function abandonDelivery(db: Db, job: WorkJob): Promise<void> {
-  for (let ids = [job.id]; ids.length > 0; ) {
-    const failed = await failUnwanted(db, job.workspaceId, ids)
-    ids = failed === undefined ? [] : await readLane(db, failed)
-  }
-}
-
-/** Ends the work of what is over or unwanted. Answers the webhook when anything was unwanted. */
-async function failUnwanted(db: Db, workspaceId: string, ids: readonly string[]): Promise<string | undefined> {
-  const result = await db.execute<{ webhook: string | null }>(sql`
-    with unwanted as (
-      select d.workspace_id, d.id, w.id as webhook, w.deleted_at
-      from deliveries d join webhooks w on w.workspace_id = d.workspace_id and w.id = d.webhook_id
-      where d.workspace_id = ${uuidOf(workspaceId)} and d.id = any(${sql.param([...ids])}::uuid[])
-        and d.status = 'PENDING' and not w.enabled
-      order by d.id for update of d),
-    failed as (
-      update deliveries d set status = 'FAILED',
-        error = case when deleted_at is null then 'The webhook was disabled' else 'The webhook was deleted' end
-      from unwanted where d.workspace_id = unwanted.workspace_id and d.id = unwanted.id
-      returning d.id, webhook),
-    done as (
-      delete from outbox where id in (select id from failed))
-    select webhook from failed limit 1`)
-  await db.execute(sql`
-    delete from outbox o where o.id = any(${sql.param([...ids])}::uuid[]) and not exists (
-      select from deliveries d
-      where d.workspace_id = ${uuidOf(workspaceId)} and d.id = o.id and d.status in ('PENDING', 'SENDING'))`)
-  return result.rows[0]?.webhook ?? undefined
-}
-
-async function readLane(db: Db, webhook: string): Promise<string[]> {
-  const result = await db.execute<{ id: string }>(sql`
-    select id from outbox where lane = ${webhook} and relayed_epoch is null order by created_at, id limit 500`)
-  return result.rows.map((row) => row.id)
-}
-
-/** What jobs are about, an array for each column. */
+/** What jobs are about, an array for each column; and the range of the ids. */
 interface Jobs extends Record<string, unknown> {
   ids: string[]
   workspaceIds: string[]
+  idsFrom: string
+  idsUntil: string
 }
 
-const idsOf = (jobs: readonly WorkJob[]): Jobs => ({
-  ids: jobs.map(({ id }) => id),
-  workspaceIds: jobs.map(({ workspaceId }) => uuidOf(workspaceId)),
-})
+function idsOf(jobs: readonly WorkJob[]): Jobs {
+  const ids = jobs.map(({ id }) => id)
+  const sorted = ids.toSorted()
+  const [idsFrom = '', idsUntil = ''] = [sorted[0], sorted.at(-1)]
+  return { ids, workspaceIds: jobs.map(({ workspaceId }) => uuidOf(workspaceId)), idsFrom, idsUntil }
+}
+
+/** True of every delivery `d` that is asked for: it spares the plan all partitions but theirs, mostly one. */
+function isOf(given: Given<Jobs>): SQL {
+  return sql`d.id between ${given('idsFrom')} and ${given('idsUntil')}`
+}

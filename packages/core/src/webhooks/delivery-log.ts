@@ -4,7 +4,7 @@ import { type Ctx, inTransaction } from '../context.ts'
 import { conflict, invalidField, notFound } from '../errors.ts'
 import { emitTo } from '../events.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'
-import { newId, uuidOf } from '../ids.ts'
+import { idOf, uuidOf } from '../ids.ts'
 import { enqueueEach, originOf } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { deliveries } from '../schema.ts'
@@ -14,6 +14,8 @@ import { readWebhook } from './webhooks.ts'
 type DeliveryRow = typeof deliveries.$inferSelect
 
 const mostAtOnce = 100_000
+/** As a foreign key would: what is delivered again is not forgotten meanwhile, alone or with its partition. */
+const keepingEvents = sql`for key share of e`
 
 /** A page of a webhook's deliveries. */
 export async function listDeliveries(ctx: Ctx, webhookId: string, query: DeliveryQuery): Promise<Page<Delivery>> {
@@ -70,23 +72,26 @@ export function testWebhook(ctx: Ctx, id: string): Promise<Delivery> {
 
 /**
  * A person's wish, not a retry: a new delivery of the same event, so that the receiver sees the same `webhook-id`. One
- * that is still under way, or a disabled webhook, is a conflict.
+ * that is still under way, a disabled webhook, or an event that is past its time and gone, is a conflict.
  */
 export function redeliver(ctx: Ctx, webhookId: string, id: string): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
     await readEnabledWebhook(ctx, webhookId)
     const { status } = await readDelivery(ctx, webhookId, id)
     if (status === 'PENDING') throw conflict('The delivery is still under way')
-    const newOne = newId('dlv')
-    await ctx.db.execute(sql`
+    const again = await ctx.db.execute<{ id: string }>(sql`
       with again as (
         insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-        select workspace_id, ${uuidOf(newOne)}::uuid, webhook_id, event_id, event_type from deliveries
-        where workspace_id = ${uuidOf(ctx.workspaceId)} and webhook_id = ${uuidOf(webhookId)} and id = ${uuidOf(id)}
+        select d.workspace_id, uuidv7(), d.webhook_id, d.event_id, d.event_type
+        from deliveries d join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
+        where d.workspace_id = ${uuidOf(ctx.workspaceId)} and d.webhook_id = ${uuidOf(webhookId)} and d.id = ${uuidOf(id)}
+        ${keepingEvents}
         returning workspace_id, id, webhook_id as lane),
       ${enqueueEach('webhooks', 'again', originOf(ctx))}
-      select from woken`)
-    return readDelivery(ctx, webhookId, newOne)
+      select id from again, woken`)
+    const [newOne] = again.rows
+    if (!newOne) throw conflict('The event is past its time')
+    return readDelivery(ctx, webhookId, idOf('dlv', newOne.id))
   })
 }
 
@@ -103,12 +108,13 @@ export function redeliverMany(ctx: Ctx, webhookId: string, input: RedeliverInput
       select from deliveries later
       where later.workspace_id = d.workspace_id and later.event_id = d.event_id and later.webhook_id = d.webhook_id
         and later.id > d.id and later.status in ('PENDING', 'SENDING', 'SUCCEEDED'))`
+    const isKept = sql`exists (select from events e where e.workspace_id = d.workspace_id and e.id = d.event_id)`
     const wanted = sql`
       select distinct d.workspace_id, d.webhook_id, d.event_id, d.event_type from deliveries d
       where d.workspace_id = ${uuidOf(ctx.workspaceId)} and d.webhook_id = ${uuidOf(webhookId)}
         and d.created_at >= ${input.since.toISOString()} and d.created_at < ${input.until.toISOString()}
         and d.status = ${input.status} and d.event_type = coalesce(${input.eventType ?? null}, d.event_type)
-        and ${isLacking}`
+        and ${isLacking} and ${isKept}`
     const counted = await ctx.db.execute<{ queued: number }>(
       sql`select count(*)::int as queued from (${wanted} limit ${mostAtOnce + 1}) wanted`,
     )
@@ -120,7 +126,9 @@ export function redeliverMany(ctx: Ctx, webhookId: string, input: RedeliverInput
     const result = await ctx.db.execute<{ queued: number }>(sql`
       with again as (
         insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-        select workspace_id, uuidv7(), webhook_id, event_id, event_type from (${wanted} order by d.event_id) wanted
+        select e.workspace_id, uuidv7(), webhook_id, e.id, event_type
+        from (${wanted} order by d.event_id) wanted join events e on e.workspace_id = wanted.workspace_id and e.id = event_id
+        ${keepingEvents}
         returning workspace_id, id, webhook_id as lane),
       ${enqueueEach('webhooks', 'again', originOf(ctx))}
       select (select count(*)::int from enqueued) as queued from woken`)

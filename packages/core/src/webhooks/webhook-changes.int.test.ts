@@ -159,3 +159,29 @@ test('who is done goes on with what waits in the lane, once each, and with nothi
   expect(second).toEqual({ next: [], hasMadeRoom: true })
   expect((await settle(3, 4)).next).toMatchObject([{ id: uuids[laneRoom + 1] }])
 })
+
+test('where several workers are at work, they do not all go on with the same', async () => {
+  await createTestWorker(database.db)
+  const uuids = await createDeliveries(laneRoom + 20)
+  await relayLanes(ctx.db, 'one', async () => {})
+  const jobs = uuids.slice(0, laneRoom).map((id) => ({ id, workspaceId: ctx.workspaceId }))
+  await claimDeliveries(ctx.db, workerId, jobs)
+  const next = new Set<string | undefined>()
+  for (const job of jobs) {
+    const ended = [{ ...job, outcome: succeeded, goesOn: true }]
+    next.add((await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })).next[0]?.id)
+  }
+  expect(next.size).toBeGreaterThan(1)
+})
+
+test('nobody is told of room where more was handed over than there is room for', async () => {
+  const uuids = await createDeliveries(laneRoom + 2)
+  await relayLanes(ctx.db, 'one', async () => {})
+  const jobs = uuids.map((id) => ({ id, workspaceId: ctx.workspaceId, epoch: 'one' }))
+  expect(await claimDeliveries(ctx.db, workerId, jobs)).toHaveLength(laneRoom + 2)
+  const settle = async (at: number) => {
+    const ended = jobs.slice(at, at + 1).map((job) => ({ ...job, outcome: succeeded, goesOn: true }))
+    return (await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })).hasMadeRoom
+  }
+  expect([await settle(0), await settle(1), await settle(2)]).toEqual([false, false, true])
+})
