@@ -34,6 +34,7 @@ import { trackingPages } from './pages/tracking.ts'
 import { createPublicFormCache } from './public-form-cache.ts'
 import { measureRequests } from './metrics.ts'
 import { limitRequests } from './rate-limit.ts'
+import { hooksOf } from './route-hooks.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { auditRoutes } from './routes/audit.ts'
 import { credentialRoutes, meRoutes } from './routes/auth.ts'
@@ -59,7 +60,7 @@ import { traceRequests } from './tracing.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Of @fastify/cors, over what holds for all. */
-    cors?: FastifyCorsOptions
+    cors?: FastifyCorsOptions | false
   }
 }
 
@@ -226,9 +227,13 @@ function refuseUnknownRoutes(app: FastifyInstance, limit: onRequestHookHandler) 
 
 /** Public routes are called from other people's sites; the rest only from origins that the operator lists. */
 async function allowOrigins(app: FastifyInstance, origins: string[]) {
-  const open = { origin: '*', methods: 'GET, HEAD, POST', exposedHeaders: 'etag, retry-after' }
+  const open = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'etag, retry-after' }
+  const sayOpen: onRequestHookHandler = (_request, reply, done) => done(void reply.headers(open))
   app.addHook('onRoute', (route) => {
-    if (route.url.startsWith('/public/')) route.config = { ...route.config, cors: open }
+    if (!route.url.startsWith('/public/') || route.method === 'OPTIONS') return
+    // Always the same: the plugin would find that out for each request anew.
+    route.config = { ...route.config, cors: false }
+    route.onRequest = [sayOpen, ...hooksOf(route.onRequest)]
   })
   await app.register(cors, {
     origin: origins.length > 0 ? origins : false,
@@ -237,5 +242,6 @@ async function allowOrigins(app: FastifyInstance, origins: string[]) {
     strictPreflight: false,
   })
   // Where a browser asks first; the plugin answers.
-  app.options('/public/*', { schema: { hide: true } }, (_request, reply) => reply.send())
+  const preflight = { origin: '*', methods: 'GET, HEAD, POST', exposedHeaders: open['access-control-expose-headers'] }
+  app.options('/public/*', { config: { cors: preflight }, schema: { hide: true } }, (_request, reply) => reply.send())
 }

@@ -35,12 +35,13 @@ beforeEach(async () => {
 })
 afterAll(() => database.close())
 
+const get = async (id = form.id, from = ctx) => cache.get(from, id)
 const nameIn = async (from = cache) => (JSON.parse((await from.get(ctx, form.id)).body) as Form).name
 const rename = (name = 'After') => changeForm({ ...ctx, db: database.db }, form.id, { name })
 const notFound = { code: 'not_found', message: 'Form not found' }
 
 test('a thousand who ask at once are one look-up, and so are those who ask right after', async () => {
-  const answers = await Promise.all(Array.from({ length: 1_000 }, () => cache.get(ctx, form.id)))
+  const answers = await Promise.all(Array.from({ length: 1_000 }, () => get()))
   for (let count = 0; count < 10; count++) answers.push(await cache.get(ctx, form.id))
   expect(new Set(answers).size).toBe(1)
   expect(lookups).toBe(1)
@@ -48,7 +49,7 @@ test('a thousand who ask at once are one look-up, and so are those who ask right
 
 test('a form that is not there is asked for once by many at once, and again by the next', async () => {
   const missing = 'frm_01kag7m3v9e8fs2t4w6x8y0z1b'
-  const ask = () => Promise.allSettled(Array.from({ length: 100 }, () => cache.get(ctx, missing)))
+  const ask = () => Promise.allSettled(Array.from({ length: 100 }, () => get(missing)))
   for (const answer of await ask()) expect(answer).toMatchObject({ status: 'rejected', reason: notFound })
   expect(lookups).toBe(1)
   await ask()
@@ -64,15 +65,15 @@ test('what was dropped is looked up anew, and what was not is seen by itself wit
   await waitUntil(async () => (await nameIn(elsewhere)) === 'After', { describe: 'it is seen', timeoutMs: 1_500 })
   await deleteForm({ ...ctx, db: database.db }, form.id)
   cache.drop(form.id)
-  await expect(cache.get(ctx, form.id)).rejects.toMatchObject(notFound)
+  await expect(get()).rejects.toMatchObject(notFound)
 })
 
 test('a change while many look it up fails nobody, and what they saw is not kept', async () => {
   const locked = await openTransaction(database.db, (db) => db.execute('lock table forms in access exclusive mode'))
-  const looking = Array.from({ length: 20 }, () => cache.get(ctx, form.id))
+  const looking = Array.from({ length: 20 }, () => get())
   await waitUntilBlocked(database.db)
   cache.drop(form.id)
-  const lookingAgain = cache.get(ctx, form.id)
+  const lookingAgain = get()
   await waitUntilBlocked(database.db, 2)
   await locked.commit()
   expect(await Promise.all([...looking, lookingAgain])).toHaveLength(21)
@@ -81,11 +82,11 @@ test('a change while many look it up fails nobody, and what they saw is not kept
 })
 
 test('more forms at once than there is room for fail nobody either', async () => {
-  const others = Array.from({ length: 1_200 }, () => cache.get(ctx, 'frm_01kag7m3v9e8fs2t4w6x8y0z1b').catch(() => {}))
+  const others = Array.from({ length: 1_200 }, () => get('frm_01kag7m3v9e8fs2t4w6x8y0z1b').catch(() => {}))
   const first = cache.get(ctx, form.id)
   for (let n = 0; n < 1_200; n++) {
     const id = `frm_01kag7m3v9e8fs2t4w6x8y${String(n).padStart(4, '0')}`
-    others.push(cache.get({ ...ctx, db: failing }, id).catch(() => {}))
+    others.push(get(id, { ...ctx, db: failing }).catch(() => {}))
   }
   expect(JSON.parse((await first).body)).toMatchObject({ name: 'Before' })
   await Promise.all(others)

@@ -3,14 +3,14 @@ import { findPublicForm, toPublicForm, versionOf } from '@rapport/core/forms/for
 import { LRUCache } from 'lru-cache'
 
 /** A form as the world gets it, ready to be sent. */
-interface Sendable {
+export interface Sendable {
   body: string
   etag: string
 }
 
 export interface PublicFormCache {
-  /** Throws as `findPublicForm` does. */
-  get(ctx: BaseCtx, id: string): Promise<Sendable>
+  /** At once what is known; otherwise a promise, which rejects as `findPublicForm` does. */
+  get(ctx: BaseCtx, id: string): Sendable | Promise<Sendable>
   /** It has changed. Other processes see that within a second. */
   drop(id: string): void
 }
@@ -20,7 +20,7 @@ export interface PublicFormCache {
  * many ask at once, one looks it up. A form that is not there is looked up each time.
  */
 export function createPublicFormCache(): PublicFormCache {
-  const cache = new LRUCache<string, Promise<Sendable>>({ max: 1_000, maxSize: 32 * 1_048_576, ttl: 1_000 })
+  const cache = new LRUCache<string, Sendable | Promise<Sendable>>({ max: 1_000, maxSize: 32 * 1_048_576, ttl: 1_000 })
 
   async function look(ctx: BaseCtx, id: string): Promise<Sendable> {
     const row = await findPublicForm(ctx, id)
@@ -28,10 +28,10 @@ export function createPublicFormCache(): PublicFormCache {
   }
 
   /** Unless it was dropped or looked up anew meanwhile. */
-  function settle(id: string, looking: Promise<Sendable>, size: number | undefined) {
+  function settle(id: string, looking: Promise<Sendable>, found?: Sendable) {
     if (cache.peek(id) !== looking) return
-    if (size === undefined) cache.delete(id)
-    else cache.set(id, looking, { size, noUpdateTTL: true })
+    if (found) cache.set(id, found, { size: found.body.length, noUpdateTTL: true })
+    else cache.delete(id)
   }
 
   return {
@@ -41,8 +41,8 @@ export function createPublicFormCache(): PublicFormCache {
       const looking = look(ctx, id)
       cache.set(id, looking, { size: 1 })
       looking.then(
-        ({ body }) => settle(id, looking, body.length),
-        () => settle(id, looking, undefined),
+        (found) => settle(id, looking, found),
+        () => settle(id, looking),
       )
       return looking
     },

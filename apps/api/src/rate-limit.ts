@@ -1,7 +1,7 @@
 import { clientOf } from '@rapport/core/client-address.ts'
 import type { RedisClient } from '@rapport/core/redis.ts'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from 'fastify'
-import { LRUCache } from 'lru-cache'
+import { createClientWindows } from './client-windows.ts'
 import { RateLimited } from './error-handler.ts'
 import { limitTag, probeRedis } from './redis.ts'
 import { hooksOf } from './route-hooks.ts'
@@ -74,10 +74,11 @@ for _, key in ipairs(KEYS) do
   counts[#counts + 1] = current
   counts[#counts + 1] = ttl
 end
-return counts`
+-- As text: numbers one by one are costly to read.
+return cjson.encode(counts)`
 
-/** Answers two numbers for each key: how many, and how long still. */
-type CountThere = (...keyCountKeysAndWindow: (string | number)[]) => Promise<number[]>
+/** Answers two numbers for each key, as JSON: how many, and how long still. */
+type CountThere = (...keyCountKeysAndWindow: (string | number)[]) => Promise<string>
 
 interface Waiting {
   key: string
@@ -95,8 +96,10 @@ function createSharedCounter(redis: RedisClient): (key: string, done: Waiting['d
     const all = waiting
     waiting = []
     countThere(all.length, ...all.map(({ key }) => key), windowMs).then(
-      (counts) =>
-        all.forEach(({ done }, index) => done({ current: counts[2 * index] ?? 0, ttl: counts[2 * index + 1] ?? 0 })),
+      (answer) => {
+        const counts = JSON.parse(answer) as number[]
+        all.forEach(({ done }, index) => done({ current: counts[2 * index] ?? 0, ttl: counts[2 * index + 1] ?? 0 }))
+      },
       () => all.forEach(({ done }) => done()),
     )
   }
@@ -114,7 +117,7 @@ const probeAfterMs = 1_000
  * background whether Redis is back: never no limit, never a wait for each request, never an error.
  */
 function createCounter(redis: RedisClient | undefined): Counter {
-  const local = new LRUCache<string, { current: number; endsAt: number }>({ max: 100_000 })
+  const windowOf = createClientWindows()
   if (!redis) return (key, done) => done(countHere(key))
   const countShared = createSharedCounter(redis)
   let isAway = false
@@ -123,20 +126,25 @@ function createCounter(redis: RedisClient | undefined): Counter {
 
   function countHere(key: string): Count {
     const now = Date.now()
-    const known = local.get(key)
-    const window = known && known.endsAt > now ? known : { current: 0, endsAt: now + windowMs }
+    const window = windowOf(key)
+    if (window.endsAt <= now) {
+      window.current = 0
+      window.endsAt = now + windowMs
+    }
     window.current += 1
-    local.set(key, window)
     return { current: window.current, ttl: window.endsAt - now }
   }
 
-  function followAlong(key: string, { current, ttl }: Count): Count {
+  function followAlong(key: string, count: Count): Count {
+    const { current, ttl } = count
     if (Date.now() < distrustUntil) {
       const here = countHere(key)
       if (here.current > current) return here
     }
-    local.set(key, { current, endsAt: Date.now() + ttl })
-    return { current, ttl }
+    const window = windowOf(key)
+    window.current = current
+    window.endsAt = Date.now() + ttl
+    return count
   }
 
   function probe(redis: RedisClient) {
