@@ -1,3 +1,5 @@
+import { randomUUID } from 'node:crypto'
+import { fromUUID } from 'typeid-js'
 import { expect, test } from 'vitest'
 import { Id, idOf, newId, uuidOf } from './ids.ts'
 
@@ -17,6 +19,13 @@ test('the first and the last UUID have identifiers, and so has one of any versio
   ]) {
     expect(uuidOf(idOf('lst', uuid))).toBe(uuid)
     expect(Id('lst').safeParse(idOf('lst', uuid)).success).toBe(true)
+  }
+})
+
+test('an identifier is written as the makers of TypeIDs write it', () => {
+  for (let count = 0; count < 1_000; count++) {
+    const uuid = randomUUID()
+    expect(idOf('con', uuid)).toBe(fromUUID(uuid, 'con'))
   }
 })
 

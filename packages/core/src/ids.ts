@@ -1,5 +1,5 @@
 import { customType } from 'drizzle-orm/pg-core'
-import { fromUUID, toUUID, typeidUnboxed } from 'typeid-js'
+import { toUUID, typeidUnboxed } from 'typeid-js'
 import { z } from 'zod'
 
 /** What each identifier is of, by its prefix. */
@@ -41,9 +41,30 @@ export function uuidOf(id: string): string {
   return toUUID(id as Parameters<typeof toUUID>[0])
 }
 
-/** The identifier for a UUID of the database. */
+/** Crockford's digits, by which TypeIDs are written. */
+export const idDigits = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
+const hyphen = 0x2d
+const suffix = Buffer.alloc(26)
+
+/**
+ * The identifier for a UUID of the database, which is not looked at again. 128 bits, led by two zeros, five in a letter.
+ * typeid-js takes four times as long for it, a tenth of what a page of records costs.
+ */
 export function idOf(prefix: IdPrefix, uuid: string): string {
-  return fromUUID(uuid, prefix)
+  let end = 0
+  let bits = 0
+  let pending = 2
+  for (let at = 0; at < uuid.length; at += 1) {
+    const digit = uuid.charCodeAt(at)
+    if (digit === hyphen) continue
+    // '0' to '9' are 0x30 to 0x39, 'a' to 'f' are 0x61 to 0x66.
+    bits = ((bits << 4) | ((digit & 15) + (digit > 0x39 ? 9 : 0))) & 0xff
+    pending += 4
+    if (pending < 5) continue
+    pending -= 5
+    suffix[end++] = idDigits[(bits >> pending) & 31] ?? 0
+  }
+  return `${prefix}_${suffix.toString('latin1', 0, end)}`
 }
 
 /** The moment that a UUIDv7 begins with, in milliseconds since 1970; and the least one of a moment. */

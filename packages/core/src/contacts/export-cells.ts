@@ -1,4 +1,5 @@
 /** The cells of an export, written from bytes to bytes: as strings they would cost several times as much. */
+import { idDigits } from '../ids.ts'
 
 /** A stretch of bytes: a cell as it was read, or a piece of the export as far as it has been written. */
 export interface Bytes {
@@ -48,7 +49,6 @@ function quoted(write: WriteCell): WriteCell {
 }
 
 const prefix = Buffer.from('con_')
-const alphabet = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
 
 /** As `idOf` does. 128 bits, led by two zeros, five in a letter. */
 function writeId({ of, start, end }: Bytes, piece: Bytes): void {
@@ -59,7 +59,7 @@ function writeId({ of, start, end }: Bytes, piece: Bytes): void {
     bits = ((bits << 8) | (of[at] ?? 0)) & 0xfff
     for (pending += 8; pending >= 5; ) {
       pending -= 5
-      piece.of[piece.end++] = alphabet[(bits >> pending) & 31] ?? 0
+      piece.of[piece.end++] = idDigits[(bits >> pending) & 31] ?? 0
     }
   }
 }
