@@ -94,6 +94,10 @@ test.each([
     expect([...balancer.failures, ...wrong]).toEqual([])
     expect(acknowledged.length).toBeGreaterThan(50)
     expect(await expectBalance(stack, { acknowledged, webhooks: 1, receiver })).toBe(0)
+    const { rows: unsent } = await stack.database.pool.query(
+      `select status, attempts, error from campaign_recipients where status <> 'SENT'`,
+    )
+    expect(unsent).toEqual([])
     expect(await readLedger(stack.database, campaign.body.id)).toEqual({
       queued: recipients,
       sent: recipients,
