@@ -90,12 +90,15 @@ async function sendGroup(
     tools.log.error({ err: error }, 'the mails of a group could not be made')
     return []
   })
-  const blames = made.every((one) => 'fault' in one && one.fault.isSlow) ? { blames: 'server' as const } : {}
+  const areAllSlow = made.every((one, at) => 'fault' in one && one.fault.isSlow && recipients[at]?.attempts === 1)
+  const blames = areAllSlow ? { blames: 'server' as const } : {}
   const sending = recipients.map(async (recipient, index): Promise<Answer> => {
     const one = made[index]
     if (one && 'mail' in one) return { ...(await tools.mail.send(one.mail)), recipient }
     const error = one ? `${unmade}: ${one.fault.message}` : unmade
-    return { kind: 'refused', temporary: !one, error, ...blames, recipient }
+    // Whose mail took too long, and not everybody's, may have met a machine that stood still.
+    const isWorthAnotherTry = !one || (one.fault.isSlow === true && !areAllSlow)
+    return { kind: 'refused', temporary: isWorthAnotherTry, error, ...blames, recipient }
   })
   return Promise.all(sending)
 }

@@ -131,6 +131,21 @@ describe('a template that takes long', () => {
     expect(await readStats(ctx, id)).toMatchObject({ pending: confirmed })
   })
 
+  test('for one person alone is tried again for that one, three times in all, and the others have theirs', async () => {
+    const loops = '{% for i in (1..700) %}{% for j in (1..700) %}{{ j }}{% endfor %}{% endfor %}'
+    const { id, uuid } = await startCampaign(
+      12,
+      `<p>Hi</p>{% if contact.email == "person-3@example.com" %}${loops}{% endif %}`,
+    )
+    await expect(send(uuid)).rejects.toThrow('tried again')
+    expect(await readStats(ctx, id)).toMatchObject({ sent: 11, pending: 1, failed: 0 })
+    await expect(send(uuid)).rejects.toThrow('tried again')
+    await send(uuid)
+    expect(await readStats(ctx, id)).toMatchObject({ sent: 11, pending: 0, failed: 1 })
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
+    expect(addressees()).toEqual(people(12).filter((address) => address !== 'person-3@example.com'))
+  })
+
   test('neither stops this worker nor the campaigns of others', async () => {
     const slow = await startCampaign(30, slugs)
     const slowCtx = ctx
