@@ -34,7 +34,6 @@ async function start() {
   const stopping = new AbortController()
   const tracer = await openTracer('rapport-api', config)
   const app = await buildApp({ config, database, replica, redis, log, tracer, stopping: stopping.signal })
-
   async function stop() {
     // The second signal is from someone who will not wait.
     if (stopping.signal.aborted) process.exit(1)

@@ -83,9 +83,8 @@ export async function isLent(client: pg.ClientBase): Promise<boolean> {
  */
 async function prepareConnection(client: pg.PoolClient, settings: Record<string, string> = {}): Promise<void> {
   if (!(await isLent(client))) {
-    for (const [name, value] of Object.entries(settings)) {
-      await client.query('select set_config($1, $2, false)', [name, value])
-    }
+    const given = JSON.stringify(settings)
+    if (given !== '{}') await client.query('select set_config(key, value, false) from json_each_text($1)', [given])
     return
   }
   const query = client.query.bind(client) as (...parameters: unknown[]) => unknown

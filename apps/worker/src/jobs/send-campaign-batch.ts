@@ -79,7 +79,7 @@ type Answer = MailOutcome & { recipient: ClaimedRecipient }
 
 /**
  * Makes the mails of a group together, and sends them side by side. Where the template is too slow for all of them, or
- * this worker could not make any, nobody is to blame: everyone waits.
+ * this worker could not make any, nobody is to blame: everyone waits. At a later try it is only those it was too slow for.
  */
 async function sendGroup(
   tools: Tools,
