@@ -22,6 +22,7 @@ import {
   startHttpReceiver,
   startSmtpReceiver,
 } from '@rapport/core/testing/receivers.ts'
+import { startTestProxy } from '@rapport/core/testing/proxy.ts'
 import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { findClaims } from '@rapport/core/workers.ts'
@@ -158,6 +159,41 @@ describe.each([
     await waitUntilDone()
     expect(await countRecipients(ctx, campaign.id)).toEqual({ SENT: 60 })
     expect(smtp.mails).toHaveLength(before + 60)
+  })
+
+  test('that is closed while PostgreSQL is away waits for it, and records what it had in hand', async () => {
+    http.answer(() => ({ delayMs: 300 }))
+    smtp.decide(() => ({ delayMs: 300 }))
+    const proxy = await startTestProxy(database.url)
+    await start({ ...environment(), DATABASE_URL: proxy.url })
+    await createDelivery(`away-${name}`)
+    const campaign = await createTestCampaign(ctx, { confirmed: 60 })
+    const before = smtp.mails.length
+    await sendCampaign(ctx, campaign.id)
+    await waitForRequest(`away-${name}`)
+    await waitUntil(async () => 'SENDING' in (await countRecipients(ctx, campaign.id)), {
+      describe: 'mails are in hand',
+    })
+    proxy.cut(/[^]/)
+    proxy.cutAll()
+    const closing = closeWorker()
+    await smtp.waitFor(before + 1)
+    const cuts = proxy.cuts
+    await waitUntil(() => proxy.cuts > cuts + 3, { describe: 'the outcomes were offered in vain' })
+    proxy.cut(undefined)
+    await closing
+    await proxy.close()
+
+    expect(await workersAtWork()).toEqual([])
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+    expect((await countRecipients(ctx, campaign.id))['SENT']).toBe(smtp.mails.length - before)
+    smtp.decide(() => 'accept')
+    await start(environment())
+    await waitUntilDone()
+    expect(await countRecipients(ctx, campaign.id)).toEqual({ SENT: 60 })
+    expect(new Set(smtp.mails.slice(before).map(({ to }) => to[0])).size).toBe(60)
+    expect(smtp.mails).toHaveLength(before + 60)
+    expect(http.requests.filter(({ url }) => url === `/away-${name}`)).toHaveLength(1)
   })
 
   test('that loses every connection to PostgreSQL, idle and at work, goes on by itself', async () => {

@@ -155,6 +155,8 @@ interface FreedLane extends Record<string, unknown> {
   /** How much was handed over before. */
   in_lane: number
   in_workspace: number
+  /** What was not yet, as far as there could be room for it. */
+  waiting: number
 }
 
 /**
@@ -162,7 +164,8 @@ interface FreedLane extends Record<string, unknown> {
  * deliveries' rows are locked first, in the order of whoever buries dead workers at that moment.
  *
  * Answers what waits next in the same lanes, for those who go on, as long as their lanes and workspaces are not given
- * more than is their due: not yet claimed, and none of `inHand`. And whether somebody else's work may have room now.
+ * more than is their due: not yet claimed, and none of `inHand`. And whether a relay has room to fill, as somebody does not go
+ * on: each time as long as there is any, as the relay may just have looked, and filled the room of the one before.
  */
 export async function settleDeliveries(
   db: Db,
@@ -184,9 +187,12 @@ export async function settleDeliveries(
     next: rows.flatMap(({ workspace_id, epoch, next }) =>
       next.map((one) => ({ ...one, workspaceId: idOf('wsp', workspace_id), ...(epoch !== null && { epoch }) })),
     ),
-    hasMadeRoom: rows.some(({ in_lane, in_workspace, freed, next }) => {
-      const isNowShortOf = (room: number, before: number) => before >= room && before - freed + next.length < room
-      return isNowShortOf(laneRoom, in_lane) || isNowShortOf(workspaceRoom, in_workspace)
+    hasMadeRoom: rows.some(({ in_lane, in_workspace, waiting, freed, next }) => {
+      const givenUp = freed - next.length
+      if (givenUp === 0 || in_workspace - givenUp >= workspaceRoom) return false
+      const isLaneShort = waiting > next.length && in_lane - givenUp < laneRoom
+      // Where the workspace was all but full, other lanes of it may be waiting.
+      return isLaneShort || in_workspace > workspaceRoom - laneRoom
     }),
   }
 }
@@ -235,9 +241,12 @@ const settle = preparedSql<Settlement, FreedLane>(
           and busy.relayed_epoch is not null) as in_lane,
         (select count(*)::int from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane is not null
           and busy.relayed_epoch is not null) as in_workspace,
+        (select count(*)::int from (
+          select from outbox o
+          where o.lane = freed.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[]) limit ${2 * laneRoom}::int) o) as waiting,
         (select count(*) from workers) as workers
       from freed)
-    select workspace_id, epoch, freed, in_lane, in_workspace,
+    select workspace_id, epoch, freed, in_lane, in_workspace, waiting,
       array(
         select json_build_object('id', id, 'requestId', request_id, 'traceparent', traceparent) from (
           select * from outbox o
