@@ -1,11 +1,11 @@
 /** What benches do with webhooks. */
+import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { createContact } from '@rapport/core/contacts/contact-creation.ts'
 import { type Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Ctx } from '@rapport/core/context.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import type { Installation } from './installation.ts'
-import { end } from './processes.ts'
 import type { Receipt } from './receiver.ts'
 
 export const exampleContact: Contact = {
@@ -29,13 +29,28 @@ export interface Receiver {
   takeReceipts(): Promise<Receipt[]>
 }
 
-/** Deliveries per second from the first receipt to the last outcome, of a backlog that a new worker finds. */
-export async function drain(installation: Installation, receiver: Receiver, count: number): Promise<number> {
-  await installation.client.query('analyze')
-  const worker = await installation.startWorker()
+interface Backlog {
+  /** As after a while at work: what it does often is compiled. */
+  worker: ChildProcess
+  fill: () => Promise<void>
+  count: number
+}
+
+/** Deliveries per second from the first receipt to the last outcome, of a backlog that came while the worker stood still. */
+export async function drain(
+  installation: Installation,
+  receiver: Receiver,
+  { worker, fill, count }: Backlog,
+): Promise<number> {
+  worker.kill('SIGSTOP')
+  try {
+    await fill()
+    await installation.client.query('analyze')
+  } finally {
+    worker.kill('SIGCONT')
+  }
   await installation.untilDone()
   const lastAt = process.hrtime.bigint()
-  await end(worker)
   const receipts = await receiver.takeReceipts()
   if (receipts.length !== count) throw new Error(`${receipts.length} of ${count} came`)
   const firstAt = receipts.map(([, , at]) => at).reduce((a, b) => (a < b ? a : b))

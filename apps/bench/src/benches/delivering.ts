@@ -1,3 +1,4 @@
+import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Ctx } from '@rapport/core/context.ts'
@@ -34,8 +35,8 @@ export const delivering: Bench = {
           await createWebhook(ctx, { url: `${receiver.url}/${hook}`, eventTypes: ['*'] })
       const [first] = workspaces as [Workspace]
       const site: Site = { ...options, installation, receiver, workspaces, ctx: first.ctx }
-      const drained = await compareDrain(site)
       const worker = await installation.startWorker()
+      const drained = await compareDrain(site, worker)
       await sleep(1_000)
       const calm = await compareCalm(site)
       const hanging = await compareHanging(site)
@@ -45,17 +46,19 @@ export const delivering: Bench = {
     }),
 }
 
-async function compareDrain(site: Site): Promise<Figure> {
+async function compareDrain(site: Site, worker: ChildProcess): Promise<Figure> {
   const { installation, receiver, workspaces } = site
   const count = site.quick ? 1_000 : 10_000
 
   /** Of a backlog: events of a body as the bare loop's. */
-  async function drainBacklog(): Promise<number> {
+  async function fill(): Promise<void> {
     const records = Array.from({ length: count / workspacesCount / webhooksEach }, () => exampleContact)
     for (const { ctx } of workspaces) await emitMany(ctx, 'contact.updated', records)
-    return drain(installation, receiver, count)
   }
-  const rates = await takeTurns(site, { drained: drainBacklog, bare: () => postBare(receiver, count) })
+  const rates = await takeTurns(site, {
+    drained: () => drain(installation, receiver, { worker, fill, count }),
+    bare: () => postBare(receiver, count),
+  })
   return {
     name: 'webhooks, a backlog drained',
     unit: 'deliveries/s',

@@ -25,16 +25,16 @@ export const manyWebhooks: Bench = {
         many.push(ctx)
       }
 
+      const worker = await installation.startWorker()
+      const drained = (fill: () => Promise<void>) => () => drain(installation, receiver, { worker, fill, count })
       const rates = await takeTurns(options, {
-        many: async () => {
+        many: drained(async () => {
           for (const ctx of many) await emitMany(ctx, 'contact.updated', [exampleContact])
-          return drain(installation, receiver, count)
-        },
-        one: async () => {
+        }),
+        one: drained(async () => {
           const records = Array.from({ length: workspaces }, () => exampleContact)
           for (let n = 0; n < webhooks; n += 1) await emitMany(one, 'contact.updated', records)
-          return drain(installation, receiver, count)
-        },
+        }),
       })
       return [
         {
