@@ -157,6 +157,7 @@ test('every listing reads an index and never the whole table', async () => {
     { search: 'person777' },
     { search: 'persn 777' },
     { search: 'persn exmaple' },
+    { search: 'margraet compny777' },
     { search: 'mueller schröder' },
     { search: 'person777', sort: 'email' },
     { listId: list.id },
@@ -167,7 +168,10 @@ test('every listing reads an index and never the whole table', async () => {
   for (const query of queries) expect({ query, plan: await plansOf(big, query) }).toMatchObject({ query, plan: [] })
 })
 
-/** The plans of the listing's statements that read all of `contacts`. */
+/** This too reads them all: along an index that does not know what is searched for. */
+const isWalk = /Index Scan using \S+ on contacts\b.*\n.*Index Cond.*\n +Filter: .*search_text/
+
+/** The plans of the listing's statements that read all of `contacts`, or may. */
 async function plansOf(big: Ctx, query: Record<string, string>): Promise<string[]> {
   const statements: { text: string; values: unknown[] }[] = []
   const logger = { logQuery: (text: string, values: unknown[]) => void statements.push({ text, values }) }
@@ -181,14 +185,15 @@ async function plansOf(big: Ctx, query: Record<string, string>): Promise<string[
   for (const { text, values } of statements) {
     if (text.includes('set_config')) await client.query(text, values)
     if (!selects.some((select) => select.text === text)) continue
-    const explained = [
-      await client.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values),
-      // As it is planned where it is prepared, for values that are not known yet.
-      await client.query<{ 'QUERY PLAN': string }>(`explain (generic_plan) ${text}`),
-    ]
-    for (const { rows } of explained) plans.push(rows.map((row) => row['QUERY PLAN']).join('\n'))
+    const plan = planOf(await client.query(`explain ${text}`, values))
+    // As it is planned where it is prepared, for values that are not known yet.
+    const genericPlan = planOf(await client.query(`explain (generic_plan) ${text}`))
+    if (isWalk.test(plan)) plans.push(plan)
+    plans.push(...[plan, genericPlan].filter((one) => one.includes('Seq Scan on contacts')))
   }
   await client.query('rollback')
   client.release()
-  return plans.filter((plan) => /Seq Scan on contacts/.test(plan))
+  return plans
 }
+
+const planOf = ({ rows }: { rows: { 'QUERY PLAN': string }[] }) => rows.map((row) => row['QUERY PLAN']).join('\n')
