@@ -70,7 +70,10 @@ async function openLoop(load: Load, run: Run): Promise<void> {
   }
 
   async function ask() {
-    const connection = idle.pop() ?? open()
+    // A server ends what was idle for a while.
+    let connection = idle.pop()
+    while (connection?.isClosed()) connection = idle.pop()
+    connection ??= open()
     await connection.ask()
     idle.push(connection)
   }
@@ -87,6 +90,7 @@ async function openLoop(load: Load, run: Run): Promise<void> {
 
 interface Connection {
   ask(): Promise<void>
+  isClosed(): boolean
   close(): void
 }
 
@@ -122,6 +126,7 @@ function openConnection({ load, told, index }: { load: Load; told: Told; index: 
         waiting = { startedAt: performance.now(), done, fail }
         socket.write(nextOf(load))
       }),
+    isClosed: () => !socket.writable || socket.readableEnded,
     close: () => socket.destroy(),
   }
 }

@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { promisify } from 'node:util'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startLoadGenerator } from './load.ts'
 import { openProcesses, until } from './processes.ts'
@@ -57,6 +58,21 @@ test('an open loop takes its asks in turns', async () => {
   await running.stop()
   const ofOne = asked.filter(({ url }) => url === '/one').length
   expect(Math.abs(asked.length - 2 * ofOne)).toBeLessThanOrEqual(1)
+})
+
+test('an open loop does not ask on a connection that the server has closed meanwhile', async () => {
+  const asks = [{ method: 'GET' as const, path: '/' }]
+  const running = startLoadGenerator(processes).start({ urls: [url], asks, perSecond: 2 })
+  const count = promisify(server.getConnections.bind(server))
+  for (const soFar of [1, 2]) {
+    await until(async () => asked.length === soFar)
+    await until(async () => {
+      server.closeIdleConnections()
+      return (await count()) === 0
+    })
+  }
+  await until(async () => asked.length === 3)
+  expect((await running.stop()).answered).toBeGreaterThanOrEqual(3)
 })
 
 test('an answer that is an error fails the load, unless it is a 503 that was expected', async () => {

@@ -164,8 +164,8 @@ interface FreedLane extends Record<string, unknown> {
  * deliveries' rows are locked first, in the order of whoever buries dead workers at that moment.
  *
  * Answers what waits next in the same lanes, for those who go on, as long as their lanes and workspaces are not given
- * more than is their due: not yet claimed, and none of `inHand`. And whether a relay has room to fill, as somebody does not go
- * on: each time as long as there is any, as the relay may just have looked, and filled the room of the one before.
+ * more than is their due: not yet claimed, and none of `inHand`. And whether a relay has room to fill, as somebody does
+ * not go on: each time as long as there is any, as the relay may just have looked, and filled the room of the one before.
  */
 export async function settleDeliveries(
   db: Db,
