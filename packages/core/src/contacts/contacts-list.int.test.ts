@@ -133,6 +133,15 @@ test('accents fold under any search_path, as when a dump is restored', async () 
   })
 })
 
+test('that another workspace has what was searched for does not keep this one from finding what was meant', async () => {
+  const [mine, theirs] = [await createTestCtx(database.db), await createTestCtx(database.db)]
+  const grace = await createTestContact(mine, { firstName: 'Grace' })
+  const grcae = await createTestContact(theirs, { firstName: 'Grcae' })
+  const find = async (ctx: Ctx) => (await listContacts(ctx, ContactQuery.parse({ search: 'grcae' }))).data
+  expect((await find(mine)).map(({ id }) => id)).toEqual([grace.id])
+  expect((await find(theirs)).map(({ id }) => id)).toEqual([grcae.id])
+})
+
 test('every listing reads an index and never the whole table', async () => {
   const big = await createTestCtx(database.db)
   const list = await createTestList(big)
