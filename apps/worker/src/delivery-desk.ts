@@ -1,30 +1,42 @@
 import type { Db } from '@rapport/core/db.ts'
 import { wakeRelays } from '@rapport/core/outbox.ts'
+import type { WorkJob } from '@rapport/core/queues.ts'
+import { claimDeliveries, type ClaimedDelivery } from '@rapport/core/webhooks/deliveries.ts'
 import {
-  claimDeliveries,
-  type ClaimedDelivery,
   type EndedDelivery,
+  type NextDelivery,
+  readNextDeliveries,
   settleDeliveries,
-  type WantedDelivery,
-} from '@rapport/core/webhooks/deliveries.ts'
+} from '@rapport/core/webhooks/settlement.ts'
 import { gather } from '@rapport/core/gather.ts'
+import { keepTrying } from './tools.ts'
 
 /** Where jobs claim deliveries and hand in their outcomes: those of one moment in one statement. */
 export interface DeliveryDesk {
-  claim(delivery: WantedDelivery): Promise<ClaimedDelivery | undefined>
-  /** Answers what waits next for the same webhook, if the job goes on and it is due. */
-  settle(delivery: EndedDelivery): Promise<WantedDelivery | undefined>
+  claim(job: WorkJob): Promise<ClaimedDelivery | undefined>
+  /** Answers what waited next for the same webhook, claimed, if the job goes on. Tries until the database is back. */
+  settle(delivery: EndedDelivery): Promise<NextDelivery | undefined>
 }
 
 export function openDeliveryDesk(db: Db, workerId: string, inHand: ReadonlyMap<string, unknown>): DeliveryDesk {
-  return {
-    claim: gather(async (wanted) => {
-      const claimed = await claimDeliveries(db, workerId, wanted)
-      return wanted.map(({ id }) => claimed.find(({ uuid }) => uuid === id))
-    }),
-    settle: gather(async (ended) => {
+  async function settle(ended: EndedDelivery[]) {
+    let isRepeated = false
+    return keepTrying(async () => {
+      const wasTried = isRepeated
+      isRepeated = true
       const { next, hasMadeRoom } = await settleDeliveries(db, workerId, { ended, inHand: [...inHand.keys()] })
       if (hasMadeRoom) await wakeRelays(db)
+      // The one before may have done it all, and only its answer was lost.
+      return wasTried ? readNextDeliveries(db, workerId, { ended, inHand: [...inHand.keys()] }) : next
+    })
+  }
+  return {
+    claim: gather(async (jobs) => {
+      const claimed = await claimDeliveries(db, workerId, jobs)
+      return jobs.map(({ id }) => claimed.find(({ uuid }) => uuid === id))
+    }),
+    settle: gather(async (ended) => {
+      const next = await settle(ended)
       // Any of them may make any of those: the lanes have been counted.
       return ended.map(({ goesOn }) => (goesOn ? next.shift() : undefined))
     }),

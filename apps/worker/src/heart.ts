@@ -4,6 +4,7 @@ import { type Tools, whileInHand } from './tools.ts'
 /** Shows that this worker lives, and sets right what dead ones left, and what it lost hold of itself. */
 export function startHeart(tools: Tools): { stop(): Promise<void> } {
   let beating: Promise<void> | undefined
+  const dropLostClaims = watchClaims(tools)
   async function beatOnce() {
     try {
       await beat(tools.db, tools.workerId)
@@ -12,7 +13,7 @@ export function startHeart(tools: Tools): { stop(): Promise<void> } {
       if (interrupted.deliveries + interrupted.mails > 0) {
         tools.log.warn(interrupted, 'a worker died: what it had out is INTERRUPTED')
       }
-      await dropLostClaims(tools)
+      await dropLostClaims()
     } catch (error) {
       tools.log.warn({ err: error }, 'the heartbeat failed')
     } finally {
@@ -31,13 +32,20 @@ export function startHeart(tools: Tools): { stop(): Promise<void> } {
 /**
  * What this worker holds by the database, but not in hand: an outcome that could not be recorded while the database was
  * away for too long, or a claim that the server made after its caller had given it up. As the worker lives, nobody
- * else would ever set it right.
+ * else would ever set it right. Lost is what two calls in a row have found, as the answer that tells of a claim may be
+ * on its way.
  */
-export async function dropLostClaims(tools: Pick<Tools, 'db' | 'workerId' | 'inHand' | 'metrics'>): Promise<void> {
-  for (const uuid of await findClaims(tools.db, tools.workerId)) {
-    if (tools.inHand.has(uuid)) continue
-    await whileInHand(tools, uuid, async () => {
-      tools.metrics.countInterrupted(await dropClaim(tools.db, tools.workerId, uuid))
-    })
+export function watchClaims(tools: Pick<Tools, 'db' | 'workerId' | 'inHand' | 'metrics'>): () => Promise<void> {
+  let suspects = new Set<string>()
+  return async () => {
+    const held = await findClaims(tools.db, tools.workerId)
+    const missing = held.filter((uuid) => !tools.inHand.has(uuid))
+    const lost = missing.filter((uuid) => suspects.has(uuid))
+    suspects = new Set(missing)
+    for (const uuid of lost) {
+      await whileInHand(tools, uuid, async () => {
+        tools.metrics.countInterrupted(await dropClaim(tools.db, tools.workerId, uuid))
+      })
+    }
   }
 }

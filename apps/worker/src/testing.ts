@@ -8,6 +8,7 @@ import type { WorkJob } from '@rapport/core/queues.ts'
 import { createTestWorker, testSettings } from '@rapport/core/testing/factories.ts'
 import { pino } from 'pino'
 import { openDeliveryDesk } from './delivery-desk.ts'
+import { watchClaims } from './heart.ts'
 import { createMailPace } from './mail-pace.ts'
 import { openMailTransport } from './mail-transport.ts'
 import { createWorkerMetrics } from './metrics.ts'
@@ -54,6 +55,13 @@ export async function createTestTools(
       await http.close()
     },
   }
+}
+
+/** As two heartbeats do. */
+export async function dropLostClaims(tools: Tools): Promise<void> {
+  const look = watchClaims(tools)
+  await look()
+  await look()
 }
 
 /** The job of a subject, by its UUID. */

@@ -40,6 +40,7 @@ export function openDatabase(
     applicationName: string
     maxConnections?: number
     connectionTimeoutMs?: number
+    maxLifetimeSeconds?: number
     settings?: Record<string, string>
     onError: (error: Error) => void
   },
@@ -55,8 +56,8 @@ export function openDatabase(
     lock_timeout: 3_000,
     idle_in_transaction_session_timeout: 10_000,
     keepAlive: true,
-    // With a connection go its plans: none is older than the tables' growth within ten minutes.
-    maxLifetimeSeconds: 600,
+    // With a connection go its plans: none is older than the tables' growth within that time.
+    maxLifetimeSeconds: options.maxLifetimeSeconds ?? 600,
     verify: (client, done) => void prepareConnection(client, options.settings).then(() => done(), done),
   })
   pool.on('error', options.onError)

@@ -1,14 +1,9 @@
 import { idOf } from '@rapport/core/ids.ts'
-import { requeueWork, wakeRelays } from '@rapport/core/outbox.ts'
+import { requeueWork } from '@rapport/core/outbox.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
 import { abandonDelivery } from '@rapport/core/webhooks/abandoned-deliveries.ts'
-import {
-  type ClaimedDelivery,
-  type DeliveryOutcome,
-  signatureHeaders,
-  undoDeliveryClaim,
-  type WantedDelivery,
-} from '@rapport/core/webhooks/deliveries.ts'
+import { type ClaimedDelivery, signatureHeaders, undoDeliveryClaim } from '@rapport/core/webhooks/deliveries.ts'
+import { type DeliveryOutcome, type NextDelivery } from '@rapport/core/webhooks/settlement.ts'
 import type { HttpOutcome } from '../outbound-http.ts'
 import { claimOrUndo, keepTrying, type Tools, traced, whileInHand } from '../tools.ts'
 
@@ -22,44 +17,54 @@ const turnMs = 1_000
 export async function deliverWebhook(tools: Tools, job: WorkJob): Promise<void> {
   const endsAt = performance.now() + turnMs
   const goesOn = () => performance.now() < endsAt && !tools.stopping.aborted
-  for (let wanted: WantedDelivery | undefined = job; wanted; ) {
-    const current: WantedDelivery = wanted
-    wanted = undefined
-    await whileInHand(tools, current.id, async () => {
-      wanted = await traced(tools, { queue: 'webhooks', job: current }, (job) => deliverOne(tools, job, goesOn))
+  let next = await inTurn(tools, job, async (job) => {
+    const delivery = await claimOrUndo(
+      () => tools.deliveries.claim(job),
+      () => undoDeliveryClaim(tools.db, tools.workerId, job),
+    )
+    if (delivery) return deliverClaimed(tools, { job, delivery }, goesOn)
+    await abandonDelivery(tools.db, job)
+  })
+  while (next) {
+    const { job, delivery } = next
+    const hasCompany = tools.inHand.has(job.id)
+    next = await inTurn(tools, job, async (job) => {
+      if (!hasCompany) return deliverClaimed(tools, { job, delivery }, goesOn)
+      // A job of the same delivery was in hand, and may have given this claim up for its own.
+      await keepTrying(() => undoDeliveryClaim(tools.db, tools.workerId, job))
+      await keepTrying(() => requeueWork(tools.db, [job.id]))
     })
   }
 }
 
-/** Answers what comes next in the same lane. */
-async function deliverOne(
+/** `work` has the delivery in hand, under a span of its own. */
+async function inTurn(
   tools: Tools,
-  wanted: WantedDelivery,
+  job: WorkJob,
+  work: (job: WorkJob) => Promise<NextDelivery | undefined>,
+): Promise<NextDelivery | undefined> {
+  let next: NextDelivery | undefined
+  await whileInHand(tools, job.id, async () => {
+    next = await traced(tools, { queue: 'webhooks', job }, work)
+  })
+  return next
+}
+
+/** Answers what was claimed in the same lane to come next. */
+async function deliverClaimed(
+  tools: Tools,
+  { job, delivery }: NextDelivery,
   goesOn: () => boolean,
-): Promise<WantedDelivery | undefined> {
-  const { id, workspaceId, requestId } = wanted
-  const delivery = await claimOrUndo(
-    () => tools.deliveries.claim(wanted),
-    async () => {
-      await undoDeliveryClaim(tools.db, tools.workerId, wanted)
-      // No job was made of it that would come again.
-      if (wanted.epoch !== undefined) await requeueWork(tools.db, [id])
-    },
-  )
-  if (!delivery) {
-    await abandonDelivery(tools.db, wanted)
-    // Another worker was faster, and this one's place in the lane is free.
-    if (wanted.epoch !== undefined) await wakeRelays(tools.db)
-    return undefined
-  }
-  const outcome = toOutcome(await attempt(tools, delivery, wanted))
+): Promise<NextDelivery | undefined> {
+  const { id, workspaceId, requestId } = job
+  const outcome = toOutcome(await attempt(tools, delivery, job))
   tools.metrics.deliveries.inc({ outcome: outcome.status === 'SUCCEEDED' ? 'succeeded' : 'failed' })
   tools.metrics.deliverySeconds.observe(outcome.durationMs / 1_000)
   const { status, durationMs, responseStatus, error } = outcome
   const said = { requestId, deliveryId: idOf('dlv', id), eventId: delivery.eventId, responseStatus, durationMs }
   if (status === 'SUCCEEDED') tools.log.debug(said, 'a delivery succeeded')
   else tools.log.info({ ...said, reason: error }, 'a delivery failed')
-  return keepTrying(() => tools.deliveries.settle({ id, workspaceId, outcome, goesOn: goesOn() }))
+  return tools.deliveries.settle({ id, workspaceId, outcome, goesOn: goesOn() })
 }
 
 async function attempt(

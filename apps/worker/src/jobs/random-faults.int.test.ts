@@ -6,6 +6,7 @@ import { openDatabase } from '@rapport/core/db.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import { subscribe } from '@rapport/core/lists/subscriptions.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
+import { relayLanes } from '@rapport/core/outbox.ts'
 import type { QueueName } from '@rapport/core/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import {
@@ -28,8 +29,7 @@ import {
 } from '@rapport/core/testing/receivers.ts'
 import { beat, buryDeadWorkers, findClaims } from '@rapport/core/workers.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { dropLostClaims } from '../heart.ts'
-import { createTestTools, jobOf } from '../testing.ts'
+import { createTestTools, dropLostClaims, jobOf } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { clearCustomField } from './clear-custom-field.ts'
@@ -91,7 +91,9 @@ async function createWork(ctx: Ctx, seed: number) {
     })
   }
   await createTestWebhook(ctx, { url: `${http.url}/${seed}` })
-  for (let n = 0; n < 15; n++) await createTestContact(ctx)
+  for (let n = 0; n < 30; n++) await createTestContact(ctx)
+  // So that who is done with a delivery goes on with another of its lane.
+  await relayLanes(ctx.db, 'one', async () => {})
   return campaign.id
 }
 

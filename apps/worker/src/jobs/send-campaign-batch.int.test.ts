@@ -16,8 +16,7 @@ import { startTestProxy } from '@rapport/core/testing/proxy.ts'
 import { type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
 import { buryDeadWorkers } from '@rapport/core/workers.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { dropLostClaims } from '../heart.ts'
-import { createTestTools, jobOf, nobody, type TestTools } from '../testing.ts'
+import { createTestTools, dropLostClaims, jobOf, nobody, type TestTools } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 
 let database: TestDatabase

@@ -25,12 +25,8 @@ import { deriveKeys } from '../secrets.ts'
 import { createTask } from '../tasks/tasks.ts'
 import { type Task, TaskInput } from '../tasks/tasks.schema.ts'
 import { abandonDelivery } from '../webhooks/abandoned-deliveries.ts'
-import {
-  claimDeliveries,
-  type ClaimedDelivery,
-  type DeliveryOutcome,
-  settleDeliveries,
-} from '../webhooks/deliveries.ts'
+import { claimDeliveries, type ClaimedDelivery } from '../webhooks/deliveries.ts'
+import { type DeliveryOutcome, settleDeliveries } from '../webhooks/settlement.ts'
 import { createWebhook } from '../webhooks/webhooks.ts'
 import type { CreatedWebhook, WebhookInput } from '../webhooks/webhooks.schema.ts'
 import { beat } from '../workers.ts'

@@ -58,7 +58,7 @@ const owners: Record<string, string[]> = {
   // An event and what is due for it are one statement.
   deliveries: ['webhooks/', 'events.ts', 'workers.ts', 'restored-work.ts'],
   // So are a delivery's outcome and the end of its work.
-  outbox: ['outbox.ts', 'webhooks/deliveries.ts', 'webhooks/abandoned-deliveries.ts'],
+  outbox: ['outbox.ts', 'webhooks/settlement.ts', 'webhooks/abandoned-deliveries.ts'],
   workers: ['workers.ts'],
 }
 

@@ -1,7 +1,7 @@
 /** What becomes of deliveries when their webhook changes, and who makes those that wait. */
 import { eq, sql } from 'drizzle-orm'
 import { Webhook as Verifier } from 'standardwebhooks'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { laneRoom, relayLanes } from '../outbox.ts'
@@ -17,7 +17,8 @@ import {
   settleDelivery,
   waitingWork,
 } from '../testing/factories.ts'
-import { claimDeliveries, settleDeliveries, signatureHeaders } from './deliveries.ts'
+import { claimDeliveries, signatureHeaders } from './deliveries.ts'
+import { readNextDeliveries, settleDeliveries } from './settlement.ts'
 import { changeWebhook, deleteWebhook, purgeWebhooks, rotateSecret } from './webhooks.ts'
 import type { CreatedWebhook } from './webhooks.schema.ts'
 
@@ -134,56 +135,97 @@ test('under a new SECRET_KEY webhooks are signed on with the former one named; w
   expect(() => new Verifier(secret).verify(next.body, signatureHeaders(lost.settings, next))).not.toThrow()
 })
 
-test('who is done goes on with what waits in the lane, once each, and with nothing that is in hand', async () => {
-  const uuids = await createDeliveries(laneRoom + 2)
-  await relayLanes(ctx.db, 'one', async () => {})
-  const jobs = uuids.slice(0, laneRoom).map((id) => ({ id, workspaceId: ctx.workspaceId }))
-  expect(await claimDeliveries(ctx.db, workerId, jobs)).toHaveLength(laneRoom)
-  const settle = (from: number, to: number, inHand: string[] = []) => {
-    const ended = jobs.slice(from, to).map((job) => ({ ...job, outcome: succeeded, goesOn: true }))
-    return settleDeliveries(ctx.db, workerId, { ended, inHand })
+describe('who is done goes on with what waits in the lane', () => {
+  let uuids: string[]
+  const relay = (handOver: () => Promise<void> = async () => {}) => relayLanes(ctx.db, 'one', handOver)
+  const jobOf = (id: string | undefined) => ({ id: id ?? '', workspaceId: ctx.workspaceId })
+  const settle = (ids: string[], { goesOn = true, by = workerId, inHand = [] as string[] } = {}) => {
+    const ended = ids.map((id) => ({ ...jobOf(id), outcome: succeeded, goesOn }))
+    return settleDeliveries(ctx.db, by, { ended, inHand })
   }
-  const first = await settle(0, 1)
-  expect(first).toEqual({
-    next: [
-      { id: uuids[laneRoom], workspaceId: ctx.workspaceId, requestId: ctx.requestId, traceparent: null, epoch: 'one' },
-    ],
-    hasMadeRoom: false,
-  })
-  expect(await claimDeliveries(ctx.db, workerId, first.next)).toHaveLength(1)
-  // Its claim has handed it over: no relay does.
-  await relayLanes(ctx.db, 'one', async () => {
-    throw new Error('There was no room')
-  })
-  const second = await settle(1, 3, [uuids[laneRoom + 1] ?? ''])
-  expect(second).toEqual({ next: [], hasMadeRoom: false })
-  expect((await settle(3, 4)).next).toMatchObject([{ id: uuids[laneRoom + 1] }])
-})
+  const idsOf = (next: { job: { id: string } }[]) => next.map(({ job }) => job.id)
+  /** The first of them in hand. */
+  async function fillLane(waiting: number) {
+    uuids = await createDeliveries(laneRoom + waiting)
+    await relay()
+    await claimDeliveries(ctx.db, workerId, uuids.slice(0, laneRoom).map(jobOf))
+  }
 
-test('where several workers are at work, they do not all go on with the same', async () => {
-  await createTestWorker(database.db)
-  const uuids = await createDeliveries(laneRoom + 20)
-  await relayLanes(ctx.db, 'one', async () => {})
-  const jobs = uuids.slice(0, laneRoom).map((id) => ({ id, workspaceId: ctx.workspaceId }))
-  await claimDeliveries(ctx.db, workerId, jobs)
-  const next = new Set<string | undefined>()
-  for (const job of jobs) {
-    const ended = [{ ...job, outcome: succeeded, goesOn: true }]
-    next.add((await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })).next[0]?.id)
-  }
-  expect(next.size).toBeGreaterThan(1)
-})
+  test('the oldest, claimed and handed over as an outcome is recorded, and nothing that is in hand', async () => {
+    await fillLane(2)
+    const { next, hasMadeRoom } = await settle(uuids.slice(0, 1))
+    expect(next).toEqual([
+      {
+        job: { ...jobOf(uuids[laneRoom]), requestId: ctx.requestId, traceparent: null },
+        delivery: expect.objectContaining({ uuid: uuids[laneRoom], webhookId: webhook.id, url: webhook.url }),
+      },
+    ])
+    expect(hasMadeRoom).toBe(false)
+    const { rows } = await database.pool.query(
+      'select d.status, d.worker_id, o.relayed_epoch from deliveries d join outbox o using (id) where id = $1',
+      [uuids[laneRoom]],
+    )
+    expect(rows).toEqual([{ status: 'SENDING', worker_id: workerId, relayed_epoch: 'one' }])
+    await relay(async () => {
+      throw new Error('There was no room')
+    })
+    const second = await settle(uuids.slice(1, 3), { inHand: uuids.slice(laneRoom + 1) })
+    expect(second).toEqual({ next: [], hasMadeRoom: false })
+    expect(idsOf((await settle(uuids.slice(3, 4))).next)).toEqual([uuids[laneRoom + 1]])
+  })
 
-test('a relay is told of room as long as there is any for what waits, and not where more was handed over', async () => {
-  const uuids = await createDeliveries(laneRoom + 4)
-  await relayLanes(ctx.db, 'one', async () => {})
-  const jobs = uuids.slice(0, -2).map((id) => ({ id, workspaceId: ctx.workspaceId, epoch: 'one' }))
-  expect(await claimDeliveries(ctx.db, workerId, jobs)).toHaveLength(laneRoom + 2)
-  const settle = async (at: number) => {
-    const ended = jobs.slice(at, at + 1).map((job) => ({ ...job, outcome: succeeded, goesOn: false }))
-    return (await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })).hasMadeRoom
-  }
-  expect([await settle(0), await settle(1), await settle(2), await settle(3)]).toEqual([false, false, true, true])
-  await relayLanes(ctx.db, 'one', async () => {})
-  expect(await settle(4)).toBe(false)
+  test('each once, though many workers are done at once', async () => {
+    await fillLane(laneRoom - 1)
+    const others = await Promise.all(uuids.slice(0, laneRoom).map(() => createTestWorker(database.db)))
+    for (const [at, worker] of others.entries()) {
+      await database.pool.query('update deliveries set worker_id = $1 where id = $2', [worker, uuids[at]])
+    }
+    const settled = await Promise.all(others.map((by, at) => settle(uuids.slice(at, at + 1), { by })))
+    expect(idsOf(settled.flatMap(({ next }) => next)).toSorted()).toEqual(uuids.slice(laneRoom).toSorted())
+  })
+
+  test('not with what is being handed over, claimed or changed at that moment: nobody waits for it', async () => {
+    await fillLane(3)
+    const [relayed, claimed, other] = uuids.slice(laneRoom)
+    const holding = await openTransaction(database.db, async (db) => {
+      await db.execute(sql`select from outbox where id = ${relayed} for update`)
+      await db.execute(sql`select from deliveries where id = ${claimed} for update`)
+    })
+    // One place was tried with what another claims.
+    expect(idsOf((await settle(uuids.slice(0, 2))).next)).toEqual([other])
+    await holding.commit()
+    const disabling = await openTransaction(database.db, (db) =>
+      db.update(webhooks).set({ enabled: false }).where(eq(webhooks.id, webhook.id)),
+    )
+    expect(await settle(uuids.slice(2, 3))).toEqual({ next: [], hasMadeRoom: true })
+    await disabling.commit()
+    expect((await settle(uuids.slice(3, 4))).next).toEqual([])
+  })
+
+  test('whose answer is lost can be read again, and nothing else is', async () => {
+    await fillLane(3)
+    await settle(uuids.slice(0, 1))
+    const ended = uuids.slice(1, 3).map((id) => ({ ...jobOf(id), outcome: succeeded, goesOn: true }))
+    const { next } = await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })
+    expect(idsOf(next)).toEqual(uuids.slice(laneRoom + 1))
+    // As whoever lost the answer does.
+    expect(await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })).toEqual({ next: [], hasMadeRoom: false })
+    const found = await readNextDeliveries(ctx.db, workerId, { ended, inHand: [] })
+    expect(found.toSorted((a, b) => (a.job.id < b.job.id ? -1 : 1))).toEqual(next)
+    expect(await readNextDeliveries(ctx.db, await createTestWorker(database.db), { ended, inHand: [] })).toEqual([])
+    expect(idsOf(await readNextDeliveries(ctx.db, workerId, { ended, inHand: uuids.slice(-1) }))).toEqual(
+      uuids.slice(-2, -1),
+    )
+  })
+
+  test('a relay is told of room as long as there is any for what waits, and not where more was handed over', async () => {
+    await fillLane(4)
+    const more = uuids.slice(laneRoom, laneRoom + 2)
+    await claimDeliveries(ctx.db, workerId, more.map(jobOf))
+    await ctx.db.execute(sql`update outbox set relayed_epoch = 'one' where id = any(${sql.param(more)}::uuid[])`)
+    const tells = async (at: number) => (await settle(uuids.slice(at, at + 1), { goesOn: false })).hasMadeRoom
+    expect([await tells(0), await tells(1), await tells(2), await tells(3)]).toEqual([false, false, true, true])
+    await relay()
+    expect(await tells(4)).toBe(false)
+  })
 })
