@@ -3,8 +3,8 @@ import type { WorkerConfig } from '@rapport/core/config.ts'
 import { type Ctx, inTransaction } from '@rapport/core/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db.ts'
 import { idOf } from '@rapport/core/ids.ts'
-import { enqueue } from '@rapport/core/outbox.ts'
-import type { WorkJob } from '@rapport/core/queues.ts'
+import { enqueue, roomSaid } from '@rapport/core/outbox.ts'
+import { outboxChannel, type WorkJob } from '@rapport/core/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import { createTestCtx, waitingWork } from '@rapport/core/testing/factories.ts'
 import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
@@ -63,8 +63,13 @@ const waitUntilHandedOver = (uuids: string[]) =>
     { describe: 'the relay has handed all over' },
   )
 
-function start(config: WorkerConfig, newEpochs: number[] = []) {
-  const backend = chooseBackend(config, silentLog)
+function start(config: WorkerConfig, newEpochs: number[] = [], onLook = () => {}) {
+  const chosen = chooseBackend(config, silentLog)
+  const readEpoch = () => {
+    onLook()
+    return chosen.readEpoch()
+  }
+  const backend: QueueBackend = { ...chosen, readEpoch }
   const relay = startRelay({
     database,
     listenUrl: testDatabase.url,
@@ -118,6 +123,23 @@ describe.each([
     const startedAt = performance.now()
     for (let piece = 0; piece < 10; piece++) await waitUntilReceived(await enqueueSome(1))
     expect(performance.now() - startedAt).toBeLessThan(5_000)
+  })
+
+  test('what wakes it for nothing, again and again, does not keep it looking; what tells of room does', async () => {
+    let looks = 0
+    const looked = () => looks
+    start(config(), [], () => (looks += 1))
+    const notify = (said: string) => testDatabase.pool.query('select pg_notify($1, $2)', [outboxChannel, said])
+    const lookFor = async (said: string) => {
+      const startedAt = performance.now()
+      for (const until = looked() + 10; looked() < until; ) await notify(said)
+      return (performance.now() - startedAt) / 10
+    }
+    await waitUntil(() => looks > 0, { describe: 'it has begun' })
+    await lookFor('')
+    const [betweenLooks, betweenLooksForRoom] = [await lookFor(''), await lookFor(roomSaid)]
+    expect(betweenLooks).toBeGreaterThan(30)
+    expect(betweenLooksForRoom).toBeLessThan(betweenLooks)
   })
 
   test('a thousand pieces of work come once each by two relays', async () => {

@@ -2,13 +2,22 @@ import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '@rapport/core/db.ts'
 import { listen } from '@rapport/core/db.ts'
-import { forgetOtherEpochs, type RelayedWork, recheckOldWork, relayLanes, relayWork } from '@rapport/core/outbox.ts'
+import {
+  forgetOtherEpochs,
+  type RelayedWork,
+  recheckOldWork,
+  relayLanes,
+  relayWork,
+  roomSaid,
+} from '@rapport/core/outbox.ts'
 import { outboxChannel, type QueueName } from '@rapport/core/queues.ts'
 import type { JobsOptions } from 'bullmq'
 import type { Logger } from 'pino'
 import type { QueueBackend, WorkQueue } from './queue-backend.ts'
 
 const pollMs = 1_000
+/** The pause after a look that found nothing, twice as long after each: new work of a lane that is full wakes it too. */
+const [shortestRestMs, longestRestMs] = [5, 40]
 const recheckMs = 60_000
 const handOverTimeoutMs = 8_000
 const farewellMs = 1_000
@@ -35,8 +44,9 @@ export function startRelay({ database, listenUrl, backend, jobOptions, log, onHa
   let lastEpoch: string | undefined
   let lastRecheck = Date.now()
   let isFailing = false
-  let wake = () => {}
-  let isAwake = false
+  let wake = (_atOnce: boolean) => {}
+  let woken: 'not' | 'soon' | 'at once' = 'not'
+  let restMs = 0
   const closing = new AbortController()
 
   // Opened when first needed: a queue that is opened while Redis is away would wait for it.
@@ -61,6 +71,7 @@ export function startRelay({ database, listenUrl, backend, jobOptions, log, onHa
         throw error
       })
       onHandOver(queue, bulk.length)
+      restMs = 0
     }
   }
 
@@ -84,7 +95,8 @@ export function startRelay({ database, listenUrl, backend, jobOptions, log, onHa
 
   async function run() {
     while (!closing.signal.aborted) {
-      isAwake = false
+      woken = 'not'
+      restMs = Math.min(Math.max(2 * restMs, shortestRestMs), longestRestMs)
       try {
         await round()
         if (isFailing) log.info('work is handed over again')
@@ -97,19 +109,22 @@ export function startRelay({ database, listenUrl, backend, jobOptions, log, onHa
       if (closing.signal.aborted) break
       // While the queues are away a notification changes nothing: the next round waits for its time.
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, isAwake && !isFailing ? 0 : pollMs)
-        wake = () => {
+        const restsUntil = performance.now() + restMs
+        let timer = setTimeout(resolve, pollMs)
+        wake = (atOnce) => {
           if (isFailing && !closing.signal.aborted) return
           clearTimeout(timer)
-          resolve()
+          timer = setTimeout(resolve, atOnce ? 0 : Math.max(0, restsUntil - performance.now()))
         }
+        if (woken !== 'not') wake(woken === 'at once')
       })
     }
   }
 
-  const onNotify = () => {
-    isAwake = true
-    wake()
+  const onNotify = (said: string) => {
+    const atOnce = said === roomSaid
+    if (woken !== 'at once') woken = atOnce ? 'at once' : 'soon'
+    wake(atOnce)
   }
   const onError = (error: Error) => log.debug({ err: error }, 'the connection that listens for work broke')
   const listener = listenUrl === undefined ? undefined : listen(listenUrl, [outboxChannel], { onNotify, onError })
@@ -119,7 +134,7 @@ export function startRelay({ database, listenUrl, backend, jobOptions, log, onHa
     queueOf,
     async close() {
       closing.abort()
-      wake()
+      wake(true)
       await running
       await listener?.close()
       // With the queues away their goodbye would never come.

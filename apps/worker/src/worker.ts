@@ -38,7 +38,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     applicationName: 'rapport worker deliveries',
     maxConnections: deskConnections,
     settings: deliveryPlanning,
-    maxLifetimeSeconds: deskLifetimeSeconds,
+    plansLastMs: 5_000,
     onError,
   })
   const { db } = database
@@ -117,8 +117,6 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
 
 /** Of the worker's connections those on which deliveries are claimed and settled, one call of each at a time. */
 const deskConnections = 4
-/** A plan that was made while tables were empty, and known to be, may walk through all that is there a minute later. */
-const deskLifetimeSeconds = 15
 
 const needsDirectUrl =
   'DATABASE_URL leads through a connection pooler, where nothing can be listened to: work is found by polling, each ' +

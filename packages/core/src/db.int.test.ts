@@ -90,13 +90,46 @@ describe('a pool', () => {
   })
 })
 
+test('a plan that is older than it may be is made anew for what has become of the table', async () => {
+  await direct.pool.query('create table growing (id int primary key)')
+  await direct.pool.query('analyze growing')
+  const settings = { plan_cache_mode: 'force_generic_plan' }
+  const open = (plansLastMs?: number) =>
+    openDatabase(direct.url, {
+      applicationName: 'rapport test',
+      maxConnections: 1,
+      settings,
+      ...(plansLastMs !== undefined && { plansLastMs }),
+      onError: () => {},
+    })
+  const [fresh, kept] = [open(20), open()]
+  const readPlan = async ({ pool }: Database) => {
+    await pool.query({ name: 'find', text: 'select from growing where id = $1', values: [1] })
+    const { rows } = await pool.query<Record<string, string>>('explain execute find (1)')
+    return rows[0]?.['QUERY PLAN'] ?? ''
+  }
+  expect([await readPlan(fresh), await readPlan(kept)]).toEqual(Array(2).fill(expect.stringContaining('Seq Scan')))
+  // Neither vacuum nor analyze has told of it.
+  await direct.pool.query('insert into growing select generate_series(1, 10000)')
+  await waitUntil(async () => (await readPlan(fresh)).includes('Index'), { describe: 'the plan is another' })
+  expect(await readPlan(kept)).toContain('Seq Scan')
+  await Promise.all([fresh.close(), kept.close()])
+})
+
 describe('a listener', () => {
   test('hears a notification, and listens again when its connection broke', async () => {
     let calls = 0
-    const listener = listen(proxy.url, ['test_channel'], { onNotify: () => (calls += 1), onError: () => {} })
+    let said: string | undefined
+    const onNotify = (what: string) => {
+      calls += 1
+      said = what
+    }
+    const listener = listen(proxy.url, ['test_channel'], { onNotify, onError: () => {} })
     await waitUntil(() => calls === 1, { describe: 'it called once as it began' })
-    await direct.db.execute(sql`select pg_notify('test_channel', '')`)
+    expect(said).toBe('')
+    await direct.db.execute(sql`select pg_notify('test_channel', 'room')`)
     await waitUntil(() => calls === 2, { describe: 'it heard the notification' })
+    expect(said).toBe('room')
     await direct.db.execute(sql`
       select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'rapport listen'`)
     await waitUntil(() => calls === 3, { describe: 'it called again, as something may have been missed' })

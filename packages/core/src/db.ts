@@ -32,7 +32,8 @@ const keptConnections = 5
  * Opens a pool. A call finds a connection within two seconds or fails; a statement has ten seconds, a lock three, and
  * an answer that a server which hangs never gives is given up soon after.
  * `onError` hears of connections that broke while idle, which the pool replaces by itself. `settings` are those of
- * PostgreSQL for each connection that is not a pooler's.
+ * PostgreSQL for each connection that is not a pooler's; `plansLastMs` is for those whose tables may grow from nothing to
+ * very much within the ten minutes that a connection lives.
  */
 export function openDatabase(
   databaseUrl: string,
@@ -40,7 +41,7 @@ export function openDatabase(
     applicationName: string
     maxConnections?: number
     connectionTimeoutMs?: number
-    maxLifetimeSeconds?: number
+    plansLastMs?: number
     settings?: Record<string, string>
     onError: (error: Error) => void
   },
@@ -56,16 +57,28 @@ export function openDatabase(
     lock_timeout: 3_000,
     idle_in_transaction_session_timeout: 10_000,
     keepAlive: true,
-    // With a connection go its plans: none is older than the tables' growth within that time.
-    maxLifetimeSeconds: options.maxLifetimeSeconds ?? 600,
+    // With a connection go its plans: none is older than the tables' growth within ten minutes.
+    maxLifetimeSeconds: 600,
     verify: (client, done) => void prepareConnection(client, options.settings).then(() => done(), done),
   })
   pool.on('error', options.onError)
   // A connection that breaks in the middle of a transaction fails its next statement; unheard, it would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
+  if (options.plansLastMs !== undefined) forgetPlansEvery(options.plansLastMs, pool)
   const db = openOn(pool)
   db.transaction = <Result>(work: Work<Result>) => runTransaction(pool, work)
   return { db, pool, close: () => pool.end() }
+}
+
+/** Ahead of what a connection is taken for, when its plans are as old. */
+function forgetPlansEvery(ageMs: number, pool: pg.Pool): void {
+  const madeAt = new WeakMap<pg.PoolClient, number>()
+  pool.on('acquire', (client) => {
+    const now = performance.now()
+    const isOld = now - (madeAt.get(client) ?? now) > ageMs
+    if (isOld) client.query('discard plans').catch(() => {})
+    if (isOld || !madeAt.has(client)) madeAt.set(client, now)
+  })
 }
 
 /**
@@ -148,13 +161,13 @@ async function runSavepoint<Result>(client: pg.PoolClient, work: () => Promise<R
 }
 
 /**
- * Calls `onNotify` whenever one of the channels is notified, and once after each (re)connection, as notifications
- * may have been missed. Reconnects by itself for as long as it is open. `close` waits for a call that is under way.
+ * Calls `onNotify` with what was said whenever one of the channels is notified, and with nothing once after each
+ * (re)connection, as notifications may have been missed. Reconnects by itself for as long as it is open. `close` waits for a call that is under way.
  */
 export function listen(
   databaseUrl: string,
   channels: readonly string[],
-  options: { onNotify: () => void; onError: (error: Error) => void },
+  options: { onNotify: (said: string) => void; onError: (error: Error) => void },
 ): { close(): Promise<void> } {
   const closing = new AbortController()
   const running = (async () => {
@@ -173,13 +186,13 @@ export function listen(
     })
     const ended = new Promise<void>((resolve) => client.once('end', resolve))
     client.on('error', options.onError)
-    client.on('notification', options.onNotify)
+    client.on('notification', ({ payload = '' }) => options.onNotify(payload))
     await client.connect()
     const stop = () => void client.end()
     closing.signal.addEventListener('abort', stop, { once: true })
     if (closing.signal.aborted) stop()
     for (const channel of channels) await client.query(`listen ${channel}`)
-    options.onNotify()
+    options.onNotify('')
     await ended
     closing.signal.removeEventListener('abort', stop)
   }

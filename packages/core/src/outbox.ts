@@ -52,9 +52,12 @@ export async function requeueWork(db: Db, uuids: readonly string[]): Promise<voi
   await wakeRelays(db)
 }
 
+/** What is said where there is room for work that waits, which new work alone does not tell. */
+export const roomSaid = 'room'
+
 /** For whoever made room in a lane. */
 export async function wakeRelays(db: Db): Promise<void> {
-  await db.execute(sql`select pg_notify(${outboxChannel}, '')`)
+  await db.execute(sql`select pg_notify(${outboxChannel}, ${roomSaid})`)
 }
 
 /** Work on its way to the queue. `jobId` is a fresh one each time, as a queue ignores an id that it still knows. */
@@ -99,7 +102,7 @@ const lanesLock = 7_277_680
  */
 export function relayLanes(db: Db, epoch: string, handOver: HandOver): Promise<boolean> {
   return db.transaction(async (db) => {
-    await db.execute(sql`select pg_advisory_xact_lock(${lanesLock})`)
+    await db.execute(sql`select pg_advisory_xact_lock(${lanesLock}), set_config('enable_bitmapscan', 'off', true)`)
     // The first member steps from lane to lane in the index, so that the length of a lane does not matter.
     const result = await db.execute<Record<string, unknown> & WaitingRow>(sql`
       with recursive lanes as (

@@ -22,14 +22,16 @@ export interface ClaimedDelivery {
 
 /**
  * For the connections on which deliveries are claimed and settled, though a pooler's cannot have it: both statements are
- * planned once, on each, to go from id to id by the indexes. With partitions a plan costs more than what it is for; and
- * this one is good however few rows there are when it is made.
+ * planned once in a while, on each, to go from id to id by the indexes. With partitions a plan costs more than what it is
+ * for; and this one is good however few rows there are when it is made, but for an index that is as good as another as
+ * long as both are known to be empty.
  */
 export const deliveryPlanning = {
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
+  enable_bitmapscan: 'off',
 }
 
 export interface ClaimedRow extends Record<string, unknown> {
