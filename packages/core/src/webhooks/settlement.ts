@@ -149,6 +149,8 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
         (select count(*)::int from outbox busy where busy.workspace_id = freed.workspace_id and busy.lane is not null
           and busy.relayed_epoch is not null) as in_workspace
       from freed),
+    -- Behind what was done, as the index of a lane begins with all that is over. What came late before it, a relay takes:
+    -- there is room for it each time that one of these no longer goes on.
     oldest as (
       select o.*, room.lane, room.epoch from room cross join lateral (
         select o.id, o.workspace_id, o.request_id, o.traceparent from outbox o
