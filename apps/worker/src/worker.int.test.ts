@@ -256,7 +256,7 @@ test('a worker sets right what another left that died, and what it lost hold of 
     const deliveries = await Promise.all([readOnlyDelivery(ctx), readOnlyDelivery(other)])
     return deliveries.every(({ status }) => status === 'INTERRUPTED')
   }
-  await waitUntil(areSetRight, { describe: 'both deliveries are INTERRUPTED', timeoutMs: 15_000 })
+  await waitUntil(areSetRight, { describe: 'both deliveries are INTERRUPTED', timeoutMs: 10_000 })
   expect(http.requests.filter(({ url }) => ['/dead', '/lost'].includes(url))).toEqual([])
   expect(await workersAtWork()).toEqual([own])
 })

@@ -38,7 +38,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     applicationName: 'rapport worker deliveries',
     maxConnections: deskConnections,
     settings: deliveryPlanning,
-    plansLastMs: 5_000,
+    lifetimeSeconds: 10,
     onError,
   })
   const { db } = database

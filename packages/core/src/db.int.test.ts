@@ -90,19 +90,19 @@ describe('a pool', () => {
   })
 })
 
-test('a plan that is older than it may be is made anew for what has become of the table', async () => {
+test('a plan does not outlive its connection: the next is for what has become of the table', async () => {
   await direct.pool.query('create table growing (id int primary key)')
   await direct.pool.query('analyze growing')
   const settings = { plan_cache_mode: 'force_generic_plan' }
-  const open = (plansLastMs?: number) =>
+  const open = (lifetimeSeconds?: number) =>
     openDatabase(direct.url, {
       applicationName: 'rapport test',
       maxConnections: 1,
       settings,
-      ...(plansLastMs !== undefined && { plansLastMs }),
+      ...(lifetimeSeconds !== undefined && { lifetimeSeconds }),
       onError: () => {},
     })
-  const [fresh, kept] = [open(20), open()]
+  const [fresh, kept] = [open(0.02), open()]
   const readPlan = async ({ pool }: Database) => {
     await pool.query({ name: 'find', text: 'select from growing where id = $1', values: [1] })
     const { rows } = await pool.query<Record<string, string>>('explain execute find (1)')

@@ -32,8 +32,8 @@ const keptConnections = 5
  * Opens a pool. A call finds a connection within two seconds or fails; a statement has ten seconds, a lock three, and
  * an answer that a server which hangs never gives is given up soon after.
  * `onError` hears of connections that broke while idle, which the pool replaces by itself. `settings` are those of
- * PostgreSQL for each connection that is not a pooler's; `plansLastMs` is for those whose tables may grow from nothing to
- * very much within the ten minutes that a connection lives.
+ * PostgreSQL for each connection that is not a pooler's; `lifetimeSeconds` is for those whose tables may grow from
+ * nothing to very much within the ten minutes that a connection else lives.
  */
 export function openDatabase(
   databaseUrl: string,
@@ -41,7 +41,7 @@ export function openDatabase(
     applicationName: string
     maxConnections?: number
     connectionTimeoutMs?: number
-    plansLastMs?: number
+    lifetimeSeconds?: number
     settings?: Record<string, string>
     onError: (error: Error) => void
   },
@@ -57,28 +57,16 @@ export function openDatabase(
     lock_timeout: 3_000,
     idle_in_transaction_session_timeout: 10_000,
     keepAlive: true,
-    // With a connection go its plans: none is older than the tables' growth within ten minutes.
-    maxLifetimeSeconds: 600,
+    // With a connection go its plans: none is older than the tables' growth within that time.
+    maxLifetimeSeconds: options.lifetimeSeconds ?? 600,
     verify: (client, done) => void prepareConnection(client, options.settings).then(() => done(), done),
   })
   pool.on('error', options.onError)
   // A connection that breaks in the middle of a transaction fails its next statement; unheard, it would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
-  if (options.plansLastMs !== undefined) forgetPlansEvery(options.plansLastMs, pool)
   const db = openOn(pool)
   db.transaction = <Result>(work: Work<Result>) => runTransaction(pool, work)
   return { db, pool, close: () => pool.end() }
-}
-
-/** Ahead of what a connection is taken for, when its plans are as old. */
-function forgetPlansEvery(ageMs: number, pool: pg.Pool): void {
-  const madeAt = new WeakMap<pg.PoolClient, number>()
-  pool.on('acquire', (client) => {
-    const now = performance.now()
-    const isOld = now - (madeAt.get(client) ?? now) > ageMs
-    if (isOld) client.query('discard plans').catch(() => {})
-    if (isOld || !madeAt.has(client)) madeAt.set(client, now)
-  })
 }
 
 /**
@@ -162,7 +150,8 @@ async function runSavepoint<Result>(client: pg.PoolClient, work: () => Promise<R
 
 /**
  * Calls `onNotify` with what was said whenever one of the channels is notified, and with nothing once after each
- * (re)connection, as notifications may have been missed. Reconnects by itself for as long as it is open. `close` waits for a call that is under way.
+ * (re)connection, as notifications may have been missed. Reconnects by itself for as long as it is open. `close` waits
+ * for a call that is under way.
  */
 export function listen(
   databaseUrl: string,

@@ -49,6 +49,7 @@ afterAll(async () => {
 
 const changeWebhook = (change: string) =>
   database.pool.query(`update webhooks set ${change} where workspace_id = $1`, [uuidOf(ctx.workspaceId)])
+
 /** The lane is as full as it may be, and so many more wait in it, which are answered. */
 async function fillLane(waiting: number): Promise<string[]> {
   for (let n = 1; n < laneRoom + waiting; n++) await createTestContact(ctx)

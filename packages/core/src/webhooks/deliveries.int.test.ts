@@ -206,21 +206,28 @@ test.each(['0 days', '14 days'])(
     await settleDelivery(onDesk, { uuid, workerId }, succeeded)
     await createBacklog(later)
     await relayLanes(ctx.db, 'one', async () => {})
-    const jobs = (await waitingWork(ctx)).slice(0, 3).map((id) => ({ id, workspaceId: ctx.workspaceId }))
-    const goOn = (ended: WorkJob[]) => {
+    const jobs = (await waitingWork(ctx)).slice(0, 1).map((id) => ({ id, workspaceId: ctx.workspaceId }))
+    const goOn = async (ended: WorkJob[]) => {
       const outcomes = ended.map((job) => ({ ...job, outcome: succeeded, goesOn: true }))
-      return settleDeliveries(desk.db, workerId, { ended: outcomes, inHand: ended.map(({ id }) => id) })
+      const { next } = await settleDeliveries(desk.db, workerId, { ended: outcomes, inHand: ended.map(({ id }) => id) })
+      expect(next).toHaveLength(1)
+      return next.map(({ job }) => job)
     }
-    const readForClaim = await countReadRows(desk, () => claimDeliveries(desk.db, workerId, jobs))
-    const { next } = await goOn(jobs)
-    const readForOutcome = await countReadRows(desk, () => goOn(next.map(({ job }) => job)))
+    let next: WorkJob[] = []
+    const read = await countReadRows(desk, async () => {
+      expect(await claimDeliveries(desk.db, workerId, jobs)).toHaveLength(1)
+      next = await goOn(jobs)
+    })
+    expect(read).toBeLessThan(100)
+    await leaveBehind()
+    next = await goOn(next)
+    expect(await countReadRows(desk, () => goOn(next))).toBeLessThan(1_000)
     // A bitmap would be made anew of all that is over, each time, until the next vacuum.
     expect(await readPlan(desk, 'settle deliveries')).not.toMatch(/Bitmap|Seq Scan/)
-    expect([next.length, readForClaim < 1_000, readForOutcome < 1_000]).toEqual([3, true, true])
   },
 )
 
-/** Thousands that wait, in the partitions of that time, behind as many that are over. */
+/** Thousands that wait, in the partitions of that time. */
 async function createBacklog(later: string) {
   await ctx.db.execute(sql`
     with event as (
@@ -233,6 +240,10 @@ async function createBacklog(later: string) {
       returning id)
     insert into outbox (id, workspace_id, queue, lane)
     select id, ${uuidOf(ctx.workspaceId)}, 'webhooks', ${uuidOf(webhook.id)} from made`)
+}
+
+/** Thousands that were handed over and are done, which no vacuum has cleared away yet. */
+async function leaveBehind() {
   await ctx.db.execute(sql`
     insert into outbox (id, workspace_id, queue, lane, relayed_epoch)
     select uuidv7(), ${uuidOf(ctx.workspaceId)}, 'webhooks', ${uuidOf(webhook.id)}, 'over' from generate_series(1, 5000)`)
