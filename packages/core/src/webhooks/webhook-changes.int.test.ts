@@ -202,6 +202,17 @@ describe('who is done goes on with what waits in the lane', () => {
     expect((await settle(uuids.slice(3, 4))).next).toEqual([])
   })
 
+  test('never on behalf of another workspace, whose outcome is none', async () => {
+    await fillLane(1)
+    const { workspaceId } = await createTestCtx(database.db)
+    const ended = uuids.slice(0, 1).map((id) => ({ id, workspaceId, outcome: succeeded, goesOn: true }))
+    expect(await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })).toEqual({ next: [], hasMadeRoom: false })
+    expect(await statuses()).toEqual(['PENDING', 'SENDING'])
+    expect(idsOf((await settle(uuids.slice(0, 1))).next)).toEqual(uuids.slice(laneRoom))
+    // The same of what was claimed by a statement whose answer was lost.
+    expect(await readNextDeliveries(ctx.db, workerId, { ended, inHand: [] })).toEqual([])
+  })
+
   test('whose answer is lost can be read again, and nothing else is', async () => {
     await fillLane(3)
     await settle(uuids.slice(0, 1))
