@@ -8,8 +8,8 @@ export const windowsKept = 50_000
 
 /**
  * Remembers the windows of the clients that came last: so many at least, twice as many at most. The older half is
- * forgotten as a whole: an LRU cache, which keeps all in order and forgets one by one, would be the most that a counted
- * request costs this process.
+ * forgotten as a whole: an LRU cache, which keeps all in order and forgets one by one, would be the most that a request
+ * costs this process while Redis is away.
  */
 export function createClientWindows(): (key: string) => Window {
   let recent = new Map<string, Window>()

@@ -22,8 +22,11 @@ interface Count {
   ttl: number
 }
 
-/** Counts one more request under a key. With callbacks, here and below: every request comes through, and most in the same turn. */
-type Counter = (key: string, done: (count: Count) => void) => void
+/**
+ * Counts one more request under a key that so many may come under. With callbacks, here and below: every request comes
+ * through, and most in the same turn.
+ */
+type Counter = (key: string, max: number, done: (count: Count) => void) => void
 
 /**
  * Counts requests for each client address (IPv6 by /64) and endpoint, in windows of sixty seconds that open with the
@@ -44,7 +47,7 @@ export function limitRequests(app: FastifyInstance, redis: RedisClient | undefin
 function limiter(count: Counter, endpoint: string, max: number): onRequestHookHandler {
   const prefix = `${limitTag}:${endpoint} `
   return (request, reply, done) => {
-    count(prefix + clientKeyOf(request), ({ current, ttl }) => {
+    count(prefix + clientKeyOf(request), max, ({ current, ttl }) => {
       const seconds = Math.ceil(ttl / 1_000)
       reply
         .header('x-ratelimit-limit', max)
@@ -112,13 +115,15 @@ function createSharedCounter(redis: RedisClient): (key: string, done: Waiting['d
 const probeAfterMs = 1_000
 
 /**
- * Counts in Redis, so that several processes share one count, and follows along in this process. When Redis fails or
- * does not answer, this process goes on from what it last knew, at once and for all requests, and asks in the
- * background whether Redis is back: never no limit, never a wait for each request, never an error.
+ * Counts in Redis, so that several processes share one count, and remembers in this process who has used more than
+ * half. When Redis fails or does not answer, this process goes on from what it last knew, at once and for all requests,
+ * and asks in the background whether Redis is back: never no limit, never a wait for each request, never an error.
+ * Whoever had used less starts anew: with each process counting by itself that changes little, and to remember everyone
+ * would be most of what a counted request costs this process.
  */
 function createCounter(redis: RedisClient | undefined): Counter {
   const windowOf = createClientWindows()
-  if (!redis) return (key, done) => done(countHere(key))
+  if (!redis) return (key, _max, done) => done(countHere(key))
   const countShared = createSharedCounter(redis)
   let isAway = false
   /** For one window after an outage Redis does not know what was counted here meanwhile. */
@@ -135,12 +140,13 @@ function createCounter(redis: RedisClient | undefined): Counter {
     return { current: window.current, ttl: window.endsAt - now }
   }
 
-  function followAlong(key: string, count: Count): Count {
+  function followAlong(key: string, max: number, count: Count): Count {
     const { current, ttl } = count
     if (Date.now() < distrustUntil) {
       const here = countHere(key)
       if (here.current > current) return here
     }
+    if (current <= max / 2) return count
     const window = windowOf(key)
     window.current = current
     window.endsAt = Date.now() + ttl
@@ -159,10 +165,10 @@ function createCounter(redis: RedisClient | undefined): Counter {
     }, probeAfterMs).unref()
   }
 
-  return (key, done) => {
+  return (key, max, done) => {
     if (isAway) return done(countHere(key))
     countShared(key, (shared) => {
-      if (shared) return done(followAlong(key, shared))
+      if (shared) return done(followAlong(key, max, shared))
       if (!isAway) {
         isAway = true
         probe(redis)
