@@ -34,6 +34,7 @@ import { trackingPages } from './pages/tracking.ts'
 import { createPublicFormCache } from './public-form-cache.ts'
 import { measureRequests } from './metrics.ts'
 import { limitRequests } from './rate-limit.ts'
+import { logOfRequest } from './request-log.ts'
 import { hooksOf } from './route-hooks.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { auditRoutes } from './routes/audit.ts'
@@ -52,6 +53,7 @@ import { mailEventRoutes } from './routes/mail-events.ts'
 import { pipelineRoutes } from './routes/pipelines.ts'
 import { publicFormRoutes } from './routes/public-forms.ts'
 import { teamRoutes } from './routes/team.ts'
+import { NoQuery } from './routes/shapes.ts'
 import { taskRoutes } from './routes/tasks.ts'
 import { webhookRoutes } from './routes/webhooks.ts'
 import { limitSlowRequests } from './slow-requests.ts'
@@ -90,6 +92,7 @@ export async function buildApp({
 }: Dependencies): Promise<FastifyInstance> {
   const app = Fastify({
     loggerInstance: log,
+    childLoggerFactory: logOfRequest,
     // A line for what failed is enough; a healthy request is the metrics' to count.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit: mebibyte,
@@ -108,7 +111,7 @@ export async function buildApp({
     rewriteUrl: decodableUrl,
     frameworkErrors: (error, request, reply) => void handleError(error, request as FastifyRequest, reply as never),
   })
-  app.setValidatorCompiler(validatorCompiler)
+  app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(serializerCompiler)
   app.setErrorHandler(handleError)
   acceptJsonBodies(app)
@@ -183,6 +186,13 @@ export async function buildApp({
   return app
 }
 
+/** Most routes take no query, and most requests bring none: Zod need not be asked. */
+const compileValidator: typeof validatorCompiler = (route) => {
+  const validate = validatorCompiler(route)
+  if (route.schema !== NoQuery) return validate
+  return (query: object) => (Object.keys(query).length === 0 ? { value: query } : validate(query))
+}
+
 /** The caller's own request id when it is a sane one, so that logs on both sides can be laid side by side. */
 function requestIdOf(request: IncomingMessage): string {
   const given = request.headers['x-request-id']
@@ -227,8 +237,11 @@ function refuseUnknownRoutes(app: FastifyInstance, limit: onRequestHookHandler) 
 
 /** Public routes are called from other people's sites; the rest only from origins that the operator lists. */
 async function allowOrigins(app: FastifyInstance, origins: string[]) {
-  const open = { 'access-control-allow-origin': '*', 'access-control-expose-headers': 'etag, retry-after' }
-  const sayOpen: onRequestHookHandler = (_request, reply, done) => done(void reply.headers(open))
+  const exposedHeaders = 'etag, retry-after'
+  const sayOpen: onRequestHookHandler = (_request, reply, done) => {
+    reply.header('access-control-allow-origin', '*').header('access-control-expose-headers', exposedHeaders)
+    done()
+  }
   app.addHook('onRoute', (route) => {
     if (!route.url.startsWith('/public/') || route.method === 'OPTIONS') return
     // Always the same: the plugin would find that out for each request anew.
@@ -242,6 +255,6 @@ async function allowOrigins(app: FastifyInstance, origins: string[]) {
     strictPreflight: false,
   })
   // Where a browser asks first; the plugin answers.
-  const preflight = { origin: '*', methods: 'GET, HEAD, POST', exposedHeaders: open['access-control-expose-headers'] }
+  const preflight = { origin: '*', methods: 'GET, HEAD, POST', exposedHeaders }
   app.options('/public/*', { config: { cors: preflight }, schema: { hide: true } }, (_request, reply) => reply.send())
 }
