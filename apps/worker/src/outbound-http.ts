@@ -1,7 +1,7 @@
 /** The single door for addresses that customers give. */
 import { isIP, type LookupFunction } from 'node:net'
 import { isAllowedAddress } from '@rapport/core/webhooks/address-policy.ts'
-import { Agent, type Dispatcher, request } from 'undici'
+import { Agent } from 'undici'
 import { openNameResolver } from './name-resolver.ts'
 
 const connectTimeoutMs = 5_000
@@ -10,8 +10,13 @@ const maxReadBytes = 65_536
 const maxKeptBytes = 4_096
 
 export interface OutboundHttp {
-  post(url: string, message: { headers: Record<string, string>; body: string }): Promise<HttpOutcome>
+  post(url: string, message: Message): Promise<HttpOutcome>
   close(): Promise<void>
+}
+
+interface Message {
+  headers: Record<string, string>
+  body: string
 }
 
 /** What came back, or why nothing did. `status` is there whenever the receiver answered at all. */
@@ -73,44 +78,68 @@ export function openOutboundHttp(
     },
   }
 
-  async function attempt(url: string, message: { headers: Record<string, string>; body: string }) {
-    const host = new URL(url).hostname.replace(/^\[|\]$/g, '')
+  async function attempt(url: string, message: Message) {
+    const address = new URL(url)
+    const host = address.hostname.replace(/^\[|\]$/g, '')
     // A literal address is never looked up, so it is judged here.
     if (isIP(host) && !isAllowedAddress(host, allowedNetworks)) throw new BlockedAddress()
-    const patience = new AbortController()
-    const giveUp = () => patience.abort(new DOMException('Too late', 'TimeoutError'))
-    // A process that stood still meanwhile first reads what has come: the answer may be there.
-    const timer = setTimeout(() => setImmediate(giveUp), totalTimeoutMs)
-    const { status, body } = await exchange(url, message, patience.signal).finally(() => clearTimeout(timer))
+    const { status, body } = await exchange(agent, address, message)
     if (status >= 200 && status < 300) return { status, body }
     const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver answered ${status}`
     return { status, body, error }
   }
-
-  async function exchange(
-    url: string,
-    message: { headers: Record<string, string>; body: string },
-    signal: AbortSignal,
-  ) {
-    const response = await request(url, { method: 'POST', ...message, dispatcher: agent, reset: true, signal })
-    return { status: response.statusCode, body: await readSome(response) }
-  }
 }
 
 /**
- * The first part of a body as text that a database takes, or what of it came before it broke off: the answer was given
- * with its status. What comes after 64 KiB is not even read.
+ * One request and its answer, or what of it came before it broke off or was long enough: it was given with its status.
+ * By a handler, as undici's `request` would make a stream, and read it, for what is mostly a word.
  */
-async function readSome(response: Dispatcher.ResponseData): Promise<string> {
-  const kept: Buffer[] = []
-  let bytes = 0
-  try {
-    for await (const chunk of response.body) {
-      kept.push(chunk as Buffer)
-      bytes += (chunk as Buffer).length
-      if (bytes >= maxReadBytes) break
+function exchange(agent: Agent, { origin, pathname, search }: URL, { headers, body }: Message) {
+  return new Promise<{ status: number; body: string }>((resolve, reject) => {
+    const kept: Buffer[] = []
+    let bytes = 0
+    let status = 0
+    let isLate = false
+    let abort: (() => void) | undefined
+
+    function end(error?: Error) {
+      clearTimeout(timer)
+      if (status >= 200) resolve({ status, body: textOf(kept) })
+      else reject(error ?? new Error('No answer'))
     }
-  } catch {}
+    function giveUp() {
+      isLate = true
+      abort?.()
+    }
+    // A process that stood still meanwhile first reads what has come: the answer may be there.
+    const timer = setTimeout(() => setImmediate(giveUp), totalTimeoutMs)
+
+    agent.dispatch(
+      { origin, path: pathname + search, method: 'POST', headers, body, reset: true },
+      {
+        onRequestStart(controller) {
+          abort = () => controller.abort(new DOMException('Too late', 'TimeoutError'))
+          if (isLate) abort()
+        },
+        // A provisional answer (1xx) comes here as well.
+        onResponseStart(_controller, code) {
+          status = code
+        },
+        onResponseData(_controller, chunk) {
+          kept.push(chunk)
+          bytes += chunk.length
+          // What comes after 64 KiB is not even read.
+          if (bytes >= maxReadBytes) abort?.()
+        },
+        onResponseEnd: () => end(),
+        onResponseError: (_controller, error) => end(error),
+      },
+    )
+  })
+}
+
+/** The first part of a body as text that a database takes. */
+function textOf(kept: readonly Buffer[]): string {
   return Buffer.concat(kept).subarray(0, maxKeptBytes).toString('utf8').replaceAll('\u0000', '\uFFFD')
 }
 
