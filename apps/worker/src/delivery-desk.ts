@@ -14,8 +14,8 @@ import { keepTrying } from './tools.ts'
 /** Where jobs claim deliveries and hand in their outcomes: those of one moment in one statement. */
 export interface DeliveryDesk {
   claim(job: WorkJob): Promise<ClaimedDelivery | undefined>
-  /** Answers what waited next for the same webhook, claimed, if the job goes on. Tries until the database is back. */
-  settle(delivery: EndedDelivery): Promise<NextDelivery | undefined>
+  /** Answers what waited next for the same webhook, claimed, as much as the job takes. Tries until the database is back. */
+  settle(delivery: EndedDelivery): Promise<NextDelivery[]>
 }
 
 export function openDeliveryDesk(db: Db, workerId: string, inHand: ReadonlyMap<string, unknown>): DeliveryDesk {
@@ -38,7 +38,7 @@ export function openDeliveryDesk(db: Db, workerId: string, inHand: ReadonlyMap<s
     settle: gather(async (ended) => {
       const next = await settle(ended)
       // Any of them may make any of those: the lanes have been counted.
-      return ended.map(({ goesOn }) => (goesOn ? next.shift() : undefined))
+      return ended.map(({ takes }) => next.splice(0, takes))
     }),
   }
 }

@@ -90,7 +90,7 @@ export function relayWork(db: Db, epoch: string, handOver: HandOver): Promise<bo
   })
 }
 
-/** How much of one lane, and of one workspace in all lanes, is handed over and not done at a time. */
+/** How much of one lane, and of one workspace in all lanes, is handed over and not done at a time; but see `settleDeliveries`. */
 export const laneRoom = 5
 export const workspaceRoom = 20
 /** Any number, the same in every process: one relay at a time counts what is handed over, or two would hand over twice as much. */

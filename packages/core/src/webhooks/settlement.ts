@@ -25,10 +25,13 @@ export interface DeliveryOutcome {
   error: string | null
 }
 
-/** How an attempt ended. `goesOn`: whoever made it makes the next one of the same lane. */
+/**
+ * How an attempt ended, and how many of the same lane whoever made it takes in hand next: none; one; or two, so that the
+ * lane grows, as its receiver is quick.
+ */
 export interface EndedDelivery extends WorkJob {
   outcome: DeliveryOutcome
-  goesOn: boolean
+  takes: 0 | 1 | 2
 }
 
 /** One that waited, and the claim of it. */
@@ -57,8 +60,11 @@ interface NextRow extends ClaimedRow {
  * deliveries' rows are locked first, in the order of whoever buries dead workers at that moment.
  *
  * In the same statement, as each is a wait for the disk, takes in hand what waits next in the same lanes, for those who
- * go on, as long as their lanes and workspaces are not given more than is their due; and none of `inHand`. Waits for
- * nobody there: what another has locked is left to it. When its answer is lost, it is to be read by `readNextDeliveries`.
+ * go on, as long as their lanes and workspaces are not given more than is their due; and none of `inHand`. The lane of a
+ * quick receiver, which holds no place for long, may have more than others, but never what another lane of the workspace
+ * would begin with: with more places more outcomes come together, and a statement costs little more for many than for one.
+ * Waits for nobody there: what another has locked is left to it. When its answer is lost, it is to be read by
+ * `readNextDeliveries`.
  *
  * Answers as well whether a relay has room to fill, as somebody does not go on: each time as long as there is any, as the
  * relay may just have looked, and filled the room of the one before.
@@ -71,7 +77,7 @@ export async function settleDeliveries(
   const rows = await settle(db, {
     workerId,
     ...idsOf(ended),
-    goesOn: ended.map(({ goesOn }) => goesOn),
+    takes: ended.map(({ takes }) => takes),
     statuses: ended.map(({ outcome }) => outcome.status),
     durationsMs: ended.map(({ outcome }) => outcome.durationMs),
     responseStatuses: ended.map(({ outcome }) => outcome.responseStatus),
@@ -91,7 +97,7 @@ function leavesRoom(rows: (FreedLane & { id: string | null })[]): boolean {
     rows.filter(({ id }) => id).length,
   ]
   const givenUp = freed - claimed
-  if (givenUp === 0 || in_workspace - givenUp >= workspaceRoom) return false
+  if (givenUp <= 0 || in_workspace - givenUp >= workspaceRoom) return false
   const isLaneShort = waiting > claimed && in_lane - givenUp < laneRoom
   // Where the workspace was all but full, other lanes of it may be waiting.
   return isLaneShort || in_workspace > workspaceRoom - laneRoom
@@ -105,7 +111,7 @@ function toNext(row: NextRow): NextDelivery {
 
 interface Settlement extends Jobs {
   workerId: string
-  goesOn: boolean[]
+  takes: number[]
   statuses: string[]
   durationsMs: number[]
   responseStatuses: (number | null)[]
@@ -118,10 +124,10 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
   'settle deliveries',
   (given) => sql`
     with ended as (
-      select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('goesOn')}::bool[],
+      select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('takes')}::int[],
         ${given('statuses')}::text[], ${given('durationsMs')}::int[], ${given('responseStatuses')}::int[],
         ${given('responseBodies')}::text[], ${given('errors')}::text[])
-        as ended (id, workspace_id, goes_on, status, duration_ms, response_status, response_body, error)),
+        as ended (id, workspace_id, takes, status, duration_ms, response_status, response_body, error)),
     held as (
       select ended.* from (select * from ended order by id) ended cross join lateral (
         select from deliveries d
@@ -140,7 +146,7 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
     freed as (
       select done.workspace_id, done.lane, max(done.relayed_epoch) as epoch,
         min(done.created_at) as since_at, min(done.id::text)::uuid as since_id,
-        count(*)::int as freed, count(*) filter (where goes_on)::int as going_on
+        count(*)::int as freed, sum(takes)::int as wanted, bool_and(takes > 0) as stays, bool_or(takes > 1) as is_quick
       from done join ended using (id) where done.lane is not null group by 1, 2),
     room as (
       select freed.*,
@@ -157,7 +163,8 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
         where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
           and (o.created_at, o.id) > (room.since_at, room.since_id)
         order by o.created_at, o.id
-        limit greatest(0, least(going_on, ${laneRoom}::int - in_lane + freed, ${workspaceRoom}::int - in_workspace + freed))
+        limit greatest(0, least(wanted, ${workspaceRoom}::int - in_workspace + freed, freed + greatest(
+          ${laneRoom}::int - in_lane, case when is_quick then ${workspaceRoom - laneRoom}::int - in_workspace end)))
         for update skip locked) o
       where room.epoch is not null),
     waiting as (
@@ -186,7 +193,7 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
       update outbox o set relayed_epoch = claimed.epoch, relayed_at = now(), relays = relays + 1
       from claimed where o.id = claimed.id)
     select lane, freed, in_lane, in_workspace, claimed.*, case
-        when freed = going_on then (select count(*)::int from oldest where oldest.lane = room.lane)
+        when stays then (select count(*)::int from oldest where oldest.lane = room.lane)
         else (select count(*)::int from (
           select from outbox o
           where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
