@@ -1,9 +1,8 @@
-import { type Ctx, inTransaction } from '../context.ts'
-import { perDb } from '../db.ts'
-import { AppError, mayBeOnesFault } from '../errors.ts'
+import type { Ctx } from '../context.ts'
+import { AppError } from '../errors.ts'
 import { emitEach } from '../events.ts'
-import { gather } from '../gather.ts'
 import { newId, uuidOf } from '../ids.ts'
+import { type Asked, writtenTogether } from '../written-together.ts'
 import { alreadyExists } from './contact-address.ts'
 import { toContact } from './contact-record.ts'
 import { insertUnlessTaken, type NewContactRow, selectContactsByEmail } from './contact-statements.ts'
@@ -12,13 +11,9 @@ import { checkAgainst, type CustomFields, holdCustomFields, mergeCustomValues } 
 
 /**
  * Creates a contact and tells `contact.created`. An address that the workspace has already is a conflict naming whose.
- * What one workspace asks for at the same time is written together, and is there for each when it is for all.
+ * What one workspace asks for at the same time is written together.
  */
-export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
-  const answer = await createTogether(ctx.db)({ ctx, input })
-  if (answer instanceof Error) throw answer
-  return answer
-}
+export const createContact = writtenTogether<ContactInput, Contact>(insertOrRefuse)
 
 /** Creates a contact and tells so, in the caller's transaction. Undefined when the address is taken. */
 export async function insertContact(ctx: Ctx, input: ContactInput): Promise<Contact | undefined> {
@@ -27,27 +22,7 @@ export async function insertContact(ctx: Ctx, input: ContactInput): Promise<Cont
   return answer
 }
 
-interface Asked {
-  ctx: Ctx
-  input: ContactInput
-}
-
-const createTogether = perDb(() => gather(createAll, ({ ctx }: Asked) => ctx.workspaceId))
-
-/** In one transaction; and when one of them breaks it, each in its own. What is wrong with one is its answer. */
-async function createAll(asked: Asked[]): Promise<(Contact | Error)[]> {
-  const [first] = asked
-  if (!first) return []
-  try {
-    return await inTransaction(first.ctx, (ctx) => insertOrRefuse(ctx, asked))
-  } catch (error) {
-    if (asked.length === 1 || !mayBeOnesFault(error)) throw error
-    const alone = asked.map((one) => createAll([one]).catch((why: unknown) => [why as Error]))
-    return (await Promise.all(alone)).flat()
-  }
-}
-
-async function insertOrRefuse(ctx: Ctx, asked: Asked[]): Promise<(Contact | AppError)[]> {
+async function insertOrRefuse(ctx: Ctx, asked: readonly Asked<ContactInput>[]): Promise<(Contact | AppError)[]> {
   const answers = await insertContacts(ctx, asked)
   const emails = asked.filter((_, at) => !answers[at]).map(({ input }) => input.email)
   if (emails.length === 0) return answers as (Contact | AppError)[]
@@ -57,7 +32,10 @@ async function insertOrRefuse(ctx: Ctx, asked: Asked[]): Promise<(Contact | AppE
 }
 
 /** Each in its place: undefined when the address is taken. */
-async function insertContacts(ctx: Ctx, asked: Asked[]): Promise<(Contact | AppError | undefined)[]> {
+async function insertContacts(
+  ctx: Ctx,
+  asked: readonly Asked<ContactInput>[],
+): Promise<(Contact | AppError | undefined)[]> {
   const keys = asked.flatMap(({ input }) => Object.keys(input.customFieldValues ?? {}))
   const fields = await holdCustomFields(ctx, [...new Set(keys)])
   const rows = asked.map(({ input }) => toRow(fields, input))

@@ -1,0 +1,39 @@
+import { type Ctx, inTransaction } from './context.ts'
+import { perDb } from './db.ts'
+import { mayBeOnesFault } from './errors.ts'
+import { gather } from './gather.ts'
+
+/** What a request asks to be written, and on whose behalf: all of one workspace. */
+export interface Asked<Input> {
+  ctx: Ctx
+  input: Input
+}
+
+/**
+ * Makes one transaction of what a workspace's requests write at the same time; each is answered when it is there for all.
+ * `write` answers for each in its place, an error for what is wrong with that one alone. When one breaks the transaction,
+ * each is written in its own.
+ */
+export function writtenTogether<Input, Answer>(
+  write: (ctx: Ctx, asked: readonly Asked<Input>[]) => Promise<(Answer | Error)[]>,
+): (ctx: Ctx, input: Input) => Promise<Answer> {
+  const writeGathered = perDb(() => gather(writeAll, ({ ctx }: Asked<Input>) => ctx.workspaceId))
+
+  async function writeAll(asked: Asked<Input>[]): Promise<(Answer | Error)[]> {
+    const [first] = asked
+    if (!first) return []
+    try {
+      return await inTransaction(first.ctx, (ctx) => write(ctx, asked))
+    } catch (error) {
+      if (asked.length === 1 || !mayBeOnesFault(error)) throw error
+      const alone = asked.map((one) => writeAll([one]).catch((why: unknown) => [why as Error]))
+      return (await Promise.all(alone)).flat()
+    }
+  }
+
+  return async (ctx, input) => {
+    const answer = await writeGathered(ctx.db)({ ctx, input })
+    if (answer instanceof Error) throw answer
+    return answer
+  }
+}
