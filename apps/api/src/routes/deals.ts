@@ -1,6 +1,7 @@
 import { listDealMoves } from '@rapport/core/deals/deal-moves.ts'
 import { listDeals } from '@rapport/core/deals/deals-list.ts'
-import { changeDeal, createDeal, deleteDeal, readDeal } from '@rapport/core/deals/deals.ts'
+import { createDeal } from '@rapport/core/deals/deal-creation.ts'
+import { changeDeal, deleteDeal, readDeal } from '@rapport/core/deals/deals.ts'
 import { Deal, DealChange, DealInput, DealMove, DealMoveQuery, DealQuery } from '@rapport/core/deals/deals.schema.ts'
 import { PageOf } from '@rapport/core/paging.ts'
 import { fromReplica } from '@rapport/core/replica.ts'

@@ -1,5 +1,5 @@
 /** What nearly every request about a contact asks of the database, prepared. */
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db.ts'
 import { type Given, prepared, preparedSql } from '../prepared.ts'
 import { contacts } from '../schema.ts'
@@ -111,11 +111,31 @@ export const updateContact = prepared('change a contact', (db, given: Given<Key 
 /** What every event of a contact moves. Never back: who waited for the contact's lock began earlier than who had it. */
 export const activityNow = { lastActivityAt: sql`greatest(${contacts.lastActivityAt}, now())`, updatedAt: sql`now()` }
 
-/** `activityNow` of one contact, which is locked by it; its id, or no row. Also a member of other slices' statements. */
-export function movingActivity(db: Db, given: Given<Key>) {
-  return db.update(contacts).set(activityNow).where(hasKey(given)).returning({ id: contacts.id })
+/** `activityNow` of one contact, which is locked by it. */
+export const moveActivity = prepared('move a contact’s activity', (db, given: Given<Key>) =>
+  db.update(contacts).set(activityNow).where(hasKey(given)).returning({ id: contacts.id }),
+)
+
+/**
+ * The same of many, as a member of other slices' statements: `ids` is a query for theirs. Locks them in the order of their
+ * addresses, as whoever writes many does, and answers the ids of those that there are.
+ */
+export function movingActivities(db: Db, workspaceId: SQL, ids: SQL) {
+  const held = sql`(
+    select c.id from (
+      select c.id from (${ids}) asked (id)
+      cross join lateral (
+        select c.id, c.email from contacts c where c.workspace_id = ${workspaceId} and c.id = asked.id limit 1) c
+      order by lower(c.email)) asked
+    cross join lateral (
+      select c.id from contacts c where c.workspace_id = ${workspaceId} and c.id = asked.id for no key update) c) held`
+  return db
+    .update(contacts)
+    .set(activityNow)
+    .from(held)
+    .where(sql`${contacts.workspaceId} = ${workspaceId} and ${contacts.id} = held.id`)
+    .returning({ id: contacts.id })
 }
-export const moveActivity = prepared('move a contact’s activity', movingActivity)
 
 /** In a condition Drizzle does not see by itself that a placeholder takes the form of its column. */
 function hasKey(given: Given<Key>) {

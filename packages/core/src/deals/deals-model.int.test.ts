@@ -24,7 +24,8 @@ import {
 import { createTestContact, createTestCtx, createTestPipeline, eventsOf } from '../testing/factories.ts'
 import { listDealMoves } from './deal-moves.ts'
 import { listDeals } from './deals-list.ts'
-import { changeDeal, createDeal, deleteDeal } from './deals.ts'
+import { createDeal } from './deal-creation.ts'
+import { changeDeal, deleteDeal } from './deals.ts'
 import { DealChange, DealInput, DealMoveQuery, DealQuery } from './deals.schema.ts'
 
 let database: TestDatabase

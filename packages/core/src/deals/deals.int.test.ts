@@ -11,7 +11,8 @@ import { contacts, dealMoves, events } from '../schema.ts'
 import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestDeal, createTestPipeline, eventsOf } from '../testing/factories.ts'
 import { listDealMoves } from './deal-moves.ts'
-import { changeDeal, createDeal, deleteDeal, readDeal } from './deals.ts'
+import { createDeal } from './deal-creation.ts'
+import { changeDeal, deleteDeal, readDeal } from './deals.ts'
 import { type Deal, type DealChange, DealMoveQuery } from './deals.schema.ts'
 
 let database: TestDatabase

@@ -1,33 +1,16 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { movingActivity } from '../contacts/contact-statements.ts'
 import { withContactLocked } from '../contacts/contact-lock.ts'
 import { lockContact, noteActivity } from '../contacts/contacts.ts'
-import { type Ctx, inTransaction } from '../context.ts'
-import { brokenConstraint, invalidField, notFound } from '../errors.ts'
+import type { Ctx } from '../context.ts'
+import { invalidField, notFound } from '../errors.ts'
 import { emit } from '../events.ts'
-import { newId, uuidOf } from '../ids.ts'
+import { newId } from '../ids.ts'
 import { lockStage } from '../pipelines/stages.ts'
-import { type Given, prepared } from '../prepared.ts'
 import { dealMoves, deals } from '../schema.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
-import type { Deal, DealChange, DealInput } from './deals.schema.ts'
-
-/** Creates an OPEN deal, in the pipeline's first stage unless another is named, and tells `deal.created`. */
-export function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
-  return inTransaction(ctx, async (ctx) => {
-    const row = await insertDeal(ctx, input)
-    if (!row) throw await whyNoDeal(ctx, input)
-    const deal = toDeal(row)
-    await emit(ctx, 'deal.created', deal)
-    return deal
-  }).catch((error: unknown) => {
-    // The stage was removed at this very moment: now it is known to be missing, or another one is the first.
-    if (brokenConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
-    throw error
-  })
-}
+import type { Deal, DealChange } from './deals.schema.ts'
 
 /** Reads one deal. */
 export async function readDeal(ctx: Ctx, id: string): Promise<Deal> {
@@ -74,45 +57,6 @@ export async function moveDeals(ctx: Ctx, contacts: { from: string; to: string }
     .update(deals)
     .set({ contactId: contacts.to, updatedAt: sql`clock_timestamp()` })
     .where(and(eq(deals.workspaceId, ctx.workspaceId), eq(deals.contactId, contacts.from)))
-}
-
-async function insertDeal(ctx: Ctx, { contactId, stageId, ...input }: DealInput): Promise<DealRow | undefined> {
-  const { workspaceId } = ctx
-  const [row] = await insertIntoStage(ctx.db, {
-    ...input,
-    workspaceId,
-    id: contactId,
-    dealUuid: uuidOf(newId('dea')),
-    workspaceUuid: uuidOf(workspaceId),
-    pipelineUuid: uuidOf(input.pipelineId),
-    stageUuid: stageId ? uuidOf(stageId) : null,
-  })
-  return row
-}
-
-type NewDeal = Record<'workspaceId' | 'id' | 'dealUuid' | 'workspaceUuid' | 'pipelineUuid' | 'name', string> & {
-  stageUuid: string | null
-  valueCents: number
-}
-
-/** One statement for all of it, which locks the contact (`id`); no row where the contact or the stage is missing. */
-const insertIntoStage = prepared('insert a deal', (db, given: Given<NewDeal>) =>
-  db
-    .with(db.$with('contact').as(movingActivity(db, given)))
-    .insert(deals)
-    .select(sql`
-      select s.workspace_id, ${given('dealUuid')}::uuid, s.pipeline_id, s.id, contact.id,
-        ${given('name')}::text, ${given('valueCents')}::bigint, 'OPEN', null::timestamptz, now(), now()
-      from contact, stages s
-      where s.workspace_id = ${given('workspaceUuid')}::uuid and s.pipeline_id = ${given('pipelineUuid')}::uuid
-        and (${given('stageUuid')}::uuid is null or s.id = ${given('stageUuid')}::uuid)
-      order by s.position limit 1`)
-    .returning(),
-)
-
-async function whyNoDeal(ctx: Ctx, input: DealInput): Promise<Error> {
-  await lockStage(ctx, input)
-  return invalidField('contactId', 'Contact not found')
 }
 
 async function changed(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {

@@ -1,0 +1,121 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { readContact } from '../contacts/contacts.ts'
+import type { Ctx } from '../context.ts'
+import { newId, uuidOf } from '../ids.ts'
+import type { Pipeline } from '../pipelines/pipelines.schema.ts'
+import { createTestDatabase, openTransaction, type TestDatabase } from '../testing/database.ts'
+import { createTestContact, createTestCtx, createTestPipeline, createTestWebhook } from '../testing/factories.ts'
+import { createDeal } from './deal-creation.ts'
+import { readDeal } from './deals.ts'
+import { DealInput } from './deals.schema.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+let pipeline: Pipeline
+let contactIds: string[]
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  pipeline = await createTestPipeline(ctx, ['a', 'b'])
+  const contacts = await Promise.all(Array.from({ length: 10 }, () => createTestContact(ctx)))
+  contactIds = contacts.map(({ id }) => id)
+})
+afterAll(() => database.close())
+
+const inputOf = (n: number, given: Partial<DealInput> = {}) =>
+  DealInput.parse({
+    pipelineId: pipeline.id,
+    contactId: contactIds[n % 10],
+    name: `Deal ${n}`,
+    valueCents: n,
+    ...given,
+  })
+const upTo = (count: number) => Array.from({ length: count }, (_, n) => n)
+
+async function countTransactions(): Promise<{ told: number; transactions: number } | undefined> {
+  const { rows } = await database.db.execute<{ told: number; transactions: number }>(sql`
+    select count(*)::int as told, count(distinct transaction_id)::int as transactions from events
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and type = 'deal.created'`)
+  return rows[0]
+}
+
+test('those that are created at once are all there, each what was asked for and told once, in a few transactions', async () => {
+  const [, second] = pipeline.stages
+  const created = await Promise.all(
+    upTo(50).map((n) => createDeal(ctx, inputOf(n, n % 2 ? { stageId: second?.id } : {}))),
+  )
+  expect(created).toMatchObject(
+    upTo(50).map((n) => ({
+      contactId: contactIds[n % 10],
+      name: `Deal ${n}`,
+      valueCents: n,
+      stageId: pipeline.stages[n % 2]?.id,
+    })),
+  )
+  expect(await Promise.all(created.map(({ id }) => readDeal(ctx, id)))).toEqual(created)
+  const { told, transactions } = (await countTransactions()) ?? {}
+  expect(told).toBe(50)
+  expect(transactions).toBeLessThan(5)
+  const latest = created.filter(({ contactId }) => contactId === contactIds[0]).map(({ createdAt }) => createdAt)
+  const { lastActivityAt } = await readContact(ctx, contactIds[0] ?? '')
+  expect(lastActivityAt).toBe(latest.toSorted().at(-1))
+})
+
+test('what is wrong with one is the answer for that one, and the others are created', async () => {
+  const other = await createTestCtx(database.db)
+  const theirs = await createTestPipeline(other)
+  const answers = await Promise.allSettled([
+    createDeal(ctx, inputOf(1)),
+    createDeal(ctx, inputOf(2, { contactId: newId('con') })),
+    createDeal(ctx, inputOf(3, { contactId: (await createTestContact(other)).id })),
+    createDeal(ctx, inputOf(4, { pipelineId: theirs.id })),
+    createDeal(ctx, inputOf(5, { stageId: newId('stg') })),
+    createDeal(ctx, inputOf(6, { stageId: theirs.stages[0]?.id })),
+    createDeal(ctx, inputOf(1)),
+  ])
+  expect(answers).toMatchObject([
+    { value: { name: 'Deal 1' } },
+    { reason: { issues: [{ path: 'contactId', message: 'Contact not found' }] } },
+    { reason: { issues: [{ path: 'contactId', message: 'Contact not found' }] } },
+    { reason: { issues: [{ path: 'pipelineId', message: 'Pipeline not found' }] } },
+    { reason: { issues: [{ path: 'stageId', message: 'Stage not found in this pipeline' }] } },
+    { reason: { issues: [{ path: 'stageId', message: 'Stage not found in this pipeline' }] } },
+    { value: { name: 'Deal 1' } },
+  ])
+  expect(await countTransactions()).toMatchObject({ told: 2 })
+})
+
+test('one that the database refuses fails alone', async () => {
+  // What no request can say, as the text of a request has no such character.
+  const answers = await Promise.allSettled(
+    upTo(10).map((n) => createDeal(ctx, { ...inputOf(n), ...(n === 5 && { name: '\u0000' }) })),
+  )
+  expect(answers.map(({ status }) => status === 'fulfilled')).toEqual(upTo(10).map((n) => n !== 5))
+  expect(await countTransactions()).toMatchObject({ told: 9 })
+})
+
+test('who waits for a contact that another transaction is changing holds up nobody else for long', async () => {
+  const holding = await openTransaction(database.db, (db) =>
+    db.execute(sql`select from contacts where id = ${uuidOf(contactIds[0] ?? '')} for update`),
+  )
+  const waiting = createDeal(ctx, inputOf(0))
+  expect(await createDeal(ctx, inputOf(1))).toMatchObject({ name: 'Deal 1' })
+  await holding.commit()
+  expect(await waiting).toMatchObject({ name: 'Deal 0' })
+})
+
+test('what is told of each goes out by the request that asked for it', async () => {
+  await createTestWebhook(ctx, { eventTypes: ['deal.created'] })
+  const requests = upTo(20).map(() => randomUUID())
+  await Promise.all(upTo(20).map((n) => createDeal({ ...ctx, requestId: requests[n] ?? '' }, inputOf(n))))
+  const { rows } = await database.db.execute<{ name: string; requestId: string }>(sql`
+    select data->>'name' as name, o.request_id as "requestId"
+    from outbox o join deliveries d using (id) join events e on e.id = d.event_id
+    where o.workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  const requestOf = new Map(rows.map(({ name, requestId }) => [name, requestId]))
+  expect(upTo(20).map((n) => requestOf.get(`Deal ${n}`))).toEqual(requests)
+})
