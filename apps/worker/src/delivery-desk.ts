@@ -18,8 +18,21 @@ export interface DeliveryDesk {
   settle(delivery: EndedDelivery): Promise<NextDelivery[]>
 }
 
-export function openDeliveryDesk(db: Db, workerId: string, inHand: ReadonlyMap<string, unknown>): DeliveryDesk {
-  async function settle(ended: EndedDelivery[]) {
+export function openDeliveryDesk(
+  db: Db,
+  { workerId, inHand, mostInHand }: { workerId: string; inHand: ReadonlyMap<string, unknown>; mostInHand: number },
+): DeliveryDesk {
+  /** Nobody takes two where that would be more than this worker may have in hand. */
+  function withinBounds(ended: readonly EndedDelivery[]): EndedDelivery[] {
+    let room = mostInHand - inHand.size
+    return ended.map((one) => {
+      const takes = one.takes === 2 && room <= 0 ? 1 : one.takes
+      room -= takes - 1
+      return { ...one, takes }
+    })
+  }
+
+  async function settle(ended: readonly EndedDelivery[]) {
     let isRepeated = false
     return keepTrying(async () => {
       const wasTried = isRepeated
@@ -35,7 +48,8 @@ export function openDeliveryDesk(db: Db, workerId: string, inHand: ReadonlyMap<s
       const claimed = await claimDeliveries(db, workerId, jobs)
       return jobs.map(({ id }) => claimed.find(({ uuid }) => uuid === id))
     }),
-    settle: gather(async (ended) => {
+    settle: gather(async (all) => {
+      const ended = withinBounds(all)
       const next = await settle(ended)
       // Any of them may make any of those: the lanes have been counted.
       return ended.map(({ takes }) => next.splice(0, takes))

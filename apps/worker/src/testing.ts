@@ -30,9 +30,9 @@ export interface TestTools extends Tools {
 /** The tools of a worker of its own that lives. */
 export async function createTestTools(
   db: Db,
-  given: { smtpUrl?: string; mailRate?: number; allowedNetworks?: string[] } = {},
+  given: { smtpUrl?: string; mailRate?: number; allowedNetworks?: string[]; mostInHand?: number } = {},
 ): Promise<TestTools> {
-  const { smtpUrl = nobody, mailRate, allowedNetworks = [...testSettings.allowedNetworks] } = given
+  const { smtpUrl = nobody, mailRate, allowedNetworks = [...testSettings.allowedNetworks], mostInHand = 50 } = given
   const stopping = new AbortController()
   const mail = openMailTransport(smtpUrl)
   const http = openOutboundHttp(allowedNetworks)
@@ -44,7 +44,7 @@ export async function createTestTools(
     mail,
     pace: createMailPace(db, mailRate, stopping.signal),
     http,
-    deliveries: openDeliveryDesk(db, workerId, inHand),
+    deliveries: openDeliveryDesk(db, { workerId, inHand, mostInHand }),
     log: silentLog,
     tracer: undefined,
     metrics: createWorkerMetrics(),

@@ -52,7 +52,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     mail: countingMails(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
     pace: createMailPace(db, config.MAIL_RATE, stopping.signal),
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
-    deliveries: openDeliveryDesk(desk.db, workerId, inHand),
+    deliveries: openDeliveryDesk(desk.db, { workerId, inHand, mostInHand: config.WORKER_CONCURRENCY }),
     log,
     tracer: await openTracer('rapport-worker', config),
     metrics,

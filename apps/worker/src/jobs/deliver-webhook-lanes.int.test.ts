@@ -65,23 +65,23 @@ test('a claim on what a job has come for meanwhile is given back, and the delive
 
 test('a quick receiver gets all that waits, several side by side, each once; a slow one one after the other', async () => {
   const places: number[] = []
-  let [inHand, most] = [0, 0]
-  const answeredIn = (durationMs: number): TestTools => ({
-    ...tools,
+  let [out, most] = [0, 0]
+  const answeredIn = (durationMs: number, by: TestTools = tools): TestTools => ({
+    ...by,
     http: {
-      ...tools.http,
+      ...by.http,
       async post(url, message) {
-        most = Math.max(most, ++inHand)
-        const outcome = await tools.http.post(url, message)
-        inHand -= 1
+        most = Math.max(most, ++out)
+        const outcome = await by.http.post(url, message)
+        out -= 1
         return { ...outcome, durationMs }
       },
     },
     deliveries: {
-      ...tools.deliveries,
+      ...by.deliveries,
       settle(ended) {
         places.push(ended.takes)
-        return tools.deliveries.settle(ended)
+        return by.deliveries.settle(ended)
       },
     },
   })
@@ -99,4 +99,18 @@ test('a quick receiver gets all that waits, several side by side, each once; a s
   await deliverWebhook(answeredIn(26), jobOf(ctx, first))
   expect([new Set(places), most, receiver.requests.length - before]).toEqual([new Set([1]), 1, 4])
   expect(await waitingWork(ctx)).toEqual(others)
+})
+
+test('no receiver is so quick that a worker has more in hand than it may', async () => {
+  const waiting = await fillLane(ctx, 10)
+  const small = await createTestTools(database.db, { mostInHand: 2 })
+  const inHand: number[] = []
+  receiver.answer(() => {
+    inHand.push(small.inHand.size)
+    return {}
+  })
+  await deliverWebhook(small, jobOf(ctx, uuid))
+  expect(inHand).toHaveLength(1 + waiting.length)
+  expect(Math.max(...inHand)).toBeLessThanOrEqual(2)
+  await small.close()
 })
