@@ -14,25 +14,12 @@ import { keepTrying } from './tools.ts'
 /** Where jobs claim deliveries and hand in their outcomes: those of one moment in one statement. */
 export interface DeliveryDesk {
   claim(job: WorkJob): Promise<ClaimedDelivery | undefined>
-  /** Answers what waited next for the same webhook, claimed, as much as the job takes. Tries until the database is back. */
-  settle(delivery: EndedDelivery): Promise<NextDelivery[]>
+  /** Answers what waited next for the same webhook, claimed, if the job goes on. Tries until the database is back. */
+  settle(delivery: EndedDelivery): Promise<NextDelivery | undefined>
 }
 
-export function openDeliveryDesk(
-  db: Db,
-  { workerId, inHand, mostInHand }: { workerId: string; inHand: ReadonlyMap<string, unknown>; mostInHand: number },
-): DeliveryDesk {
-  /** Nobody takes two where that would be more than this worker may have in hand. */
-  function withinBounds(ended: readonly EndedDelivery[]): EndedDelivery[] {
-    let room = mostInHand - inHand.size
-    return ended.map((one) => {
-      const takes = one.takes === 2 && room <= 0 ? 1 : one.takes
-      room -= takes - 1
-      return { ...one, takes }
-    })
-  }
-
-  async function settle(ended: readonly EndedDelivery[]) {
+export function openDeliveryDesk(db: Db, workerId: string, inHand: ReadonlyMap<string, unknown>): DeliveryDesk {
+  async function settle(ended: EndedDelivery[]) {
     let isRepeated = false
     return keepTrying(async () => {
       const wasTried = isRepeated
@@ -48,11 +35,10 @@ export function openDeliveryDesk(
       const claimed = await claimDeliveries(db, workerId, jobs)
       return jobs.map(({ id }) => claimed.find(({ uuid }) => uuid === id))
     }),
-    settle: gather(async (all) => {
-      const ended = withinBounds(all)
+    settle: gather(async (ended) => {
       const next = await settle(ended)
       // Any of them may make any of those: the lanes have been counted.
-      return ended.map(({ takes }) => next.splice(0, takes))
+      return ended.map(({ goesOn }) => (goesOn ? next.shift() : undefined))
     }),
   }
 }

@@ -58,6 +58,8 @@ export function openOutboundHttp(
     headersTimeout: totalTimeoutMs,
     bodyTimeout: totalTimeoutMs,
     maxResponseSize: -1,
+    // It would put several requests on one connection.
+    allowH2: false,
   })
 
   return {

@@ -14,6 +14,7 @@ import { createMailPace } from './mail-pace.ts'
 import { openMailTransport } from './mail-transport.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import { openOutboundHttp } from './outbound-http.ts'
+import { createQuickLanes } from './quick-lanes.ts'
 import type { Tools } from './tools.ts'
 
 export const silentLog = pino({ level: 'silent' })
@@ -30,9 +31,9 @@ export interface TestTools extends Tools {
 /** The tools of a worker of its own that lives. */
 export async function createTestTools(
   db: Db,
-  given: { smtpUrl?: string; mailRate?: number; allowedNetworks?: string[]; mostInHand?: number } = {},
+  given: { smtpUrl?: string; mailRate?: number; allowedNetworks?: string[] } = {},
 ): Promise<TestTools> {
-  const { smtpUrl = nobody, mailRate, allowedNetworks = [...testSettings.allowedNetworks], mostInHand = 50 } = given
+  const { smtpUrl = nobody, mailRate, allowedNetworks = [...testSettings.allowedNetworks] } = given
   const stopping = new AbortController()
   const mail = openMailTransport(smtpUrl)
   const http = openOutboundHttp(allowedNetworks)
@@ -44,7 +45,8 @@ export async function createTestTools(
     mail,
     pace: createMailPace(db, mailRate, stopping.signal),
     http,
-    deliveries: openDeliveryDesk(db, { workerId, inHand, mostInHand }),
+    deliveries: openDeliveryDesk(db, workerId, inHand),
+    quickLanes: createQuickLanes(),
     log: silentLog,
     tracer: undefined,
     metrics: createWorkerMetrics(),
@@ -93,6 +95,6 @@ export async function renderFor(ctx: Ctx, campaignId: string, recipient: Recipie
  */
 export async function fillLane(ctx: Ctx, waiting: number): Promise<string[]> {
   for (let n = 1; n < laneRoom + waiting; n++) await createTestContact(ctx)
-  await relayLanes(ctx.db, 'one', async () => {})
+  await relayLanes(ctx.db, { epoch: 'one' }, async () => {})
   return (await waitingWork(ctx)).slice(laneRoom)
 }

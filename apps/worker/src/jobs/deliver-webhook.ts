@@ -1,4 +1,4 @@
-import { idOf } from '@rapport/core/ids.ts'
+import { idOf, uuidOf } from '@rapport/core/ids.ts'
 import { requeueWork } from '@rapport/core/outbox.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
 import { abandonDelivery } from '@rapport/core/webhooks/abandoned-deliveries.ts'
@@ -9,41 +9,30 @@ import { claimOrUndo, keepTrying, type Tools, traced, whileInHand } from '../too
 
 /** For how long a job goes on with what waits behind its delivery, before others have their turn. */
 const turnMs = 1_000
-/** Whoever answers within this is quick: its lane may grow. */
-const quickMs = 25
 
 /**
  * Makes the one attempt of a delivery, if nobody has made it yet, and records how it ended; then, for a while, of those
- * that wait in its lane, several side by side where the receiver is quick. So a backlog takes no way through the queue
- * for each, and nobody is kept waiting for its end.
+ * that wait in its lane. So a backlog takes no way through the queue for each, and nobody is kept waiting for its end.
  */
 export async function deliverWebhook(tools: Tools, job: WorkJob): Promise<void> {
   const endsAt = performance.now() + turnMs
   const goesOn = () => performance.now() < endsAt && !tools.stopping.aborted
-  const first = await inTurn(tools, job, async (job) => {
+  let next = await inTurn(tools, job, async (job) => {
     const delivery = await claimOrUndo(
       () => tools.deliveries.claim(job),
       () => undoDeliveryClaim(tools.db, tools.workerId, job),
     )
     if (delivery) return deliverClaimed(tools, { job, delivery }, goesOn)
     await abandonDelivery(tools.db, job)
-    return []
   })
-  await deliverAll(first)
-
-  async function deliverAll(next: NextDelivery[]): Promise<void> {
-    const branches = await Promise.allSettled(next.map(async (one) => deliverAll(await deliverNext(one))))
-    for (const branch of branches) if (branch.status === 'rejected') throw branch.reason
-  }
-
-  async function deliverNext({ job, delivery }: NextDelivery): Promise<NextDelivery[]> {
+  while (next) {
+    const { job, delivery } = next
     const hasCompany = tools.inHand.has(job.id)
-    return inTurn(tools, job, async (job) => {
+    next = await inTurn(tools, job, async (job) => {
       if (!hasCompany) return deliverClaimed(tools, { job, delivery }, goesOn)
       // A job of the same delivery was in hand, and may have given this claim up for its own.
       await keepTrying(() => undoDeliveryClaim(tools.db, tools.workerId, job))
       await keepTrying(() => requeueWork(tools.db, [job.id]))
-      return []
     })
   }
 }
@@ -52,9 +41,9 @@ export async function deliverWebhook(tools: Tools, job: WorkJob): Promise<void> 
 async function inTurn(
   tools: Tools,
   job: WorkJob,
-  work: (job: WorkJob) => Promise<NextDelivery[]>,
-): Promise<NextDelivery[]> {
-  let next: NextDelivery[] = []
+  work: (job: WorkJob) => Promise<NextDelivery | undefined>,
+): Promise<NextDelivery | undefined> {
+  let next: NextDelivery | undefined
   await whileInHand(tools, job.id, async () => {
     next = await traced(tools, { queue: 'webhooks', job }, work)
   })
@@ -66,7 +55,7 @@ async function deliverClaimed(
   tools: Tools,
   { job, delivery }: NextDelivery,
   goesOn: () => boolean,
-): Promise<NextDelivery[]> {
+): Promise<NextDelivery | undefined> {
   const { id, workspaceId, requestId } = job
   const outcome = toOutcome(await attempt(tools, delivery, job))
   tools.metrics.deliveries.inc({ outcome: outcome.status === 'SUCCEEDED' ? 'succeeded' : 'failed' })
@@ -75,8 +64,8 @@ async function deliverClaimed(
   const said = { requestId, deliveryId: idOf('dlv', id), eventId: delivery.eventId, responseStatus, durationMs }
   if (status === 'SUCCEEDED') tools.log.debug(said, 'a delivery succeeded')
   else tools.log.info({ ...said, reason: error }, 'a delivery failed')
-  const isQuick = responseStatus !== null && durationMs <= quickMs
-  return tools.deliveries.settle({ id, workspaceId, outcome, takes: !goesOn() ? 0 : isQuick ? 2 : 1 })
+  const isQuick = tools.quickLanes.note(uuidOf(delivery.webhookId), responseStatus === null ? null : durationMs)
+  return tools.deliveries.settle({ id, workspaceId, outcome, goesOn: goesOn(), isQuick })
 }
 
 async function attempt(

@@ -1,5 +1,5 @@
 import { type Ctx, inTransaction } from '../context.ts'
-import { lockContact } from './contacts.ts'
+import { lockContact, lockContacts } from './contacts.ts'
 
 interface OfContact<Row> {
   id: string
@@ -23,16 +23,13 @@ export async function withContactLocked<Row extends { contactId: string }, Resul
   const seen = await record.find(ctx, record.id)
   if (!seen) return undefined
   const done = await inTransaction(ctx, async (ctx) => {
-    await lockContacts(ctx, [seen.contactId, record.otherContactId])
+    const { contactId } = seen
+    const { otherContactId = contactId } = record
+    if (otherContactId === contactId) await lockContact(ctx, contactId)
+    else await lockContacts(ctx, [contactId, otherContactId])
     const row = await record.find(ctx, record.id)
-    if (row?.contactId !== seen.contactId) return undefined
+    if (row?.contactId !== contactId) return undefined
     return { result: await work(ctx, row) }
   })
   return done ? done.result : withContactLocked(ctx, record, work)
-}
-
-/** In the order of their ids, as whoever locks several does. */
-async function lockContacts(ctx: Ctx, ids: readonly (string | undefined)[]) {
-  const sorted = [...new Set(ids)].filter((id) => id !== undefined).toSorted()
-  for (const id of sorted) await lockContact(ctx, id)
 }

@@ -10,7 +10,7 @@ import { moveSubscriptions } from '../lists/subscriptions-move.ts'
 import { contactAliases } from '../schema.ts'
 import { moveTasks } from '../tasks/tasks.ts'
 import type { ContactRow } from './contact-record.ts'
-import { lockContact, readContact, removeContact, writeContact } from './contacts.ts'
+import { lockContact, lockContacts, readContact, removeContact, writeContact } from './contacts.ts'
 import type { Contact, MergeInput } from './contacts.schema.ts'
 import { noteSubscriptionChange } from './subscribed-status.ts'
 
@@ -44,11 +44,9 @@ export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeIn
   })
 }
 
-/** In the order of their ids, so that two merges the opposite way round do not wait for each other. */
 async function lockBoth(ctx: Ctx, id: string, contactId: string) {
-  const locked = new Map<string, ContactRow | undefined>()
-  for (const one of [id, contactId].toSorted()) locked.set(one, await lockContact(ctx, one))
-  const [survivor, duplicate] = [locked.get(id), locked.get(contactId)]
+  await lockContacts(ctx, [id, contactId])
+  const [survivor, duplicate] = [await lockContact(ctx, id), await lockContact(ctx, contactId)]
   if (!survivor) throw notFound('Contact')
   if (!duplicate) throw invalidField('contactId', 'Contact not found')
   return { survivor, duplicate }

@@ -67,11 +67,12 @@ test('those that are created at once are all there, each what was asked for and 
 
 test('what is wrong with one is the answer for that one, and the others are created', async () => {
   const other = await createTestCtx(database.db)
-  const theirs = await createTestPipeline(other)
+  const [theirs, stranger] = [await createTestPipeline(other), await createTestContact(other)]
+  const untouched = await Promise.all([4, 5, 6].map((n) => readContact(ctx, contactIds[n] ?? '')))
   const answers = await Promise.allSettled([
     createDeal(ctx, inputOf(1)),
     createDeal(ctx, inputOf(2, { contactId: newId('con') })),
-    createDeal(ctx, inputOf(3, { contactId: (await createTestContact(other)).id })),
+    createDeal(ctx, inputOf(3, { contactId: stranger.id })),
     createDeal(ctx, inputOf(4, { pipelineId: theirs.id })),
     createDeal(ctx, inputOf(5, { stageId: newId('stg') })),
     createDeal(ctx, inputOf(6, { stageId: theirs.stages[0]?.id })),
@@ -87,6 +88,7 @@ test('what is wrong with one is the answer for that one, and the others are crea
     { value: { name: 'Deal 1' } },
   ])
   expect(await countTransactions()).toMatchObject({ told: 2 })
+  expect(await Promise.all(untouched.map(({ id }) => readContact(ctx, id)))).toEqual(untouched)
 })
 
 test('one that the database refuses fails alone', async () => {

@@ -48,8 +48,14 @@ const createTogether = writtenTogether<DealInput, Deal>(async (ctx, asked) => {
 /** One statement for all of it, which locks the contacts; no row where the contact or the stage is missing. `rows` is JSON, with UUIDs for ids. */
 const insertDeals = prepared('insert deals', (db, given: Given<{ workspaceId: string; rows: string }>) => {
   const workspaceId = sql`${sql.param(given('workspaceId'), deals.workspaceId)}::uuid`
+  const stagesOf = sql`
+    from stages s where s.workspace_id = ${workspaceId} and s.pipeline_id = asked."pipelineId"
+      and (asked."stageId" is null or s.id = asked."stageId")`
+  // What cannot be created leaves its contact as it was.
   const contactIds = sql`
-    select distinct "contactId" from json_to_recordset(${given('rows')}::json) as asked ("contactId" uuid)`
+    select distinct "contactId" from json_to_recordset(${given('rows')}::json)
+      as asked ("contactId" uuid, "pipelineId" uuid, "stageId" uuid)
+    where exists (select ${stagesOf})`
   return db
     .with(db.$with('active').as(movingActivities(db, workspaceId, contactIds)))
     .insert(deals)
@@ -60,10 +66,7 @@ const insertDeals = prepared('insert deals', (db, given: Given<{ workspaceId: st
         "contactId" uuid, name text, "valueCents" bigint)
       join active on active.id = asked."contactId"
       cross join lateral (
-        select s.workspace_id, s.pipeline_id, s.id from stages s
-        where s.workspace_id = ${workspaceId} and s.pipeline_id = asked."pipelineId"
-          and (asked."stageId" is null or s.id = asked."stageId")
-        order by s.position limit 1) s`)
+        select s.workspace_id, s.pipeline_id, s.id ${stagesOf} order by s.position limit 1) s`)
     .returning()
 })
 

@@ -166,7 +166,7 @@ export async function settleDelivery(
   { uuid, workerId }: { uuid: string; workerId: string },
   outcome: DeliveryOutcome,
 ): Promise<void> {
-  const ended = [{ id: uuid, workspaceId: ctx.workspaceId, outcome, takes: 0 as const }]
+  const ended = [{ id: uuid, workspaceId: ctx.workspaceId, outcome, goesOn: false, isQuick: false }]
   await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })
 }
 

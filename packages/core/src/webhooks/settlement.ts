@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../db.ts'
 import { idOf } from '../ids.ts'
-import { laneRoom, workspaceRoom } from '../outbox.ts'
+import { laneRoom, quickRoom, workspaceRoom } from '../outbox.ts'
 import { preparedSql } from '../prepared.ts'
 import type { WorkJob } from '../queues.ts'
 import {
@@ -25,13 +25,11 @@ export interface DeliveryOutcome {
   error: string | null
 }
 
-/**
- * How an attempt ended, and how many of the same lane whoever made it takes in hand next: none; one; or two, so that the
- * lane grows, as its receiver is quick.
- */
+/** How an attempt ended. `goesOn`: whoever made it makes the next one of the same lane. `isQuick`: so is its receiver. */
 export interface EndedDelivery extends WorkJob {
   outcome: DeliveryOutcome
-  takes: 0 | 1 | 2
+  goesOn: boolean
+  isQuick: boolean
 }
 
 /** One that waited, and the claim of it. */
@@ -60,11 +58,8 @@ interface NextRow extends ClaimedRow {
  * deliveries' rows are locked first, in the order of whoever buries dead workers at that moment.
  *
  * In the same statement, as each is a wait for the disk, takes in hand what waits next in the same lanes, for those who
- * go on, as long as their lanes and workspaces are not given more than is their due; and none of `inHand`. The lane of a
- * quick receiver, which holds no place for long, may have more than others, but never what another lane of the workspace
- * would begin with: with more places more outcomes come together, and a statement costs little more for many than for one.
- * Waits for nobody there: what another has locked is left to it. When its answer is lost, it is to be read by
- * `readNextDeliveries`.
+ * go on, as long as their lanes and workspaces are not given more than is their due; and none of `inHand`. Waits for
+ * nobody there: what another has locked is left to it. When its answer is lost, it is to be read by `readNextDeliveries`.
  *
  * Answers as well whether a relay has room to fill, as somebody does not go on: each time as long as there is any, as the
  * relay may just have looked, and filled the room of the one before.
@@ -77,7 +72,8 @@ export async function settleDeliveries(
   const rows = await settle(db, {
     workerId,
     ...idsOf(ended),
-    takes: ended.map(({ takes }) => takes),
+    goesOn: ended.map(({ goesOn }) => goesOn),
+    isQuick: ended.map(({ isQuick }) => isQuick),
     statuses: ended.map(({ outcome }) => outcome.status),
     durationsMs: ended.map(({ outcome }) => outcome.durationMs),
     responseStatuses: ended.map(({ outcome }) => outcome.responseStatus),
@@ -97,8 +93,9 @@ function leavesRoom(rows: (FreedLane & { id: string | null })[]): boolean {
     rows.filter(({ id }) => id).length,
   ]
   const givenUp = freed - claimed
-  if (givenUp <= 0 || in_workspace - givenUp >= workspaceRoom) return false
-  const isLaneShort = waiting > claimed && in_lane - givenUp < laneRoom
+  if (givenUp === 0 || in_workspace - givenUp >= workspaceRoom) return false
+  // Where it has more than that, another may just be giving up as much, unseen.
+  const isLaneShort = waiting > claimed && (in_lane - givenUp < laneRoom || in_lane > laneRoom)
   // Where the workspace was all but full, other lanes of it may be waiting.
   return isLaneShort || in_workspace > workspaceRoom - laneRoom
 }
@@ -111,7 +108,8 @@ function toNext(row: NextRow): NextDelivery {
 
 interface Settlement extends Jobs {
   workerId: string
-  takes: number[]
+  goesOn: boolean[]
+  isQuick: boolean[]
   statuses: string[]
   durationsMs: number[]
   responseStatuses: (number | null)[]
@@ -124,10 +122,10 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
   'settle deliveries',
   (given) => sql`
     with ended as (
-      select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('takes')}::int[],
-        ${given('statuses')}::text[], ${given('durationsMs')}::int[], ${given('responseStatuses')}::int[],
+      select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('goesOn')}::bool[],
+        ${given('isQuick')}::bool[], ${given('statuses')}::text[], ${given('durationsMs')}::int[], ${given('responseStatuses')}::int[],
         ${given('responseBodies')}::text[], ${given('errors')}::text[])
-        as ended (id, workspace_id, takes, status, duration_ms, response_status, response_body, error)),
+        as ended (id, workspace_id, goes_on, is_quick, status, duration_ms, response_status, response_body, error)),
     held as (
       select ended.* from (select * from ended order by id) ended cross join lateral (
         select from deliveries d
@@ -146,7 +144,7 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
     freed as (
       select done.workspace_id, done.lane, max(done.relayed_epoch) as epoch,
         min(done.created_at) as since_at, min(done.id::text)::uuid as since_id,
-        count(*)::int as freed, sum(takes)::int as wanted, bool_and(takes > 0) as stays, bool_or(takes > 1) as is_quick
+        count(*)::int as freed, count(*) filter (where goes_on)::int as going_on, bool_or(is_quick) as is_quick
       from done join ended using (id) where done.lane is not null group by 1, 2),
     room as (
       select freed.*,
@@ -163,8 +161,8 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
         where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
           and (o.created_at, o.id) > (room.since_at, room.since_id)
         order by o.created_at, o.id
-        limit greatest(0, least(wanted, ${workspaceRoom}::int - in_workspace + freed, freed + greatest(
-          ${laneRoom}::int - in_lane, case when is_quick then ${workspaceRoom - laneRoom}::int - in_workspace end)))
+        limit greatest(0, least(going_on, ${workspaceRoom}::int - in_workspace + freed,
+          freed + greatest(${laneRoom}::int - in_lane, case when is_quick then ${quickRoom}::int - in_workspace end)))
         for update skip locked) o
       where room.epoch is not null),
     waiting as (
@@ -193,12 +191,18 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
       update outbox o set relayed_epoch = claimed.epoch, relayed_at = now(), relays = relays + 1
       from claimed where o.id = claimed.id)
     select lane, freed, in_lane, in_workspace, claimed.*, case
-        when stays then (select count(*)::int from oldest where oldest.lane = room.lane)
+        when freed = found then found
+        when freed = going_on then (select count(*)::int from (
+          select from outbox o
+          where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
+            and (o.created_at, o.id) > (room.since_at, room.since_id)
+          limit ${workspaceRoom + 1}::int) o)
         else (select count(*)::int from (
           select from outbox o
           where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
-          limit ${2 * laneRoom}::int) o) end as waiting
-    from room left join claimed on claimed.webhook = room.lane`,
+          limit ${workspaceRoom + 1}::int) o) end as waiting
+    from room cross join lateral (select count(*)::int as found from oldest where oldest.lane = room.lane) found
+    left join claimed on claimed.webhook = room.lane`,
 )
 
 /**
