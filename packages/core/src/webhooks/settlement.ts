@@ -11,7 +11,6 @@ import {
   eventColumns,
   eventOf,
   idsOf,
-  isOf,
   type Jobs,
   toClaimed,
   webhookColumns,
@@ -125,14 +124,14 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
     held as (
       select ended.* from (select * from ended order by id) ended cross join lateral (
         select from deliveries d
-        where d.workspace_id = ended.workspace_id and d.id = ended.id and ${isOf(given)}
+        where d.workspace_id = ended.workspace_id and d.id = ended.id
           and d.worker_id = ${given('workerId')} and d.status in ('SENDING', 'INTERRUPTED') for update) held),
     settled as (
       update deliveries d
       set status = held.status, duration_ms = held.duration_ms, response_status = held.response_status,
         response_body = held.response_body, error = held.error
       from held
-      where d.workspace_id = held.workspace_id and d.id = held.id and ${isOf(given)}
+      where d.workspace_id = held.workspace_id and d.id = held.id
       returning d.id),
     done as (
       delete from outbox where id in (select id from settled)
