@@ -20,6 +20,7 @@ let redis: TestRedis
 let database: Database
 let ctx: Ctx
 let received: string[]
+let quick: string[]
 let closers: (() => Promise<unknown>)[]
 beforeAll(async () => {
   testDatabase = await createTestDatabase()
@@ -29,6 +30,7 @@ beforeAll(async () => {
 beforeEach(async () => {
   ctx = await createTestCtx(testDatabase.db)
   received = []
+  quick = []
   closers = []
   await redis.start()
 })
@@ -77,6 +79,7 @@ function start(config: WorkerConfig, newEpochs: number[] = [], onLook = () => {}
     jobOptions,
     log: silentLog,
     onHandOver: () => {},
+    quickLanes: () => quick,
     onNewEpoch: async () => void newEpochs.push(Date.now()),
   })
   closers.push(

@@ -31,6 +31,8 @@ interface RelayOptions {
   log: Logger
   /** Hears how much was handed over. */
   onHandOver: (queue: QueueName, count: number) => void
+  /** Lanes that may have more handed over than others. */
+  quickLanes: () => readonly string[]
   /** Called at each new life of the queues' store, when all that lived only there is gone. */
   onNewEpoch: (queueOf: (name: QueueName) => WorkQueue) => Promise<void>
 }
@@ -39,7 +41,9 @@ interface RelayOptions {
  * Moves work from the outbox to the queues: at once when a transaction that enqueued something commits (NOTIFY), every
  * second in any case, and all over again when the queues' store has lost its data.
  */
-export function startRelay({ database, listenUrl, backend, jobOptions, log, onHandOver, onNewEpoch }: RelayOptions) {
+export function startRelay(options: RelayOptions) {
+  const { database, listenUrl, backend, jobOptions, log, onHandOver, quickLanes, onNewEpoch } = options
+
   const queues = new Map<QueueName, WorkQueue>()
   let lastEpoch: string | undefined
   let lastRecheck = Date.now()
@@ -80,7 +84,10 @@ export function startRelay({ database, listenUrl, backend, jobOptions, log, onHa
     if (epoch !== lastEpoch) await onNewEpoch(queueOf)
     await forgetOtherEpochs(database.db, epoch)
     lastEpoch = epoch
-    await Promise.all([relayWork, relayLanes].map((relaySome) => drain(relaySome, epoch)))
+    await Promise.all([
+      drain(() => relayWork(database.db, epoch, handOver)),
+      drain(() => relayLanes(database.db, { epoch, quickLanes: quickLanes() }, handOver)),
+    ])
     if (Date.now() - lastRecheck < recheckMs) return
     lastRecheck = Date.now()
     await recheckOldWork(database.db, async ({ queue, jobId }) => {
@@ -89,8 +96,8 @@ export function startRelay({ database, listenUrl, backend, jobOptions, log, onHa
     })
   }
 
-  async function drain(relaySome: typeof relayWork, epoch: string) {
-    while (!closing.signal.aborted && (await relaySome(database.db, epoch, handOver)));
+  async function drain(relaySome: () => Promise<boolean>) {
+    while (!closing.signal.aborted && (await relaySome()));
   }
 
   async function run() {

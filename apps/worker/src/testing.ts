@@ -4,8 +4,9 @@ import { readWorkerConfig, type WorkerConfig } from '@rapport/core/config.ts'
 import type { Ctx } from '@rapport/core/context.ts'
 import type { Db } from '@rapport/core/db.ts'
 import type { EncodedMail } from '@rapport/core/mail/outgoing-mail.ts'
+import { laneRoom, relayLanes } from '@rapport/core/outbox.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
-import { createTestWorker, testSettings } from '@rapport/core/testing/factories.ts'
+import { createTestContact, createTestWorker, testSettings, waitingWork } from '@rapport/core/testing/factories.ts'
 import { pino } from 'pino'
 import { openDeliveryDesk } from './delivery-desk.ts'
 import { watchClaims } from './heart.ts'
@@ -13,6 +14,7 @@ import { createMailPace } from './mail-pace.ts'
 import { openMailTransport } from './mail-transport.ts'
 import { createWorkerMetrics } from './metrics.ts'
 import { openOutboundHttp } from './outbound-http.ts'
+import { createQuickLanes } from './quick-lanes.ts'
 import type { Tools } from './tools.ts'
 
 export const silentLog = pino({ level: 'silent' })
@@ -44,6 +46,7 @@ export async function createTestTools(
     pace: createMailPace(db, mailRate, stopping.signal),
     http,
     deliveries: openDeliveryDesk(db, workerId, inHand),
+    quickLanes: createQuickLanes(),
     log: silentLog,
     tracer: undefined,
     metrics: createWorkerMetrics(),
@@ -85,4 +88,13 @@ export async function renderFor(ctx: Ctx, campaignId: string, recipient: Recipie
   const [made] = await render([recipient])
   if (!made || 'fault' in made) throw new Error(made?.fault.message ?? 'Nothing was rendered')
   return made.mail
+}
+
+/**
+ * Where a delivery waits already: its lane is then as full as it may be, and so many more wait in it, which are answered.
+ */
+export async function fillLane(ctx: Ctx, waiting: number): Promise<string[]> {
+  for (let n = 1; n < laneRoom + waiting; n++) await createTestContact(ctx)
+  await relayLanes(ctx.db, { epoch: 'one' }, async () => {})
+  return (await waitingWork(ctx)).slice(laneRoom)
 }

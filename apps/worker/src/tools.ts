@@ -10,6 +10,7 @@ import type { MailPace } from './mail-pace.ts'
 import type { MailTransport } from './mail-transport.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { OutboundHttp } from './outbound-http.ts'
+import type { QuickLanes } from './quick-lanes.ts'
 
 /** What every job is given. */
 export interface Tools {
@@ -20,6 +21,7 @@ export interface Tools {
   pace: MailPace
   http: OutboundHttp
   deliveries: DeliveryDesk
+  quickLanes: QuickLanes
   log: Logger
   /** Where traces are collected. */
   tracer: Tracer | undefined

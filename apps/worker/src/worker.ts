@@ -20,6 +20,7 @@ import { countingMails, createWorkerMetrics, describeQueues, type WorkerMetrics 
 import { openOperatorPort } from './operator-port.ts'
 import { openOutboundHttp } from './outbound-http.ts'
 import { chooseBackend, type WorkQueue } from './queue-backend.ts'
+import { createQuickLanes } from './quick-lanes.ts'
 import { startRelay } from './relay.ts'
 import type { Tools } from './tools.ts'
 
@@ -53,6 +54,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     pace: createMailPace(db, config.MAIL_RATE, stopping.signal),
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
     deliveries: openDeliveryDesk(desk.db, workerId, inHand),
+    quickLanes: createQuickLanes(),
     log,
     tracer: await openTracer('rapport-worker', config),
     metrics,
@@ -73,6 +75,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     jobOptions,
     log,
     onHandOver: (queue, count) => metrics.handedOver.inc({ queue }, count),
+    quickLanes: () => tools.quickLanes.list(),
     onNewEpoch: scheduleMaintenance,
   })
   describeQueues(metrics.registry, backend, relay.queueOf)

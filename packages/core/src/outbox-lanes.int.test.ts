@@ -4,7 +4,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Ctx } from './context.ts'
 import { uuidOf } from './ids.ts'
-import { finishWork, laneRoom, type RelayedWork, relayLanes, relayWork, workspaceRoom } from './outbox.ts'
+import { finishWork, laneRoom, quickRoom, type RelayedWork, relayLanes, relayWork, workspaceRoom } from './outbox.ts'
 import { outbox } from './schema.ts'
 import { createTestDatabase, openTransaction, type TestDatabase } from './testing/database.ts'
 import { createTestCtx } from './testing/factories.ts'
@@ -29,9 +29,9 @@ async function fillLane(count: number, on: Ctx = ctx, lane = randomUUID()): Prom
   return lane
 }
 
-async function relay(): Promise<string[]> {
+async function relay(quickLanes: string[] = []): Promise<string[]> {
   const taken: RelayedWork[] = []
-  await relayLanes(database.db, 'one', async (work) => void taken.push(...work))
+  await relayLanes(database.db, { epoch: 'one', quickLanes }, async (work) => void taken.push(...work))
   return taken.map(({ data }) => data.id)
 }
 
@@ -70,6 +70,36 @@ test('a workspace with many lanes is given its share, from all of them, and othe
   expect(Object.keys(ours).toSorted()).toEqual(lanes.toSorted())
   expect(Object.values(ours)).toEqual(lanes.map(() => workspaceRoom / lanes.length))
   expect(await relay()).toEqual([])
+})
+
+test('a quick lane is given more, but never what another one of the workspace would begin with', async () => {
+  const quick = await fillLane(50)
+  expect(await relay()).toHaveLength(laneRoom)
+  expect(await relay([randomUUID()])).toEqual([])
+  expect(await relay([quick])).toHaveLength(quickRoom - laneRoom)
+  expect(await relay([quick])).toEqual([])
+  const other = await fillLane(50)
+  expect(await countByLane(await relay([quick, other]))).toEqual({ [other]: laneRoom })
+  // What is handed over of it beyond the others' is not replaced, as long as they have theirs.
+  const busy = await database.pool.query<{ id: string }>(
+    'select id from outbox where lane = $1 and relayed_epoch is not null limit 10',
+    [quick],
+  )
+  await finishWork(
+    database.db,
+    busy.rows.slice(0, 5).map(({ id }) => id),
+  )
+  expect(await relay([quick])).toEqual([])
+  await finishWork(
+    database.db,
+    busy.rows.slice(5).map(({ id }) => id),
+  )
+  expect(await countByLane(await relay([quick]))).toEqual({ [quick]: 5 })
+})
+
+test('what all others may have comes before what a quick lane may have besides', async () => {
+  const [quick, slow] = [await fillLane(50), await fillLane(50)]
+  expect(await countByLane(await relay([quick]))).toEqual({ [quick]: quickRoom - laneRoom, [slow]: laneRoom })
 })
 
 test('two relays at once hand over no more than one', async () => {

@@ -93,14 +93,24 @@ export function relayWork(db: Db, epoch: string, handOver: HandOver): Promise<bo
 /** How much of one lane, and of one workspace in all lanes, is handed over and not done at a time. */
 export const laneRoom = 5
 export const workspaceRoom = 20
+/**
+ * A lane whose work is done quickly may have more, as long as its workspace has no more than this: what another lane
+ * begins with is left. With more at a time, more outcomes come together, and a statement costs little more for many.
+ */
+export const quickRoom = workspaceRoom - laneRoom
 /** Any number, the same in every process: one relay at a time counts what is handed over, or two would hand over twice as much. */
 const lanesLock = 7_277_680
 
 /**
- * The same for work in lanes: of each no more than there is room for, the oldest first. So the work of a lane that makes
- * no progress waits in the outbox, and never in the way of another's; and that holds over all workers together.
+ * The same for work in lanes: of each no more than there is room for, the oldest first; of `quickLanes` more, behind what
+ * all others may have. So the work of a lane that makes no progress waits in the outbox, and never in the way of
+ * another's; and that holds over all workers together.
  */
-export function relayLanes(db: Db, epoch: string, handOver: HandOver): Promise<boolean> {
+export function relayLanes(
+  db: Db,
+  { epoch, quickLanes = [] }: { epoch: string; quickLanes?: readonly string[] },
+  handOver: HandOver,
+): Promise<boolean> {
   return db.transaction(async (db) => {
     await db.execute(sql`select pg_advisory_xact_lock(${lanesLock}), set_config('enable_bitmapscan', 'off', true)`)
     // The first member steps from lane to lane in the index, so that the length of a lane does not matter.
@@ -111,22 +121,30 @@ export function relayLanes(db: Db, epoch: string, handOver: HandOver): Promise<b
         select next.* from lanes cross join lateral (
           select lane, workspace_id from outbox
           where relayed_epoch is null and lane > lanes.lane order by lane limit 1) next),
+      -- How much room is left.
+      room as materialized (
+        select lanes.*, lane = any(${sql.param([...quickLanes])}::uuid[]) as is_quick, ${laneRoom} - (
+          select count(*) from outbox busy
+          where busy.workspace_id = lanes.workspace_id and busy.lane = lanes.lane and busy.relayed_epoch is not null)
+          as of_lane
+        from lanes),
       fitting as (
-        select next.* from lanes cross join lateral (
+        select next.*, turn > of_lane as is_more, of_workspace, of_quick
+        from (select * from room where of_lane > 0 or is_quick) room
+        cross join lateral (
+          select ${workspaceRoom} - count(*) as of_workspace, ${quickRoom} - count(*) as of_quick from outbox busy
+          where busy.workspace_id = room.workspace_id and busy.lane is not null and busy.relayed_epoch is not null) busy
+        cross join lateral (
           select id, workspace_id, queue, relays, created_at, row_number() over (order by created_at, id) as turn
-          from outbox where lane = lanes.lane and relayed_epoch is null
+          from outbox where lane = room.lane and relayed_epoch is null
           order by created_at, id
-          limit greatest(0, ${laneRoom} - (
-            select count(*) from outbox busy
-            where busy.workspace_id = lanes.workspace_id and busy.lane = lanes.lane and busy.relayed_epoch is not null))
-        ) next),
+          limit greatest(0, of_lane, case when is_quick then of_quick end)) next),
       ranked as (
-        select *, row_number() over (partition by workspace_id order by turn, created_at, id) as place from fitting)
+        select *, row_number() over (partition by workspace_id order by is_more, turn, created_at, id) as place
+        from fitting)
       select o.id, o.workspace_id as "workspaceId", o.queue, o.relays, o.request_id as "requestId", o.traceparent
       from ranked join outbox o using (id)
-      where place <= ${workspaceRoom} - (
-        select count(*) from outbox busy
-        where busy.workspace_id = ranked.workspace_id and busy.lane is not null and busy.relayed_epoch is not null)
+      where place <= case when is_more then of_quick else of_workspace end
       order by ranked.created_at, id limit ${relayBatchSize} for update of o skip locked`)
     const rows = result.rows.map((row) => ({ ...row, workspaceId: idOf('wsp', row.workspaceId) }))
     await relayRows(db, rows, { epoch, handOver })

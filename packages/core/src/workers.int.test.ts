@@ -69,7 +69,7 @@ async function claimNewMail(kind: 'CONFIRMATION' | 'CAMPAIGN_TEST'): Promise<str
 
 async function handOverAll() {
   await relayWork(database.db, 'one', async () => {})
-  await relayLanes(database.db, 'one', async () => {})
+  await relayLanes(database.db, { epoch: 'one' }, async () => {})
 }
 
 async function notHandedOver(): Promise<string[]> {

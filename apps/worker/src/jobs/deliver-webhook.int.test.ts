@@ -1,7 +1,7 @@
 import type { Ctx } from '@rapport/core/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
-import { laneRoom, relayLanes } from '@rapport/core/outbox.ts'
+import { laneRoom } from '@rapport/core/outbox.ts'
 import {
   createTestDatabase,
   openTransaction,
@@ -9,6 +9,7 @@ import {
   waitUntilBlocked,
 } from '@rapport/core/testing/database.ts'
 import {
+  countDeliveries,
   createTestContact,
   createTestCtx,
   createTestWebhook,
@@ -20,8 +21,7 @@ import { type HttpReceiver, startHttpReceiver, verifySignature } from '@rapport/
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { findClaims } from '@rapport/core/workers.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { DeliveryDesk } from '../delivery-desk.ts'
-import { createTestTools, dropLostClaims, jobOf, type TestTools } from '../testing.ts'
+import { createTestTools, dropLostClaims, fillLane, jobOf, type TestTools } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
 
 let database: TestDatabase
@@ -49,21 +49,6 @@ afterAll(async () => {
 
 const changeWebhook = (change: string) =>
   database.pool.query(`update webhooks set ${change} where workspace_id = $1`, [uuidOf(ctx.workspaceId)])
-
-/** The lane is as full as it may be, and so many more wait in it, which are answered. */
-async function fillLane(waiting: number): Promise<string[]> {
-  for (let n = 1; n < laneRoom + waiting; n++) await createTestContact(ctx)
-  await relayLanes(database.db, 'one', async () => {})
-  return (await waitingWork(ctx)).slice(laneRoom)
-}
-
-async function countStatuses(): Promise<Record<string, number>> {
-  const { rows } = await database.pool.query<{ status: string; count: number }>(
-    'select status, count(*)::int from deliveries where workspace_id = $1 group by 1',
-    [uuidOf(ctx.workspaceId)],
-  )
-  return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
-}
 
 const deliver = (by: TestTools = tools) => deliverWebhook(by, jobOf(ctx, uuid))
 
@@ -169,30 +154,6 @@ test('after a webhook was disabled no request starts', async () => {
   expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'FAILED', error: 'The webhook was disabled' })
 })
 
-test('a claim on what a job has come for meanwhile is given back, and the delivery handed over anew', async () => {
-  const [next = ''] = await fillLane(1)
-  const job = Promise.withResolvers<void>()
-  const deliveries: DeliveryDesk = {
-    ...tools.deliveries,
-    async settle(ended) {
-      const claimed = await tools.deliveries.settle(ended)
-      if (claimed) tools.inHand.set(claimed.job.id, job.promise)
-      return claimed
-    },
-  }
-  const delivering = deliver({ ...tools, deliveries })
-  await waitUntil(() => tools.inHand.has(next), { describe: 'it is in other hands' })
-  expect(await countStatuses()).toEqual({ SUCCEEDED: 1, SENDING: 1, PENDING: laneRoom - 1 })
-  tools.inHand.delete(next)
-  job.resolve()
-  await delivering
-  expect(await countStatuses()).toEqual({ SUCCEEDED: 1, PENDING: laneRoom })
-  expect(receiver.requests).toHaveLength(1)
-  const handedOver: string[] = []
-  await relayLanes(database.db, 'one', async (work) => void handedOver.push(...work.map(({ data }) => data.id)))
-  expect(handedOver).toEqual([next])
-})
-
 describe('on a network to the database that fails', () => {
   let proxy: TestProxy
   let proxied: Database
@@ -235,16 +196,16 @@ describe('on a network to the database that fails', () => {
   test.each(['before', 'answer'] as const)(
     'what was claimed as an outcome was recorded is sent once, though its answer is cut off (%s)',
     async (moment) => {
-      await fillLane(3)
+      await fillLane(ctx, 3)
       proxy.cut(/settle deliveries/, moment, 1)
       await deliver(shaky)
       expect(proxy.cuts).toBe(1)
       // The first, and all that no relay had handed over.
       const ids = receiver.requests.map(({ headers }) => headers['webhook-id'])
       expect([ids.length, new Set(ids).size]).toEqual([4, 4])
-      expect(await countStatuses()).toEqual({ SUCCEEDED: 4, PENDING: laneRoom - 1 })
+      expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 4, PENDING: laneRoom - 1 })
       await dropLostClaims(shaky)
-      expect(await countStatuses()).toEqual({ SUCCEEDED: 4, PENDING: laneRoom - 1 })
+      expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 4, PENDING: laneRoom - 1 })
     },
   )
 

@@ -1,4 +1,4 @@
-import { idOf } from '@rapport/core/ids.ts'
+import { idOf, uuidOf } from '@rapport/core/ids.ts'
 import { requeueWork } from '@rapport/core/outbox.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
 import { abandonDelivery } from '@rapport/core/webhooks/abandoned-deliveries.ts'
@@ -64,7 +64,8 @@ async function deliverClaimed(
   const said = { requestId, deliveryId: idOf('dlv', id), eventId: delivery.eventId, responseStatus, durationMs }
   if (status === 'SUCCEEDED') tools.log.debug(said, 'a delivery succeeded')
   else tools.log.info({ ...said, reason: error }, 'a delivery failed')
-  return tools.deliveries.settle({ id, workspaceId, outcome, goesOn: goesOn() })
+  const isQuick = tools.quickLanes.note(uuidOf(delivery.webhookId), responseStatus === null ? null : durationMs)
+  return tools.deliveries.settle({ id, workspaceId, outcome, goesOn: goesOn(), isQuick })
 }
 
 async function attempt(

@@ -93,7 +93,7 @@ async function createWork(ctx: Ctx, seed: number) {
   await createTestWebhook(ctx, { url: `${http.url}/${seed}` })
   for (let n = 0; n < 30; n++) await createTestContact(ctx)
   // So that who is done with a delivery goes on with another of its lane.
-  await relayLanes(ctx.db, 'one', async () => {})
+  await relayLanes(ctx.db, { epoch: 'one' }, async () => {})
   return campaign.id
 }
 

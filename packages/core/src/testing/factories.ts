@@ -166,7 +166,7 @@ export async function settleDelivery(
   { uuid, workerId }: { uuid: string; workerId: string },
   outcome: DeliveryOutcome,
 ): Promise<void> {
-  const ended = [{ id: uuid, workspaceId: ctx.workspaceId, outcome, goesOn: false }]
+  const ended = [{ id: uuid, workspaceId: ctx.workspaceId, outcome, goesOn: false, isQuick: false }]
   await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })
 }
 
@@ -228,4 +228,11 @@ export async function tokenMailedTo(ctx: BaseCtx, address: string): Promise<stri
   const rendered =
     mail && (await renderMail({ ...ctx, workspaceId: mail.workspaceId, actor: { kind: 'system' } }, mail))
   return /token=([\w.-]+)/.exec(rendered?.text ?? '')?.[1] ?? 'there is no mail, or no link in it'
+}
+
+/** How many of a workspace's deliveries have each status. */
+export async function countDeliveries(ctx: Ctx): Promise<Record<string, number>> {
+  const { rows } = await ctx.db.execute<{ status: string; count: number }>(sql`
+    select status, count(*)::int from deliveries where workspace_id = ${uuidOf(ctx.workspaceId)} group by 1`)
+  return Object.fromEntries(rows.map(({ status, count }) => [status, count]))
 }

@@ -205,10 +205,10 @@ test.each(['0 days', '14 days'])(
     await claimDelivery(onDesk, uuid, workerId)
     await settleDelivery(onDesk, { uuid, workerId }, succeeded)
     await createBacklog(later)
-    await relayLanes(ctx.db, 'one', async () => {})
+    await relayLanes(ctx.db, { epoch: 'one' }, async () => {})
     const jobs = (await waitingWork(ctx)).slice(0, 1).map((id) => ({ id, workspaceId: ctx.workspaceId }))
     const goOn = async (ended: WorkJob[]) => {
-      const outcomes = ended.map((job) => ({ ...job, outcome: succeeded, goesOn: true }))
+      const outcomes = ended.map((job) => ({ ...job, outcome: succeeded, goesOn: true, isQuick: false }))
       const { next } = await settleDeliveries(desk.db, workerId, { ended: outcomes, inHand: ended.map(({ id }) => id) })
       expect(next).toHaveLength(1)
       return next.map(({ job }) => job)

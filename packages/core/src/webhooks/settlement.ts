@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../db.ts'
 import { idOf } from '../ids.ts'
-import { laneRoom, workspaceRoom } from '../outbox.ts'
+import { laneRoom, quickRoom, workspaceRoom } from '../outbox.ts'
 import { preparedSql } from '../prepared.ts'
 import type { WorkJob } from '../queues.ts'
 import {
@@ -24,10 +24,11 @@ export interface DeliveryOutcome {
   error: string | null
 }
 
-/** How an attempt ended. `goesOn`: whoever made it makes the next one of the same lane. */
+/** How an attempt ended. `goesOn`: whoever made it makes the next one of the same lane. `isQuick`: so is its receiver. */
 export interface EndedDelivery extends WorkJob {
   outcome: DeliveryOutcome
   goesOn: boolean
+  isQuick: boolean
 }
 
 /** One that waited, and the claim of it. */
@@ -71,6 +72,7 @@ export async function settleDeliveries(
     workerId,
     ...idsOf(ended),
     goesOn: ended.map(({ goesOn }) => goesOn),
+    isQuick: ended.map(({ isQuick }) => isQuick),
     statuses: ended.map(({ outcome }) => outcome.status),
     durationsMs: ended.map(({ outcome }) => outcome.durationMs),
     responseStatuses: ended.map(({ outcome }) => outcome.responseStatus),
@@ -91,7 +93,8 @@ function leavesRoom(rows: (FreedLane & { id: string | null })[]): boolean {
   ]
   const givenUp = freed - claimed
   if (givenUp === 0 || in_workspace - givenUp >= workspaceRoom) return false
-  const isLaneShort = waiting > claimed && in_lane - givenUp < laneRoom
+  // Where it has more than that, another may just be giving up as much, unseen.
+  const isLaneShort = waiting > claimed && (in_lane - givenUp < laneRoom || in_lane > laneRoom)
   // Where the workspace was all but full, other lanes of it may be waiting.
   return isLaneShort || in_workspace > workspaceRoom - laneRoom
 }
@@ -105,6 +108,7 @@ function toNext(row: NextRow): NextDelivery {
 interface Settlement extends Jobs {
   workerId: string
   goesOn: boolean[]
+  isQuick: boolean[]
   statuses: string[]
   durationsMs: number[]
   responseStatuses: (number | null)[]
@@ -118,9 +122,9 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
   (given) => sql`
     with ended as (
       select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('goesOn')}::bool[],
-        ${given('statuses')}::text[], ${given('durationsMs')}::int[], ${given('responseStatuses')}::int[],
+        ${given('isQuick')}::bool[], ${given('statuses')}::text[], ${given('durationsMs')}::int[], ${given('responseStatuses')}::int[],
         ${given('responseBodies')}::text[], ${given('errors')}::text[])
-        as ended (id, workspace_id, goes_on, status, duration_ms, response_status, response_body, error)),
+        as ended (id, workspace_id, goes_on, is_quick, status, duration_ms, response_status, response_body, error)),
     held as (
       select ended.* from (select * from ended order by id) ended cross join lateral (
         select from deliveries d
@@ -139,7 +143,7 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
     freed as (
       select done.workspace_id, done.lane, max(done.relayed_epoch) as epoch,
         min(done.created_at) as since_at, min(done.id::text)::uuid as since_id,
-        count(*)::int as freed, count(*) filter (where goes_on)::int as going_on
+        count(*)::int as freed, count(*) filter (where goes_on)::int as going_on, bool_or(is_quick) as is_quick
       from done join ended using (id) where done.lane is not null group by 1, 2),
     room as (
       select freed.*,
@@ -156,7 +160,8 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
         where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
           and (o.created_at, o.id) > (room.since_at, room.since_id)
         order by o.created_at, o.id
-        limit greatest(0, least(going_on, ${laneRoom}::int - in_lane + freed, ${workspaceRoom}::int - in_workspace + freed))
+        limit greatest(0, least(going_on, ${workspaceRoom}::int - in_workspace + freed,
+          freed + greatest(${laneRoom}::int - in_lane, case when is_quick then ${quickRoom}::int - in_workspace end)))
         for update skip locked) o
       where room.epoch is not null),
     waiting as (
@@ -185,12 +190,18 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
       update outbox o set relayed_epoch = claimed.epoch, relayed_at = now(), relays = relays + 1
       from claimed where o.id = claimed.id)
     select lane, freed, in_lane, in_workspace, claimed.*, case
-        when freed = going_on then (select count(*)::int from oldest where oldest.lane = room.lane)
+        when freed = found then found
+        when freed = going_on then (select count(*)::int from (
+          select from outbox o
+          where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
+            and (o.created_at, o.id) > (room.since_at, room.since_id)
+          limit ${workspaceRoom + 1}::int) o)
         else (select count(*)::int from (
           select from outbox o
           where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
-          limit ${2 * laneRoom}::int) o) end as waiting
-    from room left join claimed on claimed.webhook = room.lane`,
+          limit ${workspaceRoom + 1}::int) o) end as waiting
+    from room cross join lateral (select count(*)::int as found from oldest where oldest.lane = room.lane) found
+    left join claimed on claimed.webhook = room.lane`,
 )
 
 /**

@@ -4,7 +4,7 @@ import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
-import { laneRoom, relayLanes } from '../outbox.ts'
+import { laneRoom, quickRoom, relayLanes } from '../outbox.ts'
 import { webhooks } from '../schema.ts'
 import { deriveKeys } from '../secrets.ts'
 import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
@@ -137,10 +137,10 @@ test('under a new SECRET_KEY webhooks are signed on with the former one named; w
 
 describe('who is done goes on with what waits in the lane', () => {
   let uuids: string[]
-  const relay = (handOver: () => Promise<void> = async () => {}) => relayLanes(ctx.db, 'one', handOver)
+  const relay = (handOver: () => Promise<void> = async () => {}) => relayLanes(ctx.db, { epoch: 'one' }, handOver)
   const jobOf = (id: string | undefined) => ({ id: id ?? '', workspaceId: ctx.workspaceId })
-  const settle = (ids: string[], { goesOn = true, by = workerId, inHand = [] as string[] } = {}) => {
-    const ended = ids.map((id) => ({ ...jobOf(id), outcome: succeeded, goesOn }))
+  const settle = (ids: string[], { goesOn = true, isQuick = false, by = workerId, inHand = [] as string[] } = {}) => {
+    const ended = ids.map((id) => ({ ...jobOf(id), outcome: succeeded, goesOn, isQuick }))
     return settleDeliveries(ctx.db, by, { ended, inHand })
   }
   const idsOf = (next: { job: { id: string } }[]) => next.map(({ job }) => job.id)
@@ -174,6 +174,21 @@ describe('who is done goes on with what waits in the lane', () => {
     expect(idsOf((await settle(uuids.slice(3, 4))).next)).toEqual([uuids[laneRoom + 1]])
   })
 
+  test('as many as there were where the receiver is quick; where it no longer is, a relay is told until they are few', async () => {
+    uuids = await createDeliveries(3 * quickRoom)
+    await relayLanes(ctx.db, { epoch: 'one', quickLanes: [uuidOf(webhook.id)] }, async () => {})
+    await claimDeliveries(ctx.db, workerId, uuids.slice(0, quickRoom).map(jobOf))
+    const quick = await settle(uuids.slice(0, 5), { isQuick: true })
+    expect([quick.next.length, quick.hasMadeRoom]).toEqual([5, false])
+    await createTestWebhook(ctx)
+    for (let n = 0; n < 2; n++) await createTestContact(ctx)
+    await relay()
+    // Two of another lane, and so two fewer.
+    expect((await settle(uuids.slice(5, 10), { isQuick: true })).next).toHaveLength(3)
+    expect(await settle(uuids.slice(10, 18))).toEqual({ next: [], hasMadeRoom: true })
+    expect((await settle(uuids.slice(18, 20))).next).toHaveLength(2)
+  })
+
   test('each once, though many workers are done at once', async () => {
     await fillLane(laneRoom - 1)
     const others = await Promise.all(uuids.slice(0, laneRoom).map(() => createTestWorker(database.db)))
@@ -205,7 +220,7 @@ describe('who is done goes on with what waits in the lane', () => {
   test('never on behalf of another workspace, whose outcome is none', async () => {
     await fillLane(1)
     const { workspaceId } = await createTestCtx(database.db)
-    const ended = uuids.slice(0, 1).map((id) => ({ id, workspaceId, outcome: succeeded, goesOn: true }))
+    const ended = uuids.slice(0, 1).map((id) => ({ id, workspaceId, outcome: succeeded, goesOn: true, isQuick: false }))
     expect(await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })).toEqual({ next: [], hasMadeRoom: false })
     expect(await statuses()).toEqual(['PENDING', 'SENDING'])
     expect(idsOf((await settle(uuids.slice(0, 1))).next)).toEqual(uuids.slice(laneRoom))
@@ -216,7 +231,7 @@ describe('who is done goes on with what waits in the lane', () => {
   test('whose answer is lost can be read again, and nothing else is', async () => {
     await fillLane(3)
     await settle(uuids.slice(0, 1))
-    const ended = uuids.slice(1, 3).map((id) => ({ ...jobOf(id), outcome: succeeded, goesOn: true }))
+    const ended = uuids.slice(1, 3).map((id) => ({ ...jobOf(id), outcome: succeeded, goesOn: true, isQuick: false }))
     const { next } = await settleDeliveries(ctx.db, workerId, { ended, inHand: [] })
     expect(idsOf(next)).toEqual(uuids.slice(laneRoom + 1))
     // As whoever lost the answer does.
@@ -229,13 +244,13 @@ describe('who is done goes on with what waits in the lane', () => {
     )
   })
 
-  test('a relay is told of room as long as there is any for what waits, and not where more was handed over', async () => {
+  test('a relay is told of room as long as there is any for what waits', async () => {
     await fillLane(4)
     const more = uuids.slice(laneRoom, laneRoom + 2)
     await claimDeliveries(ctx.db, workerId, more.map(jobOf))
     await ctx.db.execute(sql`update outbox set relayed_epoch = 'one' where id = any(${sql.param(more)}::uuid[])`)
     const tells = async (at: number) => (await settle(uuids.slice(at, at + 1), { goesOn: false })).hasMadeRoom
-    expect([await tells(0), await tells(1), await tells(2), await tells(3)]).toEqual([false, false, true, true])
+    expect([await tells(0), await tells(1), await tells(2), await tells(3)]).toEqual([true, true, true, true])
     await relay()
     expect(await tells(4)).toBe(false)
   })

@@ -1,0 +1,95 @@
+/** How a job goes on with what waits behind its delivery. */
+import type { Ctx } from '@rapport/core/context.ts'
+import { uuidOf } from '@rapport/core/ids.ts'
+import { laneRoom, relayLanes } from '@rapport/core/outbox.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import {
+  countDeliveries,
+  createTestContact,
+  createTestCtx,
+  createTestWebhook,
+  readOnlyDelivery,
+  waitingWork,
+} from '@rapport/core/testing/factories.ts'
+import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
+import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { DeliveryDesk } from '../delivery-desk.ts'
+import type { HttpOutcome } from '../outbound-http.ts'
+import { createQuickLanes } from '../quick-lanes.ts'
+import { createTestTools, fillLane, jobOf, type TestTools } from '../testing.ts'
+import { deliverWebhook } from './deliver-webhook.ts'
+
+let database: TestDatabase
+let receiver: HttpReceiver
+let tools: TestTools
+let ctx: Ctx
+let uuid: string
+let webhook: CreatedWebhook
+beforeAll(async () => {
+  database = await createTestDatabase()
+  tools = await createTestTools(database.db)
+})
+beforeEach(async () => {
+  receiver = await startHttpReceiver()
+  ctx = await createTestCtx(database.db)
+  webhook = await createTestWebhook(ctx, { url: `${receiver.url}/hook` })
+  await createTestContact(ctx)
+  uuid = (await readOnlyDelivery(ctx)).uuid
+})
+afterEach(() => receiver.close())
+afterAll(async () => {
+  await tools.close()
+  await database.close()
+})
+
+test('a claim on what a job has come for meanwhile is given back, and the delivery handed over anew', async () => {
+  const [next = ''] = await fillLane(ctx, 1)
+  const job = Promise.withResolvers<void>()
+  const deliveries: DeliveryDesk = {
+    ...tools.deliveries,
+    async settle(ended) {
+      const claimed = await tools.deliveries.settle(ended)
+      if (claimed) tools.inHand.set(claimed.job.id, job.promise)
+      return claimed
+    },
+  }
+  const delivering = deliverWebhook({ ...tools, deliveries }, jobOf(ctx, uuid))
+  await waitUntil(() => tools.inHand.has(next), { describe: 'it is in other hands' })
+  expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 1, SENDING: 1, PENDING: laneRoom - 1 })
+  tools.inHand.delete(next)
+  job.resolve()
+  await delivering
+  expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 1, PENDING: laneRoom })
+  expect(receiver.requests).toHaveLength(1)
+  const handedOver: string[] = []
+  await relayLanes(
+    database.db,
+    { epoch: 'one' },
+    async (work) => void handedOver.push(...work.map(({ data }) => data.id)),
+  )
+  expect(handedOver).toEqual([next])
+})
+
+test('a webhook is remembered as quick as long as its receiver is', async () => {
+  const isRemembered = async (answer: Partial<HttpOutcome>) => {
+    await createTestContact(ctx)
+    const [next = ''] = await waitingWork(ctx)
+    const http = { ...tools.http, post: async () => ({ status: 200, body: '', error: null, durationMs: 1, ...answer }) }
+    await deliverWebhook({ ...tools, http }, jobOf(ctx, next))
+    return tools.quickLanes.list().includes(uuidOf(webhook.id))
+  }
+  expect(await isRemembered({ durationMs: 25 })).toBe(true)
+  expect(await isRemembered({ durationMs: 26 })).toBe(false)
+  expect(await isRemembered({ status: 500, error: 'The receiver answered 500' })).toBe(true)
+  expect(await isRemembered({ status: null, error: 'The connection failed' })).toBe(false)
+})
+
+test('of webhooks that are quick the hundred are remembered that were heard of last', () => {
+  const lanes = createQuickLanes()
+  for (let n = 0; n < 150; n++) lanes.note(String(n), 1)
+  lanes.note('50', 1)
+  lanes.note('151', 1)
+  expect(lanes.list()).toEqual([...Array.from({ length: 98 }, (_, n) => String(52 + n)), '50', '151'])
+})
