@@ -27,6 +27,7 @@ import {
   undoDeliveryClaim,
 } from './deliveries.ts'
 import { type DeliveryOutcome, settleDeliveries } from './settlement.ts'
+import { waitUntil } from '../testing/wait.ts'
 import type { CreatedWebhook } from './webhooks.schema.ts'
 
 let database: TestDatabase
@@ -221,7 +222,11 @@ test.each(['0 days', '14 days'])(
     expect(read).toBeLessThan(100)
     await leaveBehind()
     next = await goOn(next)
-    expect(await countReadRows(desk, () => goOn(next))).toBeLessThan(1_000)
+    // Once no autovacuum has a look at the same moment, as that keeps what is dead in the indexes.
+    const goOnAgain = async () => void (next = await goOn(next))
+    await waitUntil(async () => (await countReadRows(desk, goOnAgain)) < 1_000, {
+      describe: 'what is over is not walked through any more',
+    })
     // A bitmap would be made anew of all that is over, each time, until the next vacuum.
     expect(await readPlan(desk, 'settle deliveries')).not.toMatch(/Bitmap|Seq Scan/)
   },
