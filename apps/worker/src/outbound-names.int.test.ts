@@ -1,4 +1,5 @@
 /** What names and certificates a customer's address may have. */
+import { createSecureServer } from 'node:http2'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { expiredCertificate, foreignCertificate, goodCertificate, testKey } from '@rapport/core/testing/certificates.ts'
@@ -92,5 +93,24 @@ describe('over TLS', () => {
       status: null,
       error: expect.stringMatching(/^The certificate was not accepted \(\w+\)$/),
     })
+  })
+
+  test('a receiver that speaks HTTP/2 as well still gets each request on a connection of its own', async () => {
+    const connections = new Set<unknown>()
+    const versions: string[] = []
+    const options = { key: testKey, cert: goodCertificate, allowHTTP1: true }
+    const server = createSecureServer(options, ({ httpVersion }, response) => {
+      versions.push(httpVersion)
+      response.end()
+    })
+    server.on('secureConnection', (socket) => connections.add(socket))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const http = openOutboundHttp(['127.0.0.0/8'], { ca: goodCertificate })
+    const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => http.post(url, message)))
+    await http.close()
+    await new Promise((resolve) => server.close(resolve))
+    expect(outcomes.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
+    expect([versions, connections.size]).toEqual([['1.1', '1.1', '1.1', '1.1', '1.1'], 5])
   })
 })

@@ -122,8 +122,8 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
   (given) => sql`
     with ended as (
       select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('goesOn')}::bool[],
-        ${given('isQuick')}::bool[], ${given('statuses')}::text[], ${given('durationsMs')}::int[], ${given('responseStatuses')}::int[],
-        ${given('responseBodies')}::text[], ${given('errors')}::text[])
+        ${given('isQuick')}::bool[], ${given('statuses')}::text[], ${given('durationsMs')}::int[],
+        ${given('responseStatuses')}::int[], ${given('responseBodies')}::text[], ${given('errors')}::text[])
         as ended (id, workspace_id, goes_on, is_quick, status, duration_ms, response_status, response_body, error)),
     held as (
       select ended.* from (select * from ended order by id) ended cross join lateral (
