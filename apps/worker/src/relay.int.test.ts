@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { WorkerConfig } from '@rapport/core/config.ts'
 import { type Ctx, inTransaction } from '@rapport/core/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db.ts'
-import { idOf } from '@rapport/core/ids.ts'
-import { enqueue, roomSaid } from '@rapport/core/outbox.ts'
+import { idOf, uuidOf } from '@rapport/core/ids.ts'
+import { enqueue, laneRoom, quickRoom, roomSaid } from '@rapport/core/outbox.ts'
 import { outboxChannel, type WorkJob } from '@rapport/core/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import { createTestCtx, waitingWork } from '@rapport/core/testing/factories.ts'
@@ -240,4 +240,25 @@ describe('when Redis', () => {
     await relay.close()
     expect(performance.now() - startedAt).toBeLessThan(4_000)
   })
+})
+
+test('a lane that is known to be quick is handed over more of, and no other is', async () => {
+  quick = [randomUUID()]
+  const lanes = [...quick, randomUUID()]
+  for (const lane of lanes) {
+    const { workspaceId } = await createTestCtx(testDatabase.db)
+    await testDatabase.pool.query(
+      `insert into outbox (id, workspace_id, queue, lane) select uuidv7(), $1, 'webhooks', $2 from generate_series(1, 30)`,
+      [uuidOf(workspaceId), lane],
+    )
+  }
+  start(onPostgres())
+  const countsOf = async () => {
+    const { rows } = await testDatabase.pool.query<{ lane: string; count: number }>(
+      'select lane, count(*)::int from outbox where relayed_epoch is not null group by 1',
+    )
+    return lanes.map((lane) => rows.find((row) => row.lane === lane)?.count ?? 0)
+  }
+  await waitUntil(async () => (await countsOf()).every((count) => count > 0), { describe: 'the relay has looked' })
+  expect(await countsOf()).toEqual([quickRoom, laneRoom])
 })
