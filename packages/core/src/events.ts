@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm'
+import { type Placeholder, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from './context.ts'
 import type { Db } from './db.ts'
 import { idOf, newId, uuidOf } from './ids.ts'
@@ -110,9 +110,9 @@ function toValues<Type extends keyof EventData>(ctx: Ctx, type: Type, happened: 
   }
 }
 
-const tellAll = preparedSql('tell all', (given: Given<Told>) =>
-  telling(given, sql`w.enabled and w.event_types && array[${given('type')}, '*']`),
-)
+const wantsIt = (type: SQL | Placeholder) => sql`w.enabled and w.event_types && array[${type}, '*']`
+
+const tellAll = preparedSql('tell all', (given: Given<Told>) => telling(given, wantsIt(given('type'))))
 
 const tellOne = preparedSql('tell one', (given: Given<Told & { webhookId: string }>) =>
   telling(given, sql`w.id = ${given('webhookId')}::uuid`),
@@ -124,21 +124,41 @@ function telling(given: Given<Told>, to: SQL): SQL {
       select * from unnest(${given('ids')}::uuid[], ${given('data')}::text[], ${given('contactIds')}::uuid[],
         ${given('requestIds')}::text[], ${given('traceparents')}::text[])
         as told (id, data, contact_id, request_id, traceparent)),
+    ${tellTo(to, { workspaceId: given('workspaceId'), type: given('type') })}
+    select from woken`
+}
+
+interface Teller {
+  workspaceId: Placeholder
+  type: SQL | Placeholder
+}
+
+/**
+ * The same as `emitEach` as members of a `with` list, for a statement that itself makes what it tells of. An earlier
+ * member `told` has what happened: `id`, `data` (JSON, as text), `contact_id`, `request_id` and `traceparent`. The main
+ * query must read `woken`, as PostgreSQL does not run a SELECT that nobody reads.
+ */
+export function tellEach(workspaceId: Placeholder, type: EventType): SQL {
+  const typed = sql`${type}::text`
+  return tellTo(wantsIt(typed), { workspaceId, type: typed })
+}
+
+function tellTo(to: SQL, { workspaceId, type }: Teller): SQL {
+  return sql`
     event as (
       insert into events (workspace_id, id, type, data, contact_id)
-      select ${given('workspaceId')}::uuid, id, ${given('type')}, data::json, contact_id from told),
+      select ${workspaceId}::uuid, id, ${type}, data::json, contact_id from told),
     delivery as (
       insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-      select w.workspace_id, uuidv7(), w.id, told.id, ${given('type')}
+      select w.workspace_id, uuidv7(), w.id, told.id, ${type}
       from told cross join webhooks w
-      where w.workspace_id = ${given('workspaceId')}::uuid and ${to}
+      where w.workspace_id = ${workspaceId}::uuid and ${to}
       -- A webhook that is just being deleted is left out, where the foreign key would refuse it.
       for key share of w
       returning workspace_id, id, webhook_id as lane, event_id),
     ready as (
       select delivery.*, request_id, traceparent from delivery join told on told.id = delivery.event_id),
-    ${enqueueEach('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}
-    select from woken`
+    ${enqueueEach('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}`
 }
 
 /** For how long what happened can be read, and delivered again; then its partition is dropped, within a week. */

@@ -1,4 +1,4 @@
-import { type Ctx, inTransaction } from './context.ts'
+import type { Ctx } from './context.ts'
 import { perDb } from './db.ts'
 import { mayBeOnesFault } from './errors.ts'
 import { gather } from './gather.ts'
@@ -11,8 +11,8 @@ export interface Asked<Input> {
 
 /**
  * Makes one transaction of what a workspace's requests write at the same time; each is answered when it is there for all.
- * `write` answers for each in its place, an error for what is wrong with that one alone. When one breaks the transaction,
- * each is written in its own.
+ * `write` opens it, and answers for each in its place, an error for what is wrong with that one alone. When one breaks
+ * the transaction, each is written in its own.
  */
 export function writtenTogether<Input, Answer>(
   write: (ctx: Ctx, asked: readonly Asked<Input>[]) => Promise<(Answer | Error)[]>,
@@ -23,7 +23,7 @@ export function writtenTogether<Input, Answer>(
     const [first] = asked
     if (!first) return []
     try {
-      return await inTransaction(first.ctx, (ctx) => write(ctx, asked))
+      return await write(first.ctx, asked)
     } catch (error) {
       if (asked.length === 1 || !mayBeOnesFault(error)) throw error
       const alone = asked.map((one) => writeAll([one]).catch((why: unknown) => [why as Error]))

@@ -115,3 +115,26 @@ test('what is told of each goes out by the request that asked for it', async () 
   const requestOf = new Map(rows.map(({ email, requestId }) => [email, requestId]))
   expect(requests.map((_, n) => requestOf.get(person(n).email))).toEqual(requests)
 })
+
+test('what is told of a contact is, to the letter, what whoever created it was answered', async () => {
+  await createCustomField(ctx, { key: 'note', label: 'Note', type: 'TEXT', options: [] })
+  const ugly = `%s "q" \\ {"createdAt":"x"} \u2028 🙂 </script>`
+  const [plain, full] = await Promise.all([
+    createContact(ctx, person(1)),
+    createContact(ctx, {
+      ...person(2),
+      firstName: ugly,
+      lastName: ugly,
+      phone: '+1',
+      company: ugly,
+      customFieldValues: { note: ugly },
+      tags: ['b', ugly],
+      source: ugly,
+    }),
+  ])
+  const { rows } = await database.db.execute<{ id: string; data: string }>(
+    sql`select contact_id as id, data::text from events where workspace_id = ${uuidOf(ctx.workspaceId)}`,
+  )
+  const told = new Map(rows.map(({ id, data }) => [id, data]))
+  for (const contact of [plain, full]) expect(told.get(uuidOf(contact.id))).toBe(JSON.stringify(contact))
+})

@@ -1,11 +1,10 @@
-import type { Ctx } from '../context.ts'
+import { type Ctx, inTransaction } from '../context.ts'
 import { AppError } from '../errors.ts'
-import { emitEach } from '../events.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { type Asked, writtenTogether } from '../written-together.ts'
 import { alreadyExists } from './contact-address.ts'
-import { toContact } from './contact-record.ts'
-import { insertUnlessTaken, type NewContactRow, selectContactsByEmail } from './contact-statements.ts'
+import { beginningOfJson, showContact } from './contact-record.ts'
+import { insertAndTell, selectContactsByEmail } from './contact-statements.ts'
 import type { Contact, ContactInput } from './contacts.schema.ts'
 import { checkAgainst, type CustomFields, holdCustomFields, mergeCustomValues } from './custom-fields.ts'
 
@@ -13,7 +12,10 @@ import { checkAgainst, type CustomFields, holdCustomFields, mergeCustomValues } 
  * Creates a contact and tells `contact.created`. An address that the workspace has already is a conflict naming whose.
  * What one workspace asks for at the same time is written together.
  */
-export const createContact = writtenTogether<ContactInput, Contact>(insertOrRefuse)
+export const createContact = writtenTogether<ContactInput, Contact>((ctx, asked) =>
+  // One statement is a transaction by itself.
+  fieldsOf(asked).length === 0 ? insertOrRefuse(ctx, asked) : inTransaction(ctx, (ctx) => insertOrRefuse(ctx, asked)),
+)
 
 /** Creates a contact and tells so, in the caller's transaction. Undefined when the address is taken. */
 export async function insertContact(ctx: Ctx, input: ContactInput): Promise<Contact | undefined> {
@@ -36,26 +38,23 @@ async function insertContacts(
   ctx: Ctx,
   asked: readonly Asked<ContactInput>[],
 ): Promise<(Contact | AppError | undefined)[]> {
-  const keys = asked.flatMap(({ input }) => Object.keys(input.customFieldValues ?? {}))
-  const fields = await holdCustomFields(ctx, [...new Set(keys)])
-  const rows = asked.map(({ input }) => toRow(fields, input))
-  const sound = rows.flatMap((row) => (row instanceof AppError ? [] : [{ ...row, id: uuidOf(row.id) }]))
-  const { workspaceId } = ctx
-  const inserted = await insertUnlessTaken(ctx.db, { workspaceId, rows: JSON.stringify(sound) })
-  const contacts = new Map(inserted.map((row) => [row.id, toContact(row)]))
-  const answers = rows.map((row) => (row instanceof AppError ? row : contacts.get(row.id)))
-  const created = asked.flatMap(({ ctx: origin }, at) => {
-    const data = answers[at]
-    return data && !(data instanceof AppError) ? [{ data, origin }] : []
-  })
-  await emitEach(ctx, 'contact.created', created)
-  return answers
+  const fields = await holdCustomFields(ctx, fieldsOf(asked))
+  const news = asked.map((one) => toNew(fields, one))
+  const rows = news.filter((made) => !(made instanceof AppError))
+  const inserted = await insertAndTell(ctx.db, { workspaceId: uuidOf(ctx.workspaceId), rows: JSON.stringify(rows) })
+  const contacts = new Map(inserted.map((read) => [read.id, showContact(read)]))
+  return news.map((made) => (made instanceof AppError ? made : contacts.get(made.id)))
 }
 
-function toRow(fields: CustomFields, input: ContactInput): NewContactRow | AppError {
+const fieldsOf = (asked: readonly Asked<ContactInput>[]) => [
+  ...new Set(asked.flatMap(({ input }) => Object.keys(input.customFieldValues ?? {}))),
+]
+
+/** As the statement takes it. */
+function toNew(fields: CustomFields, { ctx, input }: Asked<ContactInput>) {
   try {
-    return {
-      id: newId('con'),
+    const id = newId('con')
+    const contact = {
       email: input.email,
       firstName: input.firstName ?? '',
       lastName: input.lastName ?? '',
@@ -64,6 +63,14 @@ function toRow(fields: CustomFields, input: ContactInput): NewContactRow | AppEr
       customFieldValues: mergeCustomValues({}, checkAgainst(fields, input.customFieldValues ?? {})),
       tags: input.tags ?? [],
       source: input.source ?? null,
+    }
+    return {
+      ...contact,
+      id: uuidOf(id),
+      eventId: uuidOf(newId('evt')),
+      beginning: beginningOfJson({ ...contact, id, emailSubscribedStatus: 'NONE', lastActivityAt: null }),
+      requestId: ctx.requestId,
+      traceparent: ctx.traceparent ?? null,
     }
   } catch (error) {
     if (error instanceof AppError) return error

@@ -1,9 +1,10 @@
 /** What nearly every request about a contact asks of the database, prepared. */
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db.ts'
+import { tellEach } from '../events.ts'
 import { type Given, prepared, preparedSql } from '../prepared.ts'
 import { contacts } from '../schema.ts'
-import { contactColumns, type ContactRow, readColumns, type ReadContact } from './contact-record.ts'
+import { contactColumns, type ContactRow, endOfJson, readColumns, type ReadContact } from './contact-record.ts'
 
 const changeable = [
   'email',
@@ -72,26 +73,32 @@ export const selectContactsByEmail = prepared(
       ),
 )
 
-/** What a new contact is made of. */
-export type NewContactRow = Omit<ContactRow, 'emailSubscribedStatus' | 'lastActivityAt' | 'createdAt' | 'updatedAt'>
-
 /**
- * New contacts; no row for one whose address is taken. Written in the order of addresses, as by all who write many, so
- * that no two wait for each other. `rows` is JSON of `NewContactRow`s with UUIDs for ids.
+ * New contacts, and `contact.created` of each; no row for one whose address is taken. Written in the order of addresses,
+ * as by all who write many, so that no two wait for each other. `rows` is JSON, with UUIDs for ids: what a contact is made
+ * of, its `event`'s id and `beginning`, and the request.
  */
-export const insertUnlessTaken = prepared(
+export const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, ReadContact>(
   'insert contacts',
-  (db, given: Given<{ workspaceId: string; rows: string }>) =>
-    db
-      .insert(contacts)
-      .select(sql`
-        select ${sql.param(given('workspaceId'), contacts.workspaceId)}::uuid, "id", "email", "firstName", "lastName",
-          "phone", "company", "customFieldValues", "tags", 'NONE', null::timestamptz, "source", now(), now()
-        from json_to_recordset(${given('rows')}::json) as "given" ("id" uuid, "email" text, "firstName" text,
-          "lastName" text, "phone" text, "company" text, "customFieldValues" jsonb, "tags" text[], "source" text)
-        order by lower("email")`)
-      .onConflictDoNothing()
-      .returning(contactColumns),
+  (given) => sql`
+    with given as (
+      select * from json_to_recordset(${given('rows')}::json) as given (id uuid, email text, "firstName" text,
+        "lastName" text, phone text, company text, "customFieldValues" jsonb, tags text[], source text,
+        "eventId" uuid, beginning text, "requestId" text, traceparent text)),
+    inserted as (
+      insert into contacts as c (workspace_id, id, email, first_name, last_name, phone, company, custom_field_values,
+        tags, source, created_at, updated_at)
+      select ${given('workspaceId')}::uuid, id, email, "firstName", "lastName", phone, company, "customFieldValues",
+        tags, source, now(), now()
+      from given order by lower(email)
+      on conflict do nothing
+      returning ${readColumns}),
+    told as (
+      select "eventId" as id, beginning || ${endOfJson} as data, inserted.id as contact_id, "requestId" as request_id,
+        traceparent
+      from inserted join given using (id)),
+    ${tellEach(given('workspaceId'), 'contact.created')}
+    select inserted.* from inserted left join woken on true`,
 )
 
 /** All of a contact anew, as of now. */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { movingActivities } from '../contacts/contact-statements.ts'
-import type { Ctx } from '../context.ts'
+import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, brokenConstraint, invalidField } from '../errors.ts'
 import { emitEach } from '../events.ts'
 import { newId, uuidOf } from '../ids.ts'
@@ -23,7 +23,11 @@ export function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   })
 }
 
-const createTogether = writtenTogether<DealInput, Deal>(async (ctx, asked) => {
+const createTogether = writtenTogether<DealInput, Deal>((ctx, asked) =>
+  inTransaction(ctx, (ctx) => createAll(ctx, asked)),
+)
+
+async function createAll(ctx: Ctx, asked: readonly Asked<DealInput>[]): Promise<(Deal | Error)[]> {
   const ids = asked.map(() => newId('dea'))
   const rows = asked.map(({ input: { pipelineId, stageId, contactId, name, valueCents } }, at) => ({
     id: uuidOf(ids[at] ?? ''),
@@ -43,7 +47,7 @@ const createTogether = writtenTogether<DealInput, Deal>(async (ctx, asked) => {
   })
   await emitEach(ctx, 'deal.created', happened)
   return answers
-})
+}
 
 /** One statement for all of it, which locks the contacts; no row where the contact or the stage is missing. `rows` is JSON, with UUIDs for ids. */
 const insertDeals = prepared('insert deals', (db, given: Given<{ workspaceId: string; rows: string }>) => {
