@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Ctx, inTransaction } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { createTestContact, createTestCtx, createTestWebhook, eventsOf } from '../testing/factories.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
 
 import { createContact } from './contact-creation.ts'
 import { readContact } from './contacts.ts'
@@ -99,6 +99,20 @@ test('who waits for an address that another transaction is taking holds up nobod
   taken.resolve()
   await taking
   await expect(second).rejects.toMatchObject({ code: 'conflict' })
+})
+
+test('a field whose values are just being written is held until they are', async () => {
+  await createCustomField(ctx, { key: 'note', label: 'Note', type: 'TEXT', options: [] })
+  const taking = await openTransaction(ctx.db, (db) => createContact({ ...ctx, db }, person(1)))
+  const second = createContact(ctx, { ...person(1), customFieldValues: { note: 'hello' } })
+  second.catch(() => {})
+  await waitUntilBlocked(database.db)
+  // As whoever clears the values of a removed field takes it.
+  const free = sql`select from custom_fields where workspace_id = ${uuidOf(ctx.workspaceId)} for update skip locked`
+  expect((await database.db.execute(free)).rowCount).toBe(0)
+  await taking.commit()
+  await expect(second).rejects.toMatchObject({ code: 'conflict' })
+  expect((await database.db.execute(free)).rowCount).toBe(1)
 })
 
 test('what is told of each goes out by the request that asked for it', async () => {
