@@ -1,0 +1,85 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Ctx, inTransaction } from '../context.ts'
+import { changeDeal } from '../deals/deals.ts'
+import { uuidOf } from '../ids.ts'
+import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
+import { confirmSubscribers } from '../lists/subscriptions-bulk.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestDeal,
+  createTestList,
+  createTestPipeline,
+} from '../testing/factories.ts'
+import { writeContacts } from './contacts-bulk.ts'
+import { mergeContacts } from './contacts-merge.ts'
+import type { Contact } from './contacts.schema.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+interface Pair {
+  zoe: Contact
+  ada: Contact
+}
+
+/** Each prepares what it needs, and answers what takes the locks of both. */
+const takers: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>> = {
+  'a merge':
+    async ({ zoe, ada }) =>
+    () =>
+      mergeContacts(ctx, zoe.id, { contactId: ada.id }),
+  'a deal that goes to another contact': async ({ zoe, ada }) => {
+    const deal = await createTestDeal(ctx, { contactId: zoe.id })
+    return () => changeDeal(ctx, deal.id, { contactId: ada.id })
+  },
+  'deals that are created together': async ({ zoe, ada }) => {
+    const { id: pipelineId } = await createTestPipeline(ctx)
+    const other = await createTestContact(ctx)
+    // The first goes alone, and those behind it together.
+    return () =>
+      Promise.all([other, zoe, ada].map(({ id: contactId }) => createTestDeal(ctx, { pipelineId, contactId })))
+  },
+  'an import': async ({ zoe, ada }) => {
+    const people = [zoe, ada].map((known) => ({ ...known, firstName: 'Changed' }))
+    return () => inTransaction(ctx, (ctx) => writeContacts(ctx, people, 'update'))
+  },
+  'many who are confirmed on a list': async ({ zoe, ada }) => {
+    const list = await createTestList(ctx)
+    return () => inTransaction(ctx, (ctx) => confirmSubscribers(ctx, list.id, [zoe.email, ada.email]))
+  },
+  'a list that is deleted': async ({ zoe, ada }) => {
+    const list = await createTestList(ctx)
+    await inTransaction(ctx, (ctx) => confirmSubscribers(ctx, list.id, [zoe.email, ada.email]))
+    await deleteList(ctx, list.id)
+    return () => clearDeletedList(ctx, uuidOf(list.id))
+  },
+}
+
+test.each(Object.keys(takers))(
+  'whoever takes several contacts does so in the order of addresses, so that no two wait for each other: %s',
+  async (taker) => {
+    // The order of ids is the other one.
+    const zoe = await createTestContact(ctx, { email: 'zoe@example.com' })
+    const ada = await createTestContact(ctx, { email: 'Ada@example.com' })
+    const take = await takers[taker]?.({ zoe, ada })
+    const lock = (contact: Contact) => sql`
+      select from contacts where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(contact.id)}
+      for update skip locked`
+    const holding = await openTransaction(ctx.db, (db) => db.execute(lock(ada)))
+    const taking = take?.()
+    await waitUntilBlocked(database.db)
+    expect((await database.db.execute(lock(zoe))).rowCount).toBe(1)
+    await holding.commit()
+    await taking
+  },
+)
