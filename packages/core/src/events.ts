@@ -42,7 +42,7 @@ function contactOf(type: string, data: { id?: string; contactId?: string | null 
 
 /**
  * Records what happened, in the transaction of the change, with a delivery for each webhook that is enabled and wants
- * it at this instant. One statement; where nobody listens it writes the event and nothing else. The lock, which the
+ * it as the statement begins. One statement; where nobody listens it writes the event and nothing else. The lock, which the
  * foreign key would take in any case, leaves out a webhook that is just being deleted, where the key would refuse it.
  */
 export function emit<Type extends keyof EventData>(ctx: Ctx, type: Type, data: EventData[Type]): Promise<void> {

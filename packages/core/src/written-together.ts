@@ -11,8 +11,8 @@ export interface Asked<Input> {
 
 /**
  * Makes one transaction of what a workspace's requests write at the same time; each is answered when it is there for all.
- * `write` opens it, and answers for each in its place, an error for what is wrong with that one alone. When one breaks
- * the transaction, each is written in its own.
+ * `write` opens it, and answers for each in its place, an error for what is wrong with that one alone; once it is
+ * committed, nothing more may fail. When one breaks the transaction, each is written in its own.
  */
 export function writtenTogether<Input, Answer>(
   write: (ctx: Ctx, asked: readonly Asked<Input>[]) => Promise<(Answer | Error)[]>,

@@ -12,9 +12,17 @@ import { checkAgainst, type CustomFields, holdCustomFields, mergeCustomValues } 
  * Creates a contact and tells `contact.created`. An address that the workspace has already is a conflict naming whose.
  * What one workspace asks for at the same time is written together.
  */
-export const createContact = writtenTogether<ContactInput, Contact>((ctx, asked) =>
+export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
+  const created = await createTogether(ctx, input)
+  if (created) return created
+  // Not together with the others: they are created by now, whatever becomes of this.
+  const [owner] = await selectContactsByEmail(ctx.db, { workspaceId: ctx.workspaceId, emails: [input.email] })
+  throw alreadyExists(owner)
+}
+
+const createTogether = writtenTogether<ContactInput, Contact | undefined>((ctx, asked) =>
   // One statement is a transaction by itself.
-  fieldsOf(asked).length === 0 ? insertOrRefuse(ctx, asked) : inTransaction(ctx, (ctx) => insertOrRefuse(ctx, asked)),
+  fieldsOf(asked).length === 0 ? insertContacts(ctx, asked) : inTransaction(ctx, (ctx) => insertContacts(ctx, asked)),
 )
 
 /** Creates a contact and tells so, in the caller's transaction. Undefined when the address is taken. */
@@ -22,15 +30,6 @@ export async function insertContact(ctx: Ctx, input: ContactInput): Promise<Cont
   const [answer] = await insertContacts(ctx, [{ ctx, input }])
   if (answer instanceof Error) throw answer
   return answer
-}
-
-async function insertOrRefuse(ctx: Ctx, asked: readonly Asked<ContactInput>[]): Promise<(Contact | AppError)[]> {
-  const answers = await insertContacts(ctx, asked)
-  const emails = asked.filter((_, at) => !answers[at]).map(({ input }) => input.email)
-  if (emails.length === 0) return answers as (Contact | AppError)[]
-  const owners = await selectContactsByEmail(ctx.db, { workspaceId: ctx.workspaceId, emails })
-  const ownerOf = (email: string) => owners.find((owner) => owner.email.toLowerCase() === email.toLowerCase())
-  return answers.map((answer, at) => answer ?? alreadyExists(ownerOf(asked[at]?.input.email ?? '')))
 }
 
 /** Each in its place: undefined when the address is taken. */

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type Ctx, inTransaction } from '../context.ts'
 import { changeDeal } from '../deals/deals.ts'
 import { uuidOf } from '../ids.ts'
@@ -68,14 +68,15 @@ const takers: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>> = 
 test.each(Object.keys(takers))(
   'whoever takes several contacts does so in the order of addresses, so that no two wait for each other: %s',
   async (taker) => {
-    // The order of ids is the other one.
-    const zoe = await createTestContact(ctx, { email: 'zoe@example.com' })
-    const ada = await createTestContact(ctx, { email: 'Ada@example.com' })
+    // The order of ids is the other one, and that of capital letters before small ones too.
+    const zoe = await createTestContact(ctx, { email: 'Zoe@example.com' })
+    const ada = await createTestContact(ctx, { email: 'ada@example.com' })
     const take = await takers[taker]?.({ zoe, ada })
     const lock = (contact: Contact) => sql`
       select from contacts where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(contact.id)}
       for update skip locked`
     const holding = await openTransaction(ctx.db, (db) => db.execute(lock(ada)))
+    onTestFinished(holding.commit)
     const taking = take?.()
     await waitUntilBlocked(database.db)
     expect((await database.db.execute(lock(zoe))).rowCount).toBe(1)
