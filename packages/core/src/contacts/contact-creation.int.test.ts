@@ -111,6 +111,7 @@ test('who is refused, and for whom it cannot be found out who has the address, f
   const answers = many(4, (n) => createContact({ ...ctx, db: impatient.db }, person(n)))
   await waitUntilBlocked(database.db)
   const locking = openTransaction(ctx.db, (db) => db.execute(sql`lock table contacts in access exclusive mode`))
+  onTestFinished(async () => (await locking).commit())
   await waitUntilBlocked(database.db, 2)
   await taking.commit()
   expect(await answers).toMatchObject(

@@ -76,7 +76,7 @@ test.each(Object.keys(takers))(
       select from contacts where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(contact.id)}
       for update skip locked`
     const holding = await openTransaction(ctx.db, (db) => db.execute(lock(ada)))
-    onTestFinished(holding.commit)
+    onTestFinished(() => holding.commit())
     const taking = take?.()
     await waitUntilBlocked(database.db)
     expect((await database.db.execute(lock(zoe))).rowCount).toBe(1)
