@@ -121,6 +121,26 @@ test('who is refused, and for whom it cannot be found out who has the address, f
   expect(await eventsOf(ctx)).toHaveLength(4)
 })
 
+test('whoever creates contacts has the table of workspaces before those of events, as the upkeep of these', async () => {
+  const one = openDatabase(database.url, { applicationName: 'rapport test', maxConnections: 1, onError: () => {} })
+  onTestFinished(() => one.close())
+  const events = sql`lock table events, deliveries, webhooks in access exclusive mode nowait`
+  // As it is planned each time at first, and as it is planned for good.
+  for (const before of [0, 10]) {
+    for (let n = 0; n < before; n += 1) await createTestContact({ ...ctx, db: one.db })
+    const upkeep = await openTransaction(ctx.db, (db) =>
+      db.execute(sql`lock table workspaces in access exclusive mode`),
+    )
+    onTestFinished(() => upkeep.commit())
+    const creating = createTestContact({ ...ctx, db: one.db })
+    await waitUntilBlocked(database.db)
+    await database.db.transaction((db) => db.execute(events))
+    await upkeep.commit()
+    await creating
+  }
+  expect(await eventsOf(ctx)).toHaveLength(12)
+})
+
 test('a field whose values are just being written is held until they are', async () => {
   await createCustomField(ctx, { key: 'note', label: 'Note', type: 'TEXT', options: [] })
   const taking = await openTransaction(ctx.db, (db) => createContact({ ...ctx, db }, person(1)))

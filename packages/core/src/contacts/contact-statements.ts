@@ -81,16 +81,19 @@ export const selectContactsByEmail = prepared(
 export const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, ReadContact>(
   'insert contacts',
   (given) => sql`
-    with given as (
+    -- Before all else, as every other writer: the upkeep of partitions takes the table before that of the events.
+    with workspace as (
+      select id from workspaces where id = ${given('workspaceId')}::uuid for key share),
+    given as (
       select * from json_to_recordset(${given('rows')}::json) as given (id uuid, email text, "firstName" text,
         "lastName" text, phone text, company text, "customFieldValues" jsonb, tags text[], source text,
         "eventId" uuid, beginning text, "requestId" text, traceparent text)),
     inserted as (
       insert into contacts as c (workspace_id, id, email, first_name, last_name, phone, company, custom_field_values,
         tags, source, created_at, updated_at)
-      select ${given('workspaceId')}::uuid, id, email, "firstName", "lastName", phone, company, "customFieldValues",
+      select workspace.id, given.id, email, "firstName", "lastName", phone, company, "customFieldValues",
         tags, source, now(), now()
-      from given order by lower(email)
+      from workspace cross join given order by lower(email)
       on conflict do nothing
       returning ${readColumns}),
     told as (
