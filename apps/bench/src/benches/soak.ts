@@ -60,6 +60,6 @@ export const soak: Bench = {
         beside: { name: `after ${early}`, values: [at(early, who)] },
         target: { atMost: 1.2 },
       }))
-      return [...memory, { name: 'answered 503 meanwhile', unit: 'share', values: [refused], target: { atMost: 0 } }]
+      return [...memory, { name: 'answered 503 meanwhile', unit: '%', values: [refused * 100], target: { atMost: 0 } }]
     }),
 }
