@@ -42,8 +42,8 @@ function contactOf(type: string, data: { id?: string; contactId?: string | null 
 
 /**
  * Records what happened, in the transaction of the change, with a delivery for each webhook that is enabled and wants
- * it as the statement begins. One statement; where nobody listens it writes the event and nothing else. The lock, which the
- * foreign key would take in any case, leaves out a webhook that is just being deleted, where the key would refuse it.
+ * it as the statement begins. One statement; where nobody listens it writes the event and nothing else. The lock, which
+ * the foreign key would take in any case, leaves out a webhook that is just being deleted, where the key would refuse it.
  */
 export function emit<Type extends keyof EventData>(ctx: Ctx, type: Type, data: EventData[Type]): Promise<void> {
   return emitMany(ctx, type, [data])
@@ -136,7 +136,8 @@ interface Teller {
 /**
  * The same as `emitEach` as members of a `with` list, for a statement that itself makes what it tells of. An earlier
  * member `told` has what happened: `id`, `data` (JSON, as text), `contact_id`, `request_id` and `traceparent`. The main
- * query must read `woken`, as PostgreSQL does not run a SELECT that nobody reads.
+ * query must read `woken`, as PostgreSQL does not run a SELECT that nobody reads. The first member of all is to lock the
+ * workspace, as the upkeep of partitions takes that table before those of the events.
  */
 export function tellEach(workspaceId: Placeholder, type: EventType): SQL {
   const typed = sql`${type}::text`

@@ -1,11 +1,11 @@
 import type { Ctx } from '../context.ts'
 import { AppError, conflict } from '../errors.ts'
 import type { ContactRow } from './contact-record.ts'
-import { selectContactsByEmail } from './contact-statements.ts'
+import { selectContactByEmail } from './contact-statements.ts'
 
 /** The contact of an address; undefined when there is none. */
 export async function findContactByEmail({ db, workspaceId }: Ctx, email: string): Promise<ContactRow | undefined> {
-  const [row] = await selectContactsByEmail(db, { workspaceId, emails: [email] })
+  const [row] = await selectContactByEmail(db, { workspaceId, email })
   return row
 }
 

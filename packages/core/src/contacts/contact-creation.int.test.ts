@@ -141,6 +141,14 @@ test('whoever creates contacts has the table of workspaces before those of event
   expect(await eventsOf(ctx)).toHaveLength(12)
 })
 
+test('in a workspace that has just gone nobody is created, and nobody else is kept from it', async () => {
+  const gone = await createTestCtx(database.db)
+  await database.db.execute(sql`delete from workspaces where id = ${uuidOf(gone.workspaceId)}`)
+  const [first, second] = await Promise.allSettled([createContact(gone, person(1)), createContact(ctx, person(1))])
+  expect([first, second]).toMatchObject([{ reason: { code: 'unavailable' } }, { value: person(1) }])
+  expect(await eventsOf(gone)).toEqual([])
+})
+
 test('a field whose values are just being written is held until they are', async () => {
   await createCustomField(ctx, { key: 'note', label: 'Note', type: 'TEXT', options: [] })
   const taking = await openTransaction(ctx.db, (db) => createContact({ ...ctx, db }, person(1)))

@@ -2,9 +2,9 @@ import { type Ctx, inTransaction } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { type Asked, writtenTogether } from '../written-together.ts'
-import { alreadyExists } from './contact-address.ts'
+import { alreadyExists, findContactByEmail } from './contact-address.ts'
 import { beginningOfJson, showContact } from './contact-record.ts'
-import { insertAndTell, selectContactsByEmail } from './contact-statements.ts'
+import { insertAndTell } from './contact-statements.ts'
 import type { Contact, ContactInput } from './contacts.schema.ts'
 import { checkAgainst, type CustomFields, holdCustomFields, mergeCustomValues } from './custom-fields.ts'
 
@@ -16,8 +16,7 @@ export async function createContact(ctx: Ctx, input: ContactInput): Promise<Cont
   const created = await createTogether(ctx, input)
   if (created) return created
   // Not together with the others: they are created by now, whatever becomes of this.
-  const [owner] = await selectContactsByEmail(ctx.db, { workspaceId: ctx.workspaceId, emails: [input.email] })
-  throw alreadyExists(owner)
+  throw alreadyExists(await findContactByEmail(ctx, input.email))
 }
 
 const createTogether = writtenTogether<ContactInput, Contact | undefined>((ctx, asked) =>

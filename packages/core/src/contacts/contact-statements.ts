@@ -58,17 +58,17 @@ export const selectOlderContacts = preparedSql<
     order by c.created_at desc, c.id desc limit ${given('limit')}`,
 )
 
-/** By their addresses, in whatever case. */
-export const selectContactsByEmail = prepared(
-  'find contacts by address',
-  (db, given: Given<{ workspaceId: string; emails: string[] }>) =>
+/** By its address, in whatever case. */
+export const selectContactByEmail = prepared(
+  'find a contact by address',
+  (db, given: Given<{ workspaceId: string; email: string }>) =>
     db
       .select(contactColumns)
       .from(contacts)
       .where(
         and(
           eq(contacts.workspaceId, sql.param(given('workspaceId'), contacts.workspaceId)),
-          sql`lower(${contacts.email}) in (select lower(email) from unnest(${given('emails')}::text[]) as asked (email))`,
+          sql`lower(${contacts.email}) = lower(${given('email')})`,
         ),
       ),
 )
@@ -76,7 +76,7 @@ export const selectContactsByEmail = prepared(
 /**
  * New contacts, and `contact.created` of each; no row for one whose address is taken. Written in the order of addresses,
  * as by all who write many, so that no two wait for each other. `rows` is JSON, with UUIDs for ids: what a contact is made
- * of, its `event`'s id and `beginning`, and the request.
+ * of, `eventId` and `beginning` (see `beginningOfJson`) of what is told, and the request.
  */
 export const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, ReadContact>(
   'insert contacts',
