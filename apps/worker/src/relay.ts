@@ -46,6 +46,7 @@ export function startRelay(options: RelayOptions) {
 
   const queues = new Map<QueueName, WorkQueue>()
   let lastEpoch: string | undefined
+  let lastForgotAt = 0
   let lastRecheck = Date.now()
   let isFailing = false
   let wake = (_atOnce: boolean) => {}
@@ -82,7 +83,11 @@ export function startRelay(options: RelayOptions) {
   async function round() {
     const epoch = await backend.readEpoch()
     if (epoch !== lastEpoch) await onNewEpoch(queueOf)
-    await forgetOtherEpochs(database.db, epoch)
+    // Another relay may learn of a new epoch later, and hand over in the old one until then.
+    if (epoch !== lastEpoch || performance.now() - lastForgotAt >= pollMs) {
+      await forgetOtherEpochs(database.db, epoch)
+      lastForgotAt = performance.now()
+    }
     lastEpoch = epoch
     await Promise.all([
       drain(() => relayWork(database.db, epoch, handOver)),

@@ -287,11 +287,18 @@ export const contacts = pgTable(
     index('contacts_created_index').on(t.workspaceId, t.createdAt, t.id),
     index('contacts_updated_index').on(t.workspaceId, t.updatedAt, t.id),
     index('contacts_status_index').on(t.workspaceId, t.emailSubscribedStatus, t.createdAt, t.id),
-    index('contacts_source_index').on(t.workspaceId, t.source, t.createdAt, t.id),
+    index('contacts_source_index')
+      .on(t.workspaceId, t.source, t.createdAt, t.id)
+      .where(sql`${t.source} is not null`),
     index('contacts_activity_index').on(t.workspaceId, activityOrder(t.lastActivityAt), t.id),
-    index('contacts_search_index').using('gin', t.workspaceId, t.searchText.op('gin_trgm_ops')),
-    index('contacts_tags_index').using('gin', t.workspaceId, t.tags),
-    index('contacts_custom_fields_index').using('gin', t.workspaceId, t.customFieldValues.op('jsonb_path_ops')),
+    // One for all three: each index of this kind would have every contact in its workspace's list once more.
+    index('contacts_search_index').using(
+      'gin',
+      t.workspaceId,
+      t.searchText.op('gin_trgm_ops'),
+      t.tags,
+      t.customFieldValues.op('jsonb_path_ops'),
+    ),
     oneOf('contacts_status_check', t.emailSubscribedStatus, emailSubscribedStatuses),
   ],
 )
@@ -1071,7 +1078,7 @@ export const outbox = pgTable(
     index('outbox_busy_index')
       .on(t.workspaceId, t.lane)
       .where(sql`${t.relayedEpoch} is not null and ${t.lane} is not null`),
-    index('outbox_epoch_index').on(t.relayedEpoch, t.relayedAt),
+    index('outbox_epoch_index').on(t.relayedEpoch, t.relayedAt).where(sql`${t.relayedEpoch} is not null`),
     index('outbox_workspace_index').on(t.workspaceId),
   ],
 )
