@@ -220,6 +220,19 @@ describe('when Redis', () => {
     await waitUntilReceived(uuids)
   })
 
+  test('was emptied, what another relay hands over as in its former life is handed over again', async () => {
+    work(start(onRedis()).backend)
+    const first = await enqueueSome(1)
+    await waitUntilReceived(first)
+    // As one does that learns of the new life later.
+    const late = randomUUID()
+    await testDatabase.pool.query(
+      `insert into outbox (id, workspace_id, queue, relayed_epoch, relayed_at) values ($1, $2, 'mail', 'former', now())`,
+      [late, uuidOf(ctx.workspaceId)],
+    )
+    await waitUntilReceived([late])
+  })
+
   test('hangs for a moment, work comes when it answers again', async () => {
     const { backend } = start(onRedis())
     work(backend)

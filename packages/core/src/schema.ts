@@ -287,9 +287,7 @@ export const contacts = pgTable(
     index('contacts_created_index').on(t.workspaceId, t.createdAt, t.id),
     index('contacts_updated_index').on(t.workspaceId, t.updatedAt, t.id),
     index('contacts_status_index').on(t.workspaceId, t.emailSubscribedStatus, t.createdAt, t.id),
-    index('contacts_source_index')
-      .on(t.workspaceId, t.source, t.createdAt, t.id)
-      .where(sql`${t.source} is not null`),
+    index('contacts_source_index').on(t.workspaceId, t.source, t.createdAt, t.id).where(sql`${t.source} is not null`),
     index('contacts_activity_index').on(t.workspaceId, activityOrder(t.lastActivityAt), t.id),
     // One for all three: each index of this kind would have every contact in its workspace's list once more.
     index('contacts_search_index').using(
