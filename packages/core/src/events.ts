@@ -144,6 +144,13 @@ export function tellEach(workspaceId: Placeholder, type: EventType): SQL {
   return tellTo(wantsIt(typed), { workspaceId, type: typed })
 }
 
+/** The end of a record's JSON, of one just made that has `"createdAt"` and `"updatedAt"`: all that comes before is known without. */
+export const endOfJson = sql.raw(
+  `format(',"createdAt":"%s","updatedAt":"%s"}', ${['"createdAt"', '"updatedAt"']
+    .map((moment) => `to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
+    .join(', ')})`,
+)
+
 function tellTo(to: SQL, { workspaceId, type }: Teller): SQL {
   return sql`
     event as (

@@ -1,3 +1,4 @@
+import { type SQL, sql } from 'drizzle-orm'
 import { customType } from 'drizzle-orm/pg-core'
 import { toUUID, typeidUnboxed } from 'typeid-js'
 import { z } from 'zod'
@@ -65,6 +66,13 @@ export function idOf(prefix: IdPrefix, uuid: string): string {
     suffix[end++] = idDigits[(bits >> pending) & 31] ?? 0
   }
   return `${prefix}_${suffix.toString('latin1', 0, end)}`
+}
+
+/** The same in SQL, for a statement that tells of what it has found itself. */
+export function idInSql(prefix: IdPrefix, uuid: SQL): SQL {
+  const bits = sql`b'00' || ('x' || replace(${uuid}::text, '-', ''))::bit(128)`
+  const digit = sql`substr(${sql.raw(`'${idDigits}'`)}, 1 + substring(${bits} from 1 + 5 * place for 5)::int, 1)`
+  return sql`(select ${sql.raw(`'${prefix}_'`)} || string_agg(${digit}, '' order by place) from generate_series(0, 25) place)`
 }
 
 /** The moment that a UUIDv7 begins with, in milliseconds since 1970; and the least one of a moment. */

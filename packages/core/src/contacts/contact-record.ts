@@ -29,19 +29,12 @@ export function toContact(row: ContactRow): Contact {
   }
 }
 
-/** A contact that is not there yet, as text, without its end: when it was made, only the statement that makes it knows. */
+/** A contact that is not there yet, as text, without its end (`endOfJson`): when it was made, only the statement that makes it knows. */
 export function beginningOfJson(row: Omit<ContactRow, 'createdAt' | 'updatedAt'>): string {
   const never = new Date(0)
   const { createdAt: _, updatedAt: __, ...shown } = toContact({ ...row, createdAt: never, updatedAt: never })
   return JSON.stringify(shown).slice(0, -1)
 }
-
-/** The end, of one that was read by `readColumns`. */
-export const endOfJson = sql.raw(
-  `format(',"createdAt":"%s","updatedAt":"%s"}', ${['"createdAt"', '"updatedAt"']
-    .map((moment) => `to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
-    .join(', ')})`,
-)
 
 /** A contact `c` as the driver reads it: for what is asked all the time and only shown, where Drizzle's work on each value would be most of it. */
 export type ReadContact = Contact

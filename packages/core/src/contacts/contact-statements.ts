@@ -1,10 +1,9 @@
 /** What nearly every request about a contact asks of the database, prepared. */
 import { and, eq, type SQL, sql } from 'drizzle-orm'
-import type { Db } from '../db.ts'
-import { tellEach } from '../events.ts'
+import { endOfJson, tellEach } from '../events.ts'
 import { type Given, prepared, preparedSql } from '../prepared.ts'
 import { contacts } from '../schema.ts'
-import { contactColumns, type ContactRow, endOfJson, readColumns, type ReadContact } from './contact-record.ts'
+import { contactColumns, type ContactRow, readColumns, type ReadContact } from './contact-record.ts'
 
 const changeable = [
   'email',
@@ -130,21 +129,19 @@ export const moveActivity = prepared('move a contact’s activity', (db, given: 
  * The same of many, as a member of other slices' statements: `ids` is a query for theirs. Locks them in the order of their
  * addresses, as whoever writes many does, and answers the ids of those that there are.
  */
-export function movingActivities(db: Db, workspaceId: SQL, ids: SQL) {
-  const held = sql`(
-    select c.id from (
-      select c.id from (${ids}) asked (id)
+export function movingActivities(workspaceId: SQL, ids: SQL): SQL {
+  return sql`
+    update contacts set last_activity_at = ${activityNow.lastActivityAt}, updated_at = ${activityNow.updatedAt}
+    from (
+      select c.id from (
+        select c.id from (${ids}) asked (id)
+        cross join lateral (
+          select c.id, c.email from contacts c where c.workspace_id = ${workspaceId} and c.id = asked.id limit 1) c
+        order by lower(c.email)) asked
       cross join lateral (
-        select c.id, c.email from contacts c where c.workspace_id = ${workspaceId} and c.id = asked.id limit 1) c
-      order by lower(c.email)) asked
-    cross join lateral (
-      select c.id from contacts c where c.workspace_id = ${workspaceId} and c.id = asked.id for no key update) c) held`
-  return db
-    .update(contacts)
-    .set(activityNow)
-    .from(held)
-    .where(sql`${contacts.workspaceId} = ${workspaceId} and ${contacts.id} = held.id`)
-    .returning({ id: contacts.id })
+        select c.id from contacts c where c.workspace_id = ${workspaceId} and c.id = asked.id for no key update) c) held
+    where contacts.workspace_id = ${workspaceId} and contacts.id = held.id
+    returning contacts.id`
 }
 
 /** In a condition Drizzle does not see by itself that a placeholder takes the form of its column. */

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { readContact } from '../contacts/contacts.ts'
 import type { Ctx } from '../context.ts'
+import { openDatabase } from '../db.ts'
 import { newId, uuidOf } from '../ids.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
-import { createTestDatabase, openTransaction, type TestDatabase } from '../testing/database.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestPipeline, createTestWebhook } from '../testing/factories.ts'
 import { createDeal } from './deal-creation.ts'
 import { readDeal } from './deals.ts'
@@ -108,6 +109,66 @@ test('who waits for a contact that another transaction is changing holds up nobo
   expect(await createDeal(ctx, inputOf(1))).toMatchObject({ name: 'Deal 1' })
   await holding.commit()
   expect(await waiting).toMatchObject({ name: 'Deal 0' })
+})
+
+test('who is refused, and for whom it cannot be found out why, fails alone', async () => {
+  const settings = { lock_timeout: '1s' }
+  const impatient = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
+  onTestFinished(() => impatient.close())
+  const holding = await openTransaction(database.db, (db) =>
+    db.execute(sql`select from contacts where id = ${uuidOf(contactIds[1] ?? '')} for update`),
+  )
+  // The first goes alone, and those behind it together.
+  const answers = Promise.allSettled(
+    upTo(4).map((n) =>
+      createDeal({ ...ctx, db: impatient.db }, inputOf(n, n === 2 ? { contactId: newId('con') } : {})),
+    ),
+  )
+  await waitUntilBlocked(database.db)
+  const locking = openTransaction(database.db, (db) => db.execute(sql`lock table stages in access exclusive mode`))
+  onTestFinished(async () => (await locking).commit())
+  await waitUntilBlocked(database.db, 2)
+  await holding.commit()
+  expect(await answers).toMatchObject(
+    upTo(4).map((n) => (n === 2 ? { status: 'rejected' } : { value: { name: `Deal ${n}` } })),
+  )
+  expect(await countTransactions()).toMatchObject({ told: 3 })
+})
+
+test('whoever creates deals has the table of workspaces before those of events, as the upkeep of these', async () => {
+  const one = openDatabase(database.url, { applicationName: 'rapport test', maxConnections: 1, onError: () => {} })
+  onTestFinished(() => one.close())
+  const events = sql`lock table events, deliveries, webhooks in access exclusive mode nowait`
+  // As it is planned each time at first, and as it is planned for good.
+  for (const before of [0, 10]) {
+    for (const n of upTo(before)) await createDeal({ ...ctx, db: one.db }, inputOf(n))
+    const upkeep = await openTransaction(database.db, (db) =>
+      db.execute(sql`lock table workspaces in access exclusive mode`),
+    )
+    onTestFinished(() => upkeep.commit())
+    const creating = createDeal({ ...ctx, db: one.db }, inputOf(before))
+    await waitUntilBlocked(database.db)
+    await database.db.transaction((db) => db.execute(events))
+    await upkeep.commit()
+    await creating
+  }
+  expect(await countTransactions()).toMatchObject({ told: 12 })
+})
+
+test('what is told of a deal is what whoever created it was answered', async () => {
+  const name = `%s "q" \\ {"stageId":""} \u2028 🙂 </script>`
+  const pipelines = await Promise.all(upTo(10).map(() => createTestPipeline(ctx, ['a', 'b'])))
+  const created = await Promise.all(
+    pipelines.flatMap(({ id: pipelineId, stages: [, second] }, n) => [
+      createDeal(ctx, inputOf(n, { pipelineId, name, valueCents: Number.MAX_SAFE_INTEGER })),
+      createDeal(ctx, inputOf(n, { pipelineId, stageId: second?.id })),
+    ]),
+  )
+  const { rows } = await database.db.execute<{ id: string; data: string }>(sql`
+    select data ->> 'id' as id, data::text from events
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and type = 'deal.created'`)
+  const told = new Map(rows.map(({ id, data }) => [id, data]))
+  expect(created.map(({ id }) => told.get(id))).toEqual(created.map((deal) => JSON.stringify(deal)))
 })
 
 test('what is told of each goes out by the request that asked for it', async () => {

@@ -1,80 +1,118 @@
 import { sql } from 'drizzle-orm'
 import { movingActivities } from '../contacts/contact-statements.ts'
-import { type Ctx, inTransaction } from '../context.ts'
+import type { Ctx } from '../context.ts'
 import { AppError, brokenConstraint, invalidField } from '../errors.ts'
-import { emitEach } from '../events.ts'
-import { newId, uuidOf } from '../ids.ts'
+import { endOfJson, tellEach } from '../events.ts'
+import { timestampOf } from '../fields.ts'
+import { idInSql, idOf, newId, uuidOf } from '../ids.ts'
 import { lockStage } from '../pipelines/stages.ts'
-import { type Given, prepared } from '../prepared.ts'
-import { deals } from '../schema.ts'
+import { preparedSql } from '../prepared.ts'
 import { type Asked, writtenTogether } from '../written-together.ts'
-import { toDeal } from './deal-record.ts'
 import type { Deal, DealInput } from './deals.schema.ts'
 
 /**
  * Creates an OPEN deal, in the pipeline's first stage unless another is named, and tells `deal.created`. What one
  * workspace asks for at the same time is written together.
  */
-export function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
-  return createTogether(ctx, input).catch((error: unknown) => {
+export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
+  try {
+    const created = await createTogether(ctx, input)
+    if (created) return created
+  } catch (error) {
     // The stage was removed at this very moment: now it is known to be missing, or another one is the first.
     if (brokenConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
     throw error
-  })
+  }
+  // Not together with the others: they are created by now, whatever becomes of this.
+  throw await whyNoDeal(ctx, input)
 }
 
-const createTogether = writtenTogether<DealInput, Deal>((ctx, asked) =>
-  inTransaction(ctx, (ctx) => createAll(ctx, asked)),
-)
+/** By one statement, which is a transaction by itself. Each in its place: undefined when the contact or the stage is missing. */
+const createTogether = writtenTogether<DealInput, Deal | undefined>(async (ctx, asked) => {
+  const news = asked.map(toNew)
+  const rows = JSON.stringify(news.map(({ row }) => row))
+  const inserted = await insertAndTell(ctx.db, { workspaceId: uuidOf(ctx.workspaceId), rows })
+  const made = new Map(inserted.map((read) => [read.id, read]))
+  return news.map(({ row, deal }) => {
+    const read = made.get(row.id)
+    if (!read) return undefined
+    const [createdAt, updatedAt] = [timestampOf(read.createdAt), timestampOf(read.updatedAt)]
+    return { ...deal, stageId: idOf('stg', read.stageId), createdAt, updatedAt }
+  })
+})
 
-async function createAll(ctx: Ctx, asked: readonly Asked<DealInput>[]): Promise<(Deal | Error)[]> {
-  const ids = asked.map(() => newId('dea'))
-  const rows = asked.map(({ input: { pipelineId, stageId, contactId, name, valueCents } }, at) => ({
-    id: uuidOf(ids[at] ?? ''),
+/** A deal as it is shown, but for what only the statement knows; and as the statement takes it. */
+function toNew({ ctx, input }: Asked<DealInput>) {
+  const { pipelineId, stageId, contactId, name, valueCents } = input
+  const beforeStage = { id: newId('dea'), pipelineId }
+  const afterStage = { contactId, name, valueCents, status: 'OPEN' as const, closedAt: null }
+  const row = {
+    id: uuidOf(beforeStage.id),
     pipelineId: uuidOf(pipelineId),
     stageId: stageId === undefined ? null : uuidOf(stageId),
     contactId: uuidOf(contactId),
     name,
     valueCents,
-  }))
-  const inserted = await insertDeals(ctx.db, { workspaceId: ctx.workspaceId, rows: JSON.stringify(rows) })
-  const created = new Map(inserted.map((row) => [row.id, toDeal(row)]))
-  const answers: (Deal | Error)[] = []
-  for (const [at, one] of asked.entries()) answers.push(created.get(ids[at] ?? '') ?? (await whyNoDeal(ctx, one)))
-  const happened = asked.flatMap(({ ctx: origin }, at) => {
-    const data = created.get(ids[at] ?? '')
-    return data ? [{ data, origin }] : []
-  })
-  await emitEach(ctx, 'deal.created', happened)
-  return answers
+    eventId: uuidOf(newId('evt')),
+    beginning: `${JSON.stringify(beforeStage).slice(0, -1)},"stageId":"`,
+    middle: `",${JSON.stringify(afterStage).slice(1, -1)}`,
+    requestId: ctx.requestId,
+    traceparent: ctx.traceparent ?? null,
+  }
+  return { row, deal: { ...beforeStage, stageId: '', ...afterStage } }
 }
 
-/** One statement for all of it, which locks the contacts; no row where the contact or the stage is missing. `rows` is JSON, with UUIDs for ids. */
-const insertDeals = prepared('insert deals', (db, given: Given<{ workspaceId: string; rows: string }>) => {
-  const workspaceId = sql`${sql.param(given('workspaceId'), deals.workspaceId)}::uuid`
-  const stagesOf = sql`
-    from stages s where s.workspace_id = ${workspaceId} and s.pipeline_id = asked."pipelineId"
-      and (asked."stageId" is null or s.id = asked."stageId")`
-  // What cannot be created leaves its contact as it was.
-  const contactIds = sql`
-    select distinct "contactId" from json_to_recordset(${given('rows')}::json)
-      as asked ("contactId" uuid, "pipelineId" uuid, "stageId" uuid)
-    where exists (select ${stagesOf})`
-  return db
-    .with(db.$with('active').as(movingActivities(db, workspaceId, contactIds)))
-    .insert(deals)
-    .select(sql`
-      select s.workspace_id, asked.id, s.pipeline_id, s.id, active.id, asked.name, asked."valueCents", 'OPEN',
-        null::timestamptz, now(), now()
-      from json_to_recordset(${given('rows')}::json) as asked (id uuid, "pipelineId" uuid, "stageId" uuid,
-        "contactId" uuid, name text, "valueCents" bigint)
-      join active on active.id = asked."contactId"
+interface Inserted {
+  id: string
+  stageId: string
+  createdAt: string
+  updatedAt: string
+}
+
+/**
+ * New deals, and `deal.created` of each, which moves its contact's activity; no row where the contact or the stage is
+ * missing, and the contact is as it was. `rows` is JSON, with UUIDs for ids: what `toNew` makes.
+ */
+const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserted>('insert deals', (given) => {
+  const workspaceId = sql`${given('workspaceId')}::uuid`
+  return sql`
+    -- Before all else, as every other writer: the upkeep of partitions takes the table before that of the events.
+    with workspace as (
+      select id from workspaces where id = ${workspaceId} for key share),
+    given as (
+      select * from json_to_recordset(${given('rows')}::json) as given (id uuid, "pipelineId" uuid, "stageId" uuid,
+        "contactId" uuid, name text, "valueCents" bigint, "eventId" uuid, beginning text, middle text, "requestId" text,
+        traceparent text)),
+    -- Once for all who ask for it.
+    place as materialized (
+      select asked.*, s.id as found, ${idInSql('stg', sql`s.id`)} as shown
+      from (select distinct "pipelineId", "stageId" from given) asked
       cross join lateral (
-        select s.workspace_id, s.pipeline_id, s.id ${stagesOf} order by s.position limit 1) s`)
-    .returning()
+        select s.id from stages s
+        where s.workspace_id = ${workspaceId} and s.pipeline_id = asked."pipelineId"
+          and (asked."stageId" is null or s.id = asked."stageId")
+        order by s.position limit 1) s),
+    placed as (
+      select given.*, workspace.id as workspace_id, place.found, place.shown
+      from workspace cross join given join place
+        on place."pipelineId" = given."pipelineId" and place."stageId" is not distinct from given."stageId"),
+    active as (${movingActivities(workspaceId, sql`select distinct "contactId" from placed`)}),
+    inserted as (
+      insert into deals as d (workspace_id, id, pipeline_id, stage_id, contact_id, name, value_cents, created_at,
+        updated_at)
+      select placed.workspace_id, placed.id, placed."pipelineId", placed.found, active.id, placed.name,
+        placed."valueCents", now(), now()
+      from placed join active on active.id = placed."contactId"
+      returning d.id, d.stage_id as "stageId", d.created_at as "createdAt", d.updated_at as "updatedAt"),
+    told as (
+      select "eventId" as id, beginning || shown || middle || ${endOfJson} as data, "contactId" as contact_id,
+        "requestId" as request_id, traceparent
+      from inserted join placed using (id)),
+    ${tellEach(given('workspaceId'), 'deal.created')}
+    select inserted.* from inserted left join woken on true`
 })
 
-async function whyNoDeal(ctx: Ctx, { input }: Asked<DealInput>): Promise<Error> {
+async function whyNoDeal(ctx: Ctx, input: DealInput): Promise<Error> {
   try {
     await lockStage(ctx, input)
     return invalidField('contactId', 'Contact not found')
