@@ -71,7 +71,7 @@ export function idOf(prefix: IdPrefix, uuid: string): string {
 /** The same in SQL, for a statement that tells of what it has found itself. */
 export function idInSql(prefix: IdPrefix, uuid: SQL): SQL {
   const bits = sql`b'00' || ('x' || replace(${uuid}::text, '-', ''))::bit(128)`
-  const digit = sql`substr(${sql.raw(`'${idDigits}'`)}, 1 + substring(${bits} from 1 + 5 * place for 5)::int, 1)`
+  const digit = sql`substr(${sql.raw(`'${idDigits.toString()}'`)}, 1 + substring(${bits} from 1 + 5 * place for 5)::int, 1)`
   return sql`(select ${sql.raw(`'${prefix}_'`)} || string_agg(${digit}, '' order by place) from generate_series(0, 25) place)`
 }
 
