@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, isNull, sql } from 'drizzle-orm'
+import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
 import { deleteApiKeys } from '../auth/api-keys.ts'
 import { deleteHomelessUsers, lockUsers } from '../auth/users.ts'
@@ -37,7 +37,7 @@ const stepSize = 1_000
 export async function clearDeletedWorkspace(ctx: Ctx, uuid: string): Promise<boolean> {
   const isDeleted = and(eq(workspaces.id, ctx.workspaceId), isNotNull(workspaces.deletedAt))
   if (uuid !== uuidOf(ctx.workspaceId) || (await ctx.db.$count(workspaces, isDeleted)) === 0) return false
-  for (const table of emptied) if (await deleteSome(ctx, table)) return true
+  for (const part of emptied) if (await deleteSome(ctx, part)) return true
   await inTransaction(ctx, async (ctx) => {
     // Nothing new can name the workspace while its row is locked: what came in since goes by cascade.
     await ctx.db.select({ id: workspaces.id }).from(workspaces).where(isDeleted).for('update')
@@ -62,11 +62,15 @@ async function removeEverybody(ctx: Ctx): Promise<void> {
   )
 }
 
-async function deleteSome(ctx: Ctx, table: PgTable): Promise<boolean> {
-  const [name, workspaceId] = [sql.identifier(getTableConfig(table).name), uuidOf(ctx.workspaceId)]
-  // All but the work of clearing itself.
-  const isMeant =
-    table === outbox ? sql`workspace_id = ${workspaceId} and id <> ${workspaceId}` : sql`workspace_id = ${workspaceId}`
+interface Part {
+  table: PgTable
+  /** What is meant of the workspace's rows; all, unless given. */
+  of?: SQL
+}
+
+async function deleteSome(ctx: Ctx, { table, of = sql`true` }: Part): Promise<boolean> {
+  const name = sql.identifier(getTableConfig(table).name)
+  const isMeant = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and ${of}`
   // Each partition of a table counts its places for itself, so that the place alone would name others' rows as well.
   const result = await ctx.db.execute(sql`
     delete from ${name}
@@ -74,8 +78,14 @@ async function deleteSome(ctx: Ctx, table: PgTable): Promise<boolean> {
   return (result.rowCount ?? 0) > 0
 }
 
+/** All but the work of clearing itself, by the two indexes that have a workspace's work between them. */
+const workUnderWay: Part[] = [
+  { table: outbox, of: sql`(relayed_epoch is null or lane is null) and id <> workspace_id` },
+  { table: outbox, of: sql`relayed_epoch is not null and lane is not null` },
+]
+
 /** Every table of a workspace, each after those that refer to it, so that no step cascades far; work under way comes first. */
-const emptied = [outbox, ...childrenFirst()]
+const emptied: Part[] = [...workUnderWay, ...childrenFirst().map((table) => ({ table }))]
 
 function childrenFirst(): PgTable[] {
   // The few rows of these go with the workspace's own.

@@ -228,7 +228,10 @@ test.each(['0 days', '14 days'])(
       describe: 'what is over is not walked through any more',
     })
     // A bitmap would be made anew of all that is over, each time, until the next vacuum.
-    expect(await readPlan(desk, 'settle deliveries')).not.toMatch(/Bitmap|Seq Scan/)
+    const plan = await readPlan(desk, 'settle deliveries')
+    expect(plan).not.toMatch(/Bitmap|Seq Scan/)
+    // Which has all that waits in it, where some twenty rows are to be counted.
+    expect(plan).not.toContain('outbox_rest_index')
   },
 )
 
