@@ -65,7 +65,6 @@ function toNew(fields: CustomFields, { ctx, input }: Asked<ContactInput>) {
     return {
       ...contact,
       id: uuidOf(id),
-      eventId: uuidOf(newId('evt')),
       beginning: beginningOfJson({ ...contact, id, emailSubscribedStatus: 'NONE', lastActivityAt: null }),
       requestId: ctx.requestId,
       traceparent: ctx.traceparent ?? null,

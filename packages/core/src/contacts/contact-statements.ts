@@ -75,7 +75,7 @@ export const selectContactByEmail = prepared(
 /**
  * New contacts, and `contact.created` of each; no row for one whose address is taken. Written in the order of addresses,
  * as by all who write many, so that no two wait for each other. `rows` is JSON, with UUIDs for ids: what a contact is made
- * of, `eventId` and `beginning` (see `beginningOfJson`) of what is told, and the request.
+ * of, the `beginning` (see `beginningOfJson`) of what is told, and the request.
  */
 export const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, ReadContact>(
   'insert contacts',
@@ -85,8 +85,8 @@ export const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, 
       select id from workspaces where id = ${given('workspaceId')}::uuid for key share),
     given as (
       select * from json_to_recordset(${given('rows')}::json) as given (id uuid, email text, "firstName" text,
-        "lastName" text, phone text, company text, "customFieldValues" jsonb, tags text[], source text,
-        "eventId" uuid, beginning text, "requestId" text, traceparent text)),
+        "lastName" text, phone text, company text, "customFieldValues" jsonb, tags text[], source text, beginning text,
+        "requestId" text, traceparent text)),
     inserted as (
       insert into contacts as c (workspace_id, id, email, first_name, last_name, phone, company, custom_field_values,
         tags, source, created_at, updated_at)
@@ -96,7 +96,7 @@ export const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, 
       on conflict do nothing
       returning ${readColumns}),
     told as (
-      select "eventId" as id, beginning || ${endOfJson} as data, inserted.id as contact_id, "requestId" as request_id,
+      select uuidv7() as id, beginning || ${endOfJson} as data, inserted.id as contact_id, "requestId" as request_id,
         traceparent
       from inserted join given using (id)),
     ${tellEach(given('workspaceId'), 'contact.created')}

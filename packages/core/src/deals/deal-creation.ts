@@ -53,7 +53,6 @@ function toNew({ ctx, input }: Asked<DealInput>) {
     contactId: uuidOf(contactId),
     name,
     valueCents,
-    eventId: uuidOf(newId('evt')),
     beginning: `${JSON.stringify(beforeStage).slice(0, -1)},"stageId":"`,
     middle: `",${JSON.stringify(afterStage).slice(1, -1)}`,
     requestId: ctx.requestId,
@@ -81,8 +80,7 @@ const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserte
       select id from workspaces where id = ${workspaceId} for key share),
     given as (
       select * from json_to_recordset(${given('rows')}::json) as given (id uuid, "pipelineId" uuid, "stageId" uuid,
-        "contactId" uuid, name text, "valueCents" bigint, "eventId" uuid, beginning text, middle text, "requestId" text,
-        traceparent text)),
+        "contactId" uuid, name text, "valueCents" bigint, beginning text, middle text, "requestId" text, traceparent text)),
     -- Once for all who ask for it.
     place as materialized (
       select asked.*, s.id as found, ${idInSql('stg', sql`s.id`)} as shown
@@ -105,7 +103,7 @@ const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserte
       from placed join active on active.id = placed."contactId"
       returning d.id, d.stage_id as "stageId", d.created_at as "createdAt", d.updated_at as "updatedAt"),
     told as (
-      select "eventId" as id, beginning || shown || middle || ${endOfJson} as data, "contactId" as contact_id,
+      select uuidv7() as id, beginning || shown || middle || ${endOfJson} as data, "contactId" as contact_id,
         "requestId" as request_id, traceparent
       from inserted join placed using (id)),
     ${tellEach(given('workspaceId'), 'deal.created')}
