@@ -144,7 +144,7 @@ export function tellEach(workspaceId: Placeholder, type: EventType): SQL {
   return tellTo(wantsIt(typed), { workspaceId, type: typed })
 }
 
-/** The end of a record's JSON, of one just made that has `"createdAt"` and `"updatedAt"`: all that comes before is known without. */
+/** The end of the JSON of a record that was just made, and has `"createdAt"` and `"updatedAt"`, which nobody knew before. */
 export const endOfJson = sql.raw(
   `format(',"createdAt":"%s","updatedAt":"%s"}', ${['"createdAt"', '"updatedAt"']
     .map((moment) => `to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)

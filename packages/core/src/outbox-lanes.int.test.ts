@@ -53,6 +53,23 @@ test('of ten thousand in a lane as many are handed over as there is room for, th
   expect(await relay()).toEqual([])
 })
 
+test('of tens of thousands that wait only those are read that there may be room for', async () => {
+  await fillLane(30_000)
+  await database.pool.query('vacuum analyze outbox')
+  const read = async () => {
+    const { rows } = await database.pool.query<{ count: string }>(`
+      select seq_tup_read + (select sum(idx_tup_read) from pg_stat_user_indexes where relname = 'outbox') as count
+      from pg_stat_user_tables where relname = 'outbox'`)
+    return Number(rows[0]?.count)
+  }
+  const flushed = () => database.pool.query('select pg_stat_force_next_flush()')
+  await flushed()
+  const before = await read()
+  expect(await relay()).toHaveLength(laneRoom)
+  await flushed()
+  expect((await read()) - before).toBeLessThan(1_000)
+})
+
 test('what is done makes room for as much', async () => {
   await fillLane(20)
   const [first = '', second = ''] = await relay()

@@ -112,7 +112,11 @@ export function relayLanes(
   handOver: HandOver,
 ): Promise<boolean> {
   return db.transaction(async (db) => {
-    await db.execute(sql`select pg_advisory_xact_lock(${lanesLock}), set_config('enable_bitmapscan', 'off', true)`)
+    // Whatever is known of the table's size: it may be a million rows of which twenty are looked for.
+    const apart = ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin'].map(
+      (way) => sql`set_config(${`enable_${way}`}, 'off', true)`,
+    )
+    await db.execute(sql`select pg_advisory_xact_lock(${lanesLock}), ${sql.join(apart, sql`, `)}`)
     // The first member steps from lane to lane in the index, so that the length of a lane does not matter.
     const result = await db.execute<Record<string, unknown> & WaitingRow>(sql`
       with recursive lanes as (

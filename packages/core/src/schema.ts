@@ -289,14 +289,9 @@ export const contacts = pgTable(
     index('contacts_status_index').on(t.workspaceId, t.emailSubscribedStatus, t.createdAt, t.id),
     index('contacts_source_index').on(t.workspaceId, t.source, t.createdAt, t.id).where(sql`${t.source} is not null`),
     index('contacts_activity_index').on(t.workspaceId, activityOrder(t.lastActivityAt), t.id),
-    // One for all three: each index of this kind would have every contact in its workspace's list once more.
-    index('contacts_search_index').using(
-      'gin',
-      t.workspaceId,
-      t.searchText.op('gin_trgm_ops'),
-      t.tags,
-      t.customFieldValues.op('jsonb_path_ops'),
-    ),
+    index('contacts_search_index').using('gin', t.workspaceId, t.searchText.op('gin_trgm_ops')),
+    index('contacts_tags_index').using('gin', t.workspaceId, t.tags),
+    index('contacts_custom_fields_index').using('gin', t.workspaceId, t.customFieldValues.op('jsonb_path_ops')),
     oneOf('contacts_status_check', t.emailSubscribedStatus, emailSubscribedStatuses),
   ],
 )

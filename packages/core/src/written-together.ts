@@ -11,7 +11,7 @@ export interface Asked<Input> {
 
 /**
  * Makes one transaction of what a workspace's requests write at the same time; each is answered when it is there for all.
- * `write` opens it, and answers for each in its place, an error for what is wrong with that one alone; once it is
+ * `write` opens it, or is one statement, and answers for each in its place, an error for what is wrong with that one alone; once it is
  * committed, nothing more may fail. When one breaks the transaction, each is written in its own.
  */
 export function writtenTogether<Input, Answer>(

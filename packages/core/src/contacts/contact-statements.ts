@@ -126,20 +126,17 @@ export const moveActivity = prepared('move a contact’s activity', (db, given: 
 )
 
 /**
- * The same of many, as a member of other slices' statements: `ids` is a query for theirs. Locks them in the order of their
- * addresses, as whoever writes many does, and answers the ids of those that there are.
+ * The same of many, as a member of other slices' statements: `ids` is a query for theirs. Answers the ids of those that
+ * there are and that nobody else has in hand: it waits for nobody, so that the statement still knows what is so.
  */
 export function movingActivities(workspaceId: SQL, ids: SQL): SQL {
   return sql`
     update contacts set last_activity_at = ${activityNow.lastActivityAt}, updated_at = ${activityNow.updatedAt}
     from (
-      select c.id from (
-        select c.id from (${ids}) asked (id)
-        cross join lateral (
-          select c.id, c.email from contacts c where c.workspace_id = ${workspaceId} and c.id = asked.id limit 1) c
-        order by lower(c.email)) asked
+      select c.id from (${ids}) asked (id)
       cross join lateral (
-        select c.id from contacts c where c.workspace_id = ${workspaceId} and c.id = asked.id for no key update) c) held
+        select c.id from contacts c
+        where c.workspace_id = ${workspaceId} and c.id = asked.id for no key update skip locked) c) held
     where contacts.workspace_id = ${workspaceId} and contacts.id = held.id
     returning contacts.id`
 }

@@ -8,6 +8,7 @@ import { newId, uuidOf } from '../ids.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestPipeline, createTestWebhook } from '../testing/factories.ts'
+import { changeWebhook } from '../webhooks/webhooks.ts'
 import { createDeal } from './deal-creation.ts'
 import { readDeal } from './deals.ts'
 import { DealInput } from './deals.schema.ts'
@@ -115,19 +116,19 @@ test('who is refused, and for whom it cannot be found out why, fails alone', asy
   const settings = { lock_timeout: '1s' }
   const impatient = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
   onTestFinished(() => impatient.close())
+  const [first] = pipeline.stages
   const holding = await openTransaction(database.db, (db) =>
-    db.execute(sql`select from contacts where id = ${uuidOf(contactIds[1] ?? '')} for update`),
+    db.execute(sql`select from stages where id = ${uuidOf(first?.id ?? '')} for update`),
   )
-  // The first goes alone, and those behind it together.
   const answers = Promise.allSettled(
     upTo(4).map((n) =>
       createDeal({ ...ctx, db: impatient.db }, inputOf(n, n === 2 ? { contactId: newId('con') } : {})),
     ),
   )
-  await waitUntilBlocked(database.db)
-  const locking = openTransaction(database.db, (db) => db.execute(sql`lock table stages in access exclusive mode`))
-  onTestFinished(async () => (await locking).commit())
   await waitUntilBlocked(database.db, 2)
+  const locking = openTransaction(database.db, (db) => db.execute(sql`lock table contacts in access exclusive mode`))
+  onTestFinished(async () => (await locking).commit())
+  await waitUntilBlocked(database.db, 3)
   await holding.commit()
   expect(await answers).toMatchObject(
     upTo(4).map((n) => (n === 2 ? { status: 'rejected' } : { value: { name: `Deal ${n}` } })),
@@ -169,6 +170,23 @@ test('what is told of a deal is what whoever created it was answered', async () 
     where workspace_id = ${uuidOf(ctx.workspaceId)} and type = 'deal.created'`)
   const told = new Map(rows.map(({ id, data }) => [id, data]))
   expect(created.map(({ id }) => told.get(id))).toEqual(created.map((deal) => JSON.stringify(deal)))
+})
+
+test('who waits for a contact is told of to the webhooks that listen when the deal is made, not when it was asked for', async () => {
+  const { id: before } = await createTestWebhook(ctx, { eventTypes: ['deal.created'] })
+  const holding = await openTransaction(database.db, (db) =>
+    db.execute(sql`select from contacts where id = ${uuidOf(contactIds[0] ?? '')} for update`),
+  )
+  const creating = createDeal(ctx, inputOf(0))
+  await waitUntilBlocked(database.db)
+  await changeWebhook(ctx, before, { enabled: false })
+  const { id: after } = await createTestWebhook(ctx, { eventTypes: ['deal.created'] })
+  await holding.commit()
+  await creating
+  const { rows } = await database.db.execute<{ id: string }>(
+    sql`select webhook_id as id from deliveries where workspace_id = ${uuidOf(ctx.workspaceId)}`,
+  )
+  expect(rows).toEqual([{ id: uuidOf(after) }])
 })
 
 test('what is told of each goes out by the request that asked for it', async () => {

@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm'
 import { movingActivities } from '../contacts/contact-statements.ts'
-import type { Ctx } from '../context.ts'
-import { AppError, brokenConstraint, invalidField } from '../errors.ts'
+import { lockContact } from '../contacts/contacts.ts'
+import { type Ctx, inTransaction } from '../context.ts'
+import { brokenConstraint, invalidField } from '../errors.ts'
 import { endOfJson, tellEach } from '../events.ts'
 import { timestampOf } from '../fields.ts'
 import { idInSql, idOf, newId, uuidOf } from '../ids.ts'
@@ -16,19 +17,33 @@ import type { Deal, DealInput } from './deals.schema.ts'
  */
 export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   try {
-    const created = await createTogether(ctx, input)
-    if (created) return created
+    return (await createTogether(ctx, input)) ?? (await createAlone(ctx, input))
   } catch (error) {
     // The stage was removed at this very moment: now it is known to be missing, or another one is the first.
     if (brokenConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
     throw error
   }
-  // Not together with the others: they are created by now, whatever becomes of this.
-  throw await whyNoDeal(ctx, input)
 }
 
-/** By one statement, which is a transaction by itself. Each in its place: undefined when the contact or the stage is missing. */
-const createTogether = writtenTogether<DealInput, Deal | undefined>(async (ctx, asked) => {
+/** By one statement, which is a transaction by itself. */
+const createTogether = writtenTogether(insertDeals)
+
+/**
+ * For whom the others are not kept waiting: waits for whoever has the contact in hand, and throws what is missing. By
+ * then the others are created, whatever becomes of this.
+ */
+function createAlone(ctx: Ctx, input: DealInput): Promise<Deal> {
+  return inTransaction(ctx, async (ctx) => {
+    const contact = await lockContact(ctx, input.contactId)
+    await lockStage(ctx, input)
+    const [deal] = contact ? await insertDeals(ctx, [{ ctx, input }]) : []
+    if (!deal) throw invalidField('contactId', 'Contact not found')
+    return deal
+  })
+}
+
+/** Each in its place: undefined when the contact or the stage is missing, or another has the contact in hand. */
+async function insertDeals(ctx: Ctx, asked: readonly Asked<DealInput>[]): Promise<(Deal | undefined)[]> {
   const news = asked.map(toNew)
   const rows = JSON.stringify(news.map(({ row }) => row))
   const inserted = await insertAndTell(ctx.db, { workspaceId: uuidOf(ctx.workspaceId), rows })
@@ -39,7 +54,7 @@ const createTogether = writtenTogether<DealInput, Deal | undefined>(async (ctx, 
     const [createdAt, updatedAt] = [timestampOf(read.createdAt), timestampOf(read.updatedAt)]
     return { ...deal, stageId: idOf('stg', read.stageId), createdAt, updatedAt }
   })
-})
+}
 
 /** A deal as it is shown, but for what only the statement knows; and as the statement takes it. */
 function toNew({ ctx, input }: Asked<DealInput>) {
@@ -69,8 +84,9 @@ interface Inserted {
 }
 
 /**
- * New deals, and `deal.created` of each, which moves its contact's activity; no row where the contact or the stage is
- * missing, and the contact is as it was. `rows` is JSON, with UUIDs for ids: what `toNew` makes.
+ * New deals, and `deal.created` of each, which moves its contact's activity; no row where `insertDeals` has none, and the
+ * contact is as it was. Stages are taken, by the key, in the order of their ids, as by who changes a pipeline. `rows` is
+ * JSON, with UUIDs for ids: what `toNew` makes.
  */
 const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserted>('insert deals', (given) => {
   const workspaceId = sql`${given('workspaceId')}::uuid`
@@ -100,7 +116,7 @@ const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserte
         updated_at)
       select placed.workspace_id, placed.id, placed."pipelineId", placed.found, active.id, placed.name,
         placed."valueCents", now(), now()
-      from placed join active on active.id = placed."contactId"
+      from placed join active on active.id = placed."contactId" order by placed.found
       returning d.id, d.stage_id as "stageId", d.created_at as "createdAt", d.updated_at as "updatedAt"),
     told as (
       select uuidv7() as id, beginning || shown || middle || ${endOfJson} as data, "contactId" as contact_id,
@@ -109,13 +125,3 @@ const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserte
     ${tellEach(given('workspaceId'), 'deal.created')}
     select inserted.* from inserted left join woken on true`
 })
-
-async function whyNoDeal(ctx: Ctx, input: DealInput): Promise<Error> {
-  try {
-    await lockStage(ctx, input)
-    return invalidField('contactId', 'Contact not found')
-  } catch (error) {
-    if (error instanceof AppError) return error
-    throw error
-  }
-}

@@ -52,6 +52,13 @@ export async function replaceStages(
   pipelineId: string,
   { current, next }: { current: readonly Stage[]; next: readonly Stage[] },
 ): Promise<void> {
+  // All in the order in which whoever creates deals in several takes them, so that nobody waits for each other.
+  await ctx.db
+    .select({ id: stages.id })
+    .from(stages)
+    .where(ofPipelines(ctx, [pipelineId]))
+    .orderBy(asc(stages.id))
+    .for('update')
   const gone = current.filter((stage) => !next.some(({ id }) => id === stage.id))
   await removeStages(
     ctx,

@@ -1,0 +1,48 @@
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import type { Ctx } from '../context.ts'
+import { uuidOf } from '../ids.ts'
+import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { createTestContact, createTestCtx, createTestDeal, createTestPipeline } from '../testing/factories.ts'
+import { changePipeline, deletePipeline } from './pipelines.ts'
+import type { Pipeline } from './pipelines.schema.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+const takers: Record<string, (pipeline: Pipeline) => Promise<unknown>> = {
+  'deals that are created together': async ({ id: pipelineId, stages: [first, second] }) => {
+    const { id: contactId } = await createTestContact(ctx)
+    // The first goes alone, and those behind it together.
+    return Promise.all(
+      [second, second, first].map((stage) => createTestDeal(ctx, { pipelineId, contactId, stageId: stage?.id })),
+    )
+  },
+  'a pipeline whose stages change': async ({ id, stages: [first] }) =>
+    changePipeline(ctx, id, { stages: [{ id: first?.id, name: 'Other' }] }),
+  'a pipeline that is deleted': async ({ id }) => deletePipeline(ctx, id),
+}
+
+test.each(Object.keys(takers))(
+  'whoever takes several stages does so in the order of their ids, so that no two wait for each other: %s',
+  async (taker) => {
+    const pipeline = await createTestPipeline(ctx, ['a', 'b'])
+    const lock = (at: number) => sql`
+      select from stages where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(pipeline.stages[at]?.id ?? '')}
+      for update skip locked`
+    const holding = await openTransaction(ctx.db, (db) => db.execute(lock(0)))
+    onTestFinished(() => holding.commit())
+    const taking = takers[taker]?.(pipeline)
+    await waitUntilBlocked(database.db)
+    expect((await database.db.execute(lock(1))).rowCount).toBe(1)
+    await holding.commit()
+    await taking
+  },
+)
