@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm'
 import { movingActivities } from '../contacts/contact-statements.ts'
-import { lockContact } from '../contacts/contacts.ts'
+import { lockContacts } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
-import { brokenConstraint, invalidField } from '../errors.ts'
+import { AppError, brokenConstraint, invalidField } from '../errors.ts'
 import { endOfJson, tellEach } from '../events.ts'
 import { timestampOf } from '../fields.ts'
 import { idInSql, idOf, newId, uuidOf } from '../ids.ts'
@@ -17,30 +17,30 @@ import type { Deal, DealInput } from './deals.schema.ts'
  */
 export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   try {
-    return (await createTogether(ctx, input)) ?? (await createAlone(ctx, input))
+    const created = (await createAtOnce(ctx, input)) ?? (await createPatiently(ctx, input))
+    if (created) return created
   } catch (error) {
     // The stage was removed at this very moment: now it is known to be missing, or another one is the first.
     if (brokenConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
     throw error
   }
+  // Not together with the others: they are created by now, whatever becomes of this.
+  throw await whyNoDeal(ctx, input)
 }
 
 /** By one statement, which is a transaction by itself. */
-const createTogether = writtenTogether(insertDeals)
+const createAtOnce = writtenTogether(insertDeals)
 
-/**
- * For whom the others are not kept waiting: waits for whoever has the contact in hand, and throws what is missing. By
- * then the others are created, whatever becomes of this.
- */
-function createAlone(ctx: Ctx, input: DealInput): Promise<Deal> {
-  return inTransaction(ctx, async (ctx) => {
-    const contact = await lockContact(ctx, input.contactId)
-    await lockStage(ctx, input)
-    const [deal] = contact ? await insertDeals(ctx, [{ ctx, input }]) : []
-    if (!deal) throw invalidField('contactId', 'Contact not found')
-    return deal
-  })
-}
+/** For those whose contact another has in hand, as the rest is not to wait for that; or of whom something is missing. */
+const createPatiently = writtenTogether<DealInput, Deal | undefined>((ctx, asked) =>
+  inTransaction(ctx, async (ctx) => {
+    await lockContacts(
+      ctx,
+      asked.map(({ input }) => input.contactId),
+    )
+    return insertDeals(ctx, asked)
+  }),
+)
 
 /** Each in its place: undefined when the contact or the stage is missing, or another has the contact in hand. */
 async function insertDeals(ctx: Ctx, asked: readonly Asked<DealInput>[]): Promise<(Deal | undefined)[]> {
@@ -125,3 +125,13 @@ const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserte
     ${tellEach(given('workspaceId'), 'deal.created')}
     select inserted.* from inserted left join woken on true`
 })
+
+async function whyNoDeal(ctx: Ctx, input: DealInput): Promise<Error> {
+  try {
+    await lockStage(ctx, input)
+    return invalidField('contactId', 'Contact not found')
+  } catch (error) {
+    if (error instanceof AppError) return error
+    throw error
+  }
+}
