@@ -1,6 +1,6 @@
 import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import pg from 'pg'
-import { type Bench, takeTurns } from '../figures.ts'
+import { type Bench, median, show, takeTurns } from '../figures.ts'
 import { type Installation, onInstallation } from '../installation.ts'
 import type { Load } from '../load.ts'
 import { onParseServer, parseDatabase, type ParseServer } from '../parse-server.ts'
@@ -35,11 +35,12 @@ export const peers: Bench = {
         const createTheirs = { ...create, path: '/parse/classes/Contact' }
         const rate = (load: Load) => async () => (await generator.run(load, forMs)).perSecond
 
+        const busy = { ours: [] as number[], theirs: [] as number[] }
         /** Deliveries a second while contacts are written, from the first of them to the last receipt. */
-        const deliver = (load: Load) => async () => {
+        const deliver = (side: keyof typeof busy, load: Load) => async () => {
           await receiver.takeReceipts()
           const startedAt = process.hrtime.bigint()
-          await generator.run(load, forMs)
+          busy[side].push((await generator.run(load, forMs)).machineBusy * 100)
           await installation.untilDone()
           const receipts = await receiver.takeReceipts()
           return (receipts.length / Number(lastOf(receipts) - startedAt)) * 1e9
@@ -53,10 +54,11 @@ export const peers: Bench = {
         await parse.listenTo(receiver.url)
         await installation.startWorker()
         const deliveries = await takeTurns(options, {
-          ours: deliver({ ...ours, key: heard.key }),
-          theirs: deliver({ ...theirs, asks: [createTheirs] }),
+          ours: deliver('ours', { ...ours, key: heard.key }),
+          theirs: deliver('theirs', { ...theirs, asks: [createTheirs] }),
         })
         const name = 'Parse Server'
+        const inUse = (side: keyof typeof busy) => `${show(median(busy[side].slice(1)))} %`
         return [
           {
             name: 'POST /contacts',
@@ -78,6 +80,7 @@ export const peers: Bench = {
             values: deliveries.ours,
             beside: { name, values: deliveries.theirs },
             target: { atLeast: 1.3 },
+            note: `processors in use: ${inUse('ours')} with us, ${inUse('theirs')} with ${name}`,
           },
         ]
       })
