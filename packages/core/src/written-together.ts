@@ -11,13 +11,15 @@ export interface Asked<Input> {
 
 /**
  * Makes one transaction of what a workspace's requests write at the same time; each is answered when it is there for all.
- * `write` opens it, or is one statement, and answers for each in its place, an error for what is wrong with that one alone; once it is
- * committed, nothing more may fail. When one breaks the transaction, each is written in its own.
+ * `write` opens it, or is one statement, and answers for each in its place, an error for what is wrong with that one
+ * alone; once it is committed, nothing more may fail. When one breaks the transaction, each is written in its own. What
+ * `groupOf` tells apart is never written together; it must tell workspaces apart.
  */
 export function writtenTogether<Input, Answer>(
   write: (ctx: Ctx, asked: readonly Asked<Input>[]) => Promise<(Answer | Error)[]>,
+  groupOf: (asked: Asked<Input>) => string = ({ ctx }) => ctx.workspaceId,
 ): (ctx: Ctx, input: Input) => Promise<Answer> {
-  const writeGathered = perDb(() => gather(writeAll, ({ ctx }: Asked<Input>) => ctx.workspaceId))
+  const writeGathered = perDb(() => gather(writeAll, groupOf))
 
   async function writeAll(asked: Asked<Input>[]): Promise<(Answer | Error)[]> {
     const [first] = asked

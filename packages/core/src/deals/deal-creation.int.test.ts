@@ -102,14 +102,20 @@ test('one that the database refuses fails alone', async () => {
   expect(await countTransactions()).toMatchObject({ told: 9 })
 })
 
-test('who waits for a contact that another transaction is changing holds up nobody else for long', async () => {
-  const holding = await openTransaction(database.db, (db) =>
-    db.execute(sql`select from contacts where id = ${uuidOf(contactIds[0] ?? '')} for update`),
-  )
-  const waiting = createDeal(ctx, inputOf(0))
-  expect(await createDeal(ctx, inputOf(1))).toMatchObject({ name: 'Deal 1' })
-  await holding.commit()
-  expect(await waiting).toMatchObject({ name: 'Deal 0' })
+test('who waits for a contact that another is changing holds up nobody else, be they created or refused', async () => {
+  const hold = (n: number) =>
+    openTransaction(database.db, (db) =>
+      db.execute(sql`select from contacts where id = ${uuidOf(contactIds[n] ?? '')} for update`),
+    )
+  const [first, second] = [await hold(0), await hold(1)]
+  const waiting = [0, 1].map((n) => createDeal(ctx, inputOf(n)))
+  const refused = createDeal(ctx, inputOf(3, { contactId: newId('con') }))
+  await expect(refused).rejects.toMatchObject({ issues: [{ path: 'contactId' }] })
+  expect(await createDeal(ctx, inputOf(2))).toMatchObject({ name: 'Deal 2' })
+  await second.commit()
+  expect(await waiting[1]).toMatchObject({ name: 'Deal 1' })
+  await first.commit()
+  expect(await waiting[0]).toMatchObject({ name: 'Deal 0' })
 })
 
 test('who is refused, and for whom it cannot be found out why, fails alone', async () => {

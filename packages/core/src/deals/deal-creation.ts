@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { movingActivities } from '../contacts/contact-statements.ts'
-import { lockContacts } from '../contacts/contacts.ts'
+import { lockContact } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { AppError, brokenConstraint, invalidField } from '../errors.ts'
 import { endOfJson, tellEach } from '../events.ts'
@@ -31,15 +31,15 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
 /** By one statement, which is a transaction by itself. */
 const createAtOnce = writtenTogether(insertDeals)
 
-/** For those whose contact another has in hand, as the rest is not to wait for that; or of whom something is missing. */
-const createPatiently = writtenTogether<DealInput, Deal | undefined>((ctx, asked) =>
-  inTransaction(ctx, async (ctx) => {
-    await lockContacts(
-      ctx,
-      asked.map(({ input }) => input.contactId),
-    )
-    return insertDeals(ctx, asked)
-  }),
+/** For those whose contact another has in hand, and of whom something is missing: nobody waits for another's contact. */
+const createPatiently = writtenTogether<DealInput, Deal | undefined>(
+  (ctx, asked) =>
+    inTransaction(ctx, async (ctx) => {
+      const [contactId = ''] = asked.map(({ input }) => input.contactId)
+      await lockContact(ctx, contactId)
+      return insertDeals(ctx, asked)
+    }),
+  ({ ctx, input }) => `${ctx.workspaceId} ${input.contactId}`,
 )
 
 /** Each in its place: undefined when the contact or the stage is missing, or another has the contact in hand. */
