@@ -1,5 +1,6 @@
 import { request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
+import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   expectError,
@@ -272,6 +273,15 @@ test('a stream that says no length is cut off where the limit is, and the connec
     text: '{"statusCode":413,"message":"The body is too large","error":"Payload Too Large"}',
     connection: 'close',
   })
+})
+
+test('of streams that were cut off nothing is kept', async () => {
+  const countTimers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+  const before = countTimers()
+  const headers = { 'content-type': 'application/json', authorization: `Bearer ${workspace.key}` }
+  const chunks = Array.from({ length: 20 }, () => Buffer.alloc(65_536, '1'))
+  for (let n = 0; n < 20; n++) await post('/contacts', headers, chunks)
+  await waitUntil(() => countTimers() <= before, { describe: 'no clock is running for them' })
 })
 
 test('an error answer stays small, whatever names it has to repeat', async () => {

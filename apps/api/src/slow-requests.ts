@@ -20,9 +20,16 @@ export function limitSlowRequests(app: FastifyInstance, timeoutMs: number): void
 
   function giveTime(request: IncomingMessage, onTimeout: () => void) {
     clearTimeout(timers.get(request))
+    const { socket } = request
     const timer = setTimeout(() => request.complete || onTimeout(), timeoutMs)
     timers.set(request, timer)
-    request.once('close', () => clearTimeout(timer))
+    function forget() {
+      clearTimeout(timer)
+      socket.off('close', forget)
+    }
+    request.once('close', forget)
+    // Once it is answered, a request does not hear any more that its connection has closed.
+    socket.once('close', forget)
   }
 
   app.server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
@@ -51,7 +58,6 @@ export function limitSlowRequests(app: FastifyInstance, timeoutMs: number): void
     if (!timers.has(raw) || raw.complete || raw.destroyed) return
     const end = () => void raw.destroy()
     giveTime(raw, end)
-    // Once it is answered, a request does not hear any more that its connection has closed.
     const { socket } = raw
     socket.once('close', end)
     raw.once('close', () => socket.off('close', end)).resume()
