@@ -2,9 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { readContact } from '../contacts/contacts.ts'
-import type { Ctx } from '../context.ts'
+import { type Ctx, inTransaction } from '../context.ts'
 import { openDatabase } from '../db.ts'
 import { newId, uuidOf } from '../ids.ts'
+import { changePipeline } from '../pipelines/pipelines.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestPipeline, createTestWebhook } from '../testing/factories.ts'
@@ -122,10 +123,7 @@ test('who is refused, and for whom it cannot be found out why, fails alone', asy
   const settings = { lock_timeout: '1s' }
   const impatient = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
   onTestFinished(() => impatient.close())
-  const [first] = pipeline.stages
-  const holding = await openTransaction(database.db, (db) =>
-    db.execute(sql`select from stages where id = ${uuidOf(first?.id ?? '')} for update`),
-  )
+  const holding = await openTransaction(database.db, (db) => db.execute(sql`lock table events in exclusive mode`))
   const answers = Promise.allSettled(
     upTo(4).map((n) =>
       createDeal({ ...ctx, db: impatient.db }, inputOf(n, n === 2 ? { contactId: newId('con') } : {})),
@@ -160,6 +158,24 @@ test('whoever creates deals has the table of workspaces before those of events, 
     await creating
   }
   expect(await countTransactions()).toMatchObject({ told: 12 })
+})
+
+test.each([
+  ['by itself', (work: (ctx: Ctx) => Promise<unknown>) => work(ctx)],
+  [
+    'in the transaction of a key that answers repetitions',
+    (work: (ctx: Ctx) => Promise<unknown>) => inTransaction(ctx, work),
+  ],
+])('when the first stage is removed as a deal is created in it, it is created in the next: %s', async (_how, run) => {
+  const [, second] = pipeline.stages
+  const removing = await openTransaction(database.db, (db) =>
+    changePipeline({ ...ctx, db }, pipeline.id, { stages: [{ id: second?.id }] }),
+  )
+  const creating = run((ctx) => createDeal(ctx, inputOf(0)))
+  await waitUntilBlocked(database.db)
+  await removing.commit()
+  expect(await creating).toMatchObject({ stageId: second?.id })
+  expect(await countTransactions()).toMatchObject({ told: 1 })
 })
 
 test('what is told of a deal is what whoever created it was answered', async () => {

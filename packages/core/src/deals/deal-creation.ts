@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { movingActivities } from '../contacts/contact-statements.ts'
 import { lockContact } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
-import { AppError, brokenConstraint, invalidField } from '../errors.ts'
+import { invalidField } from '../errors.ts'
 import { endOfJson, tellEach } from '../events.ts'
 import { timestampOf } from '../fields.ts'
 import { idInSql, idOf, newId, uuidOf } from '../ids.ts'
@@ -16,33 +16,29 @@ import type { Deal, DealInput } from './deals.schema.ts'
  * workspace asks for at the same time is written together.
  */
 export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
-  try {
-    const created = (await createAtOnce(ctx, input)) ?? (await createPatiently(ctx, input))
-    if (created) return created
-  } catch (error) {
-    // The stage was removed at this very moment: now it is known to be missing, or another one is the first.
-    if (brokenConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
-    throw error
-  }
-  // Not together with the others: they are created by now, whatever becomes of this.
-  throw await whyNoDeal(ctx, input)
+  return (await createAtOnce(ctx, input)) ?? createPatiently(ctx, input)
 }
 
 /** By one statement, which is a transaction by itself. */
 const createAtOnce = writtenTogether(insertDeals)
 
-/** For those whose contact another has in hand, and of whom something is missing: nobody waits for another's contact. */
-const createPatiently = writtenTogether<DealInput, Deal | undefined>(
+/**
+ * For those whose contact or stage another has in hand: nobody else is to wait for these. Whoever waits for both, or lacks
+ * one, has the same to expect.
+ */
+const createPatiently = writtenTogether<DealInput, Deal>(
   (ctx, asked) =>
     inTransaction(ctx, async (ctx) => {
-      const [contactId = ''] = asked.map(({ input }) => input.contactId)
-      await lockContact(ctx, contactId)
-      return insertDeals(ctx, asked)
+      const [first] = asked
+      const contact = first && (await lockContact(ctx, first.input.contactId))
+      if (first) await lockStage(ctx, first.input)
+      const created = contact ? await insertDeals(ctx, asked) : []
+      return asked.map((_, at) => created[at] ?? invalidField('contactId', 'Contact not found'))
     }),
-  ({ ctx, input }) => `${ctx.workspaceId} ${input.contactId}`,
+  ({ ctx, input: { contactId, pipelineId, stageId = '' } }) => [ctx.workspaceId, contactId, pipelineId, stageId].join(),
 )
 
-/** Each in its place: undefined when the contact or the stage is missing, or another has the contact in hand. */
+/** Each in its place: undefined when the contact or the stage is missing, or in another's hands. */
 async function insertDeals(ctx: Ctx, asked: readonly Asked<DealInput>[]): Promise<(Deal | undefined)[]> {
   const news = asked.map(toNew)
   const rows = JSON.stringify(news.map(({ row }) => row))
@@ -85,8 +81,8 @@ interface Inserted {
 
 /**
  * New deals, and `deal.created` of each, which moves its contact's activity; no row where `insertDeals` has none, and the
- * contact is as it was. Stages are taken, by the key, in the order of their ids, as by who changes a pipeline. `rows` is
- * JSON, with UUIDs for ids: what `toNew` makes.
+ * contact is as it was. Waits for nobody's contact and nobody's stage. `rows` is JSON, with UUIDs for ids: what `toNew`
+ * makes.
  */
 const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserted>('insert deals', (given) => {
   const workspaceId = sql`${given('workspaceId')}::uuid`
@@ -105,7 +101,10 @@ const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserte
         select s.id from stages s
         where s.workspace_id = ${workspaceId} and s.pipeline_id = asked."pipelineId"
           and (asked."stageId" is null or s.id = asked."stageId")
-        order by s.position limit 1) s),
+        order by s.position limit 1) meant
+      cross join lateral (
+        select s.id from stages s
+        where s.workspace_id = ${workspaceId} and s.id = meant.id for key share skip locked) s),
     placed as (
       select given.*, workspace.id as workspace_id, place.found, place.shown
       from workspace cross join given join place
@@ -116,7 +115,7 @@ const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserte
         updated_at)
       select placed.workspace_id, placed.id, placed."pipelineId", placed.found, active.id, placed.name,
         placed."valueCents", now(), now()
-      from placed join active on active.id = placed."contactId" order by placed.found
+      from placed join active on active.id = placed."contactId"
       returning d.id, d.stage_id as "stageId", d.created_at as "createdAt", d.updated_at as "updatedAt"),
     told as (
       select uuidv7() as id, beginning || shown || middle || ${endOfJson} as data, "contactId" as contact_id,
@@ -125,13 +124,3 @@ const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserte
     ${tellEach(given('workspaceId'), 'deal.created')}
     select inserted.* from inserted left join woken on true`
 })
-
-async function whyNoDeal(ctx: Ctx, input: DealInput): Promise<Error> {
-  try {
-    await lockStage(ctx, input)
-    return invalidField('contactId', 'Contact not found')
-  } catch (error) {
-    if (error instanceof AppError) return error
-    throw error
-  }
-}

@@ -52,7 +52,7 @@ export async function replaceStages(
   pipelineId: string,
   { current, next }: { current: readonly Stage[]; next: readonly Stage[] },
 ): Promise<void> {
-  // All in the order in which whoever creates deals in several takes them, so that nobody waits for each other.
+  // All at once and in the order of their ids, as whoever takes several does, so that no two wait for each other.
   await ctx.db
     .select({ id: stages.id })
     .from(stages)
