@@ -56,11 +56,8 @@ export function limitSlowRequests(app: FastifyInstance, timeoutMs: number): void
   function readOn({ raw }: FastifyRequest, _reply: FastifyReply, done: () => void) {
     done()
     if (!timers.has(raw) || raw.complete || raw.destroyed) return
-    const end = () => void raw.destroy()
-    giveTime(raw, end)
-    const { socket } = raw
-    socket.once('close', end)
-    raw.once('close', () => socket.off('close', end)).resume()
+    giveTime(raw, () => void raw.destroy())
+    raw.resume()
   }
 }
 

@@ -98,6 +98,13 @@ export const workspaceRoom = 20
  * begins with is left. With more at a time, more outcomes come together, and a statement costs little more for many.
  */
 export const quickRoom = workspaceRoom - laneRoom
+/** Settings by which PostgreSQL goes from row to row by the indexes, whatever it knows of how many rows there are. */
+export const alongIndexes = {
+  enable_seqscan: 'off',
+  enable_hashjoin: 'off',
+  enable_mergejoin: 'off',
+  enable_bitmapscan: 'off',
+}
 /** Any number, the same in every process: one relay at a time counts what is handed over, or two would hand over twice as much. */
 const lanesLock = 7_277_680
 
@@ -112,11 +119,10 @@ export function relayLanes(
   handOver: HandOver,
 ): Promise<boolean> {
   return db.transaction(async (db) => {
-    // Whatever is known of the table's size: it may be a million rows of which twenty are looked for.
-    const apart = ['seqscan', 'bitmapscan', 'hashjoin', 'mergejoin'].map(
-      (way) => sql`set_config(${`enable_${way}`}, 'off', true)`,
-    )
-    await db.execute(sql`select pg_advisory_xact_lock(${lanesLock}), ${sql.join(apart, sql`, `)}`)
+    const settings = JSON.stringify(alongIndexes)
+    await db.execute(sql`
+      select pg_advisory_xact_lock(${lanesLock}), (
+        select count(set_config(key, value, true)) from json_each_text(${settings}))`)
     // The first member steps from lane to lane in the index, so that the length of a lane does not matter.
     const result = await db.execute<Record<string, unknown> & WaitingRow>(sql`
       with recursive lanes as (

@@ -3,6 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Settings } from '../context.ts'
 import type { Db } from '../db.ts'
 import { idOf, uuidOf } from '../ids.ts'
+import { alongIndexes } from '../outbox.ts'
 import { preparedSql } from '../prepared.ts'
 import type { WorkJob } from '../queues.ts'
 import { unseal } from '../secrets.ts'
@@ -28,10 +29,7 @@ export interface ClaimedDelivery {
  */
 export const deliveryPlanning = {
   plan_cache_mode: 'force_generic_plan',
-  enable_seqscan: 'off',
-  enable_hashjoin: 'off',
-  enable_mergejoin: 'off',
-  enable_bitmapscan: 'off',
+  ...alongIndexes,
 }
 
 export interface ClaimedRow extends Record<string, unknown> {
