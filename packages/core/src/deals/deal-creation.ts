@@ -30,9 +30,12 @@ const createPatiently = writtenTogether<DealInput, Deal>(
   (ctx, asked) =>
     inTransaction(ctx, async (ctx) => {
       const [first] = asked
-      const contact = first && (await lockContact(ctx, first.input.contactId))
-      if (first) await lockStage(ctx, first.input)
-      const created = contact ? await insertDeals(ctx, asked) : []
+      if (!first) return []
+      const contact = await lockContact(ctx, first.input.contactId)
+      const { stageId } = await lockStage(ctx, first.input)
+      // In the stage that is held: the first may be another by now, and in another's hands.
+      const placed = asked.map((one) => ({ ...one, input: { ...one.input, stageId } }))
+      const created = contact ? await insertDeals(ctx, placed) : []
       return asked.map((_, at) => created[at] ?? invalidField('contactId', 'Contact not found'))
     }),
   ({ ctx, input: { contactId, pipelineId, stageId = '' } }) => [ctx.workspaceId, contactId, pipelineId, stageId].join(),
