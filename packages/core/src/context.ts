@@ -3,6 +3,7 @@ import type { Db } from './db.ts'
 import type { Replica } from './replica.ts'
 import type { Role } from './schema.ts'
 import { deriveKeys, type Keys } from './secrets.ts'
+import { transaction } from './transaction.ts'
 
 /** What verbs need to know of the installation. */
 export interface Settings {
@@ -45,7 +46,7 @@ export interface Ctx extends BaseCtx {
 
 /** Runs `work` in a transaction, or in a savepoint of the one that is open, so that verbs compose. Throwing rolls back. */
 export function inTransaction<C extends BaseCtx, Result>(ctx: C, work: (ctx: C) => Promise<Result>): Promise<Result> {
-  return ctx.db.transaction((transaction) => work({ ...ctx, db: transaction }))
+  return transaction(ctx.db, (db) => work({ ...ctx, db }))
 }
 
 export function settingsFrom(config: ApiConfig | WorkerConfig): Settings {

@@ -56,8 +56,7 @@ async function connectPrimary(db: Db): Promise<pg.Client> {
   return client
 }
 
-function poolOf(db: Db): pg.Pool {
-  const { $client } = db as Db & { $client?: unknown }
+function poolOf({ $client }: Db): pg.Pool {
   if ($client instanceof pg.Pool) return $client
   throw new Error('Rows can be copied out with the pool, not within a transaction')
 }

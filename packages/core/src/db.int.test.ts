@@ -5,6 +5,7 @@ import { AppError, isDatabaseUnavailable } from './errors.ts'
 import { createTestDatabase, type TestDatabase } from './testing/database.ts'
 import { startTestProxy, type TestProxy } from './testing/proxy.ts'
 import { waitUntil } from './testing/wait.ts'
+import { transaction } from './transaction.ts'
 
 const maxConnections = 2
 
@@ -28,7 +29,7 @@ describe('a pool', () => {
     proxy.cut(undefined)
     await database.close()
   })
-  const isFine = () => database.db.transaction((db) => db.execute(sql`select 1`))
+  const isFine = () => transaction(database.db, (db) => db.execute(sql`select 1`))
 
   test('gives every connection back that broke at the start of a transaction', async () => {
     proxy.cut(/begin/)
@@ -45,12 +46,10 @@ describe('a pool', () => {
     ['at its commit, the answer lost', /commit/, 'answer'],
   ] as const)('a connection that breaks %s of a transaction is known as such', async (_when, pattern, moment) => {
     proxy.cut(pattern, moment)
-    const error = await database.db
-      .transaction(async (db) => {
-        await db.execute(sql`select 'middle'`)
-        await db.execute(sql`select 'end'`)
-      })
-      .catch((error: unknown) => error)
+    const error = await transaction(database.db, async (db) => {
+      await db.execute(sql`select 'middle'`)
+      await db.execute(sql`select 'end'`)
+    }).catch((error: unknown) => error)
     expect([isDatabaseUnavailable(error), error]).toEqual([true, error])
     proxy.cut(undefined)
     await isFine()
@@ -58,7 +57,7 @@ describe('a pool', () => {
 
   test('a connection that breaks while work has failed of its own does not hide why', async () => {
     proxy.cut(/rollback/)
-    const failing = database.db.transaction(async (db) => {
+    const failing = transaction(database.db, async (db) => {
       await db.execute(sql`select 1`)
       throw new AppError('conflict', 'Somebody was faster')
     })
@@ -68,15 +67,15 @@ describe('a pool', () => {
   })
 
   test('a savepoint that fails leaves the transaction around it usable', async () => {
-    const result = await database.db.transaction(async (db) => {
-      await expect(db.transaction((db) => db.execute(sql`select 1 / 0`))).rejects.toThrow()
+    const result = await transaction(database.db, async (db) => {
+      await expect(transaction(db, (db) => db.execute(sql`select 1 / 0`))).rejects.toThrow()
       return db.execute(sql`select 42 as answer`)
     })
     expect(result.rows).toEqual([{ answer: 42 }])
   })
 
   test('a transaction whose failed statement was swallowed is an error, as nothing of it is kept', async () => {
-    const failing = database.db.transaction((db) => db.execute(sql`select 1 / 0`).catch(() => 'all is well'))
+    const failing = transaction(database.db, (db) => db.execute(sql`select 1 / 0`).catch(() => 'all is well'))
     await expect(failing).rejects.toThrow('nothing of it was kept')
     await isFine()
   })

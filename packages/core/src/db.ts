@@ -1,10 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { drizzle, type NodePgQueryResultHKT } from 'drizzle-orm/node-postgres'
-import type { PgDatabase } from 'drizzle-orm/pg-core'
+import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 
+/** Drizzle without its private session, and without its transactions: `transaction.ts` has ours. */
+type Drizzle<Client> = Omit<NodePgDatabase, '_' | 'transaction'> & { $client: Client }
+
+/** On one connection, which a transaction or a single statement holds. */
+export type ConnectionDb = Drizzle<pg.PoolClient>
+
 /** A pool or an open transaction: verbs cannot tell and need not. */
-export type Db = PgDatabase<NodePgQueryResultHKT>
+export type Db = Drizzle<pg.Pool | pg.PoolClient>
 
 export interface Database {
   db: Db
@@ -13,8 +18,8 @@ export interface Database {
 }
 
 /** What is made once for each pool and each connection, and kept as long as that lives. */
-export function perDb<Made>(make: (db: Db) => Made): (db: Db) => Made {
-  const known = new WeakMap<Db, Made>()
+export function perDb<Made, On extends Db = Db>(make: (db: On) => Made): (db: On) => Made {
+  const known = new WeakMap<On, Made>()
   return (db) => {
     const made = known.get(db) ?? make(db)
     known.set(db, made)
@@ -64,88 +69,60 @@ export function openDatabase(
   pool.on('error', options.onError)
   // A connection that breaks in the middle of a transaction fails its next statement; unheard, it would end the process.
   pool.on('connect', (client) => client.on('error', () => {}))
-  const db = openOn(pool)
-  db.transaction = <Result>(work: Work<Result>) => runTransaction(pool, work)
-  return { db, pool, close: () => pool.end() }
+  return { db: drizzle(pool, { casing: 'snake_case' }), pool, close: () => pool.end() }
 }
 
-/**
- * Whether a pooler lends this connection to its clients by turns: it gives them process numbers of its own, as it cancels
- * on their behalf.
- */
-export async function isLent(client: pg.ClientBase): Promise<boolean> {
-  const { processID: told } = client as pg.ClientBase & { processID?: number | null }
-  const { rows } = await client.query<{ real: number }>('select pg_backend_pid() as real')
-  return told !== rows[0]?.real
+/** One instance per connection, kept while the connection lives, so that its prepared statements are built once. */
+const openConnections = new WeakMap<pg.PoolClient, ConnectionDb>()
+
+export function openConnection(client: pg.PoolClient): ConnectionDb {
+  const db = openConnections.get(client) ?? drizzle(client, { casing: 'snake_case' })
+  openConnections.set(client, db)
+  return db
 }
 
-/**
- * What is prepared on a connection that is lent, another finds there, or misses: so its statements have no names, and
- * what is set on it would be set for others.
- */
-async function prepareConnection(client: pg.PoolClient, settings: Record<string, string> = {}): Promise<void> {
-  if (!(await isLent(client))) {
-    const given = JSON.stringify(settings)
-    if (given !== '{}') await client.query('select set_config(key, value, false) from json_each_text($1)', [given])
-    return
-  }
-  const query = client.query.bind(client) as (...parameters: unknown[]) => unknown
-  const withoutName = (config: unknown) =>
-    typeof config === 'object' && config !== null && 'name' in config ? { ...config, name: undefined } : config
-  Reflect.set(client, 'query', (config: unknown, ...rest: unknown[]) => query(withoutName(config), ...rest))
-}
-
-/** Drizzle on a pool, or on a connection that somebody holds. */
-export const openOn = (client: pg.Pool | pg.PoolClient): Db => drizzle({ client, casing: 'snake_case' })
-type Work<Result> = (db: never) => Promise<Result>
-
-/**
- * Drizzle's own keeps the connection for ever when BEGIN fails, and hides why `work` failed when ROLLBACK fails too.
- * Here every connection goes back, a broken one to be thrown away. A COMMIT that the server turned into a ROLLBACK, as
- * somebody swallowed the error of a statement, is an error too: what is answered must be there.
- */
-async function runTransaction<Result>(pool: pg.Pool, work: Work<Result>): Promise<Result> {
-  const client = await pool.connect()
+/** Runs `work` on the connection of the open transaction, else on one of the pool, which is discarded after an error. */
+export async function onConnection<Result>(
+  { $client }: Db,
+  work: (db: ConnectionDb) => Promise<Result>,
+): Promise<Result> {
+  if (!($client instanceof pg.Pool)) return work(openConnection($client))
+  const client = await $client.connect()
   let isBroken = true
   try {
-    await client.query('begin')
-    const result = await work(dbOf(client) as never).catch(async (why: unknown) => {
-      isBroken = await client.query('rollback').then(
-        () => false,
-        () => true,
-      )
-      throw why
-    })
-    const { command } = await client.query('commit')
+    const result = await work(openConnection(client))
     isBroken = false
-    if (command !== 'COMMIT') throw new Error('A statement of the transaction had failed: nothing of it was kept')
     return result
   } finally {
     client.release(isBroken)
   }
 }
 
-/** One for each connection, as long as it lives: what Drizzle has worked out and what is prepared is worked out once. */
-const openConnections = new WeakMap<pg.PoolClient, Db>()
-
-function dbOf(client: pg.PoolClient): Db {
-  const known = openConnections.get(client)
-  if (known) return known
-  const db = openOn(client)
-  db.transaction = <Result>(work: Work<Result>) => runSavepoint(client, () => work(db as never))
-  openConnections.set(client, db)
-  return db
+/**
+ * Whether a transaction pooler is in between: it sends process ids of its own making, as it forwards cancel requests.
+ * pg has `processID` as a property, which its typings and documentation leave out (brianc/node-postgres#2665).
+ */
+export async function isLent(client: pg.ClientBase): Promise<boolean> {
+  const { processID } = client as pg.ClientBase & { processID?: number | null }
+  const { rows } = await client.query<{ real: number }>('select pg_backend_pid() as real')
+  return processID !== rows[0]?.real
 }
 
-/** One within another may have the same name: the newest is meant. If going back fails, so does all that follows. */
-async function runSavepoint<Result>(client: pg.PoolClient, work: () => Promise<Result>): Promise<Result> {
-  await client.query('savepoint nested')
-  const result = await work().catch(async (why: unknown) => {
-    await client.query('rollback to savepoint nested; release savepoint nested').catch(() => {})
-    throw why
-  })
-  await client.query('release savepoint nested')
-  return result
+const lentConnections = new WeakSet<pg.PoolClient>()
+
+/** A pooler's server connection is shared, so that its session settings would apply to other clients. */
+async function prepareConnection(client: pg.PoolClient, settings: Record<string, string> = {}): Promise<void> {
+  if (await isLent(client)) {
+    lentConnections.add(client)
+    return
+  }
+  const given = JSON.stringify(settings)
+  if (given !== '{}') await client.query('select set_config(key, value, false) from json_each_text($1)', [given])
+}
+
+/** Empty, which is unnamed, behind a pooler: the next transaction may run on a connection that lacks the statement. */
+export function statementName({ $client }: ConnectionDb, name: string): string {
+  return lentConnections.has($client) ? '' : name
 }
 
 /**

@@ -4,6 +4,7 @@ import type { Db } from './db.ts'
 import { idOf, newId, uuidOf } from './ids.ts'
 import { enqueueEach } from './outbox.ts'
 import { type Given, preparedSql } from './prepared.ts'
+import { transaction } from './transaction.ts'
 import type { EventData } from './webhooks/event-catalog.ts'
 
 /** Everything a webhook may ask for. */
@@ -182,7 +183,7 @@ const isOpen = sql`exists (
  * asked for again waits for its end. Answers how many.
  */
 export function purgeEvents(db: Db): Promise<number> {
-  return db.transaction(async (db) => {
+  return transaction(db, async (db) => {
     const old = await db.execute<{ workspace_id: string; id: string }>(sql`
       select workspace_id, id from events e
       where created_at < now() - ${eventLifetimeDays + 7} * interval '1 day' and not ${isOpen}

@@ -16,16 +16,16 @@ const migrationLock = 7_277_678
 
 /** Brings the database up to date. Safe to run from several processes at once, and again. */
 export async function migrate(databaseUrl: string): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'rapport migrate' })
-  await client.connect()
+  // A single connection, whose session holds the lock throughout.
+  const pool = new pg.Pool({ connectionString: databaseUrl, application_name: 'rapport migrate', max: 1 })
   try {
-    await client.query('select pg_advisory_lock($1)', [migrationLock])
-    const db = drizzle({ client })
+    await pool.query('select pg_advisory_lock($1)', [migrationLock])
+    const db = drizzle(pool)
     await runMigrations(db, { migrationsFolder })
     await adoptForeignEvents(db)
     await insistOnPartitions(db)
   } finally {
-    await client.end()
+    await pool.end()
   }
 }
 

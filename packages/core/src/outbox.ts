@@ -4,6 +4,7 @@ import type { Db } from './db.ts'
 import { idOf, uuidOf } from './ids.ts'
 import { outboxChannel, type WorkJob, type QueueName } from './queues.ts'
 import { outbox } from './schema.ts'
+import { transaction } from './transaction.ts'
 
 /** Work on this queue has lanes: its outbox rows say which. */
 type LanedQueue = 'webhooks'
@@ -77,7 +78,7 @@ type HandOver = (work: RelayedWork[]) => Promise<void>
  * as not handed over, so that a store which lost its data is given everything again. Answers whether there may be more.
  */
 export function relayWork(db: Db, epoch: string, handOver: HandOver): Promise<boolean> {
-  return db.transaction(async (db) => {
+  return transaction(db, async (db) => {
     const rows = await db
       .select(waitingColumns)
       .from(outbox)
@@ -118,7 +119,7 @@ export function relayLanes(
   { epoch, quickLanes = [] }: { epoch: string; quickLanes?: readonly string[] },
   handOver: HandOver,
 ): Promise<boolean> {
-  return db.transaction(async (db) => {
+  return transaction(db, async (db) => {
     const settings = JSON.stringify(alongIndexes)
     await db.execute(sql`
       select pg_advisory_xact_lock(${lanesLock}), (

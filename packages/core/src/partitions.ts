@@ -15,6 +15,7 @@ import type { Db } from './db.ts'
 import { hasState } from './errors.ts'
 import { eventLifetimeDays } from './events.ts'
 import { timeOfUuid, uuidAt } from './ids.ts'
+import { transaction } from './transaction.ts'
 
 const tables = ['events', 'deliveries'] as const
 type Table = (typeof tables)[number]
@@ -189,7 +190,7 @@ const isNeeded: Record<Table, (old: { until: string; since: Date }) => SQL> = {
 /** In a transaction that holds the tables for itself; throws when it, or any statement in it, takes too long. */
 function briefly<Result>(db: Db, locked: readonly string[], work: (db: Db) => Promise<Result>): Promise<Result> {
   const names = locked.map((name) => sql`only ${sql.identifier(name)}`)
-  return db.transaction(async (db) => {
+  return transaction(db, async (db) => {
     await db.execute(sql`select set_config(name, ${String(longestLockMs)}, true)
       from unnest(array['lock_timeout', 'statement_timeout']) as name`)
     await db.execute(sql`lock table ${sql.join(names, sql`, `)} in access exclusive mode`)

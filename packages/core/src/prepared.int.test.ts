@@ -4,6 +4,7 @@ import { type Database, openDatabase } from './db.ts'
 import { type Given, prepared, preparedSql } from './prepared.ts'
 import { users } from './schema.ts'
 import { createTestDatabase, type TestDatabase } from './testing/database.ts'
+import { transaction } from './transaction.ts'
 
 let testDatabase: TestDatabase
 let database: Database
@@ -31,12 +32,24 @@ test('a statement takes its values, and is prepared once for each who asks on a 
   expect(await double(db, { number: 2 })).toEqual([{ result: 4 }])
   expect(await double(db, { number: 21 })).toEqual([{ result: 42 }])
   expect(await findUser(db, { email: 'nobody@example.com' })).toEqual([])
-  await db.transaction(async (db) => {
+  await transaction(db, async (db) => {
     expect(await double(db, { number: 3 })).toEqual([{ result: 6 }])
-    await db.transaction((db) => double(db, { number: 4 }))
+    await transaction(db, (db) => double(db, { number: 4 }))
   })
   const known = await db.execute(sql`select name from pg_prepared_statements order by name`)
   expect(known.rows).toEqual([{ name: 'double' }, { name: 'find a user' }])
+})
+
+test('a prepared statement in SQL returns the same values as an unprepared one', async () => {
+  const moments = ['timestamptz', 'timestamp', 'date'].map((type) => sql.raw(`now()::${type} as a_${type}`))
+  const columns = sql`${sql.join(moments, sql`, `)}, '1 hour'::interval as span, array[1.5] as numerics,
+    array[now()] as moments, array[now()::timestamp] as local_moments, array[now()::date] as days,
+    array['1 hour'::interval] as spans, 1::bigint as big, 1 as small, 1.5 as exact, '{"a":1}'::jsonb as record, null as none`
+  const select = preparedSql('select every type', () => sql`select ${columns}`)
+  await transaction(database.db, async (db) => {
+    const { rows } = await db.execute(sql`select ${columns}`)
+    expect(await select(db, {})).toEqual(rows)
+  })
 })
 
 test('what a prepared statement writes goes with its transaction', async () => {
@@ -44,17 +57,15 @@ test('what a prepared statement writes goes with its transaction', async () => {
   const write = preparedSql<{ number: number }>('write', (given) => {
     return sql`insert into numbers values (${given('number')}) returning number`
   })
-  await database.db
-    .transaction(async (db) => {
-      await write(db, { number: 1 })
-      throw new Error('not this one')
-    })
-    .catch(() => {})
-  await database.db.transaction(async (db) => {
+  await transaction(database.db, async (db) => {
+    await write(db, { number: 1 })
+    throw new Error('not this one')
+  }).catch(() => {})
+  await transaction(database.db, async (db) => {
     await write(db, { number: 2 })
-    await db
-      .transaction((db) => write(db, { number: 3 }).then(() => Promise.reject(new Error('nor this'))))
-      .catch(() => {})
+    await transaction(db, (db) => write(db, { number: 3 }).then(() => Promise.reject(new Error('nor this')))).catch(
+      () => {},
+    )
   })
   const { rows } = await database.db.execute(sql`select number from numbers`)
   expect(rows).toEqual([{ number: 2 }])
@@ -66,5 +77,5 @@ test('a migration that adds a column, under a connection that is open, leaves wh
   await find()
   await db.execute(sql`alter table users add column added text`)
   expect(await find()).toEqual([])
-  await db.transaction(async (db) => expect(await findUser(db, { email: 'nobody@example.com' })).toEqual([]))
+  await transaction(db, async (db) => expect(await findUser(db, { email: 'nobody@example.com' })).toEqual([]))
 })

@@ -1,6 +1,7 @@
-import { type Placeholder, type SQL, sql } from 'drizzle-orm'
+import { DrizzleQueryError, fillPlaceholders, type Placeholder, type SQL, sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
-import { type Db, perDb } from './db.ts'
+import pg from 'pg'
+import { type ConnectionDb, type Db, onConnection, perDb, statementName } from './db.ts'
 
 /** Where in a statement a value goes, by its name. */
 export interface Given<Values> {
@@ -19,9 +20,10 @@ type Prepared<Values, Result> = (db: Db, values: Values) => Promise<Result>
  */
 export function prepared<Values extends Record<string, unknown>, Result>(
   name: string,
-  build: (db: Db, given: Given<Values>) => { prepare(name: string): Statement<Result> },
+  build: (db: ConnectionDb, given: Given<Values>) => { prepare(name: string): Statement<Result> },
 ): Prepared<Values, Result> {
-  return perConnection((db) => build(db, sql.placeholder).prepare(name))
+  const statementOn = perDb((db: ConnectionDb) => build(db, sql.placeholder).prepare(statementName(db, name)))
+  return (db, values) => onConnection(db, (db) => statementOn(db).execute(values))
 }
 
 /** The same for a statement written in SQL: answers its rows, as the driver reads them. */
@@ -30,20 +32,22 @@ export function preparedSql<Values extends Record<string, unknown>, Row = unknow
   build: (given: Given<Values>) => SQL,
 ): Prepared<Values, Row[]> {
   const query = new PgDialect({ casing: 'snake_case' }).sqlToQuery(build(sql.placeholder))
-  const run = perConnection<Values, { rows: Row[] }>((db) =>
-    db._.session.prepareQuery<{ execute: { rows: Row[] }; all: unknown; values: unknown }>(
-      query,
-      undefined,
-      name,
-      false,
-    ),
-  )
-  return async (db, values) => (await run(db, values)).rows
+  return (db, values) =>
+    onConnection(db, async (db) => {
+      const parameters = fillPlaceholders(query.params, values)
+      const statement = { name: statementName(db, name), text: query.sql, values: parameters, types: { getTypeParser } }
+      const { rows } = await db.$client.query<Row & pg.QueryResultRow>(statement).catch((cause: unknown) => {
+        throw new DrizzleQueryError(query.sql, parameters, cause as Error)
+      })
+      return rows
+    })
 }
 
-function perConnection<Values extends Record<string, unknown>, Result>(
-  build: (db: Db) => Statement<Result>,
-): Prepared<Values, Result> {
-  const statementOn = perDb(build)
-  return (db, values) => statementOn(db).execute(values)
-}
+/** `numeric[]` and the arrays of moments, which pg's list of types leaves out. */
+const arraysAsText = [1231, 1115, 1182, 1185, 1187]
+const { TIMESTAMPTZ, TIMESTAMP, DATE, INTERVAL } = pg.types.builtins
+const readAsText = new Set<number>([TIMESTAMPTZ, TIMESTAMP, DATE, INTERVAL, ...arraysAsText])
+
+/** The same as in Drizzle's `db.execute`: moments are text. */
+const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (type, format): unknown =>
+  readAsText.has(type) ? (value: unknown) => value : pg.types.getTypeParser(type, format)

@@ -8,8 +8,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
-import { type Database, type Db, openDatabase, openOn } from './db.ts'
+import { type Database, type Db, openDatabase } from './db.ts'
 import { isDatabaseUnavailable } from './errors.ts'
+import { runTransaction } from './transaction.ts'
 
 export interface Replica {
   /** The answer of the replica, or undefined when it may not or could not give one. `read` is repeatable. */
@@ -65,6 +66,18 @@ export function openReplica(
     }
   }
 
+  /** A connection of the pool to a replica that has caught up. */
+  async function takeCurrent(wanted: Position | undefined): Promise<pg.PoolClient> {
+    const client = await replica.pool.connect()
+    try {
+      await catchUp(client, wanted, patienceMs.listing)
+      return client
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
+  }
+
   /** Whether to try: of those who come while it rests, one in a while. */
   function mayTry(): boolean {
     if (!isResting) return true
@@ -73,7 +86,7 @@ export function openReplica(
     return true
   }
 
-  function rest(error: unknown) {
+  function rest(error: unknown): undefined {
     if (!isResting)
       log.warn(`The replica is left out, the primary answers: ${error instanceof Error ? error.message : ''}`)
     isResting = true
@@ -88,26 +101,16 @@ export function openReplica(
   return {
     async read(read) {
       if (!mayTry()) return undefined
-      const wanted = await askPrimary()
-      let client: pg.PoolClient | undefined
-      let isCurrent = false
-      let isBroken = true
+      const client = await takeCurrent(await askPrimary()).catch(rest)
+      if (!client) return undefined
+      goOn()
       try {
-        client = await replica.pool.connect()
-        await catchUp(client, wanted, patienceMs.listing)
-        goOn()
-        isCurrent = true
-        const result = await openOn(client).transaction(read, { accessMode: 'read only' })
-        isBroken = false
-        return { result }
+        return { result: await runTransaction(client, read, 'begin read only') }
       } catch (error) {
         // What is wrong with the request is as wrong on the primary.
-        isBroken = !isCurrent || isDatabaseUnavailable(error)
-        if (!isBroken) throw error
+        if (!isDatabaseUnavailable(error)) throw error
         rest(error)
         return undefined
-      } finally {
-        client?.release(isBroken)
       }
     },
 

@@ -8,6 +8,7 @@ import type { Db } from './db.ts'
 import { conflict } from './errors.ts'
 import { finishWork } from './outbox.ts'
 import type { QueueName } from './queues.ts'
+import { transaction } from './transaction.ts'
 import { buryDeadWorkers, listWorkers } from './workers.ts'
 
 export interface InterruptedWork {
@@ -93,7 +94,7 @@ async function interruptRecipients(db: Db, before: string): Promise<number> {
 }
 
 function interruptDeliveries(db: Db, before: string): Promise<number> {
-  return db.transaction(async (db) => {
+  return transaction(db, async (db) => {
     const interrupted = await db.execute<{ id: string }>(sql`
       with ${waiting('deliveries', { queue: 'webhooks', before })}
       update deliveries d set status = 'INTERRUPTED', error = ${reason}
@@ -104,7 +105,7 @@ function interruptDeliveries(db: Db, before: string): Promise<number> {
 }
 
 function interruptMails(db: Db, before: string): Promise<number> {
-  return db.transaction(async (db) => {
+  return transaction(db, async (db) => {
     const interrupted = await db.execute<{ id: string }>(sql`
       with ${waiting('mails', { queue: 'mail', before })}
       update mails m set status = 'INTERRUPTED', error = ${reason}, settled_at = now()

@@ -18,6 +18,7 @@ import {
   createTestWorker,
   waitingWork,
 } from './testing/factories.ts'
+import { transaction } from './transaction.ts'
 
 let database: TestDatabase
 let [mine, theirs] = ['', '']
@@ -123,7 +124,7 @@ async function readTables(): Promise<string[]> {
 
 /** Tries the change and takes it back; answers the constraint that refused it, or what happened instead. */
 async function tryChange(change: ReturnType<typeof sql>): Promise<string> {
-  const refused = database.db.transaction(async (db) => {
+  const refused = transaction(database.db, async (db) => {
     const { rowCount } = await db.execute(change)
     throw new Error(`${rowCount} rows were changed`)
   })

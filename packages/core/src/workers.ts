@@ -8,6 +8,7 @@ import { uuidOf } from './ids.ts'
 import { maxMailAttempts } from './mail/mails.ts'
 import { finishWork, requeueWork } from './outbox.ts'
 import { campaignBatches, campaignRecipients, deliveries, imports, mails, workers } from './schema.ts'
+import { transaction } from './transaction.ts'
 
 /** How often a worker shows that it lives, and after what silence it counts as dead: by the database's clock. */
 export const heartbeatMs = 3_000
@@ -63,7 +64,7 @@ export interface Interrupted {
  * never repeated by itself; what is harmless to repeat goes back on its queue.
  */
 export async function buryDeadWorkers(db: Db): Promise<Interrupted> {
-  return db.transaction(async (db) => {
+  return transaction(db, async (db) => {
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${burialLock}) as taken`)
     if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: 0 }
     await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${longestSilence}`))
@@ -93,7 +94,7 @@ export async function findClaims(db: Db, workerId: string): Promise<string[]> {
 export function dropClaim(db: Db, workerId: string, uuid: string): Promise<Interrupted> {
   const isDropped: Held = (claim, subject, status = inHand) =>
     sql`${claim.status} = ${status} and ${claim.workerId} = ${workerId} and ${subject} = ${sql.param(uuid)}`
-  return db.transaction((db) => releaseClaims(db, isDropped, 'How it ended could not be recorded'))
+  return transaction(db, (db) => releaseClaims(db, isDropped, 'How it ended could not be recorded'))
 }
 
 /** Which claims of a table are meant; `subject` is its column that jobs name, `status` what it says of what is in hand. */

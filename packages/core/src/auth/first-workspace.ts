@@ -2,13 +2,14 @@ import { openDatabase } from '../db.ts'
 import { newId } from '../ids.ts'
 import { apiKeys } from '../schema.ts'
 import { hashToken, newToken } from '../secrets.ts'
+import { transaction } from '../transaction.ts'
 import { createWorkspace } from './workspaces.ts'
 
 /** A workspace with an ADMIN key, for who has just installed Rapport. The key is returned here and kept nowhere. */
 export async function createFirstWorkspace(databaseUrl: string): Promise<{ workspaceId: string; apiKey: string }> {
   const database = openDatabase(databaseUrl, { applicationName: 'rapport setup', onError: () => {} })
   try {
-    return await database.db.transaction(async (db) => {
+    return await transaction(database.db, async (db) => {
       const workspace = await createWorkspace(db, 'My workspace')
       const apiKey = newToken('rpk')
       await db.insert(apiKeys).values({

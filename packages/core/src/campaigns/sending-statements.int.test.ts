@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { createTestCampaign, createTestCtx, createTestWorker, waitingWork } from '../testing/factories.ts'
+import { transaction } from '../transaction.ts'
 import { sendCampaign } from './campaigns.ts'
 import { claimBatch, claimRecipients, settleRecipients } from './sending.ts'
 
@@ -20,7 +21,7 @@ test('what became of a group is recorded with a look at its batch alone, though 
   if (!batch) throw new Error('The batch could not be claimed')
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
   const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
-  const plan = await database.db.transaction(async (db) => {
+  const plan = await transaction(database.db, async (db) => {
     await settleRecipients({ ...ctx, db }, batch, outcomes)
     await db.execute(sql`set local plan_cache_mode = force_generic_plan`)
     await db.execute(sql`set local enable_seqscan = off`)

@@ -6,6 +6,7 @@ import { openDatabase } from '../db.ts'
 import { uuidOf } from '../ids.ts'
 import { createTestContact, createTestCtx, createTestWebhook, eventsOf } from '../testing/factories.ts'
 import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { transaction } from '../transaction.ts'
 
 import { createContact } from './contact-creation.ts'
 import { readContact } from './contacts.ts'
@@ -134,7 +135,7 @@ test('whoever creates contacts has the table of workspaces before those of event
     onTestFinished(() => upkeep.commit())
     const creating = createTestContact({ ...ctx, db: one.db })
     await waitUntilBlocked(database.db)
-    await database.db.transaction((db) => db.execute(events))
+    await transaction(database.db, (db) => db.execute(events))
     await upkeep.commit()
     await creating
   }

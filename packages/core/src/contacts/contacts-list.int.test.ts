@@ -1,9 +1,9 @@
-import { drizzle } from 'drizzle-orm/node-postgres'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { createTestContact, createTestCtx, createTestList } from '../testing/factories.ts'
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { recordStatements } from '../testing/statements.ts'
 import { uuidOf } from '../ids.ts'
 import { listContacts } from './contacts-list.ts'
 import { ContactQuery } from './contacts.schema.ts'
@@ -182,10 +182,7 @@ const isWalk = /Index Scan using \S+ on contacts\b.*\n.*Index Cond.*\n +Filter: 
 
 /** The plans of the listing's statements that read all of `contacts`, or may. */
 async function plansOf(big: Ctx, query: Record<string, string>): Promise<string[]> {
-  const statements: { text: string; values: unknown[] }[] = []
-  const logger = { logQuery: (text: string, values: unknown[]) => void statements.push({ text, values }) }
-  const db = drizzle({ client: database.pool, casing: 'snake_case', logger }) as unknown as Ctx['db']
-  await listContacts({ ...big, db }, ContactQuery.parse(query))
+  const statements = await recordStatements(database, big, (ctx) => listContacts(ctx, ContactQuery.parse(query)))
   const selects = statements.filter(({ text }) => /from "?contacts\b/.test(text))
   expect(selects.length).toBeGreaterThan(0)
   const client = await database.pool.connect()

@@ -9,6 +9,7 @@ import { changePipeline } from '../pipelines/pipelines.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestPipeline, createTestWebhook } from '../testing/factories.ts'
+import { transaction } from '../transaction.ts'
 import { changeWebhook } from '../webhooks/webhooks.ts'
 import { createDeal } from './deal-creation.ts'
 import { readDeal } from './deals.ts'
@@ -153,7 +154,7 @@ test('whoever creates deals has the table of workspaces before those of events, 
     onTestFinished(() => upkeep.commit())
     const creating = createDeal({ ...ctx, db: one.db }, inputOf(before))
     await waitUntilBlocked(database.db)
-    await database.db.transaction((db) => db.execute(events))
+    await transaction(database.db, (db) => db.execute(events))
     await upkeep.commit()
     await creating
   }

@@ -20,6 +20,7 @@ import {
   eventsOf,
   waitingWork,
 } from '../testing/factories.ts'
+import { transaction } from '../transaction.ts'
 import { clearDeletedList, deleteList } from './delete-list.ts'
 import type { List } from './lists.schema.ts'
 import { changeList, listLists, readList } from './lists.ts'
@@ -137,7 +138,7 @@ test.each(['SENDING', 'PAUSED'])('a list with a campaign that is %s stays', asyn
   expect((await readList(ctx, list.id)).id).toBe(list.id)
   for (const ended of ['DRAFT', 'SENT', 'CANCELED']) {
     await set(ended)
-    const trial = ctx.db.transaction(async (db) => {
+    const trial = transaction(ctx.db, async (db) => {
       await deleteList({ ...ctx, db }, list.id)
       throw new Error('deleted')
     })

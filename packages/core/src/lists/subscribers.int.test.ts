@@ -7,6 +7,7 @@ import { uuidOf } from '../ids.ts'
 import { mails, subscriptions } from '../schema.ts'
 import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { addSubscribers, createTestContact, createTestCtx, createTestList, eventsOf } from '../testing/factories.ts'
+import { transaction } from '../transaction.ts'
 import type { List, Subscription } from './lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from './subscribers.ts'
 import { requestSubscription, subscribe } from './subscriptions.ts'
@@ -179,7 +180,7 @@ describe('asking by mail', () => {
   const asks: Record<string, () => Promise<unknown>> = {
     'by the public route': () => subscribe(ctx, list.id, { email: ada.email, firstName: '', lastName: '' }),
     'by a form': () =>
-      ctx.db.transaction((db) => requestSubscription({ ...ctx, db }, { list, contact: ada, source: 'form' })),
+      transaction(ctx.db, (db) => requestSubscription({ ...ctx, db }, { list, contact: ada, source: 'form' })),
     'by the API': () => add('PENDING'),
   }
   test.each(Object.entries(asks))('%s, at most three in any day, ten minutes apart', async (_name, ask) => {

@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import { inject } from 'vitest'
 import { openDatabase, type Db } from '../db.ts'
+import { transaction } from '../transaction.ts'
 import { waitUntil } from './wait.ts'
 
 export interface TestDatabase {
@@ -72,13 +73,13 @@ export async function openTransaction(
   work: (db: Db) => Promise<unknown>,
 ): Promise<{ commit(): Promise<void> }> {
   const [done, committing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
-  const transaction = db.transaction(async (db) => {
+  const running = transaction(db, async (db) => {
     await work(db)
     done.resolve()
     await committing.promise
   })
-  await Promise.race([done.promise, transaction])
-  return { commit: () => (committing.resolve(), transaction) }
+  await Promise.race([done.promise, running])
+  return { commit: () => (committing.resolve(), running) }
 }
 
 /** Waits until so many statements in this database wait for a lock that another transaction holds. */

@@ -1,6 +1,6 @@
-import { drizzle } from 'drizzle-orm/node-postgres'
 import type { Ctx } from '../context.ts'
 import type { TestDatabase } from './database.ts'
+import { recordStatements } from './statements.ts'
 
 /** How PostgreSQL would run each SELECT from this table that `work` makes. */
 export async function explainSelects(
@@ -8,9 +8,7 @@ export async function explainSelects(
   { ctx, table }: { ctx: Ctx; table: string },
   work: (ctx: Ctx) => Promise<unknown>,
 ): Promise<string[]> {
-  const statements: { text: string; values: unknown[] }[] = []
-  const logger = { logQuery: (text: string, values: unknown[]) => void statements.push({ text, values }) }
-  await work({ ...ctx, db: drizzle({ client: database.pool, casing: 'snake_case', logger }) })
+  const statements = await recordStatements(database, ctx, work)
   const selects = statements.filter(({ text }) => new RegExp(`from "?${table}\\b`).test(text))
   if (selects.length === 0) throw new Error(`Nothing was read from ${table}`)
   const plans = selects.map(({ text, values }) =>

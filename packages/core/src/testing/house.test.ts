@@ -96,6 +96,14 @@ test('only main programs exit and listen to signals', () => {
   expect(findCode(others, /process\.(exit|abort)\(|process\.\w+\(\s*['"`]SIG/)).toEqual([])
 })
 
+test('transactions are opened by transaction.ts, never by Drizzle', () => {
+  expect(findCode(files, /\.transaction\(/)).toEqual([])
+})
+
+test('core uses no private member of Drizzle and patches no library', () => {
+  expect(findCode(ofCore, /\bdb\._\b|Reflect\.set\(|\.prototype\b|\{ prototype \}/)).toEqual([])
+})
+
 test('core knows no HTTP', () => {
   expect(findCode(ofCore, /\bstatusCode\b|\.(status|code)\(\s*\d{3}\s*\)|\bstatus: [1-5]\d\d\b/)).toEqual([])
   expect(findImports(ofCore, (_file, name) => /^(node:)?https?$|^undici$/.test(name))).toEqual([])

@@ -6,6 +6,7 @@ import { newId, uuidOf } from '../ids.ts'
 import { createTestDatabase, openTransaction, type TestDatabase } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestWebhook } from '../testing/factories.ts'
 import { waitUntil } from '../testing/wait.ts'
+import { transaction } from '../transaction.ts'
 import { EventQuery } from './deliveries.schema.ts'
 import { describeEventTypes, eventCatalog } from './event-catalog.ts'
 import { listEvents } from './event-log.ts'
@@ -61,7 +62,7 @@ test('a transaction that takes long in another database of the server holds noth
 test('readers that go on while fifty write at once, some slowly and some in vain, see each acknowledged event exactly once', async () => {
   const acknowledged: string[] = []
   const write = async (n: number) => {
-    const changed = database.db.transaction(async (db) => {
+    const changed = transaction(database.db, async (db) => {
       const { id } = await createNamed(`n${n}`, { ...ctx, db })
       await db.execute(sql`select pg_sleep(${(n % 7) / 100})`)
       if (n % 5 === 0) throw new Error('changed my mind')

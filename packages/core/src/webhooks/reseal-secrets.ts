@@ -4,6 +4,7 @@ import type { Db } from '../db.ts'
 import { uuidOf } from '../ids.ts'
 import { webhooks } from '../schema.ts'
 import { type Keys, seal, storageKeyIds, unseal } from '../secrets.ts'
+import { transaction } from '../transaction.ts'
 
 export interface Resealed {
   /** Webhooks whose secrets are now under the present key, and were not before. */
@@ -42,7 +43,7 @@ function resealSome(db: Db, keys: Keys, after: Place): Promise<Resealed & { last
   const isFormerSealedOtherwise = sql`exists (
     select from jsonb_array_elements(${webhooks.formerSecrets}) former
     where split_part(former ->> 'encrypted', '.', 1) <> ${presentId})`
-  return db.transaction(async (db) => {
+  return transaction(db, async (db) => {
     const rows = await db
       .select()
       .from(webhooks)
