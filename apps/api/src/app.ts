@@ -8,7 +8,7 @@ import type { ApiConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import type { Database } from '@rapport/core/db.ts'
 import { notFound } from '@rapport/core/errors.ts'
-import type { Tracer } from '@rapport/core/observability/tracing.ts'
+import type { Tracer } from '@rapport/core/observability/tracer.ts'
 import type { RedisClient } from '@rapport/core/redis.ts'
 import type { Replica } from '@rapport/core/replica.ts'
 import Fastify, {

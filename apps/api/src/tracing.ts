@@ -1,4 +1,4 @@
-import type { Span, Tracer } from '@rapport/core/observability/tracing.ts'
+import type { Span, Tracer } from '@rapport/core/observability/tracer.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 
 const unseen = new Set(['/health', '/ready', '/metrics'])

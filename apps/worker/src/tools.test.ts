@@ -1,7 +1,8 @@
 import pg from 'pg'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { claimOrUndo, keepTrying, whileInHand } from './tools.ts'
+import { keepTrying } from './keep-trying.ts'
+import { claimOrUndo, whileInHand } from './tools.ts'
 
 describe('what is in hand', () => {
   const create = () => ({ inHand: new Map<string, Promise<void>>() })

@@ -1,11 +1,10 @@
 import type { Ctx, Settings } from '@rapport/core/context.ts'
 import type { Db } from '@rapport/core/db.ts'
-import type { Tracer } from '@rapport/core/observability/tracing.ts'
+import type { Tracer } from '@rapport/core/observability/tracer.ts'
 import type { QueueName, WorkJob } from '@rapport/core/queues.ts'
-import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Logger } from 'pino'
 import type { DeliveryDesk } from './delivery-desk.ts'
+import { keepTrying } from './keep-trying.ts'
 import type { MailPace } from './mail-pace.ts'
 import type { MailTransport } from './mail-transport.ts'
 import type { WorkerMetrics } from './metrics.ts'
@@ -89,21 +88,5 @@ export async function claimOrUndo<Claim>(claim: () => Promise<Claim>, undo: () =
   } catch (error) {
     await keepTrying(undo)
     throw error
-  }
-}
-
-/**
- * For what must be recorded once it has happened: outlasts a database that is away for up to a day. A worker that is told
- * to stop meanwhile does not wait as long.
- */
-export async function keepTrying<Result>(record: () => Promise<Result>): Promise<Result> {
-  const giveUpAt = Date.now() + 86_400_000
-  for (let pauseMs = 50; ; pauseMs = Math.min(pauseMs * 2, 2_000)) {
-    try {
-      return await record()
-    } catch (error) {
-      if (!isDatabaseUnavailable(error) || Date.now() > giveUpAt) throw error
-      await sleep(pauseMs)
-    }
   }
 }

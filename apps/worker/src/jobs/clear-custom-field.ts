@@ -1,7 +1,8 @@
 import { clearNextValues, finishRemoval, handOnRemoval } from '@rapport/core/contacts/custom-fields-removal.ts'
 import { idOf } from '@rapport/core/ids.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
-import { ctxOf, keepTrying, type Tools, whileInHand } from '../tools.ts'
+import { keepTrying } from '../keep-trying.ts'
+import { ctxOf, type Tools, whileInHand } from '../tools.ts'
 
 /** Takes a removed field's values from every contact, some at a time. Harmless to run twice, or to begin again. */
 export function clearCustomField(tools: Tools, job: WorkJob): Promise<void> {

@@ -1,7 +1,8 @@
 import { clearDeletedList } from '@rapport/core/lists/delete-list.ts'
 import { requeueWork } from '@rapport/core/outbox.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
-import { ctxOf, keepTrying, type Tools } from '../tools.ts'
+import { keepTrying } from '../keep-trying.ts'
+import { ctxOf, type Tools } from '../tools.ts'
 
 /** Takes away what a deleted list leaves behind, step by step; a stop hands the rest to the next worker. */
 export async function clearDeletedListJob(tools: Tools, job: WorkJob): Promise<void> {

@@ -1,7 +1,8 @@
 import { requeueWork } from '@rapport/core/outbox.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
 import { clearDeletedWorkspace } from '@rapport/core/team/delete-workspace.ts'
-import { ctxOf, keepTrying, type Tools } from '../tools.ts'
+import { keepTrying } from '../keep-trying.ts'
+import { ctxOf, type Tools } from '../tools.ts'
 
 /** Takes away what is in a deleted workspace, step by step; a stop hands the rest to the next worker. */
 export async function clearDeletedWorkspaceJob(tools: Tools, job: WorkJob): Promise<void> {

@@ -13,7 +13,8 @@ import { readChunks } from '@rapport/core/imports/read-chunks.ts'
 import { writeChunk } from '@rapport/core/imports/write-chunk.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
 import { idOf } from '@rapport/core/ids.ts'
-import { claimOrUndo, ctxOf, keepTrying, type Tools, whileInHand } from '../tools.ts'
+import { keepTrying } from '../keep-trying.ts'
+import { claimOrUndo, ctxOf, type Tools, whileInHand } from '../tools.ts'
 
 /**
  * Imports a file chunk by chunk, from where it stands. A kill costs the chunk in hand, which the next worker does again;

@@ -17,7 +17,8 @@ import type { Ctx } from '@rapport/core/context.ts'
 import { AppError } from '@rapport/core/errors.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
-import { claimOrUndo, ctxOf, keepTrying, type Tools, whileInHand } from '../tools.ts'
+import { keepTrying } from '../keep-trying.ts'
+import { claimOrUndo, ctxOf, type Tools, whileInHand } from '../tools.ts'
 
 /**
  * Sends a batch of a campaign in small groups: claim, send, record. A kill leaves at most a group INTERRUPTED; a stop

@@ -3,7 +3,8 @@ import { renderMail } from '@rapport/core/mail/render-mail.ts'
 import type { Ctx } from '@rapport/core/context.ts'
 import { AppError } from '@rapport/core/errors.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
-import { claimOrUndo, ctxOf, keepTrying, type Tools, whileInHand } from '../tools.ts'
+import { keepTrying } from '../keep-trying.ts'
+import { claimOrUndo, ctxOf, type Tools, whileInHand } from '../tools.ts'
 
 /** Sends a single mail. Throws when it is to be tried again, which the queue then does after a pause. */
 export function sendMail(tools: Tools, job: WorkJob): Promise<void> {

@@ -1,6 +1,5 @@
 /** What the answers of the mail server mean: for a recipient, and for the whole campaign when it refuses everything. */
 import type { MailOutcome } from '../mail/mails.ts'
-import type { ClaimedRecipient } from './sending.ts'
 
 /** How one recipient's mail ended. */
 export interface RecipientOutcome {
@@ -21,7 +20,7 @@ const maxAttempts = 3
 /** Of fewer people it may be chance that all of them are refused for what they are. */
 const manyPeople = 5
 
-type Answer = MailOutcome & { recipient: ClaimedRecipient }
+type Answer = MailOutcome & { recipient: { id: string; attempts: number } }
 
 /**
  * What the answers for a group of recipients mean. Ambiguous is never sent again; refused for now waits for another try,

@@ -16,7 +16,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
 import { inTime } from './patience.ts'
-import type { Tracer } from './tracing.ts'
+import type { Tracer } from './tracer.ts'
 
 const kinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT }
 
