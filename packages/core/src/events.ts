@@ -1,42 +1,14 @@
 import { type Placeholder, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from './context.ts'
 import type { Db } from './db.ts'
+import type { EventDefinition, EventSubject, EventType } from './event-definition.ts'
 import { idOf, newId, uuidOf } from './ids.ts'
 import { enqueueEach } from './outbox.ts'
 import { type Given, preparedSql } from './prepared.ts'
 import { transaction } from './transaction.ts'
-import type { EventData } from './webhooks/event-catalog.ts'
-
-/** Everything a webhook may ask for. */
-export const eventTypes = [
-  'contact.created',
-  'contact.updated',
-  'contact.deleted',
-  'contact.merged',
-  'form.submitted',
-  'subscription.created',
-  'subscription.confirmed',
-  'subscription.unsubscribed',
-  'deal.created',
-  'deal.updated',
-  'deal.stage_changed',
-  'deal.won',
-  'deal.lost',
-  'deal.deleted',
-  'task.created',
-  'task.completed',
-  'task.deleted',
-  'campaign.sending',
-  'campaign.sent',
-  'campaign.canceled',
-  'import.completed',
-  'mail.bounced',
-  'mail.complained',
-] as const
-export type EventType = (typeof eventTypes)[number]
 
 /** Whose activity an event is, if a person's. */
-function contactOf(type: string, data: { id?: string; contactId?: string | null }): string | null {
+function contactOf(type: string, data: EventSubject): string | null {
   const id = type.startsWith('contact.') ? data.id : data.contactId
   return id ? uuidOf(id) : null
 }
@@ -46,44 +18,48 @@ function contactOf(type: string, data: { id?: string; contactId?: string | null 
  * it as the statement begins. One statement; where nobody listens it writes the event and nothing else. The lock, which
  * the foreign key would take in any case, leaves out a webhook that is just being deleted, where the key would refuse it.
  */
-export function emit<Type extends keyof EventData>(ctx: Ctx, type: Type, data: EventData[Type]): Promise<void> {
-  return emitMany(ctx, type, [data])
+export function emit<Data extends EventSubject>(
+  ctx: Ctx,
+  definition: EventDefinition<Data>,
+  data: NoInfer<Data>,
+): Promise<void> {
+  return emitMany(ctx, definition, [data])
 }
 
 /** The same for many at once, told in their order: still one statement. */
-export async function emitMany<Type extends keyof EventData>(
+export async function emitMany<Data extends EventSubject>(
   ctx: Ctx,
-  type: Type,
-  records: readonly EventData[Type][],
+  definition: EventDefinition<Data>,
+  records: readonly NoInfer<Data>[],
 ): Promise<void> {
   await emitEach(
     ctx,
-    type,
+    definition,
     records.map((data) => ({ data, origin: ctx })),
   )
 }
 
 /** The same where several requests are answered in one transaction: each thing happened by the request it names. */
-export async function emitEach<Type extends keyof EventData>(
+export async function emitEach<Data extends EventSubject>(
   ctx: Ctx,
-  type: Type,
-  happened: readonly Happened<Type>[],
+  { type }: EventDefinition<Data>,
+  happened: readonly Happened<NoInfer<Data>>[],
 ): Promise<void> {
   if (happened.length > 0) await tellAll(ctx.db, toValues(ctx, type, happened))
 }
 
-interface Happened<Type extends keyof EventData> {
-  data: EventData[Type]
+interface Happened<Data> {
+  data: Data
   origin: Pick<Ctx, 'requestId' | 'traceparent'>
 }
 
 /** Tells one webhook alone, whatever it wants to know of. Answers the event's id. */
-export async function emitTo<Type extends keyof EventData>(
+export async function emitTo<Data extends EventSubject>(
   ctx: Ctx,
-  webhookId: string,
-  event: { type: Type; data: EventData[Type] },
+  { type }: EventDefinition<Data>,
+  { webhookId, data }: { webhookId: string; data: NoInfer<Data> },
 ): Promise<string> {
-  const values = toValues(ctx, event.type, [{ data: event.data, origin: ctx }])
+  const values = toValues(ctx, type, [{ data, origin: ctx }])
   await tellOne(ctx.db, { ...values, webhookId: uuidOf(webhookId) })
   return idOf('evt', values.ids[0] ?? '')
 }
@@ -99,7 +75,7 @@ interface Told extends Record<string, unknown> {
   traceparents: (string | null)[]
 }
 
-function toValues<Type extends keyof EventData>(ctx: Ctx, type: Type, happened: readonly Happened<Type>[]): Told {
+function toValues(ctx: Ctx, type: string, happened: readonly Happened<EventSubject>[]): Told {
   return {
     workspaceId: uuidOf(ctx.workspaceId),
     type,

@@ -1,5 +1,6 @@
-import { eventTypes } from '@rapport/core/events.ts'
-import type { Event, EventTypes } from '@rapport/core/webhooks/event-catalog.ts'
+import { eventTypes } from '@rapport/core/event-definition.ts'
+import type { EventTypes } from '@rapport/core/event-types.ts'
+import type { Event } from '@rapport/core/webhooks/event-log.schema.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { aTimestamp, anId, expectError, freshEmail, startTestApi, type TestApi } from '../testing.ts'

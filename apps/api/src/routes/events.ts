@@ -1,5 +1,6 @@
 import { EventQuery } from '@rapport/core/webhooks/deliveries.schema.ts'
-import { describeEventTypes, Event, EventTypes } from '@rapport/core/webhooks/event-catalog.ts'
+import { describeEventTypes, EventTypes } from '@rapport/core/event-types.ts'
+import { Event } from '@rapport/core/webhooks/event-log.schema.ts'
 import { listEvents, readEvent } from '@rapport/core/webhooks/event-log.ts'
 import { PageOf } from '@rapport/core/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'

@@ -1,4 +1,4 @@
-import { eventTypes } from '@rapport/core/events.ts'
+import { eventTypes } from '@rapport/core/event-definition.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import {

@@ -1,3 +1,4 @@
+import { contactUpdated } from '@rapport/core/contacts/contacts.schema.ts'
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -53,7 +54,7 @@ async function compareDrain(site: Site, worker: ChildProcess): Promise<Figure> {
   /** Of a backlog: events of a body as the bare loop's. */
   async function fill(): Promise<void> {
     const records = Array.from({ length: count / workspacesCount / webhooksEach }, () => exampleContact)
-    for (const { ctx } of workspaces) await emitMany(ctx, 'contact.updated', records)
+    for (const { ctx } of workspaces) await emitMany(ctx, contactUpdated, records)
   }
   const rates = await takeTurns(site, {
     drained: () => drain(installation, receiver, { worker, fill, count }),
@@ -150,7 +151,7 @@ async function compareHanging(site: Site): Promise<Figure> {
   async function withOneHanging(): Promise<number> {
     await point('/0', '/hang')
     const records = Array.from({ length: 200 }, () => exampleContact)
-    await emitMany(ctx, 'contact.updated', records)
+    await emitMany(ctx, contactUpdated, records)
     await sleep(2_000)
     await receiver.takeReceipts()
     const p99 = await p99OfOthers()

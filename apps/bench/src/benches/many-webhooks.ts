@@ -1,5 +1,6 @@
 import type { Ctx } from '@rapport/core/context.ts'
 import { createWorkspace } from '@rapport/core/auth/workspaces.ts'
+import { contactUpdated } from '@rapport/core/contacts/contacts.schema.ts'
 import { emitMany } from '@rapport/core/events.ts'
 import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { drain, exampleContact } from '../deliveries.ts'
@@ -29,11 +30,11 @@ export const manyWebhooks: Bench = {
       const drained = (fill: () => Promise<void>) => () => drain(installation, receiver, { worker, fill, count })
       const rates = await takeTurns(options, {
         many: drained(async () => {
-          for (const ctx of many) await emitMany(ctx, 'contact.updated', [exampleContact])
+          for (const ctx of many) await emitMany(ctx, contactUpdated, [exampleContact])
         }),
         one: drained(async () => {
           const records = Array.from({ length: workspaces }, () => exampleContact)
-          for (let n = 0; n < webhooks; n += 1) await emitMany(one, 'contact.updated', records)
+          for (let n = 0; n < webhooks; n += 1) await emitMany(one, contactUpdated, records)
         }),
       })
       return [

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defineEvent } from '../event-definition.ts'
 import { Email, SingleLine, Timestamp, Verbatim } from '../fields.ts'
 import { Id } from '../ids.ts'
 import { PageQuery, Sort } from '../paging.ts'
@@ -52,6 +53,10 @@ export const Campaign = z
     ],
   })
 export type Campaign = z.output<typeof Campaign>
+
+export const campaignSending = defineEvent('campaign.sending', Campaign)
+export const campaignSent = defineEvent('campaign.sent', Campaign)
+export const campaignCanceled = defineEvent('campaign.canceled', Campaign)
 
 const template = Verbatim(1_048_576)
 

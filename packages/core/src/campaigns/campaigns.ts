@@ -13,7 +13,14 @@ import { byCreation, type Page, readPage } from '../paging.ts'
 import { readContact } from '../contacts/contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { campaigns } from '../schema.ts'
-import type { Campaign, CampaignChange, CampaignInput, CampaignQuery, SendResult } from './campaigns.schema.ts'
+import {
+  type Campaign,
+  type CampaignChange,
+  type CampaignInput,
+  type CampaignQuery,
+  campaignSending,
+  type SendResult,
+} from './campaigns.schema.ts'
 import { checkTemplates } from './rendering.ts'
 import { plainTemplate } from './template-sources.ts'
 
@@ -106,7 +113,7 @@ export function sendCampaign(ctx: Ctx, id: string): Promise<SendResult> {
     if (queued === 0) throw new AppError('invalid', 'List has no subscribed recipients')
     const [sending] = await ctx.db.update(campaigns).set({ queued }).where(matches(ctx, id)).returning()
     if (!sending) throw notFound('Campaign')
-    await emit(ctx, 'campaign.sending', toCampaign(sending))
+    await emit(ctx, campaignSending, toCampaign(sending))
     await audit(ctx, 'campaign.sent', { subjectId: id, queued })
     return { queued }
   })

@@ -10,7 +10,13 @@ import { emit } from '../events.ts'
 import { uuidOf } from '../ids.ts'
 import { enqueueEach, originOf, requeueWork } from '../outbox.ts'
 import { campaignBatches, campaigns } from '../schema.ts'
-import type { Campaign, RetryInput, SendResult } from './campaigns.schema.ts'
+import {
+  type Campaign,
+  campaignCanceled,
+  campaignSending,
+  type RetryInput,
+  type SendResult,
+} from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
 import { tally } from './tally.ts'
 
@@ -46,7 +52,7 @@ export function cancelCampaign(ctx: Ctx, id: string): Promise<Campaign> {
     mustBe(campaign, ['SENDING', 'PAUSED'], 'canceled')
     await requeueOpenBatches(ctx, id)
     const canceled = await setStatus(ctx, id, { status: 'CANCELED', pauseReason: null })
-    await emit(ctx, 'campaign.canceled', canceled)
+    await emit(ctx, campaignCanceled, canceled)
     return canceled
   })
 }
@@ -68,7 +74,7 @@ export function retryCampaign(ctx: Ctx, id: string, { includeInterrupted }: Retr
     }
     if (queued > 0 && campaign.status === 'SENT') {
       const sending = await setStatus(ctx, id, { status: 'SENDING', completedAt: null })
-      await emit(ctx, 'campaign.sending', sending)
+      await emit(ctx, campaignSending, sending)
     }
     if (queued > 0) await audit(ctx, 'campaign.retried', { subjectId: id, queued })
     return { queued }

@@ -11,6 +11,7 @@ import { idOf, uuidOf } from '../ids.ts'
 import { finishWork, requeueWork } from '../outbox.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../schema.ts'
 import type { Recipient } from './campaign-mail.ts'
+import { campaignSent } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type BatchKeys, claimGroup, settleGroup } from './sending-statements.ts'
@@ -146,7 +147,7 @@ export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'wa
     if (done.length === 0) return 'done'
     await finishWork(ctx.db, [batch.uuid])
     const completed = await completeCampaign(ctx, batch)
-    if (completed?.status === 'SENT') await emit(ctx, 'campaign.sent', toCampaign(completed))
+    if (completed?.status === 'SENT') await emit(ctx, campaignSent, toCampaign(completed))
     return 'done'
   })
 }

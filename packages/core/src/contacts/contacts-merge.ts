@@ -11,7 +11,7 @@ import { contactAliases } from '../schema.ts'
 import { moveTasks } from '../tasks/tasks.ts'
 import type { ContactRow } from './contact-record.ts'
 import { lockContact, lockContacts, readContact, removeContact, writeContact } from './contacts.ts'
-import type { Contact, MergeInput } from './contacts.schema.ts'
+import { type Contact, contactMerged, type MergeInput } from './contacts.schema.ts'
 import { noteSubscriptionChange } from './subscribed-status.ts'
 
 /**
@@ -38,7 +38,7 @@ export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeIn
     if (movedAny) await noteSubscriptionChange(ctx, [id])
     if (movedAny) await respectAddress(ctx, survivor)
     const contact = await readContact(ctx, id)
-    await emit(ctx, 'contact.merged', { ...contact, mergedContactId: contactId })
+    await emit(ctx, contactMerged, { ...contact, mergedContactId: contactId })
     await audit(ctx, 'contact.merged', { subjectId: id, mergedContactId: contactId })
     return contact
   })

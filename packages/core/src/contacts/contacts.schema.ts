@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defineEvent } from '../event-definition.ts'
 import { Email, MomentInput, SingleLine, Timestamp } from '../fields.ts'
 import { Id } from '../ids.ts'
 import { PageQuery, Sort, SortBy } from '../paging.ts'
@@ -42,6 +43,20 @@ export const Contact = z
     ],
   })
 export type Contact = z.output<typeof Contact>
+
+export const contactCreated = defineEvent('contact.created', Contact)
+export const contactUpdated = defineEvent('contact.updated', Contact)
+export const contactDeleted = defineEvent('contact.deleted', Contact)
+
+const [contactExample] = Contact.meta()?.['examples'] as [Contact]
+
+export const MergedContact = z.object({ ...Contact.shape, mergedContactId: z.string() }).meta({
+  id: 'MergedContact',
+  description: 'The contact that two have become; `mergedContactId` is the one that went.',
+  examples: [{ ...contactExample, mergedContactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
+})
+
+export const contactMerged = defineEvent('contact.merged', MergedContact)
 
 /** Empty, or digits with what people write between them. */
 export const Phone = SingleLine(32).refine((value) => value === '' || /^(?=.*\d)[\d\s()+./#*x-]+$/i.test(value), {

@@ -15,7 +15,14 @@ import { alreadyExists, findContactByEmail } from './contact-address.ts'
 import { insertContact } from './contact-creation.ts'
 import { contactColumns, type ContactRow, showContact, toContact } from './contact-record.ts'
 import { moveActivity, selectAndLockContact, selectContacts, updateContact } from './contact-statements.ts'
-import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
+import {
+  type Contact,
+  type ContactChange,
+  contactDeleted,
+  type ContactInput,
+  contactUpdated,
+  type TagsInput,
+} from './contacts.schema.ts'
 import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields.ts'
 import { noteSubscriptionChange } from './subscribed-status.ts'
 
@@ -78,7 +85,7 @@ export function deleteContact(ctx: Ctx, id: string): Promise<void> {
     const row = await lockContact(ctx, id)
     if (!row) throw notFound('Contact')
     await removeContact(ctx, row)
-    await emit(ctx, 'contact.deleted', toContact(row))
+    await emit(ctx, contactDeleted, toContact(row))
     await audit(ctx, 'contact.deleted', { subjectId: id })
   })
 }
@@ -189,7 +196,7 @@ function editContact(ctx: Ctx, id: string, edit: Edit): Promise<Contact> {
 async function replaceContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<Contact> {
   const row = await writeContact(ctx, current, next)
   const contact = toContact(row)
-  if (row !== current) await emit(ctx, 'contact.updated', contact)
+  if (row !== current) await emit(ctx, contactUpdated, contact)
   return contact
 }
 

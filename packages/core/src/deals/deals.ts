@@ -10,7 +10,15 @@ import { newId } from '../ids.ts'
 import { lockStage } from '../pipelines/stages.ts'
 import { dealMoves, deals } from '../schema.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
-import type { Deal, DealChange } from './deals.schema.ts'
+import {
+  type Deal,
+  type DealChange,
+  dealDeleted,
+  dealLost,
+  dealStageChanged,
+  dealUpdated,
+  dealWon,
+} from './deals.schema.ts'
 
 /** Reads one deal. */
 export async function readDeal(ctx: Ctx, id: string): Promise<Deal> {
@@ -44,7 +52,7 @@ export async function deleteDeal(ctx: Ctx, id: string): Promise<void> {
   const deal = await withContactLocked(ctx, { id, find: findDeal }, async (ctx, row) => {
     await ctx.db.delete(deals).where(matches(ctx, id))
     await noteActivity(ctx, row.contactId)
-    await emit(ctx, 'deal.deleted', toDeal(row))
+    await emit(ctx, dealDeleted, toDeal(row))
     await audit(ctx, 'deal.deleted', { subjectId: id })
     return row
   })
@@ -122,13 +130,13 @@ async function tellChange(ctx: Ctx, before: DealRow, after: DealRow): Promise<vo
   const isReopened = after.status === 'OPEN' && before.status !== 'OPEN'
   const isUpdated =
     after.name !== before.name || after.valueCents !== before.valueCents || after.contactId !== before.contactId
-  if (isUpdated || isReopened) await emit(ctx, 'deal.updated', deal)
+  if (isUpdated || isReopened) await emit(ctx, dealUpdated, deal)
   if (after.stageId !== before.stageId) {
     const previous = { previousPipelineId: before.pipelineId, previousStageId: before.stageId }
-    await emit(ctx, 'deal.stage_changed', { ...deal, ...previous })
+    await emit(ctx, dealStageChanged, { ...deal, ...previous })
   }
   if (after.status === before.status || after.status === 'OPEN') return
-  await emit(ctx, after.status === 'WON' ? 'deal.won' : 'deal.lost', deal)
+  await emit(ctx, after.status === 'WON' ? dealWon : dealLost, deal)
 }
 
 async function requireContact(ctx: Ctx, contactId: string): Promise<void> {

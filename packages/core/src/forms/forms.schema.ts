@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defineEvent } from '../event-definition.ts'
 import { SingleLine, Timestamp } from '../fields.ts'
 import { Id } from '../ids.ts'
 import { PageQuery, Sort } from '../paging.ts'
@@ -198,6 +199,8 @@ export const Submission = z
     ],
   })
 export type Submission = z.output<typeof Submission>
+
+export const formSubmitted = defineEvent('form.submitted', Submission)
 
 export const SubmitInput = z
   .strictObject({ values: z.record(z.string(), z.unknown(), 'must be an object') })

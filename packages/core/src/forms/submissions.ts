@@ -15,6 +15,7 @@ import { contactFrom } from './form-mapping.ts'
 import { checkFormValues, type FormValues } from './form-values.ts'
 import { countSpam, findPublicForm, type FormRow, readForm, versionOf } from './forms.ts'
 import {
+  formSubmitted,
   honeypotId,
   type Submission,
   type SubmissionQuery,
@@ -82,7 +83,7 @@ async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash 
     .catch(onConstraint('form_submissions_form_fk', () => notFound('Form')))
   // Somebody was quicker with the same.
   if (!row) return keepSubmission(ctx, form, { values, repetitionHash })
-  await emit(ctx, 'form.submitted', toSubmission(row))
+  await emit(ctx, formSubmitted, toSubmission(row))
   if (!contact) return row.id
   await noteActivity(ctx, contact.id)
   // A list that was deleted meanwhile keeps nobody from being heard.

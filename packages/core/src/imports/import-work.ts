@@ -9,6 +9,7 @@ import { emit } from '../events.ts'
 import { idOf, uuidOf } from '../ids.ts'
 import { finishWork, requeueWork } from '../outbox.ts'
 import { imports } from '../schema.ts'
+import { importCompleted } from './imports.schema.ts'
 import { deleteParts, type ImportRecord, toImport } from './imports.ts'
 
 /** An import in this worker's hands, as it was when it was taken. */
@@ -86,7 +87,7 @@ function endImport(ctx: Ctx, inHand: InHand, end: { status: 'COMPLETED' | 'FAILE
       .returning()
     if (!row) return undefined
     await finishWork(ctx.db, [uuidOf(row.id)])
-    if (!row.dryRun) await emit(ctx, 'import.completed', toImport(row))
+    if (!row.dryRun) await emit(ctx, importCompleted, toImport(row))
     return row
   })
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defineEvent } from '../event-definition.ts'
 import { Timestamp } from '../fields.ts'
 import { Id } from '../ids.ts'
 import { PageQuery, Sort } from '../paging.ts'
@@ -46,6 +47,8 @@ export const Import = z
     ],
   })
 export type Import = z.output<typeof Import>
+
+export const importCompleted = defineEvent('import.completed', Import)
 
 export const ImportOptions = z
   .strictObject({

@@ -6,6 +6,7 @@ import {
   readContacts,
   writeContacts,
 } from '../contacts/contacts-bulk.ts'
+import { contactCreated } from '../contacts/contacts.schema.ts'
 import { maxTags } from '../contacts/contacts.ts'
 import { holdCustomFields } from '../contacts/custom-fields.ts'
 import { type Ctx, inTransaction } from '../context.ts'
@@ -86,7 +87,7 @@ async function write(ctx: Ctx, claimed: ClaimedImport, people: Person[]): Promis
       accepted.map(({ contact }) => contact.email),
     )
   }
-  if (claimed.eachEvent) await emitMany(ctx, 'contact.created', await readContacts(ctx, createdIds))
+  if (claimed.eachEvent) await emitMany(ctx, contactCreated, await readContacts(ctx, createdIds))
   return { created: createdIds.length, updated, refused }
 }
 

@@ -2,6 +2,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import { noteSubscriptionChange } from '../contacts/subscribed-status.ts'
 import type { Ctx } from '../context.ts'
 import { optOuts, subscriptions } from '../schema.ts'
+import { subscriptionUnsubscribed } from './lists.schema.ts'
 import { areOptOutsOf } from './opt-outs.ts'
 import { subscriptionColumns, tellSubscription } from './subscription-record.ts'
 import { readSuppression, suppressSubscriptions } from './suppression.ts'
@@ -25,7 +26,7 @@ export async function respectAddress(ctx: Ctx, contact: { id: string; email: str
       ),
     )
     .returning(subscriptionColumns)
-  for (const row of left) await tellSubscription(ctx, row, ['subscription.unsubscribed'])
+  for (const row of left) await tellSubscription(ctx, row, [subscriptionUnsubscribed])
   const status = await readSuppression(ctx, contact.email)
   const isSuppressed = status !== undefined && (await suppressSubscriptions(ctx, contact.id, status))
   if (isSuppressed) await noteSubscriptionChange(ctx, [contact.id])

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defineEvent } from '../event-definition.ts'
 import { Email, MultiLine, SingleLine, Timestamp } from '../fields.ts'
 import { Id } from '../ids.ts'
 import { PageQuery, Sort } from '../paging.ts'
@@ -75,6 +76,10 @@ export const Subscription = z
     ],
   })
 export type Subscription = z.output<typeof Subscription>
+
+export const subscriptionCreated = defineEvent('subscription.created', Subscription)
+export const subscriptionConfirmed = defineEvent('subscription.confirmed', Subscription)
+export const subscriptionUnsubscribed = defineEvent('subscription.unsubscribed', Subscription)
 
 export const SubscriberQuery = PageQuery.extend({
   status: z.enum(subscriptionStatuses).optional(),

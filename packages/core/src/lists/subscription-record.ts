@@ -1,6 +1,7 @@
 import { getTableColumns } from 'drizzle-orm'
 import { noteSubscriptionChange } from '../contacts/subscribed-status.ts'
 import type { Ctx } from '../context.ts'
+import type { EventDefinition } from '../event-definition.ts'
 import { emit } from '../events.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { subscriptions } from '../schema.ts'
@@ -10,12 +11,14 @@ const { workspaceId: _, confirmationsRequestedAt: __, ...columns } = getTableCol
 export const subscriptionColumns = columns
 export type SubscriptionRow = Omit<typeof subscriptions.$inferSelect, 'workspaceId' | 'confirmationsRequestedAt'>
 
-type SubscriptionEvent = 'subscription.created' | 'subscription.confirmed' | 'subscription.unsubscribed'
-
 /** After a change of a subscription, in its transaction: what follows for its contact, and the events. */
-export async function tellSubscription(ctx: Ctx, row: SubscriptionRow, events: SubscriptionEvent[]): Promise<void> {
+export async function tellSubscription(
+  ctx: Ctx,
+  row: SubscriptionRow,
+  events: EventDefinition<Subscription>[],
+): Promise<void> {
   await noteSubscriptionChange(ctx, [row.contactId])
-  for (const type of events) await emit(ctx, type, toSubscription(row))
+  for (const definition of events) await emit(ctx, definition, toSubscription(row))
 }
 
 /** A subscription as the API shows it. */

@@ -10,7 +10,12 @@ import { isLiveWorkspace } from '../team/live-workspace.ts'
 import { invalidLink, openConfirmation, openUnsubscribe, type SubscriptionLink } from './links.ts'
 import { enterAsStranger } from './lists.ts'
 import { findOptOuts, forgetOptOut, hashesOf, rememberOptOut } from './opt-outs.ts'
-import type { SubscribeInput } from './lists.schema.ts'
+import {
+  type SubscribeInput,
+  subscriptionConfirmed,
+  subscriptionCreated,
+  subscriptionUnsubscribed,
+} from './lists.schema.ts'
 import { subscriptionColumns, type SubscriptionRow, tellSubscription } from './subscription-record.ts'
 import { readSuppression } from './suppression.ts'
 
@@ -67,7 +72,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
       .returning(subscriptionColumns)
     if (confirmed) {
       await forgetOptOut(ctx, link.listId, contact.email)
-      return tellSubscription(ctx, confirmed, ['subscription.confirmed'])
+      return tellSubscription(ctx, confirmed, [subscriptionConfirmed])
     }
     const [current] = await ctx.db.select().from(subscriptions).where(matches(link))
     if (current?.status !== 'CONFIRMED') throw invalidLink()
@@ -96,7 +101,7 @@ export async function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise
     .set({ status: 'UNSUBSCRIBED', unsubscribedAt: sql`now()` })
     .where(and(matches(link), inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])))
     .returning(subscriptionColumns)
-  if (left) await tellSubscription(ctx, left, ['subscription.unsubscribed'])
+  if (left) await tellSubscription(ctx, left, [subscriptionUnsubscribed])
   return left !== undefined
 }
 
@@ -118,8 +123,8 @@ export async function confirmAtOnce(
     .catch(listNotFound)
   if (!row) return undefined
   const { inserted, ...subscription } = row
-  const events = ['subscription.created', 'subscription.confirmed'] as const
-  await tellSubscription(ctx, subscription, inserted ? [...events] : ['subscription.confirmed'])
+  const events = [subscriptionCreated, subscriptionConfirmed] as const
+  await tellSubscription(ctx, subscription, inserted ? [...events] : [subscriptionConfirmed])
   return subscription
 }
 
@@ -146,7 +151,7 @@ export async function requestConfirmation(
     .catch(listNotFound)
   if (!row) return
   const { inserted, ...subscription } = row
-  if (inserted) await tellSubscription(ctx, subscription, ['subscription.created'])
+  if (inserted) await tellSubscription(ctx, subscription, [subscriptionCreated])
   const data = { listId: link.listId, contactId: link.contactId }
   await enqueueMail(ctx, { kind: 'CONFIRMATION', to: email, data })
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defineEvent } from '../event-definition.ts'
 import { Email, MultiLine, SingleLine, Timestamp } from '../fields.ts'
 
 export const MailReport = z
@@ -50,3 +51,6 @@ export const MailEvent = z
     ],
   })
 export type MailEvent = z.output<typeof MailEvent>
+
+export const mailBounced = defineEvent('mail.bounced', MailEvent)
+export const mailComplained = defineEvent('mail.complained', MailEvent)

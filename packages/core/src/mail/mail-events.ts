@@ -10,7 +10,7 @@ import { emit } from '../events.ts'
 import { toTimestamp } from '../fields.ts'
 import { suppressAddress } from '../lists/suppression.ts'
 import { mailReports } from '../schema.ts'
-import type { MailReport } from './mail-events.schema.ts'
+import { mailBounced, mailComplained, type MailReport } from './mail-events.schema.ts'
 
 /**
  * Takes a report. A complaint, and a bounce that is permanent, keep the address out of every list of the workspace; a
@@ -30,7 +30,7 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
     const named = report.messageId === undefined ? undefined : personOfMessageId(report.messageId)
     const person = named && (await wasMailed(ctx, named)) ? named : undefined
     if (person && isPermanent) await noteEngagement(ctx, person, isComplaint ? 'complained' : 'bounced')
-    await emit(ctx, isComplaint ? 'mail.complained' : 'mail.bounced', {
+    await emit(ctx, isComplaint ? mailComplained : mailBounced, {
       email: report.email,
       permanent: isPermanent,
       detail: report.detail,

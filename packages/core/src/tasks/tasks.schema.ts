@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { defineEvent } from '../event-definition.ts'
 import { MomentInput, MultiLine, SingleLine, Timestamp } from '../fields.ts'
 import { Id } from '../ids.ts'
 import { PageQuery, SortBy } from '../paging.ts'
@@ -36,6 +37,10 @@ export const Task = z
     ],
   })
 export type Task = z.output<typeof Task>
+
+export const taskCreated = defineEvent('task.created', Task)
+export const taskCompleted = defineEvent('task.completed', Task)
+export const taskDeleted = defineEvent('task.deleted', Task)
 
 const writable = {
   title: SingleLine(300, 1),

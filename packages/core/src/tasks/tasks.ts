@@ -9,7 +9,7 @@ import { emit } from '../events.ts'
 import { toTimestamp, toTimestampOrNull } from '../fields.ts'
 import { newId } from '../ids.ts'
 import { tasks } from '../schema.ts'
-import type { Task, TaskChange, TaskInput } from './tasks.schema.ts'
+import { type Task, type TaskChange, taskCompleted, taskCreated, taskDeleted, type TaskInput } from './tasks.schema.ts'
 
 export type TaskRow = typeof tasks.$inferSelect
 
@@ -26,7 +26,7 @@ export function createTask(ctx: Ctx, contactId: string, input: TaskInput): Promi
       .catch(assigneeNotFound)
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
     const task = toTask(row)
-    await emit(ctx, 'task.created', task)
+    await emit(ctx, taskCreated, task)
     return task
   })
 }
@@ -47,7 +47,7 @@ export async function changeTask(ctx: Ctx, id: string, change: TaskChange): Prom
     const row = await writeTask(ctx, current, next)
     if (row.status === 'DONE' && current.status === 'OPEN') {
       await noteActivity(ctx, row.contactId)
-      await emit(ctx, 'task.completed', toTask(row))
+      await emit(ctx, taskCompleted, toTask(row))
     }
     return toTask(row)
   })
@@ -60,7 +60,7 @@ export async function deleteTask(ctx: Ctx, id: string): Promise<void> {
   const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, row) => {
     await ctx.db.delete(tasks).where(matches(ctx, id))
     await noteActivity(ctx, row.contactId)
-    await emit(ctx, 'task.deleted', toTask(row))
+    await emit(ctx, taskDeleted, toTask(row))
     await audit(ctx, 'task.deleted', { subjectId: id })
     return row
   })

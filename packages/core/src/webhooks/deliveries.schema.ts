@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { eventTypes } from '../events.ts'
+import { eventTypes } from '../event-definition.ts'
 import { MomentInput, Timestamp } from '../fields.ts'
 import { Id } from '../ids.ts'
 import { PageQuery, Sort, SortBy } from '../paging.ts'

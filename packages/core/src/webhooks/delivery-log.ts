@@ -9,6 +9,7 @@ import { enqueueEach, originOf } from '../outbox.ts'
 import { byCreation, type Page, readPage } from '../paging.ts'
 import { deliveries } from '../schema.ts'
 import type { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from './deliveries.schema.ts'
+import { webhookTest } from './webhooks.schema.ts'
 import { readWebhook } from './webhooks.ts'
 
 type DeliveryRow = typeof deliveries.$inferSelect
@@ -59,7 +60,7 @@ export async function readDelivery(ctx: Ctx, webhookId: string, id: string): Pro
 export function testWebhook(ctx: Ctx, id: string): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
     const data = await readEnabledWebhook(ctx, id)
-    const eventId = await emitTo(ctx, id, { type: 'webhook.test', data })
+    const eventId = await emitTo(ctx, webhookTest, { webhookId: id, data })
     const [row] = await ctx.db
       .select()
       .from(deliveries)

@@ -1,14 +1,15 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
-import { adoptForeignEvents, eventTypes, purgeEvents } from '../events.ts'
+import { eventTypes } from '../event-definition.ts'
+import { describeEventTypes, eventDefinitions } from '../event-types.ts'
+import { adoptForeignEvents, purgeEvents } from '../events.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { createTestDatabase, openTransaction, type TestDatabase } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestWebhook } from '../testing/factories.ts'
 import { waitUntil } from '../testing/wait.ts'
 import { transaction } from '../transaction.ts'
 import { EventQuery } from './deliveries.schema.ts'
-import { describeEventTypes, eventCatalog } from './event-catalog.ts'
 import { listEvents } from './event-log.ts'
 
 let database: TestDatabase
@@ -151,7 +152,9 @@ test('every type that is told has a schema that its example fits, under a name o
   for (const { type, schema, example } of data) {
     expect(schema).toMatchObject({ type: 'object', title: expect.stringMatching(/^[A-Z]\w+$/) })
     expect(example).toMatchObject({ type, id: expect.stringMatching(/^evt_/) })
-    const { data: parsed, error } = eventCatalog[type as keyof typeof eventCatalog].safeParse(example.data)
+    const { data: parsed, error } = eventDefinitions[type as keyof typeof eventDefinitions].schema.safeParse(
+      example.data,
+    )
     expect([type, error, parsed]).toEqual([type, undefined, example.data])
   }
 })

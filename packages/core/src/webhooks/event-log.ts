@@ -16,7 +16,7 @@ import { invalidField, notFound } from '../errors.ts'
 import { toTimestamp } from '../fields.ts'
 import { type Page, readPage } from '../paging.ts'
 import { events } from '../schema.ts'
-import type { Event } from './event-catalog.ts'
+import type { Event } from './event-log.schema.ts'
 import type { EventQuery } from './deliveries.schema.ts'
 
 const oldestRunning = sql`

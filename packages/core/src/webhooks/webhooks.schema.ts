@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { eventTypes } from '../events.ts'
+import { defineEvent, eventTypes } from '../event-definition.ts'
 import { SingleLine, Timestamp } from '../fields.ts'
 import { PageQuery, Sort } from '../paging.ts'
 
@@ -27,6 +27,8 @@ export const Webhook = z
     examples: [example],
   })
 export type Webhook = z.output<typeof Webhook>
+
+export const webhookTest = defineEvent('webhook.test', Webhook)
 
 export const CreatedWebhook = z
   .object({
