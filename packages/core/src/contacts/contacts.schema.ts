@@ -48,12 +48,12 @@ export const contactCreated = defineEvent('contact.created', Contact)
 export const contactUpdated = defineEvent('contact.updated', Contact)
 export const contactDeleted = defineEvent('contact.deleted', Contact)
 
-const [contactExample] = Contact.meta()?.['examples'] as [Contact]
+const contactExamples = Contact.meta()?.['examples'] as [Contact]
 
 export const MergedContact = z.object({ ...Contact.shape, mergedContactId: z.string() }).meta({
   id: 'MergedContact',
   description: 'The contact that two have become; `mergedContactId` is the one that went.',
-  examples: [{ ...contactExample, mergedContactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
+  examples: [{ ...contactExamples[0], mergedContactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
 })
 
 export const contactMerged = defineEvent('contact.merged', MergedContact)

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { Contact } from '../contacts/contacts.schema.ts'
 import { Timestamp } from '../fields.ts'
 
-const [contactExample] = Contact.meta()?.['examples'] as [Contact]
+const contactExamples = Contact.meta()?.['examples'] as [Contact]
 
 /** The envelope of an example, without `type` and `data`. */
 export const exampleEvent = { id: 'evt_01kag7m3v9e8fs2t4w6x8y0z1b', timestamp: '2026-11-21T06:35:49.123Z' }
@@ -11,6 +11,6 @@ export const exampleEvent = { id: 'evt_01kag7m3v9e8fs2t4w6x8y0z1b', timestamp: '
 export const Event = z.object({ id: z.string(), type: z.string(), timestamp: Timestamp, data: z.unknown() }).meta({
   id: 'Event',
   description: 'Something that happened. `data` is the record as the API shows it, at that moment.',
-  examples: [{ ...exampleEvent, type: 'contact.created', data: contactExample }],
+  examples: [{ ...exampleEvent, type: 'contact.created', data: contactExamples[0] }],
 })
 export type Event = z.output<typeof Event>
