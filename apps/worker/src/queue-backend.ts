@@ -1,12 +1,21 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { EventEmitter } from 'node:events'
 import type { WorkerConfig } from '@rapport/core/config.ts'
 import { errorLogger } from '@rapport/core/observability/log.ts'
 import { sessionUrlOf } from '@rapport/core/pooler.ts'
 import { type QueueName, queueNames, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/queues.ts'
 import { complaintsAboutRedis } from '@rapport/core/redis-settings.ts'
 import { connectRedis, type RedisClient } from '@rapport/core/redis.ts'
-import { createPostgresBackend, type Processor, Queue, Worker, type WorkerOptions, withBackend } from 'bullmq'
+import {
+  createPostgresBackend,
+  type PgPool,
+  type Processor,
+  Queue,
+  runMigrations,
+  Worker,
+  type WorkerOptions,
+  withBackend,
+} from 'bullmq'
 import pg from 'pg'
 import type { Logger } from 'pino'
 
@@ -35,7 +44,7 @@ export interface QueueBackend {
 }
 
 /** Redis when it is configured, the way to run in earnest; else BullMQ's own PostgreSQL backend in the same database. */
-export function chooseBackend(config: WorkerConfig, log: Logger): QueueBackend {
+export async function chooseBackend(config: WorkerConfig, log: Logger): Promise<QueueBackend> {
   return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(sessionUrlOf(config), log)
 }
 
@@ -95,10 +104,13 @@ function onRedis(url: string, log: Logger): QueueBackend {
   }
 }
 
-function onPostgres(connectionString: string, log: Logger): QueueBackend {
+async function onPostgres(connectionString: string, log: Logger): Promise<QueueBackend> {
   const onError = errorLogger(log, 'the queues in PostgreSQL are away')
   const postgres = withBackend(createPostgresBackend)
-  const connection = { connectionString, schema: queueSchema, max: 5, migrate: true }
+  const pool = openQueuePool(connectionString, onError)
+  await migrateQueues(pool)
+  // @types/pg declares `on` in another way.
+  const connection = pool as unknown as PgPool
   return {
     name: 'postgres',
     openQueue: (name) => listening(new postgres.Queue(name, { connection }), onError),
@@ -110,44 +122,53 @@ function onPostgres(connectionString: string, log: Logger): QueueBackend {
     // The queues live and die with the outbox itself.
     readEpoch: async () => 'postgres',
     ping: undefined,
-    close: async () => {},
+    // Not awaited: a worker that did not close in time still has its connection.
+    close: async () => void pool.end().catch(onError),
   }
 }
 
-/**
- * A connection that breaks fails its statement, or is replaced; unheard, its error would end the process. BullMQ begins to
- * hear its LISTEN connection only once that is connected, hears none of its others while they are at work, and takes
- * every listener off the one that it gives up. So every connection hears its own errors, from first to last.
- */
-const { prototype } = pg.Client
-const broken = new WeakSet<pg.Client>()
-type Method = (this: pg.Client, ...parameters: unknown[]) => unknown
-const connect = Reflect.get(prototype, 'connect') as Method
-Reflect.set(prototype, 'connect', function (this: pg.Client, ...rest: unknown[]) {
-  this.on('error', () => broken.add(this))
-  return connect.apply(this, rest)
-})
+/** Shared by all queues and workers. */
+const queryConnections = 15
 
 /**
- * One that broke before BullMQ heard it is asked again and again, and its refusals would come so fast that nothing else
- * in the process ever had its turn. So it refuses a turn later, and says once more that it is broken.
+ * The connections of BullMQ's PostgreSQL backend: each worker keeps one for LISTEN. BullMQ leaves `search_path` and TCP
+ * keep-alive to the owner of a pool.
  */
-const query = Reflect.get(prototype, 'query') as Method
-Reflect.set(prototype, 'query', function (this: pg.Client, ...rest: unknown[]) {
-  const isPlain = typeof rest.at(-1) !== 'function' && !(typeof rest[0] === 'object' && rest[0] && 'submit' in rest[0])
-  if (!isPlain || !broken.has(this)) return query.apply(this, rest)
-  return nextTurn().then(() => {
-    const error = new Error('Client has encountered a connection error and is not queryable')
-    this.emit('error', error)
-    throw error
+export function openQueuePool(connectionString: string, onError: (error: Error) => void): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString,
+    options: `-c search_path=${queueSchema}`,
+    max: queueNames.length + queryConnections,
+    keepAlive: true,
+    keepAliveInitialDelayMillis: 10_000,
   })
-})
+  // Each queue and each worker adds a listener.
+  pool.setMaxListeners(0)
+  return pool.on('error', onError).on('connect', keepErrors)
+}
 
-const takeOff = Reflect.get(prototype, 'removeAllListeners') as Method
-Reflect.set(prototype, 'removeAllListeners', function (this: pg.Client, ...events: [(string | symbol)?]) {
-  takeOff.call(this, ...events)
-  return events.length === 0 ? this.on('error', () => broken.add(this)) : this
-})
+/**
+ * Between the hand-out of a connection and BullMQ's own listener an error would end the process, and BullMQ would keep the
+ * broken LISTEN connection forever. So a listener that comes after the error receives it too.
+ */
+function keepErrors(client: EventEmitter) {
+  let broken: Error | undefined
+  client.on('error', (error: Error) => {
+    broken ??= error
+  })
+  client.on('newListener', (event, listener: (error: Error) => void) => {
+    if (event === 'error' && broken) process.nextTick(listener, broken)
+  })
+}
+
+async function migrateQueues(pool: pg.Pool) {
+  const client = await pool.connect()
+  try {
+    await runMigrations(client, queueSchema)
+  } finally {
+    client.release()
+  }
+}
 
 const lifeKey = (name: QueueName) => `${queuePrefix(name)}:life`
 

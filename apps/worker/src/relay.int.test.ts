@@ -65,8 +65,8 @@ const waitUntilHandedOver = (uuids: string[]) =>
     { describe: 'the relay has handed all over' },
   )
 
-function start(config: WorkerConfig, newEpochs: number[] = [], onLook = () => {}) {
-  const chosen = chooseBackend(config, silentLog)
+async function start(config: WorkerConfig, newEpochs: number[] = [], onLook = () => {}) {
+  const chosen = await chooseBackend(config, silentLog)
   const readEpoch = () => {
     onLook()
     return chosen.readEpoch()
@@ -105,7 +105,7 @@ describe.each([
   ['PostgreSQL', onPostgres],
 ])('with the queues in %s', (_name, config) => {
   test('work comes once it is committed, and what is rolled back never does', async () => {
-    const { backend } = start(config())
+    const { backend } = await start(config())
     work(backend)
     const rolledBack = inTransaction(ctx, async (ctx) => {
       await enqueueSome(1, ctx)
@@ -120,7 +120,7 @@ describe.each([
   })
 
   test('a commit wakes the relay: ten pieces one after the other take less than the polls of five', async () => {
-    const { backend } = start(config())
+    const { backend } = await start(config())
     work(backend)
     await waitUntilReceived(await enqueueSome(1))
     const startedAt = performance.now()
@@ -131,7 +131,7 @@ describe.each([
   test('what wakes it for nothing, again and again, does not keep it looking; what tells of room does', async () => {
     let looks = 0
     const looked = () => looks
-    start(config(), [], () => (looks += 1))
+    await start(config(), [], () => (looks += 1))
     const notify = (said: string) => testDatabase.pool.query('select pg_notify($1, $2)', [outboxChannel, said])
     const lookFor = async (said: string) => {
       const startedAt = performance.now()
@@ -150,8 +150,8 @@ describe.each([
       `insert into outbox (id, workspace_id, queue) select gen_random_uuid(), id, 'mail'
        from workspaces cross join generate_series(1, 1000) where id = (select max(id::text)::uuid from workspaces) returning id`,
     )
-    start(config())
-    const { backend } = start(config())
+    await start(config())
+    const { backend } = await start(config())
     work(backend)
     await waitUntilReceived(
       rows.map(({ id }) => id),
@@ -161,10 +161,10 @@ describe.each([
   })
 
   test('a relay that closes leaves what it has not handed over to the next', async () => {
-    const { relay } = start(config())
+    const { relay } = await start(config())
     await relay.close()
     const uuids = await enqueueSome(2)
-    const { backend } = start(config())
+    const { backend } = await start(config())
     work(backend)
     await waitUntilReceived(uuids)
   })
@@ -174,7 +174,7 @@ describe('when Redis', () => {
   test('is away, work waits, and comes when it is back', async () => {
     await redis.stop()
     const newEpochs: number[] = []
-    const { backend } = start(onRedis(), newEpochs)
+    const { backend } = await start(onRedis(), newEpochs)
     work(backend)
     const uuids = await enqueueSome(3)
     expect(await waitingWork(ctx)).toHaveLength(3)
@@ -186,7 +186,7 @@ describe('when Redis', () => {
 
   test('goes away and comes back empty, what it had is handed over again', async () => {
     const newEpochs: number[] = []
-    const { backend } = start(onRedis(), newEpochs)
+    const { backend } = await start(onRedis(), newEpochs)
     const uuids = await enqueueSome(3)
     await waitUntilHandedOver(uuids)
     await redis.stop()
@@ -199,7 +199,7 @@ describe('when Redis', () => {
 
   test('is emptied, what it had is handed over again', async () => {
     const newEpochs: number[] = []
-    const { backend } = start(onRedis(), newEpochs)
+    const { backend } = await start(onRedis(), newEpochs)
     const uuids = await enqueueSome(3)
     await waitUntilHandedOver(uuids)
     await redis.flush()
@@ -210,7 +210,7 @@ describe('when Redis', () => {
   })
 
   test('is emptied again and again under work, nothing is lost', async () => {
-    const { backend } = start(onRedis())
+    const { backend } = await start(onRedis())
     work(backend)
     const uuids: string[] = []
     for (let round = 0; round < 5; round++) {
@@ -221,7 +221,7 @@ describe('when Redis', () => {
   })
 
   test('was emptied, what another relay hands over as in its former life is handed over again', async () => {
-    work(start(onRedis()).backend)
+    work((await start(onRedis())).backend)
     const first = await enqueueSome(1)
     await waitUntilReceived(first)
     // As one does that learns of the new life later.
@@ -234,7 +234,7 @@ describe('when Redis', () => {
   })
 
   test('hangs for a moment, work comes when it answers again', async () => {
-    const { backend } = start(onRedis())
+    const { backend } = await start(onRedis())
     work(backend)
     await waitUntilReceived(await enqueueSome(1))
     redis.pause()
@@ -245,7 +245,7 @@ describe('when Redis', () => {
   })
 
   test('is away, a relay closes all the same, soon', async () => {
-    const { relay } = start(onRedis())
+    const { relay } = await start(onRedis())
     const uuids = await enqueueSome(1)
     await waitUntilHandedOver(uuids)
     await redis.stop()
@@ -265,7 +265,7 @@ test('a lane that is known to be quick is handed over more of, and no other is',
       [uuidOf(workspaceId), lane],
     )
   }
-  start(onPostgres())
+  await start(onPostgres())
   const countsOf = async () => {
     const { rows } = await testDatabase.pool.query<{ lane: string; count: number }>(
       'select lane, count(*)::int from outbox where relayed_epoch is not null group by 1',

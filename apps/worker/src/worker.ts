@@ -61,7 +61,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     stopping: stopping.signal,
     inHand,
   }
-  const backend = chooseBackend(config, log)
+  const backend = await chooseBackend(config, log)
   const operatorPort = await openOperatorPort(config, { database, backend, metrics, stopping: stopping.signal })
   await beat(db, tools.workerId)
   const heart = startHeart(tools)
