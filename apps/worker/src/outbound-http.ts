@@ -92,56 +92,42 @@ export function openOutboundHttp(
   }
 }
 
-/**
- * One request and its answer, or what of it came before it broke off or was long enough: it was given with its status.
- * By a handler, as undici's `request` would make a stream, and read it, for what is mostly a word.
- */
-function exchange(agent: Agent, { origin, pathname, search }: URL, { headers, body }: Message) {
-  return new Promise<{ status: number; body: string }>((resolve, reject) => {
-    const kept: Buffer[] = []
-    let bytes = 0
-    let status = 0
-    let isLate = false
-    let abort: (() => void) | undefined
-
-    function end(error?: Error) {
-      clearTimeout(timer)
-      if (status >= 200) resolve({ status, body: textOf(kept) })
-      else reject(error ?? new Error('No answer'))
-    }
-    function giveUp() {
-      isLate = true
-      abort?.()
-    }
-    // A process that stood still meanwhile first reads what has come: the answer may be there.
-    const timer = setTimeout(() => setImmediate(giveUp), totalTimeoutMs)
-
-    agent.dispatch(
-      { origin, path: pathname + search, method: 'POST', headers, body, reset: true },
-      {
-        onRequestStart(controller) {
-          abort = () => controller.abort(new DOMException('Too late', 'TimeoutError'))
-          if (isLate) abort()
-        },
-        // A provisional answer (1xx) comes here as well.
-        onResponseStart(_controller, code) {
-          status = code
-        },
-        onResponseData(_controller, chunk) {
-          kept.push(chunk)
-          bytes += chunk.length
-          // What comes after 64 KiB is not even read.
-          if (bytes >= maxReadBytes) abort?.()
-        },
-        onResponseEnd: () => end(),
-        onResponseError: (_controller, error) => end(error),
-      },
-    )
-  })
+/** One request and its answer. An answer that breaks off, or is long enough, is given as far as it came. */
+async function exchange(agent: Agent, { origin, pathname, search }: URL, { headers, body }: Message) {
+  const deadline = new AbortController()
+  const giveUp = () => deadline.abort(new DOMException('Too late', 'TimeoutError'))
+  // A process that was suspended meanwhile first reads what has come: the answer may be there.
+  const timer = setTimeout(() => setImmediate(giveUp), totalTimeoutMs)
+  try {
+    const response = await agent.request({
+      origin,
+      path: pathname + search,
+      method: 'POST',
+      headers,
+      body,
+      // A connection of its own.
+      reset: true,
+      signal: deadline.signal,
+    })
+    return { status: response.statusCode, body: await readText(response.body) }
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
-/** The first part of a body as text that a database takes. */
-function textOf(kept: readonly Buffer[]): string {
+/** The first part of a body as text that a database takes. Leaving the loop closes the connection. */
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
+  const kept: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of body) {
+      kept.push(chunk)
+      bytes += chunk.length
+      if (bytes >= maxReadBytes) break
+    }
+  } catch {
+    // The status has come: what is missing of the body changes nothing.
+  }
   return Buffer.concat(kept).subarray(0, maxKeptBytes).toString('utf8').replaceAll('\u0000', '\uFFFD')
 }
 
