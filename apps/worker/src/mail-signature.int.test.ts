@@ -41,6 +41,23 @@ describe('a signature', () => {
     await smtp.close()
     await database.close()
   })
+
+  test.each(['Hi Ada\nlong '.repeat(100), `${'Grüße '.repeat(300)}\n.\nend`])(
+    'is valid for a mail of text alone',
+    async (text) => {
+      const smtp = await startSmtpReceiver()
+      const signing = openMailTransport(smtp.url, dkim)
+      const from = { name: '', address: 'letters@example.com' }
+      const to = { name: '', address: 'ada@example.com' }
+      const mail = { from, to, subject: 'Grüße', messageId: '<1@example.com>', text }
+      expect(await signing.send(mail)).toEqual({ kind: 'sent' })
+      expect(verifyDkim(smtp.mails[0]?.raw.toString('latin1') ?? '', publicKey).isValid).toBe(true)
+      await smtp.close()
+      // Nothing is listened to any more: composing and signing must not look like sending.
+      expect(await signing.send(mail)).toMatchObject({ kind: 'refused', temporary: true })
+      signing.close()
+    },
+  )
 })
 
 /** As a receiver does it (RFC 6376, relaxed/relaxed). */

@@ -1,10 +1,8 @@
-import { buffer } from 'node:stream/consumers'
+import type { Readable } from 'node:stream'
 import type { DkimKey } from '@rapport/core/config.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
-import DKIM from 'nodemailer/lib/dkim'
-import { buildMessage } from './mail-message.ts'
-import { openSmtpPool } from './smtp-pool.ts'
+import { createTransport, type SendMailOptions } from 'nodemailer'
 
 export const mailConnections = 20
 
@@ -13,28 +11,73 @@ export interface MailTransport {
   close(): void
 }
 
+/** Content is what a mail says, never a file or an address to read it from. */
+const noAccess = { disableFileAccess: true, disableUrlAccess: true }
+
 /**
- * A pool of SMTP connections that never sends a mail twice by itself: what is neither surely refused nor surely unsent
- * is called ambiguous. With a key every mail is signed.
+ * A pool of SMTP connections that never sends a mail twice by itself: an error that is neither a refusal nor before the
+ * first byte is ambiguous. With a key every mail is signed.
  */
 export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTransport {
-  const pool = openSmtpPool(smtpUrl, mailConnections)
-  const sign = dkim && signer(dkim)
+  const smtp = createTransport({
+    url: smtpUrl,
+    pool: true,
+    maxConnections: mailConnections,
+    maxMessages: Number.POSITIVE_INFINITY,
+    // The server may have closed a connection while it was idle: nodemailer requeues a mail of which no byte was read.
+    maxRequeues: 1,
+    connectionTimeout: 5_000,
+    greetingTimeout: 5_000,
+    socketTimeout: 30_000,
+    ...noAccess,
+  })
+  smtp.use('stream', ({ message, data }, done) => {
+    message.processFunc((stream) => {
+      ;(data as WatchedMail).onStream(stream)
+      return stream
+    })
+    done()
+  })
+  const sign = dkim && openSigner(dkim)
   return {
     async send(mail) {
-      const message = buildMessage(mail)
-      const signed = sign ? await sign(message) : message
-      let hasBegun = false
+      const composed = sign ? await sign(mailOptions(mail)) : mailOptions(mail)
+      let stream: Readable | undefined
+      const watched: WatchedMail = { ...composed, onStream: (latest) => (stream = latest) }
       try {
-        const envelope = { from: mail.from.address, to: [mail.to.address] }
-        await pool.send(envelope, signed, () => (hasBegun = true))
+        await smtp.sendMail(watched)
         return { kind: 'sent' }
       } catch (error) {
-        return judge(error, hasBegun)
+        return judge(error, stream?.readableDidRead ?? false)
       }
     },
-    close: () => pool.close(),
+    close: () => smtp.close(),
   }
+}
+
+/** nodemailer reads the stream of a message once the server has answered DATA. A second attempt has a stream of its own. */
+type WatchedMail = SendMailOptions & { onStream: (stream: Readable) => void }
+
+function mailOptions(mail: OutgoingMail | EncodedMail): SendMailOptions {
+  const { from, to, replyTo, subject, messageId, headers } = mail
+  return {
+    from,
+    to,
+    ...(replyTo !== undefined && { replyTo }),
+    subject,
+    messageId,
+    ...(headers && { headers }),
+    envelope: { from: from.address, to: [to.address] },
+    ...contentOf(mail),
+  }
+}
+
+function contentOf(mail: OutgoingMail | EncodedMail): SendMailOptions {
+  if ('parts' in mail)
+    return {
+      alternatives: mail.parts.map((part) => ({ raw: Buffer.from(part.buffer, part.byteOffset, part.byteLength) })),
+    }
+  return { text: mail.text, ...(mail.html !== undefined && { html: mail.html }) }
 }
 
 /** What a signature vouches for: all that we write, above all both fields of the one-click unsubscribe (RFC 8058). */
@@ -43,14 +86,19 @@ const signedFields = [
   ['Content-Transfer-Encoding', 'List-Id', 'List-Unsubscribe', 'List-Unsubscribe-Post', 'Auto-Submitted'],
 ].flat()
 
-function signer({ domain, selector, privateKey }: DkimKey): (message: Buffer) => Promise<Buffer> {
-  const dkim = new DKIM({
-    domainName: domain,
-    keySelector: selector,
-    privateKey,
-    headerFieldNames: signedFields.join(':'),
+/** Composes and signs before a connection is used: signing reads the whole message, which must not look like sending it. */
+function openSigner({ domain, selector, privateKey }: DkimKey): (mail: SendMailOptions) => Promise<SendMailOptions> {
+  const composer = createTransport({
+    streamTransport: true,
+    buffer: true,
+    newline: 'windows',
+    dkim: { domainName: domain, keySelector: selector, privateKey, headerFieldNames: signedFields.join(':') },
+    ...noAccess,
   })
-  return (message) => buffer(dkim.sign(message))
+  return async (mail) => {
+    const { message, envelope } = await composer.sendMail(mail)
+    return { raw: message, envelope }
+  }
 }
 
 interface SmtpError extends Error {

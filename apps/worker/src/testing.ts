@@ -3,7 +3,7 @@ import { compileCampaign, type Recipient } from '@rapport/core/campaigns/campaig
 import { readWorkerConfig, type WorkerConfig } from '@rapport/core/config.ts'
 import type { Ctx } from '@rapport/core/context.ts'
 import type { Db } from '@rapport/core/db.ts'
-import type { EncodedMail } from '@rapport/core/mail/outgoing-mail.ts'
+import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import { laneRoom, relayLanes } from '@rapport/core/outbox.ts'
 import type { WorkJob } from '@rapport/core/queues.ts'
 import { createTestContact, createTestWorker, testSettings, waitingWork } from '@rapport/core/testing/factories.ts'
@@ -83,7 +83,11 @@ export function testWorkerConfig(given: Record<string, string> & { DATABASE_URL:
 }
 
 /** The mail of a campaign to one recipient. */
-export async function renderFor(ctx: Ctx, campaignId: string, recipient: Recipient): Promise<EncodedMail> {
+export async function renderFor(
+  ctx: Ctx,
+  campaignId: string,
+  recipient: Recipient,
+): Promise<EncodedMail | OutgoingMail> {
   const { render } = await compileCampaign(ctx, campaignId)
   const [made] = await render([recipient])
   if (!made || 'fault' in made) throw new Error(made?.fault.message ?? 'Nothing was rendered')

@@ -1,4 +1,4 @@
-import { parseConnectionUrl } from 'nodemailer/lib/shared'
+import { createTransport } from 'nodemailer'
 import SMTPConnection from 'nodemailer/lib/smtp-connection'
 import { type Check, findingsAbout, type Finding, messageOf } from './finding.ts'
 import { isLocalHost } from './public-url.ts'
@@ -11,7 +11,7 @@ export const smtpCheck: Check = {
   about: 'SMTP',
   async run({ config: { SMTP_URL } }) {
     if (!SMTP_URL) return []
-    const { auth, ...options } = parseConnectionUrl(SMTP_URL)
+    const { auth, ...options } = createTransport(SMTP_URL).options
     const where = `${options.host}:${options.port ?? (options.secure ? 465 : 587)}`
     const connection = new SMTPConnection({ ...options, ...timeouts })
     try {
@@ -35,8 +35,8 @@ export const smtpCheck: Check = {
 }
 
 interface Login {
-  user?: string
-  pass?: string
+  user?: string | undefined
+  pass?: string | undefined
 }
 
 /** What is wrong with the login, if anything. */

@@ -22,7 +22,7 @@ export type Recipient = Pick<
 >
 
 /** A mail, or what is wrong with it. */
-export type CampaignMail = { mail: EncodedMail } | { fault: TemplateFault }
+export type CampaignMail = { mail: EncodedMail | OutgoingMail } | { fault: TemplateFault }
 
 export interface CampaignRenderer {
   /** Makes the mails of a group of recipients, in order. */
@@ -44,7 +44,7 @@ export async function compileCampaign(ctx: Ctx, campaignId: string): Promise<Cam
       return addressed.map(({ headerOf }, index) => {
         const made = rendered[index]
         if (!made) throw new Error('Somebody has no mail')
-        return 'fault' in made ? made : { mail: { ...headerOf(made.subject), mime: made.mime } }
+        return 'fault' in made ? made : { mail: { ...made, ...headerOf(made.subject) } }
       })
     },
   }

@@ -1,7 +1,7 @@
 /** The thread that parses and renders templates for rendering.ts. One message in, one out; it imports as little as it can. */
 import { getHeapStatistics } from 'node:v8'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
-import { encodeMime, joinPieces, onePiece, type Parts } from '../mail/mime.ts'
+import { encodePart, joinPieces, onePiece, type Parts } from '../mail/mime.ts'
 import { renderLimitExceeded } from './liquid.ts'
 import {
   type GivenSources,
@@ -42,10 +42,10 @@ export interface Copying {
 export type Task = Check | Rendering | Copying
 
 export type Copy = { subject: string } & Parts<string>
-/** `mime` is from one byte of the answer's to another. */
+/** Each part is from one byte of the answer's to another. */
 export interface Encoded {
   subject: string
-  mime: [number, number]
+  parts: [number, number][]
 }
 
 export interface Faulty {
@@ -56,7 +56,7 @@ export interface Answer {
   fault?: TemplateFault | undefined
   copy?: Copy
   /** Of the first recipients, one at least: the others are to be asked for again. */
-  mails?: (Encoded | Faulty)[]
+  mails?: (Encoded | Copy | Faulty)[]
   bytes?: ArrayBuffer
 }
 
@@ -69,21 +69,29 @@ const mostBytes = 4_000_000
 
 /** The bytes of all are one buffer, which changes hands: they are not copied from thread to thread. */
 function renderMails({ sources, recipients }: Rendering): Answer {
-  const mails: (Encoded | Faulty)[] = []
+  const mails: (Encoded | Copy | Faulty)[] = []
   const chunks: Buffer[] = []
   let size = 0
+  let characters = 0
+  const take = (part: Buffer[]): [number, number] => {
+    const start = size
+    chunks.push(...part)
+    for (const chunk of part) size += chunk.length
+    return [start, size]
+  }
   for (const recipient of recipients) {
     const letter = render(sources, recipient)
     if ('fault' in letter) mails.push(letter)
-    else {
-      const start = size
-      for (const chunk of encodeMime(letter)) {
-        chunks.push(chunk)
-        size += chunk.length
-      }
-      mails.push({ subject: letter.subject, mime: [start, size] })
+    else if (letter.html) {
+      const parts = [encodePart('plain', letter.text), encodePart('html', letter.html)]
+      mails.push({ subject: letter.subject, parts: parts.map(take) })
+    } else {
+      // nodemailer takes encoded parts in a multipart only.
+      const copy = joinLetter(letter)
+      characters += copy.text.length
+      mails.push(copy)
     }
-    if (size > mostBytes) break
+    if (size + characters > mostBytes) break
   }
   const bytes = new Uint8Array(size)
   let at = 0

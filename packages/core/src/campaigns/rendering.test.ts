@@ -13,8 +13,8 @@ async function render(workspaceId: string, html: string, people = 1) {
     tracking: undefined,
   }))
   const mails = await renderMails(workspaceId, { sources: { subject: 'News', html, text: null }, recipients })
-  const wordsOf = (mime: Uint8Array) => Buffer.from(mime).toString().replaceAll('=\r\n', '')
-  return mails.map((mail) => ('fault' in mail ? mail : wordsOf(mail.mime)))
+  const wordsOf = (parts: Uint8Array[]) => Buffer.concat(parts).toString().replaceAll('=\r\n', '')
+  return mails.map((mail) => ('parts' in mail ? wordsOf(mail.parts) : mail))
 }
 
 const slow = `{{ "${"<' a-".repeat(150_000)}" ${'| slugify'.repeat(400)} | size }}`

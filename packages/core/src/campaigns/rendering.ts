@@ -40,10 +40,10 @@ async function parse(workspaceId: string, sources: GivenSources): Promise<Templa
   return (await ask(workspaceId, { kind: 'check', sources }, lookMs)).fault
 }
 
-/** A mail for the wire, see `encodeMime`. */
-export interface RenderedMail {
+/** A mail of text and HTML, see `encodePart`. */
+export interface EncodedParts {
   subject: string
-  mime: Uint8Array
+  parts: Uint8Array[]
 }
 
 /**
@@ -53,19 +53,19 @@ export interface RenderedMail {
 export async function renderMails(
   workspaceId: string,
   { sources, recipients }: Omit<Rendering, 'kind'>,
-): Promise<(RenderedMail | Faulty)[]> {
-  const rendered: (RenderedMail | Faulty)[] = []
+): Promise<(EncodedParts | Copy | Faulty)[]> {
+  const rendered: (EncodedParts | Copy | Faulty)[] = []
   while (rendered.length < recipients.length) {
     const others = recipients.slice(rendered.length)
     const deadlineMs = deadlineOf(sources, others.length)
     const answer = await ask(workspaceId, { kind: 'mail', sources, recipients: others }, deadlineMs)
     const { fault, mails = [], bytes = new ArrayBuffer() } = answer
     if (fault) return recipients.map(() => ({ fault }))
-    const read = ({ subject, mime: [start, end] }: Encoded) => ({
+    const read = ({ subject, parts }: Encoded) => ({
       subject,
-      mime: new Uint8Array(bytes, start, end - start),
+      parts: parts.map(([start, end]) => new Uint8Array(bytes, start, end - start)),
     })
-    rendered.push(...mails.map((mail) => ('fault' in mail ? mail : read(mail))))
+    rendered.push(...mails.map((mail) => ('parts' in mail ? read(mail) : mail)))
   }
   return rendered
 }

@@ -1,6 +1,7 @@
 /**
- * What a mail says as it goes over the wire (MIME, RFC 2045). Written here, as nodemailer's way of streams would take most
- * of a campaign's time. What is the same in many mails is encoded once.
+ * Quoted-printable (RFC 2045) for campaigns: what is the same in many mails is encoded once. With nodemailer's own encoder a
+ * mail of 18 KB costs the processor 2,200 to 2,600 microseconds rather than 700 to 1,000, which halves the mails a second
+ * (bare transport, 22 November 2026; see the bench `campaigns`).
  */
 
 /** A text in pieces: those that are the same in many mails, which are known again by their array, and those between. */
@@ -21,25 +22,17 @@ export function joinPieces({ fixed, between }: Pieces): string {
   return fixed.map((piece, index) => piece + (between[index] ?? '')).join('')
 }
 
-/** Cannot be within a part, as there an equals sign is followed by hexadecimal digits, or by the end of the line. */
-const boundary = '=_rapport'
-
 /**
- * The end of a message: the header fields that say what it is, and its body. ASCII in short lines that end in CRLF, and none
- * of them begins with a dot. Text alone is one part; with HTML it is an alternative of both.
+ * One part of a mail, with its header fields, for a multipart that nodemailer composes. ASCII in short lines that end in CRLF,
+ * and none of them begins with a dot.
  */
-export function encodeMime({ html, text }: Parts<Pieces>): Buffer[] {
-  if (html === undefined) return [headOf('plain'), ...encodePieces(text)]
-  return [beforeText, ...encodePieces(text), beforeHtml, ...encodePieces(html), afterHtml]
+export function encodePart(type: 'plain' | 'html', pieces: Pieces): Buffer[] {
+  return [heads[type], ...encodePieces(pieces)]
 }
 
 const headOf = (type: string) =>
   Buffer.from(`Content-Type: text/${type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n`)
-const open = Buffer.from(`\r\n--${boundary}\r\n`)
-const whole = Buffer.from(`Content-Type: multipart/alternative; boundary="${boundary}"\r\n`)
-const beforeText = Buffer.concat([whole, open, headOf('plain')])
-const beforeHtml = Buffer.concat([open, headOf('html')])
-const afterHtml = Buffer.from(`\r\n--${boundary}--`)
+const heads = { plain: headOf('plain'), html: headOf('html') }
 
 /** Of pieces that are the same in many mails. */
 const encoded = new WeakMap<readonly string[], Buffer[]>()

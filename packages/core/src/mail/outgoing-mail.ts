@@ -3,8 +3,8 @@ import type { Parts } from './mime.ts'
 /** A rendered mail, ready for the transport. */
 export type OutgoingMail = MailHeader & Parts<string>
 
-/** The same, encoded by `encodeMime`. */
-export type EncodedMail = MailHeader & { mime: Uint8Array }
+/** A mail with its text and its HTML, in this order, each encoded by `encodePart`. */
+export type EncodedMail = MailHeader & { parts: Uint8Array[] }
 
 /** Addresses stay apart from names: nobody ever parses a joined string. */
 export interface MailHeader {
