@@ -15,9 +15,9 @@ import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/rece
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { DeliveryDesk } from '../delivery-desk.ts'
-import type { HttpOutcome } from '../outbound-http.ts'
-import { createQuickLanes } from '../quick-lanes.ts'
+import type { DeliveryDesk } from '../webhook-delivery/delivery-desk.ts'
+import type { HttpOutcome } from '../webhook-delivery/outbound-http.ts'
+import { createQuickLanes } from '../webhook-delivery/quick-lanes.ts'
 import { createTestTools, fillLane, jobOf, type TestTools } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
 

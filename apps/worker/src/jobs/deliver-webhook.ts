@@ -4,8 +4,8 @@ import type { WorkJob } from '@rapport/core/queues.ts'
 import { abandonDelivery } from '@rapport/core/webhooks/abandoned-deliveries.ts'
 import { type ClaimedDelivery, signatureHeaders, undoDeliveryClaim } from '@rapport/core/webhooks/deliveries.ts'
 import { type DeliveryOutcome, type NextDelivery } from '@rapport/core/webhooks/settlement.ts'
+import type { HttpOutcome } from '../webhook-delivery/outbound-http.ts'
 import { keepTrying } from '../keep-trying.ts'
-import type { HttpOutcome } from '../outbound-http.ts'
 import { claimOrUndo, type Tools, traced, whileInHand } from '../tools.ts'
 
 /** For how long a job goes on with what waits behind its delivery, before others have their turn. */

@@ -5,7 +5,7 @@ import { describeProcess, describeRedis } from '@rapport/core/observability/metr
 import { readReadiness } from '@rapport/core/observability/readiness.ts'
 import { isSameSecret } from '@rapport/core/secrets.ts'
 import type { WorkerMetrics } from './metrics.ts'
-import type { QueueBackend } from './queue-backend.ts'
+import type { QueueBackend } from '../queue-backend.ts'
 
 interface Operated {
   database: Database

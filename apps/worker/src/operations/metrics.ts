@@ -3,8 +3,8 @@ import { type QueueName, queueNames } from '@rapport/core/queues.ts'
 import type { Interrupted } from '@rapport/core/workers.ts'
 import type { Registry } from 'prom-client'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
-import type { MailTransport } from './mail-transport.ts'
-import type { QueueBackend, WorkQueue } from './queue-backend.ts'
+import type { MailTransport } from '../smtp/mail-transport.ts'
+import type { QueueBackend, WorkQueue } from '../queue-backend.ts'
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 

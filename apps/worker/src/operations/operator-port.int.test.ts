@@ -7,8 +7,8 @@ import { startHttpReceiver } from '@rapport/core/testing/receivers.ts'
 import { createTestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { silentLog, testWorkerConfig } from './testing.ts'
-import { startWorker } from './worker.ts'
+import { silentLog, testWorkerConfig } from '../testing.ts'
+import { startWorker } from '../worker.ts'
 
 let database: TestDatabase
 let ctx: Ctx

@@ -4,7 +4,7 @@ import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/c
 import { startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
 import { describe, expect, test } from 'vitest'
 import { openMailTransport } from './mail-transport.ts'
-import { renderFor } from './testing.ts'
+import { renderFor } from '../testing.ts'
 
 describe('a signature', () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })

@@ -10,7 +10,7 @@ import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/c
 import { type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type MailTransport, openMailTransport } from './mail-transport.ts'
-import { renderFor } from './testing.ts'
+import { renderFor } from '../testing.ts'
 
 let database: TestDatabase
 let ctx: Ctx

@@ -9,7 +9,7 @@ import {
   settleDeliveries,
 } from '@rapport/core/webhooks/settlement.ts'
 import { gather } from '@rapport/core/gather.ts'
-import { keepTrying } from './keep-trying.ts'
+import { keepTrying } from '../keep-trying.ts'
 
 /** Where jobs claim deliveries and hand in their outcomes: those of one moment in one statement. */
 export interface DeliveryDesk {
