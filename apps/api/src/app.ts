@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 import cors, { type FastifyCorsOptions } from '@fastify/cors'
 import proxyAddr from '@fastify/proxy-addr'
+import sensible from '@fastify/sensible'
 import { createAuthenticator } from '@rapport/core/auth/authenticate.ts'
 import { closeRendering } from '@rapport/core/campaigns/rendering.ts'
 import type { ApiConfig } from '@rapport/core/config.ts'
 import { settingsFrom } from '@rapport/core/context.ts'
 import type { Database } from '@rapport/core/db.ts'
-import { notFound } from '@rapport/core/errors.ts'
 import type { Tracer } from '@rapport/core/observability/tracer.ts'
 import type { RedisClient } from '@rapport/core/redis.ts'
 import type { Replica } from '@rapport/core/replica.ts'
@@ -22,7 +22,9 @@ import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod
 import { LRUCache } from 'lru-cache'
 import { requireCredential } from './auth.ts'
 import { showQueues } from './dashboard.ts'
-import { handleError, handleNotFound } from './error-handler.ts'
+import { handleError } from './error-handler.ts'
+import { rateLimits } from './http/rate-limit/rate-limit.ts'
+import { unknownRoutes } from './http/unknown-routes.ts'
 import { acceptIdempotencyKeys } from './idempotency.ts'
 import { acceptJsonBodies } from './json-body.ts'
 import { describeRoutes } from './openapi.ts'
@@ -33,7 +35,6 @@ import { subscriptionPages } from './pages/subscription-pages.ts'
 import { trackingPages } from './pages/tracking.ts'
 import { createPublicFormCache } from './public-form-cache.ts'
 import { measureRequests } from './metrics.ts'
-import { limitRequests } from './rate-limit.ts'
 import { logOfRequest } from './request-log.ts'
 import { hooksOf } from './route-hooks.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
@@ -113,6 +114,7 @@ export async function buildApp({
   })
   app.setValidatorCompiler(compileValidator)
   app.setSerializerCompiler(serializerCompiler)
+  await app.register(sensible)
   app.setErrorHandler(handleError)
   acceptJsonBodies(app)
   limitSlowRequests(app, requestTimeoutMs)
@@ -138,12 +140,12 @@ export async function buildApp({
     })
   }
 
-  const limitUnknown = limitRequests(app, redis)
+  await app.register(rateLimits, { redis })
   await allowOrigins(app, config.CORS_ORIGINS)
-  refuseUnknownRoutes(app, limitUnknown)
   await describeRoutes(app, config.PUBLIC_URL)
 
   measureRequests(app, { config, database, redis })
+  await app.register(unknownRoutes)
   await app.register(healthRoutes({ database, redis, stopping }))
   await app.register(credentialRoutes)
   const publicForms = createPublicFormCache()
@@ -224,15 +226,6 @@ function decodableUrl({ url = '/' }: { url?: string | undefined }): string {
   } catch {
     return '/%25'
   }
-}
-
-/** Before the body is read: whoever looks for routes is limited whatever they send. */
-function refuseUnknownRoutes(app: FastifyInstance, limit: onRequestHookHandler) {
-  app.addHook('onRequest', function (request, reply, done) {
-    if (!request.is404) return done()
-    limit.call(this, request, reply, (error) => done(error ?? notFound('Route')))
-  })
-  app.setNotFoundHandler(handleNotFound)
 }
 
 /** Public routes are called from other people's sites; the rest only from origins that the operator lists. */

@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { HttpError } from '@fastify/sensible'
 import { AppError, type ErrorCode, isDatabaseUnavailable, type Issue, withoutParameters } from '@rapport/core/errors.ts'
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
@@ -35,13 +36,14 @@ export type ErrorBody = z.output<typeof ErrorBody>
 export function errorBody(error: unknown): ErrorBody | undefined {
   if (error instanceof AppError) {
     const { message, issues, details } = error
-    // Every 429 has the body that is specified.
-    if (error.code === 'throttled') return { statusCode: 429, message: new RateLimited().message }
+    if (error.code === 'throttled') return tooManyRequests
     return body(statuses[error.code], message, { ...details, ...(issues && { issues: readable(issues) }) })
   }
   if (hasZodFastifySchemaValidationErrors(error)) return validationBody(error)
-  if (error instanceof RateLimited) return { statusCode: 429, message: error.message }
-  if (error instanceof RequestRefused) return body(error.statusCode, error.message)
+  if (error instanceof HttpError) {
+    const { statusCode, message } = error as HttpError
+    return statusCode === 429 ? tooManyRequests : body(statusCode, message)
+  }
   // Before the database: a caller's connection breaks with the same code as the database's.
   const { statusCode, code } = error as FastifyError
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return body(statusCode, frameworkMessage(code))
@@ -49,22 +51,8 @@ export function errorBody(error: unknown): ErrorBody | undefined {
   return undefined
 }
 
-/** Thrown by the limiter. The body is as specified, to the letter, and has no `error`. */
-export class RateLimited extends Error {
-  readonly statusCode = 429
-  constructor() {
-    super('ThrottlerException: Too Many Requests')
-  }
-}
-
-/** Refused for how the request came, whatever it says. */
-export class RequestRefused extends Error {
-  readonly statusCode: number
-  constructor(statusCode: number, message: string) {
-    super(message)
-    this.statusCode = statusCode
-  }
-}
+/** The specified body of every 429: it has no `error`. */
+const tooManyRequests: ErrorBody = { statusCode: 429, message: 'ThrottlerException: Too Many Requests' }
 
 /** Answers every error of every route as JSON, and logs what is not the caller's doing. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
@@ -80,11 +68,6 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
     reply.header('x-ratelimit-remaining', 0).header('x-ratelimit-reset', error.retryAfterSeconds)
   }
   return reply.code(answer.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(answer))
-}
-
-/** The same body for every path that is none, telling nothing of the path. */
-export function handleNotFound(_request: FastifyRequest, reply: FastifyReply) {
-  return reply.code(404).send(body(404, 'Route not found'))
 }
 
 function body(statusCode: number, message: string, more: Record<string, unknown> = {}): ErrorBody {

@@ -1,6 +1,6 @@
+import { httpErrors } from '@fastify/sensible'
 import { AppError, invalidField } from '@rapport/core/errors.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { RequestRefused } from './error-handler.ts'
 
 const maxDepth = 32
 /** So many that no record comes near, so few that walking them holds nobody up. */
@@ -24,7 +24,7 @@ function checkEncoding({ headers }: FastifyRequest) {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1]
   const encoding = headers['content-encoding'] ?? 'identity'
   if ((charset && charset.toLowerCase() !== 'utf-8') || encoding !== 'identity') {
-    throw new RequestRefused(415, 'The content type must be application/json')
+    throw httpErrors.unsupportedMediaType('The content type must be application/json')
   }
 }
 

@@ -11,7 +11,7 @@ const { openTracer } = await import('@rapport/core/observability/tracing.ts')
 const { complainOfLimits } = await import('@rapport/core/pooler.ts')
 const { openReplica } = await import('@rapport/core/replica.ts')
 const { buildApp } = await import('./app.ts')
-const { openRedis } = await import('./redis.ts')
+const { openRedis } = await import('./http/rate-limit/redis.ts')
 makeRoomForWork()
 
 /** As long as a statement may take: what is under way has been answered by then. */

@@ -2,7 +2,7 @@ import { createTestDatabase, openTransaction } from '@rapport/core/testing/datab
 import { createTestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { openRedis } from './redis.ts'
+import { openRedis } from './http/rate-limit/redis.ts'
 import { anId, expectError, freshEmail, startTestApi } from './testing.ts'
 
 const token = 'known-to-prometheus-alone'

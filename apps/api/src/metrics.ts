@@ -8,7 +8,7 @@ import { isSameSecret } from '@rapport/core/secrets.ts'
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { probeRedis } from './redis.ts'
+import { probeRedis } from './http/rate-limit/redis.ts'
 import { NoQuery } from './routes/shapes.ts'
 
 /**

@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream'
 import { createGunzip } from 'node:zlib'
+import { httpErrors } from '@fastify/sensible'
 import { AppError } from '@rapport/core/errors.ts'
 import type { FastifyRequest } from 'fastify'
-import { RequestRefused } from './error-handler.ts'
 
 /** A sender who sends nothing for so long has gone. */
 const defaultIdleMs = 30_000
@@ -20,11 +20,11 @@ export async function* readUpload(
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity'
   const body = encoding === 'identity' ? new PassThrough() : createGunzip({ chunkSize: 65_536 })
   const fail = (error: Error) => void body.destroy(error)
-  const breakOff = () => raw.complete || fail(new RequestRefused(400, 'The body broke off'))
+  const breakOff = () => raw.complete || fail(httpErrors.badRequest('The body broke off'))
   const stop = () => fail(new AppError('unavailable', 'The server is about to restart: try again'))
   const watch = watchProgress(raw, idleMs, () => {
     // Nothing can come while what came is not read yet.
-    if (!body.writableNeedDrain) fail(new RequestRefused(408, `Nothing came for ${idleMs / 1000} seconds`))
+    if (!body.writableNeedDrain) fail(httpErrors.requestTimeout(`Nothing came for ${idleMs / 1000} seconds`))
   })
   raw.once('error', breakOff).once('close', breakOff)
   stopping.addEventListener('abort', stop)

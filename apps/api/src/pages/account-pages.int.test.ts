@@ -46,7 +46,7 @@ test('a page is whole in itself: no script, nothing from elsewhere, in no frame,
     expect(headers).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
       'referrer-policy': 'no-referrer',
-      'cache-control': 'no-store',
+      'cache-control': 'no-store, max-age=0, private',
     })
     expect(headers['content-security-policy']).toMatch(
       /^default-src 'none'; style-src 'sha256-[\w+/=]{44}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'$/,

@@ -86,7 +86,7 @@ export function sendDocument(reply: FastifyReply, document: Document): FastifyRe
     .type('text/html; charset=utf-8')
     .header('content-security-policy', policy.join('; '))
     .header('referrer-policy', 'no-referrer')
-    .header('cache-control', 'no-store')
+    .preventCache()
     .send(String(engine.renderSync(layout, { title, heading, content, style })))
 }
 

@@ -27,7 +27,8 @@ export const embedScript: FastifyPluginAsyncZod = async (app) => {
     async (request, reply) => {
       reply
         .header('etag', etag)
-        .header('cache-control', 'public, max-age=3600')
+        .cacheControl('public')
+        .cacheControl('max-age', 3600)
         .header('access-control-allow-origin', '*')
         .header('cross-origin-resource-policy', 'cross-origin')
       if (request.headers['if-none-match'] === etag) return reply.code(304).send(null)

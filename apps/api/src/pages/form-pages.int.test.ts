@@ -48,7 +48,7 @@ function expectPage(answer: Answer, status: number) {
   )
   expect(answer.headers).toMatchObject({
     'referrer-policy': 'no-referrer',
-    'cache-control': 'no-store',
+    'cache-control': 'no-store, max-age=0, private',
     'x-content-type-options': 'nosniff',
   })
   expect(answer.headers['set-cookie']).toBeUndefined()

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { httpErrors } from '@fastify/sensible'
 import { AppError, type Issue } from '@rapport/core/errors.ts'
 import { fromPostedTexts } from '@rapport/core/forms/form-values.ts'
 import { findPublicForm, type FormRow } from '@rapport/core/forms/forms.ts'
@@ -6,7 +7,7 @@ import { submitForm } from '@rapport/core/forms/submissions.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorBody, RequestRefused } from '../error-handler.ts'
+import { errorBody } from '../error-handler.ts'
 import { IdParams, NoQuery } from '../routes/shapes.ts'
 import { inSteadyTime } from '../steady-time.ts'
 import { pageAnswer, parsePosted, refusalAnswer, wantsHtml } from './document.ts'
@@ -30,7 +31,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
     async (_request: unknown, raw: Buffer) => parsePosted(raw),
   )
   app.addContentTypeParser('*', async () => {
-    throw new RequestRefused(415, 'The content type must be application/x-www-form-urlencoded')
+    throw httpErrors.unsupportedMediaType('The content type must be application/x-www-form-urlencoded')
   })
   app.setErrorHandler((error, request, reply) => {
     if (errorBody(error)?.statusCode !== 404 || !wantsHtml(request)) throw error

@@ -56,7 +56,7 @@ test('a page is an HTML page in itself: no script, nothing from elsewhere, in no
     expect(headers).toMatchObject({
       'content-type': 'text/html; charset=utf-8',
       'referrer-policy': 'no-referrer',
-      'cache-control': 'no-store',
+      'cache-control': 'no-store, max-age=0, private',
       'x-content-type-options': 'nosniff',
     })
     expect(headers['content-security-policy']).toMatch(

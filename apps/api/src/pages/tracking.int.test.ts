@@ -43,7 +43,11 @@ test('a pixel is a picture that nobody keeps, and counts each person once', asyn
     const answer = await api.call('GET', pixel)
     expect(answer).toMatchObject({
       status: 200,
-      headers: { 'content-type': 'image/gif', 'cache-control': 'no-store', 'referrer-policy': 'no-referrer' },
+      headers: {
+        'content-type': 'image/gif',
+        'cache-control': 'no-store, max-age=0, private',
+        'referrer-policy': 'no-referrer',
+      },
     })
   }
   expect(await readStats()).toMatchObject({ opened: 1, clicked: 0 })
@@ -57,7 +61,7 @@ test('a link leads where it says, and counts each person once; who only asks whe
     expect([answer.status, answer.text]).toEqual([302, ''])
     expect(answer.headers).toMatchObject({
       location: 'https://example.com/?a=1&b=%0d%0aX:y',
-      'cache-control': 'no-store',
+      'cache-control': 'no-store, max-age=0, private',
     })
   }
   expect(await readStats()).toMatchObject({ opened: 0, clicked: 1 })

@@ -17,7 +17,7 @@ const common = {
 /** What the links and the pixel of a tracked mail lead to. */
 export const trackingPages: FastifyPluginAsyncZod = async (app) => {
   app.addHook('onRequest', async (_request, reply) => {
-    reply.header('cache-control', 'no-store').header('referrer-policy', 'no-referrer')
+    reply.preventCache().header('referrer-policy', 'no-referrer')
   })
 
   app.get(

@@ -5,7 +5,7 @@ import { startTestProxy } from '@rapport/core/testing/proxy.ts'
 import { createTestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { openRedis } from '../redis.ts'
+import { openRedis } from '../http/rate-limit/redis.ts'
 import { expectError, freshEmail, operationsOf, startTestApi } from '../testing.ts'
 
 async function start(options: Parameters<typeof startTestApi>[0] = {}) {

@@ -3,7 +3,7 @@ import { Readiness, readReadiness } from '@rapport/core/observability/readiness.
 import type { RedisClient } from '@rapport/core/redis.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { probeRedis } from '../redis.ts'
+import { probeRedis } from '../http/rate-limit/redis.ts'
 import { NoQuery } from './shapes.ts'
 
 interface Dependencies {

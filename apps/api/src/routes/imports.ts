@@ -1,11 +1,12 @@
 import { createHash, type Hash } from 'node:crypto'
+import { httpErrors } from '@fastify/sensible'
 import { discardImport, listImports, queueImport, readImport, receiveImport } from '@rapport/core/imports/imports.ts'
 import { Import, ImportOptions, ImportQuery } from '@rapport/core/imports/imports.schema.ts'
 import { PageOf } from '@rapport/core/paging.ts'
 import type { FastifyError, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { handleError, RequestRefused } from '../error-handler.ts'
+import { handleError } from '../error-handler.ts'
 import { answerOnce, hashRequest, idempotencyKeyOf } from '../idempotency.ts'
 import { readUpload } from '../upload.ts'
 import { IdParams, NoQuery } from './shapes.ts'
@@ -103,7 +104,7 @@ async function* hashing(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerat
   }
 }
 
-const wrongType = () => new RequestRefused(415, `The content type must be ${Object.keys(formats).join(' or ')}`)
+const wrongType = () => httpErrors.unsupportedMediaType(`The content type must be ${Object.keys(formats).join(' or ')}`)
 
 /** What the file is, by its content type. */
 function formatOf({ headers }: FastifyRequest): 'csv' | 'ndjson' {
@@ -111,9 +112,9 @@ function formatOf({ headers }: FastifyRequest): 'csv' | 'ndjson' {
   const format = formats[type.toLowerCase()]
   if (!format) throw wrongType()
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(parameters)?.[1]
-  if (charset && charset.toLowerCase() !== 'utf-8') throw new RequestRefused(415, 'The charset must be utf-8')
+  if (charset && charset.toLowerCase() !== 'utf-8') throw httpErrors.unsupportedMediaType('The charset must be utf-8')
   if (!['identity', 'gzip'].includes(headers['content-encoding']?.toLowerCase() ?? 'identity')) {
-    throw new RequestRefused(415, 'The content encoding must be gzip, or none')
+    throw httpErrors.unsupportedMediaType('The content encoding must be gzip, or none')
   }
   return format
 }

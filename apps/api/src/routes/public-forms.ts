@@ -31,7 +31,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
         return found instanceof Promise ? found.then(show) : show(found)
 
         function show({ body, etag }: Sendable): void {
-          reply.header('etag', etag).header('cache-control', 'public, no-cache')
+          reply.header('etag', etag).cacheControl('public').cacheControl('no-cache')
           if (namesTag(request.headers['if-none-match'], etag)) reply.code(304).send(null)
           // Text, so that it goes out as it was kept.
           else reply.type('application/json; charset=utf-8').send(body as never)

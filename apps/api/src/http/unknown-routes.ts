@@ -1,0 +1,20 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
+
+/**
+ * Answers 404 where no route matches, before the body is read, and counts such requests as one endpoint. Encapsulated, so
+ * that its hooks run for unmatched requests only; it inherits the hooks registered before it and none that come later.
+ */
+export const unknownRoutes = fp(
+  async (scope: FastifyInstance) => {
+    scope.addHook('onRequest', scope.rateLimit())
+    scope.addHook('onRequest', async (request, reply) => answerNotFound(request, reply))
+    // For `reply.callNotFound()`, which skips the hooks above.
+    scope.setNotFoundHandler(answerNotFound)
+  },
+  { name: 'unknown-routes', dependencies: ['@fastify/sensible', 'rate-limits'], encapsulate: true },
+)
+
+function answerNotFound(_request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return reply.notFound('Route not found')
+}
