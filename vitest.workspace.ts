@@ -15,7 +15,7 @@ export default defineConfig({
         test: {
           ...everywhere,
           name: 'unit',
-          include: ['{packages,apps}/*/src/**/*.test.ts'],
+          include: ['{packages,apps}/*/{src,test}/**/*.test.ts'],
           exclude: ['**/*.int.test.ts', 'apps/e2e/**', notOurs],
         },
       },
@@ -24,7 +24,7 @@ export default defineConfig({
           ...everywhere,
           ...needsServices,
           name: 'integration',
-          include: ['{packages,apps}/*/src/**/*.int.test.ts'],
+          include: ['{packages,apps}/*/{src,test}/**/*.int.test.ts'],
           exclude: ['apps/e2e/**', notOurs],
           testTimeout: 20_000,
           hookTimeout: 30_000,

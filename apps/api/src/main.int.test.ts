@@ -12,7 +12,7 @@ import {
 import { freePort, startProcess, type StartedProcess } from '@rapport/core/testing/processes.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { freshEmail, startTestApi, testEnvironment, type TestApi, type TestWorkspace } from './testing.ts'
+import { freshEmail, startTestApi, testEnvironment, type TestApi, type TestWorkspace } from '../test/testing.ts'
 
 let database: TestDatabase
 let api: TestApi

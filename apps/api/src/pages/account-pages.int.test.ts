@@ -1,5 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { expectError, freshEmail, password, startTestApi, type TestApi, type TestWorkspace } from '../testing.ts'
+import {
+  expectError,
+  freshEmail,
+  password,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../../test/testing.ts'
 
 const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 

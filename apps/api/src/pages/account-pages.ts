@@ -8,7 +8,7 @@ import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { type ErrorBody, errorBody } from '../error-handler.ts'
+import { type ErrorBody, errorBody } from '../http/error-handler.ts'
 import { engine, pageAnswer, parsePosted, refusalAnswer, sendDocument, wantsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 

@@ -6,9 +6,9 @@ import { addSubscribers, createTestCampaign } from '@rapport/core/testing/factor
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aForm } from '../isolation-cases.ts'
-import { readEverything } from '../isolation-workspace.ts'
-import { freshEmail, startTestApi, type TestApi } from '../testing.ts'
+import { aForm } from '../../test/isolation-cases.ts'
+import { readEverything } from '../../test/isolation-workspace.ts'
+import { freshEmail, startTestApi, type TestApi } from '../../test/testing.ts'
 
 let api: TestApi
 beforeAll(async () => {

@@ -8,7 +8,7 @@ import {
   startTestApi,
   type TestApi,
   type TestWorkspace,
-} from '../testing.ts'
+} from '../../test/testing.ts'
 
 let api: TestApi
 let workspace: TestWorkspace

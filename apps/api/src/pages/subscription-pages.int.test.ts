@@ -2,7 +2,14 @@ import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { expectError, freshEmail, startTestApi, type Call, type TestApi, type TestWorkspace } from '../testing.ts'
+import {
+  expectError,
+  freshEmail,
+  startTestApi,
+  type Call,
+  type TestApi,
+  type TestWorkspace,
+} from '../../test/testing.ts'
 
 let api: TestApi
 let workspace: TestWorkspace

@@ -4,7 +4,7 @@ import { confirmSubscription, unsubscribe } from '@rapport/core/lists/subscripti
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorBody } from '../error-handler.ts'
+import { errorBody } from '../http/error-handler.ts'
 import { pageAnswer, refusalAnswer, wantsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 

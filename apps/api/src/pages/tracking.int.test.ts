@@ -4,7 +4,7 @@ import type { Campaign, CampaignStats } from '@rapport/core/campaigns/campaigns.
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { idOf } from '@rapport/core/ids.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { expectError, freshEmail, startTestApi, type TestApi, type TestWorkspace } from '../testing.ts'
+import { expectError, freshEmail, startTestApi, type TestApi, type TestWorkspace } from '../../test/testing.ts'
 
 let api: TestApi
 let workspace: TestWorkspace

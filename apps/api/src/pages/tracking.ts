@@ -2,7 +2,7 @@ import { followLink, openPixel } from '@rapport/core/campaigns/tracking.ts'
 import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorBody } from '../error-handler.ts'
+import { errorBody } from '../http/error-handler.ts'
 import { refusalAnswer, wantsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 

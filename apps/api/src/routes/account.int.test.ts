@@ -10,7 +10,7 @@ import {
   startTestApi,
   type TestApi,
   type TestWorkspace,
-} from '../testing.ts'
+} from '../../test/testing.ts'
 
 const newPassword = 'another sentence nobody knows'
 

@@ -1,6 +1,6 @@
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aTimestamp, anId, expectError, startTestApi, type TestApi, type TestWorkspace } from '../testing.ts'
+import { aTimestamp, anId, expectError, startTestApi, type TestApi, type TestWorkspace } from '../../test/testing.ts'
 
 let api: TestApi
 let workspace: TestWorkspace

@@ -9,7 +9,7 @@ import {
   startTestApi,
   type TestApi,
   countStatuses,
-} from '../testing.ts'
+} from '../../test/testing.ts'
 
 let api: TestApi
 beforeAll(async () => {

@@ -20,8 +20,8 @@ import { PageOf } from '@rapport/core/paging.ts'
 import { acceptInvite } from '@rapport/core/team/invites.ts'
 import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { bearerToken } from '../auth.ts'
-import { inSteadyTime } from '../steady-time.ts'
+import { bearerToken } from '../http/authentication.ts'
+import { inSteadyTime } from '../http/steady-time.ts'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
 
 const tags = ['Authentication']

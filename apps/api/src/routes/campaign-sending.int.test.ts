@@ -1,7 +1,14 @@
 import type { Campaign } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { countStatuses, expectError, freshEmail, startTestApi, type TestApi, type TestWorkspace } from '../testing.ts'
+import {
+  countStatuses,
+  expectError,
+  freshEmail,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../../test/testing.ts'
 
 let api: TestApi
 let workspace: TestWorkspace

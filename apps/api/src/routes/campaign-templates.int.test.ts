@@ -2,7 +2,7 @@
 import type { Campaign } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, expectError, startTestApi, type TestApi, type TestWorkspace } from '../testing.ts'
+import { type Answer, expectError, startTestApi, type TestApi, type TestWorkspace } from '../../test/testing.ts'
 
 let api: TestApi
 let eve: TestWorkspace

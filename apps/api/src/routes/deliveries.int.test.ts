@@ -1,7 +1,7 @@
 import type { Delivery } from '@rapport/core/webhooks/deliveries.schema.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { aTimestamp, anId, expectError, freshEmail, startTestApi, type TestApi } from '../testing.ts'
+import { aTimestamp, anId, expectError, freshEmail, startTestApi, type TestApi } from '../../test/testing.ts'
 
 let api: TestApi
 let key: string

@@ -3,7 +3,7 @@ import type { EventTypes } from '@rapport/core/event-types.ts'
 import type { Event } from '@rapport/core/webhooks/event-log.schema.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aTimestamp, anId, expectError, freshEmail, startTestApi, type TestApi } from '../testing.ts'
+import { aTimestamp, anId, expectError, freshEmail, startTestApi, type TestApi } from '../../test/testing.ts'
 
 let api: TestApi
 let key: string

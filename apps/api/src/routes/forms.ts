@@ -12,7 +12,7 @@ import { Id } from '@rapport/core/ids.ts'
 import { PageOf } from '@rapport/core/paging.ts'
 import { fromReplica } from '@rapport/core/replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import type { PublicFormCache } from '../public-form-cache.ts'
+import type { PublicFormCache } from '../http/public-form-cache.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Forms'], security: [{ bearer: [] }] }

@@ -6,7 +6,7 @@ import { createTestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { openRedis } from '../http/rate-limit/redis.ts'
-import { expectError, freshEmail, operationsOf, startTestApi } from '../testing.ts'
+import { expectError, freshEmail, operationsOf, startTestApi } from '../../test/testing.ts'
 
 async function start(options: Parameters<typeof startTestApi>[0] = {}) {
   const api = await startTestApi(options)

@@ -6,9 +6,9 @@ import { PageOf } from '@rapport/core/paging.ts'
 import type { FastifyError, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { handleError } from '../error-handler.ts'
-import { answerOnce, hashRequest, idempotencyKeyOf } from '../idempotency.ts'
-import { readUpload } from '../upload.ts'
+import { handleError } from '../http/error-handler.ts'
+import { answerOnce, hashRequest, idempotencyKeyOf } from '../http/idempotency.ts'
+import { readUpload } from '../http/body/upload.ts'
 import { IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Imports'], security: [{ bearer: [] }] }

@@ -17,7 +17,7 @@ import { PageOf } from '@rapport/core/paging.ts'
 import { fromReplica } from '@rapport/core/replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { inSteadyTime } from '../steady-time.ts'
+import { inSteadyTime } from '../http/steady-time.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Lists'], security: [{ bearer: [] }] }

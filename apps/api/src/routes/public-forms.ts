@@ -2,9 +2,9 @@ import { honeypotId, PublicForm, SubmitInput, SubmitResult } from '@rapport/core
 import { submitForm } from '@rapport/core/forms/submissions.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { idempotencyKeyOf } from '../idempotency.ts'
-import type { PublicFormCache, Sendable } from '../public-form-cache.ts'
-import { inSteadyTime } from '../steady-time.ts'
+import { idempotencyKeyOf } from '../http/idempotency.ts'
+import type { PublicFormCache, Sendable } from '../http/public-form-cache.ts'
+import { inSteadyTime } from '../http/steady-time.ts'
 import { IdParams, NoQuery } from './shapes.ts'
 
 const params = IdParams('frm')

@@ -1,6 +1,6 @@
 import { foundWorkspace } from '@rapport/core/team/found-workspace.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectError, freshEmail, password, startTestApi, type TestApi } from '../testing.ts'
+import { expectError, freshEmail, password, startTestApi, type TestApi } from '../../test/testing.ts'
 
 let api: TestApi
 beforeAll(async () => {

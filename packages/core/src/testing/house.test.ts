@@ -27,7 +27,7 @@ const owners: Record<string, string[]> = {
   passwordResets: ['auth/'],
   loginFailures: ['auth/'],
   auditEntries: ['audit/'],
-  idempotencyRecords: ['idempotency.ts', 'apps/api/src/idempotency.ts'],
+  idempotencyRecords: ['idempotency.ts', 'apps/api/src/http/idempotency.ts'],
   contacts: ['contacts/'],
   customFields: ['contacts/'],
   contactAliases: ['contacts/'],
@@ -82,7 +82,7 @@ test('fastify lives in the api only, and where the api is measured against it', 
 })
 
 test('bullmq lives in the worker, and in the api for the dashboard', () => {
-  const mayQueue = (path: string) => path.startsWith('apps/worker/') || path === 'apps/api/src/dashboard.ts'
+  const mayQueue = (path: string) => path.startsWith('apps/worker/') || path === 'apps/api/src/http/dashboard.ts'
   expect(findImports(files, ({ path }, name) => /^bullmq(\/|$)/.test(name) && !mayQueue(path))).toEqual([])
 })
 

@@ -4,7 +4,7 @@ import { startProcess, type StartedProcess } from '@rapport/core/testing/process
 import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { countStatuses, freshAddress, testEnvironment } from '../../testing.ts'
+import { countStatuses, freshAddress, testEnvironment } from '../../../test/testing.ts'
 
 let database: TestDatabase
 let redis: TestRedis

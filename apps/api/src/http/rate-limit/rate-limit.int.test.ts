@@ -10,7 +10,7 @@ import {
   operationsOf,
   startTestApi,
   type TestApi,
-} from '../../testing.ts'
+} from '../../../test/testing.ts'
 
 /** The specification's table: what is not in it may be called 100 times a minute. */
 const specified: Record<string, number> = {

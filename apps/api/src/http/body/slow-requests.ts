@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { hooksOf } from './route-hooks.ts'
+import { hooksOf } from '../../route-hooks.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

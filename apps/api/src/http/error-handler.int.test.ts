@@ -1,7 +1,14 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectError, freshEmail, operationsOf, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
+import {
+  expectError,
+  freshEmail,
+  operationsOf,
+  startTestApi,
+  type TestApi,
+  type TestWorkspace,
+} from '../../test/testing.ts'
 
 let api: TestApi
 let workspace: TestWorkspace

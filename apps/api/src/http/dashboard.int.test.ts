@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectError, freshAddress, startTestApi, type TestApi } from './testing.ts'
+import { expectError, freshAddress, startTestApi, type TestApi } from '../../test/testing.ts'
 
 const password = 'only operators know'
 let api: TestApi

@@ -4,7 +4,7 @@ import type { SwaggerTransform } from '@fastify/swagger'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { describeEventTypes } from '@rapport/core/event-types.ts'
 import { z } from 'zod'
-import { NoBody } from './routes/shapes.ts'
+import { NoBody } from '../routes/shapes.ts'
 
 const idempotencyKey = {
   type: 'object',

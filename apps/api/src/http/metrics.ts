@@ -8,8 +8,8 @@ import { isSameSecret } from '@rapport/core/secrets.ts'
 import type { FastifyInstance } from 'fastify'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { probeRedis } from './http/rate-limit/redis.ts'
-import { NoQuery } from './routes/shapes.ts'
+import { probeRedis } from './rate-limit/redis.ts'
+import { NoQuery } from '../routes/shapes.ts'
 
 /**
  * Measures every request by its route, and tells Prometheus at `/metrics`, behind a token of its own; without a

@@ -1,6 +1,6 @@
 /** What each route may refuse a request with, for its description: most of it follows from what the route is. */
 import type { RouteOptions } from 'fastify'
-import { ErrorBody } from './error-handler.ts'
+import { ErrorBody } from '../http/error-handler.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Answer, operationsOf, startTestApi, type TestApi } from './testing.ts'
+import { type Answer, operationsOf, startTestApi, type TestApi } from '../../test/testing.ts'
 
 let closed: TestApi
 let open: TestApi

@@ -1,6 +1,6 @@
 import type { Me } from '@rapport/core/auth/auth.schema.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectError, operationsOf, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
+import { expectError, operationsOf, startTestApi, type TestApi, type TestWorkspace } from '../../test/testing.ts'
 
 let api: TestApi
 let workspace: TestWorkspace

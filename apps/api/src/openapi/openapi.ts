@@ -1,7 +1,7 @@
 import swagger from '@fastify/swagger'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
-import { NoQuery } from './routes/shapes.ts'
+import { NoQuery } from '../routes/shapes.ts'
 import { describeRoute, finishDocument } from './openapi-document.ts'
 import { withRefusals } from './refusals.ts'
 

@@ -2,8 +2,8 @@ import { createTestDatabase, openTransaction } from '@rapport/core/testing/datab
 import { createTestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { openRedis } from './http/rate-limit/redis.ts'
-import { anId, expectError, freshEmail, startTestApi } from './testing.ts'
+import { openRedis } from './rate-limit/redis.ts'
+import { anId, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
 const token = 'known-to-prometheus-alone'
 

@@ -3,7 +3,7 @@ import type { BaseCtx, Ctx } from '@rapport/core/context.ts'
 import { AppError } from '@rapport/core/errors.ts'
 import type { Role } from '@rapport/core/schema.ts'
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler, RouteOptions } from 'fastify'
-import { hooksOf } from './route-hooks.ts'
+import { hooksOf } from '../route-hooks.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -12,7 +12,7 @@ import { connectRedis } from '@rapport/core/redis.ts'
 import { isSameSecret } from '@rapport/core/secrets.ts'
 import { createPostgresBackend, Queue, withBackend } from 'bullmq'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { guardRoutes } from './auth.ts'
+import { guardRoutes } from './authentication.ts'
 
 const ownContentOnly = "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'"
 

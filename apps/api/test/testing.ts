@@ -13,8 +13,8 @@ import { tokenMailedTo } from '@rapport/core/testing/factories.ts'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { expect } from 'vitest'
-import { buildApp } from './app.ts'
-import type { ErrorBody } from './error-handler.ts'
+import { buildApp } from '../src/app.ts'
+import type { ErrorBody } from '../src/http/error-handler.ts'
 import { holdToDescription } from './testing-described.ts'
 
 export type Json = Record<string, unknown>

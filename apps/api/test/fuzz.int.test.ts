@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ErrorBody } from './error-handler.ts'
+import { ErrorBody } from '../src/http/error-handler.ts'
 import { type Parameter, pathsOf, type Pool, type Schema, valuesOf } from './fuzz.ts'
 import {
   type Answer,
