@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import basicAuth from '@fastify/basic-auth'
 import { createBullBoard } from '@bull-board/api'
 import { BullMQAdapter } from '@bull-board/api/bullMQAdapter'
@@ -12,46 +13,51 @@ import { connectRedis } from '@rapport/core/redis.ts'
 import { isSameSecret } from '@rapport/core/secrets.ts'
 import { createPostgresBackend, Queue, withBackend } from 'bullmq'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { guardRoutes } from './authentication.ts'
+import fp from 'fastify-plugin'
 
 const ownContentOnly = "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'"
 
 /** The queue dashboard at `/queues`, behind its own user and password, on whichever backend the queues live. */
-export async function showQueues(app: FastifyInstance, config: ApiConfig): Promise<void> {
-  const password = config.DASHBOARD_PASSWORD
-  if (!password) return
-  const queues = openQueues(config, errorLogger(app.log, 'the dashboard cannot reach the queues'))
-  app.addHook('onClose', queues.close)
-  const adapter = new FastifyAdapter()
-  adapter.setBasePath('/queues')
-  createBullBoard({
-    queues: queues.all.map((queue) => new BullMQAdapter(queue as Queue)),
-    serverAdapter: adapter,
-    options: { uiConfig: { boardTitle: 'Rapport queues', hideRedisDetails: true } },
-  })
-  // Errors are answered as everywhere else: the board's own handler shows what should stay inside.
-  adapter.setErrorHandler((error) => {
-    throw error
-  })
-  await app.register(async (scope) => {
-    await scope.register(basicAuth, {
-      authenticate: { realm: 'Rapport queues' },
-      validate: async (user, given) => {
-        if (isSameSecret(user, config.DASHBOARD_USER) && isSameSecret(given, password)) return
-        throw new AppError('unauthenticated', 'Wrong user or password')
-      },
+export const dashboard = fp(
+  async (app: FastifyInstance, { config }: { config: ApiConfig }) => {
+    const password = config.DASHBOARD_PASSWORD
+    if (!password) return
+    const queues = openQueues(config, errorLogger(app.log, 'the dashboard cannot reach the queues'))
+    app.addHook('onClose', queues.close)
+    const adapter = new FastifyAdapter()
+    adapter.setBasePath('/queues')
+    createBullBoard({
+      queues: queues.all.map((queue) => new BullMQAdapter(queue as Queue)),
+      serverAdapter: adapter,
+      options: { uiConfig: { boardTitle: 'Rapport queues', hideRedisDetails: true } },
     })
-    guardRoutes(scope, () => scope.basicAuth)
-    scope.addHook('preHandler', async (request) => {
-      if (isFromElsewhere(request, config)) throw new AppError('forbidden', 'Not from another site')
+    // Errors are answered as everywhere else: the board's own handler shows what should stay inside.
+    adapter.setErrorHandler((error) => {
+      throw error
     })
-    // Its page asks another company for fonts: this page asks nobody for anything.
-    scope.addHook('onSend', async (_request, reply) => {
-      reply.header('content-security-policy', ownContentOnly)
+    await app.register(async (scope) => {
+      await scope.register(basicAuth, {
+        authenticate: { realm: 'Rapport queues' },
+        validate: async (user, given) => {
+          if (isSameSecret(user, config.DASHBOARD_USER) && isSameSecret(given, password)) return
+          throw new AppError('unauthenticated', 'Wrong user or password')
+        },
+      })
+      // As in `authentication`: after the limits, before the body is read.
+      const authenticate = promisify(scope.basicAuth)
+      scope.addHook('preParsing', async (request, reply) => authenticate(request, reply))
+      scope.addHook('preHandler', async (request) => {
+        if (isFromElsewhere(request, config)) throw new AppError('forbidden', 'Not from another site')
+      })
+      // Its page asks another company for fonts: this page asks nobody for anything.
+      scope.addHook('onSend', async (_request, reply) => {
+        reply.header('content-security-policy', ownContentOnly)
+      })
+      await scope.register(adapter.registerPlugin(), { prefix: '/queues' })
     })
-    await scope.register(adapter.registerPlugin(), { prefix: '/queues' })
-  })
-}
+  },
+  { name: 'dashboard', dependencies: ['error-handler', 'rate-limits'] },
+)
 
 /**
  * Whether another site's page makes the browser of somebody who knows the password change something. Who sends neither

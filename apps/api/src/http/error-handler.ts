@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http'
 import { HttpError } from '@fastify/sensible'
 import { AppError, type ErrorCode, isDatabaseUnavailable, type Issue, withoutParameters } from '@rapport/core/errors.ts'
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 
@@ -31,6 +32,11 @@ export const ErrorBody = z
     examples: [{ statusCode: 404, message: 'Contact not found', error: 'Not Found' }],
   })
 export type ErrorBody = z.output<typeof ErrorBody>
+
+export const errorHandler = fp(async (app: FastifyInstance) => void app.setErrorHandler(handleError), {
+  name: 'error-handler',
+  dependencies: ['@fastify/sensible'],
+})
 
 /** The body for any error that is the caller's to know of; undefined for what must stay inside. */
 export function errorBody(error: unknown): ErrorBody | undefined {

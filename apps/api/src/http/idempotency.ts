@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { invalidField } from '@rapport/core/errors.ts'
 import { type Answer, runIdempotently } from '@rapport/core/idempotency.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
+import fp from 'fastify-plugin'
 import { errorBody } from './error-handler.ts'
 
 declare module 'fastify' {
@@ -15,11 +16,14 @@ declare module 'fastify' {
  * Every POST of this scope takes `Idempotency-Key`: its handler runs in one transaction with the record of its answer,
  * and a repetition gets that answer again with `idempotent-replayed: true`.
  */
-export function acceptIdempotencyKeys(scope: FastifyInstance): void {
-  scope.addHook('onRoute', (route) => {
-    if (route.method === 'POST' && !route.config?.answersOnce) route.handler = idempotent(route.handler)
-  })
-}
+export const idempotencyKeys = fp(
+  async (scope: FastifyInstance) => {
+    scope.addHook('onRoute', (route) => {
+      if (route.method === 'POST' && !route.config?.answersOnce) route.handler = idempotent(route.handler)
+    })
+  },
+  { name: 'idempotency-keys', dependencies: ['authentication'] },
+)
 
 function idempotent(handler: RouteHandlerMethod): RouteHandlerMethod {
   return function (request, reply) {

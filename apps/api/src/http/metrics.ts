@@ -6,64 +6,71 @@ import { describeWork } from '@rapport/core/observability/work-figures.ts'
 import type { RedisClient } from '@rapport/core/redis.ts'
 import { isSameSecret } from '@rapport/core/secrets.ts'
 import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { probeRedis } from './rate-limit/redis.ts'
 import { NoQuery } from '../routes/shapes.ts'
 
-/**
- * Measures every request by its route, and tells Prometheus at `/metrics`, behind a token of its own; without a
- * configured token nothing is measured and there is no such route. To be called before the routes.
- */
-export function measureRequests(
-  app: FastifyInstance,
-  { config, database, redis }: { config: ApiConfig; database: Database; redis: RedisClient | undefined },
-): void {
-  const token = config.METRICS_TOKEN
-  if (token === undefined) return
-  const registry = openRegistry()
-  describeProcess(registry, database)
-  describeWork(registry, database.db)
-  if (redis) describeRedis(registry, () => probeRedis(redis))
-  const seconds = durationIn(registry, {
-    name: 'http_request_duration_seconds',
-    help: 'How long requests took, from the head to the end of the answer',
-    labelNames: ['route', 'method', 'status'],
-  })
-
-  app.addHook('onResponse', (request, reply, done) => {
-    // What nobody has a route for is one series, whatever was asked: a stranger must not make new ones.
-    const { url } = request.routeOptions
-    const known =
-      url === undefined || request.is404 ? { route: 'none', method: 'any' } : { route: url, method: request.method }
-    seconds.observe(
-      { ...known, status: statusClasses[Math.floor(reply.statusCode / 100)] ?? 'none' },
-      reply.elapsedTime / 1_000,
-    )
-    done()
-  })
-
-  app.withTypeProvider<ZodTypeProvider>().get(
-    '/metrics',
-    {
-      config: { rateLimit: false, refuses: [401] },
-      schema: {
-        tags: ['Operators'],
-        summary: 'What Prometheus asks for',
-        description: 'With the `METRICS_TOKEN` as the bearer token.',
-        querystring: NoQuery,
-        produces: ['text/plain'],
-        response: { 200: z.string() },
-      },
-    },
-    async (request, reply) => {
-      if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) {
-        throw new AppError('unauthenticated', 'Missing or invalid credential')
-      }
-      reply.type(registry.contentType)
-      return registry.metrics()
-    },
-  )
+interface Options {
+  config: ApiConfig
+  database: Database
+  redis: RedisClient | undefined
 }
+
+/**
+ * Measures every request by its route and serves the figures to Prometheus at `/metrics`, behind a token of its own.
+ * Without a configured token nothing is measured and the route does not exist. Routes must come after it.
+ */
+export const metrics = fp(
+  async (app: FastifyInstance, { config, database, redis }: Options) => {
+    const token = config.METRICS_TOKEN
+    if (token === undefined) return
+    const registry = openRegistry()
+    describeProcess(registry, database)
+    describeWork(registry, database.db)
+    if (redis) describeRedis(registry, () => probeRedis(redis))
+    const seconds = durationIn(registry, {
+      name: 'http_request_duration_seconds',
+      help: 'How long requests took, from the head to the end of the answer',
+      labelNames: ['route', 'method', 'status'],
+    })
+
+    app.addHook('onResponse', (request, reply, done) => {
+      // What nobody has a route for is one series, whatever was asked: a stranger must not make new ones.
+      const { url } = request.routeOptions
+      const known =
+        url === undefined || request.is404 ? { route: 'none', method: 'any' } : { route: url, method: request.method }
+      seconds.observe(
+        { ...known, status: statusClasses[Math.floor(reply.statusCode / 100)] ?? 'none' },
+        reply.elapsedTime / 1_000,
+      )
+      done()
+    })
+
+    app.withTypeProvider<ZodTypeProvider>().get(
+      '/metrics',
+      {
+        config: { rateLimit: false, refuses: [401] },
+        schema: {
+          tags: ['Operators'],
+          summary: 'What Prometheus asks for',
+          description: 'With the `METRICS_TOKEN` as the bearer token.',
+          querystring: NoQuery,
+          produces: ['text/plain'],
+          response: { 200: z.string() },
+        },
+      },
+      async (request, reply) => {
+        if (!isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) {
+          throw new AppError('unauthenticated', 'Missing or invalid credential')
+        }
+        reply.type(registry.contentType)
+        return registry.metrics()
+      },
+    )
+  },
+  { name: 'metrics', dependencies: ['schema-compilers', 'open-api', 'rate-limits'] },
+)
 
 const statusClasses = ['none', '1xx', '2xx', '3xx', '4xx', '5xx']

@@ -1,5 +1,6 @@
 import type { Span, Tracer } from '@rapport/core/observability/tracer.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 
 const unseen = new Set(['/health', '/ready', '/metrics'])
 
@@ -7,25 +8,28 @@ const unseen = new Set(['/health', '/ready', '/metrics'])
  * A span for each request of a route, named by the route and never by what stands in the address; all that the request
  * causes goes on from it. What operators ask every few seconds has none.
  */
-export function traceRequests(app: FastifyInstance, tracer: Tracer | undefined): void {
-  if (!tracer) return
-  const spans = new WeakMap<FastifyRequest, Span>()
-  app.addHook('onRequest', (request, _reply, done) => {
-    const { url } = request.routeOptions
-    if (url === undefined || request.is404 || unseen.has(url)) return done()
-    const parent = request.headers['traceparent']
-    const span = tracer.start(`${request.method} ${url}`, {
-      kind: 'server',
-      parent: typeof parent === 'string' ? parent : undefined,
-      attributes: { 'http.request.method': request.method, 'http.route': url, 'rapport.request_id': request.id },
+export const tracing = fp(
+  async (app: FastifyInstance, { tracer }: { tracer: Tracer | undefined }) => {
+    if (!tracer) return
+    const spans = new WeakMap<FastifyRequest, Span>()
+    app.addHook('onRequest', (request, _reply, done) => {
+      const { url } = request.routeOptions
+      if (url === undefined || request.is404 || unseen.has(url)) return done()
+      const parent = request.headers['traceparent']
+      const span = tracer.start(`${request.method} ${url}`, {
+        kind: 'server',
+        parent: typeof parent === 'string' ? parent : undefined,
+        attributes: { 'http.request.method': request.method, 'http.route': url, 'rapport.request_id': request.id },
+      })
+      spans.set(request, span)
+      request.baseCtx = { ...request.baseCtx, traceparent: span.traceparent }
+      done()
     })
-    spans.set(request, span)
-    request.baseCtx = { ...request.baseCtx, traceparent: span.traceparent }
-    done()
-  })
-  app.addHook('onResponse', (request, { statusCode }, done) => {
-    const attributes = { 'http.response.status_code': statusCode }
-    spans.get(request)?.end({ hasFailed: statusCode >= 500, attributes })
-    done()
-  })
-}
+    app.addHook('onResponse', (request, { statusCode }, done) => {
+      const attributes = { 'http.response.status_code': statusCode }
+      spans.get(request)?.end({ hasFailed: statusCode >= 500, attributes })
+      done()
+    })
+  },
+  { name: 'tracing', dependencies: ['request-context'] },
+)

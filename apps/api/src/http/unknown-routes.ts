@@ -12,7 +12,19 @@ export const unknownRoutes = fp(
     // For `reply.callNotFound()`, which skips the hooks above.
     scope.setNotFoundHandler(answerNotFound)
   },
-  { name: 'unknown-routes', dependencies: ['@fastify/sensible', 'rate-limits'], encapsulate: true },
+  {
+    name: 'unknown-routes',
+    encapsulate: true,
+    dependencies: [
+      '@fastify/sensible',
+      'request-context',
+      'tracing',
+      'debug-log',
+      'rate-limits',
+      'cross-origin',
+      'metrics',
+    ],
+  },
 )
 
 function answerNotFound(_request: FastifyRequest, reply: FastifyReply): FastifyReply {

@@ -1,6 +1,7 @@
 import { httpErrors } from '@fastify/sensible'
 import { AppError, invalidField } from '@rapport/core/errors.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 
 const maxDepth = 32
 /** So many that no record comes near, so few that walking them holds nobody up. */
@@ -12,13 +13,20 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
  * not UTF-8, half surrogates, NUL), what could overflow a stack or poison a prototype, and any other content type.
  * An empty body is fine; a route that needs one says so itself.
  */
-export function acceptJsonBodies(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, async (request: FastifyRequest, raw: Buffer) => {
-    checkEncoding(request)
-    return raw.length === 0 ? undefined : parseJson(raw)
-  })
-}
+export const jsonBody = fp(
+  async (app: FastifyInstance) => {
+    app.removeAllContentTypeParsers()
+    app.addContentTypeParser(
+      'application/json',
+      { parseAs: 'buffer' },
+      async (request: FastifyRequest, raw: Buffer) => {
+        checkEncoding(request)
+        return raw.length === 0 ? undefined : parseJson(raw)
+      },
+    )
+  },
+  { name: 'json-body', dependencies: ['error-handler'] },
+)
 
 function checkEncoding({ headers }: FastifyRequest) {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(headers['content-type'] ?? '')?.[1]

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { hooksOf } from '../../route-hooks.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import fp from 'fastify-plugin'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -15,50 +15,50 @@ declare module 'fastify' {
  * out, which Node cannot, and only once it has let the caller in: an answer given before that does not extend the time.
  * The time for the headers is Node's `headersTimeout`.
  */
-export function limitSlowRequests(app: FastifyInstance, timeoutMs: number): void {
-  const timers = new WeakMap<IncomingMessage, NodeJS.Timeout>()
+export const slowRequests = fp(
+  async (app: FastifyInstance, { timeoutMs }: { timeoutMs: number }) => {
+    const timers = new WeakMap<IncomingMessage, NodeJS.Timeout>()
 
-  function giveTime(request: IncomingMessage, onTimeout: () => void) {
-    clearTimeout(timers.get(request))
-    const { socket } = request
-    const timer = setTimeout(() => request.complete || onTimeout(), timeoutMs)
-    timers.set(request, timer)
-    function forget() {
-      clearTimeout(timer)
-      socket.off('close', forget)
+    function giveTime(request: IncomingMessage, onTimeout: () => void) {
+      clearTimeout(timers.get(request))
+      const { socket } = request
+      const timer = setTimeout(() => request.complete || onTimeout(), timeoutMs)
+      timers.set(request, timer)
+      function forget() {
+        clearTimeout(timer)
+        socket.off('close', forget)
+      }
+      request.once('close', forget)
+      // Once it is answered, a request does not hear any more that its connection has closed.
+      socket.once('close', forget)
     }
-    request.once('close', forget)
-    // Once it is answered, a request does not hear any more that its connection has closed.
-    socket.once('close', forget)
-  }
 
-  app.server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
-    const { headers } = request
-    if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
-    giveTime(request, () => {
-      // What Node does when its own timer ends; Fastify answers it.
-      if (response.headersSent) request.destroy()
-      else app.server.emit('clientError', requestTimeout(), request.socket)
+    app.server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
+      const { headers } = request
+      if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
+      giveTime(request, () => {
+        // What Node does when its own timer ends; Fastify answers it.
+        if (response.headersSent) request.destroy()
+        else app.server.emit('clientError', requestTimeout(), request.socket)
+      })
     })
-  })
-  app.addHook('onRoute', (route) => {
-    if (!route.config?.streamsBody) return
-    route.preHandler = [stopClock, ...hooksOf(route.preHandler)]
-    route.onResponse = [...hooksOf(route.onResponse), readOn]
-  })
+    const isStreaming = ({ raw, routeOptions }: FastifyRequest) => timers.has(raw) && routeOptions.config.streamsBody
 
-  function stopClock({ raw }: FastifyRequest, _reply: FastifyReply, done: () => void) {
-    clearTimeout(timers.get(raw))
-    done()
-  }
+    app.addHook('preHandler', (request, _reply, done) => {
+      if (isStreaming(request)) clearTimeout(timers.get(request.raw))
+      done()
+    })
 
-  /** Refused before its end. The rest is read and thrown away, for a while: who is cut off may never read the answer. */
-  function readOn({ raw }: FastifyRequest, _reply: FastifyReply, done: () => void) {
-    done()
-    if (!timers.has(raw) || raw.complete || raw.destroyed) return
-    giveTime(raw, () => void raw.destroy())
-    raw.resume()
-  }
-}
+    // A body refused before its end is read for a while and discarded: a client that is cut off may never read the response.
+    app.addHook('onResponse', (request, _reply, done) => {
+      done()
+      const { raw } = request
+      if (raw.complete || raw.destroyed || !isStreaming(request)) return
+      giveTime(raw, () => void raw.destroy())
+      raw.resume()
+    })
+  },
+  { name: 'slow-requests' },
+)
 
 const requestTimeout = () => Object.assign(new Error('Request timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { handleError } from '../error-handler.ts'
-import { limitSlowRequests } from './slow-requests.ts'
+import { slowRequests } from './slow-requests.ts'
 import { readUpload } from './upload.ts'
 
 const timeoutMs = 150
@@ -20,7 +20,7 @@ beforeEach(async () => {
   received = 0
   app = Fastify()
   app.setErrorHandler(handleError)
-  limitSlowRequests(app, timeoutMs)
+  app.register(slowRequests, { timeoutMs })
   app.post('/json', async () => 'ok')
   await app.register(async (scope) => {
     scope.addContentTypeParser('text/csv', async () => undefined)

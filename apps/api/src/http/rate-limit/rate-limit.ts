@@ -27,7 +27,7 @@ export const rateLimits = fp(
       errorResponseBuilder: () => app.httpErrors.tooManyRequests(),
     })
   },
-  { name: 'rate-limits', dependencies: ['@fastify/sensible'] },
+  { name: 'rate-limits', dependencies: ['@fastify/sensible', 'error-handler', 'request-context'] },
 )
 
 /** If a trusted proxy forwards an invalid address, the proxy is the client: invalid text must not open a new count each. */

@@ -1,0 +1,38 @@
+import type { BaseCtx, Ctx, Settings } from '@rapport/core/context.ts'
+import type { Database } from '@rapport/core/db.ts'
+import type { Replica } from '@rapport/core/replica.ts'
+import type { FastifyInstance } from 'fastify'
+import fp from 'fastify-plugin'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** For routes without a workspace. */
+    baseCtx: BaseCtx
+    /** The workspace and the actor. Set by the plugin `authentication`, in its scope only. */
+    ctx: Ctx
+  }
+}
+
+interface Options {
+  database: Database
+  replica: Replica | undefined
+  settings: Settings
+  stopping: AbortSignal | undefined
+}
+
+/** Gives every request its context, and every response the headers that all have. */
+export const requestContext = fp(
+  async (app: FastifyInstance, { database, replica, settings, stopping }: Options) => {
+    app.decorateRequest('baseCtx')
+    app.decorateRequest('ctx')
+    // A callback, as in every hook that all requests run: a promise would cost more than the hook itself.
+    app.addHook('onRequest', (request, reply, done) => {
+      reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+      if (stopping?.aborted) reply.header('connection', 'close')
+      const { id: requestId, ip: address } = request
+      request.baseCtx = { db: database.db, ...(replica && { replica }), requestId, address, settings }
+      done()
+    })
+  },
+  { name: 'request-context' },
+)

@@ -1,0 +1,10 @@
+/** Replaces a path that cannot be decoded by one without a route, so that it is counted and refused like any unknown route. */
+export function decodableUrl({ url = '/' }: { url?: string | undefined }): string {
+  if (!url.includes('%')) return url
+  try {
+    decodeURI(url.split('?', 1)[0] ?? '')
+    return url
+  } catch {
+    return '/%25'
+  }
+}
