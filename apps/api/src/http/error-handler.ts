@@ -46,15 +46,19 @@ export function errorBody(error: unknown): ErrorBody | undefined {
     return body(statuses[error.code], message, { ...details, ...(issues && { issues: readable(issues) }) })
   }
   if (hasZodFastifySchemaValidationErrors(error)) return validationBody(error)
-  if (error instanceof HttpError) {
-    const { statusCode, message } = error as HttpError
-    return statusCode === 429 ? tooManyRequests : body(statusCode, message)
-  }
+  if (error instanceof HttpError) return httpErrorBody(error)
   // Before the database: a caller's connection breaks with the same code as the database's.
   const { statusCode, code } = error as FastifyError
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return body(statusCode, frameworkMessage(code))
   if (isDatabaseUnavailable(error)) return body(503, 'Temporarily unavailable, try again')
   return undefined
+}
+
+function httpErrorBody({ statusCode, message }: HttpError): ErrorBody | undefined {
+  if (statusCode === 429) return tooManyRequests
+  if (statusCode >= 500) return undefined
+  // Libraries throw these as well, with the name of the status as the message.
+  return body(statusCode, message === STATUS_CODES[statusCode] ? frameworkMessage(undefined) : message)
 }
 
 /** The specified body of every 429: it has no `error`. */

@@ -28,7 +28,7 @@ export const requestContext = fp(
     // A callback, as in every hook that all requests run: a promise would cost more than the hook itself.
     app.addHook('onRequest', (request, reply, done) => {
       reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
-      if (stopping?.aborted) reply.header('connection', 'close')
+      if (stopping?.aborted) reply.raw.setHeader('Connection', 'close')
       const { id: requestId, ip: address } = request
       request.baseCtx = { db: database.db, ...(replica && { replica }), requestId, address, settings }
       done()
