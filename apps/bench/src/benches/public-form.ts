@@ -1,6 +1,7 @@
 import { type Bench, takeTurns } from '../figures.ts'
-import { call, onInstallation } from '../installation.ts'
+import { call, type Installation, onInstallation, type Server } from '../installation.ts'
 import { meterServers } from '../metering.ts'
+import { freePort, isAnswering, until } from '../processes.ts'
 
 const form = {
   name: 'Contact us',
@@ -14,16 +15,18 @@ const form = {
 }
 
 export const publicForm: Bench = {
-  about: 'GET /public/forms/{id}, as every visitor asks for it, beside a bare route with the same bytes in memory',
+  about:
+    'GET /public/forms/{id}, as every visitor asks for it, beside the same bytes behind the stock limiter, and bare',
   measure: (options) =>
     onInstallation(async (installation) => {
       await installation.startRedis()
       const { key } = await installation.createWorkspace()
       const [api, bare] = [await installation.startApi(), await installation.startBare()]
+      const stock = await startStockLimits(installation)
       const { id } = await call<{ id: string }>(api, key, ['POST /forms', form])
       const path = `/public/forms/${id}`
       const bytes = await (await fetch(api.url + path)).text()
-      await call(bare, '', ['PUT /bytes', { bytes }])
+      for (const server of [bare, stock]) await call(server, '', ['PUT /bytes', { bytes }])
 
       const meter = meterServers(installation.startLoadGenerator(), {
         forMs: options.quick ? 700 : 3_000,
@@ -32,6 +35,7 @@ export const publicForm: Bench = {
       const get = (path: string) => ({ asks: [{ method: 'GET' as const, path }] })
       const rates = await takeTurns(options, {
         ours: meter.rate('ours', api, get(path)),
+        stock: meter.rate('stock', stock, get('/bytes')),
         bare: meter.rate('bare', bare, get('/bytes')),
       })
       return [
@@ -39,10 +43,24 @@ export const publicForm: Bench = {
           name: 'GET /public/forms/{id}',
           unit: 'requests/s',
           values: rates.ours,
+          beside: { name: 'same bytes, @fastify/rate-limit with its own Redis store', values: rates.stock },
+          target: { atLeast: 1 },
+        },
+        {
+          name: 'GET /public/forms/{id}',
+          unit: 'requests/s',
+          values: rates.ours,
           beside: { name: 'bare route of the same bytes', values: rates.bare },
-          target: { atLeast: 0.5 },
         },
         meter.costFigure('GET /public/forms/{id}', 'ours', { name: 'bare route of the same bytes', side: 'bare' }),
       ]
     }),
+}
+
+async function startStockLimits({ environment, processes }: Installation): Promise<Server> {
+  const port = String(await freePort())
+  const child = processes.fork('stock-limits-server.ts', { env: { ...environment, PORT: port } })
+  const url = `http://127.0.0.1:${port}`
+  await until(() => isAnswering(url), { everyMs: 5, timeoutMs: 30_000 })
+  return { child, url }
 }
