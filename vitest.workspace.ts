@@ -1,6 +1,14 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
+// Vitest itself, and the programs that tests start, fail on an older Node with errors that do not name the cause.
+if (!process.features.typescript) {
+  throw new Error(
+    `The tests need Node 22.19 or newer; this is ${process.version}. After "npx --yes pnpm install", node_modules/.bin/node ` +
+      'is one, and "npx vitest" uses it; for VS Code, set "vitest.nodeExecutable" to its path.',
+  )
+}
+
 const testing = './packages/core/src/testing'
 const needsServices = { globalSetup: `${testing}/global-setup.ts` }
 const everywhere = { setupFiles: `${testing}/setup-file.ts` }
