@@ -117,9 +117,8 @@ test('depth and number are refused as fast as they come, up to the size of a bod
 
 test('what is no object is refused where one is needed', async () => {
   for (const raw of ['null', '[]', '', '"text"', '42', 'true', '[1]', '[{}]']) {
-    for (const { isBodyless, answer } of await sendEverywhere(raw)) {
-      if (!isBodyless) expectError(answer, 400, 'The body must be a JSON object')
-    }
+    const withBody = (await sendEverywhere(raw)).filter(({ isBodyless }) => !isBodyless)
+    for (const { answer } of withBody) expectError(answer, 400, 'The body must be a JSON object')
   }
 })
 

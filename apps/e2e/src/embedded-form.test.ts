@@ -125,12 +125,14 @@ describe.skipIf(whyNoBrowser())('a form on somebody else’s page', () => {
   })
 
   test('it leads on to where the form says', async () => {
-    form = await createForm(stack.api, key, { redirectUrl: `${site.url}/thanks` })
+    const redirectUrl = `${site.url}/thanks`
+    form = await createForm(stack.api, key, { redirectUrl })
     site = await startSiteWith(embed(form))
     await page.goto(site.url)
     await fillIn(page)
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByRole('heading', { name: 'Thanks from the site' }).waitFor()
+    expect(page.url()).toBe(redirectUrl)
   })
 
   test('neither the styles of the page leak in, nor those of the form out', async () => {

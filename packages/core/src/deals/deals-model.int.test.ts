@@ -193,7 +193,7 @@ function reasonOf(error: unknown): string {
   return error.issues?.[0]?.path ?? `in use by ${error.details?.['dealCount']}`
 }
 
-async function compare({ ctx, model }: World) {
+async function expectModelAgrees({ ctx, model }: World) {
   const deals = (await listDeals(ctx, DealQuery.parse({ limit: '100', sort: 'createdAt' }))).data
   const real = deals.map(({ id, createdAt: _created, updatedAt: _updated, closedAt, ...deal }) => {
     expect([id, closedAt === null]).toEqual([id, deal.status === 'OPEN'])
@@ -220,7 +220,7 @@ test('whatever happens in whatever order, deals are what a plain model of them s
   const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
     const world = await createWorld()
     for (const taken of steps) await takeStep(world, taken)
-    await compare(world)
+    await expectModelAgrees(world)
   })
   await fc.assert(property, { numRuns: 80 })
 })

@@ -32,10 +32,18 @@ test.each(wrong)('an address that mail may not come from, %s, is refused where i
 })
 
 test('one that it may come from is taken, whatever its capitals, and where no domain is named, any', async () => {
-  await createTestCampaign(bound, { fromEmail: 'News@Example.NET' })
-  await changeWorkspace(bound, { fromEmail: 'news@example.org' })
-  await changeWorkspace(bound, { fromEmail: null })
-  await createTestCampaign(free, { fromEmail: 'ceo@bank.example' })
+  const senders = [
+    await createTestCampaign(bound, { fromEmail: 'News@Example.NET' }),
+    await changeWorkspace(bound, { fromEmail: 'news@example.org' }),
+    await changeWorkspace(bound, { fromEmail: null }),
+    await createTestCampaign(free, { fromEmail: 'ceo@bank.example' }),
+  ]
+  expect(senders.map(({ fromEmail }) => fromEmail)).toEqual([
+    'News@Example.NET',
+    'news@example.org',
+    null,
+    'ceo@bank.example',
+  ])
 })
 
 test('what was saved before the operator named domains is refused when it is sent, and nothing goes out by it', async () => {

@@ -9,7 +9,7 @@ test('a test database has every table, and changes reach no other', async () => 
   const [first, second] = await Promise.all([createTestDatabase(), createTestDatabase()])
   await first.db.execute(sql`drop table outbox`)
   await first.db.execute(sql`select from contacts`)
-  await second.db.execute(sql`select from outbox`)
+  expect(await second.db.execute(sql`select from outbox`)).toMatchObject({ rowCount: 0 })
   await Promise.all([first.close(), second.close()])
 })
 

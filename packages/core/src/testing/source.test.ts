@@ -7,12 +7,14 @@ const root = resolve(import.meta.dirname, '../../../..')
 
 const timeout = 120_000
 
-test('the source type-checks', { timeout }, () => check('tsc', '--noEmit', '--pretty', 'false'))
-test('the source passes the linter', { timeout }, () => check('oxlint', '--type-aware', '--format', 'unix'))
-test('the source is formatted', { timeout }, () => check('biome', 'format', '--colors=off', '--reporter=summary'))
+test('the source type-checks', { timeout }, () => expectNoFindings('tsc', '--noEmit', '--pretty', 'false'))
+test('the source passes the linter', { timeout }, () => expectNoFindings('oxlint', '--type-aware', '--format', 'unix'))
+test('the source is formatted', { timeout }, () =>
+  expectNoFindings('biome', 'format', '--colors=off', '--reporter=summary'),
+)
 
 /** Fails with what the program has to say. */
-function check(program: string, ...parameters: string[]): Promise<void> {
+function expectNoFindings(program: string, ...parameters: string[]): Promise<void> {
   const options = { cwd: root, maxBuffer: 50_000_000 }
   return new Promise((resolveCheck, reject) => {
     execFile(resolve(root, 'node_modules/.bin', program), parameters, options, (error, stdout, stderr) => {
