@@ -1,21 +1,15 @@
 import { eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { findOrCreateContact } from './contacts/contacts.ts'
-import { type Ctx, inTransaction } from './context.ts'
+import { inTransaction } from './context.ts'
 import { uuidOf } from './ids.ts'
 import { deliveries, events, webhooks } from './schema.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from './testing/database.ts'
+import { openTransaction, waitUntilBlocked } from './testing/database.ts'
 import { createTestContact, createTestCtx, createTestWebhook, eventsOf, waitingWork } from './testing/factories.ts'
+import { useTestCtx, useTestDatabase } from './testing/fixtures.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 async function webhooksWithDelivery(): Promise<string[]> {
   const rows = await ctx.db.select().from(deliveries).where(eq(deliveries.workspaceId, ctx.workspaceId))

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { type Answer, runIdempotently } from './idempotency.ts'
 import { deriveKeys } from './secrets.ts'
-import { createTestDatabase, type TestDatabase } from './testing/database.ts'
 import { createTestCtx } from './testing/factories.ts'
+import { useTestDatabase } from './testing/fixtures.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
 
 test('work whose answer was kept under a key that is gone is not done again, and says so', async () => {
   const ctx = await createTestCtx(database.db)

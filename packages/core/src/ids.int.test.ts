@@ -1,14 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
+import { useTestDatabase } from './testing/fixtures.ts'
 import { idInSql, idOf } from './ids.ts'
-import { createTestDatabase, type TestDatabase } from './testing/database.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
 
 test('a statement writes an identifier as the program does, of the first UUID, the last, and any', async () => {
   const uuids = Array.from({ length: 1_000 }, () => randomUUID() as string)

@@ -1,24 +1,21 @@
 /** Work in lanes: how much of it is handed over at a time, and that nobody waits for another's lane. */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { Ctx } from './context.ts'
 import { uuidOf } from './ids.ts'
 import { finishWork, laneRoom, quickRoom, type RelayedWork, relayLanes, relayWork, workspaceRoom } from './outbox.ts'
 import { outbox } from './schema.ts'
-import { createTestDatabase, openTransaction, type TestDatabase } from './testing/database.ts'
+import { openTransaction } from './testing/database.ts'
 import { createTestCtx } from './testing/factories.ts'
+import { useTestDatabase } from './testing/fixtures.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
   await database.db.delete(outbox)
   ctx = await createTestCtx(database.db)
 })
-afterAll(() => database.close())
 
 /** So many pieces of work in a lane, the oldest first. */
 async function fillLane(count: number, on: Ctx = ctx, lane = randomUUID()): Promise<string> {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import pg from 'pg'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Ctx, inTransaction } from './context.ts'
 import { idOf } from './ids.ts'
 import {
@@ -14,18 +14,16 @@ import {
   requeueWork,
 } from './outbox.ts'
 import { outbox } from './schema.ts'
-import { createTestDatabase, type TestDatabase } from './testing/database.ts'
 import { createTestCtx } from './testing/factories.ts'
 import { waitUntil } from './testing/wait.ts'
+import { useTestDatabase } from './testing/fixtures.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
 beforeAll(async () => {
-  database = await createTestDatabase()
   ctx = await createTestCtx(database.db)
 })
 beforeEach(() => database.db.delete(outbox))
-afterAll(() => database.close())
 
 /** Work of no further meaning. Answers its UUIDs. */
 async function enqueueSome(count: number, on: Ctx = ctx): Promise<string[]> {

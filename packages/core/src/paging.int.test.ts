@@ -1,26 +1,18 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { listContacts } from './contacts/contacts-list.ts'
 import { type Contact, ContactQuery } from './contacts/contacts.schema.ts'
-import type { Ctx } from './context.ts'
 import { uuidOf } from './ids.ts'
 import { listLists } from './lists/lists.ts'
 import { ListQuery } from './lists/lists.schema.ts'
 import type { Page } from './paging.ts'
 import { contacts } from './schema.ts'
 import { deriveKeys } from './secrets.ts'
-import { createTestDatabase, type TestDatabase } from './testing/database.ts'
 import { addSubscribers, createTestCtx, createTestList } from './testing/factories.ts'
+import { useTestCtx, useTestDatabase } from './testing/fixtures.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 const page = (query: Record<string, string>): Promise<Page<Contact>> => listContacts(ctx, ContactQuery.parse(query))
 

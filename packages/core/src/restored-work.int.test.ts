@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { sendTestMail } from './campaigns/campaign-mail.ts'
 import { readStats } from './campaigns/campaign-stats.ts'
 import { readCampaign } from './campaigns/campaigns.ts'
@@ -9,7 +9,6 @@ import type { Ctx } from './context.ts'
 import { claimMail } from './mail/mails.ts'
 import { interruptRestoredWork } from './restored-work.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from './testing/campaign-work.ts'
-import { createTestDatabase, type TestDatabase } from './testing/database.ts'
 import {
   claimDelivery,
   countRecipients,
@@ -21,19 +20,16 @@ import {
   silenceWorker,
   waitingWork,
 } from './testing/factories.ts'
+import { useTestDatabase } from './testing/fixtures.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
 let workerId: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
   await database.pool.query('truncate workspaces, workers cascade')
   ctx = await createTestCtx(database.db)
   workerId = await createTestWorker(database.db)
 })
-afterAll(() => database.close())
 
 /** The worker of a backup has long been gone where it is restored. */
 async function restore(before?: Date) {

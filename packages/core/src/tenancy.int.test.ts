@@ -1,6 +1,6 @@
 /** The last wall between workspaces: what the database itself refuses, whatever the program asks of it. */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { createApiKey } from './auth/api-keys.ts'
 import { sendCampaign } from './campaigns/campaigns.ts'
 import { claimBatch, claimRecipients } from './campaigns/sending.ts'
@@ -8,7 +8,6 @@ import type { Ctx } from './context.ts'
 import { brokenConstraint } from './errors.ts'
 import { uuidOf } from './ids.ts'
 import { enqueueMail } from './mail/mails.ts'
-import { createTestDatabase, type TestDatabase } from './testing/database.ts'
 import {
   createTestCampaign,
   createTestContact,
@@ -19,15 +18,14 @@ import {
   waitingWork,
 } from './testing/factories.ts'
 import { transaction } from './transaction.ts'
+import { useTestDatabase } from './testing/fixtures.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let [mine, theirs] = ['', '']
 beforeAll(async () => {
-  database = await createTestDatabase()
   mine = await fillWorkspace(await createTestCtx(database.db))
   theirs = await fillWorkspace(await createTestCtx(database.db))
 })
-afterAll(() => database.close())
 
 /** At least one row in every table. Answers the UUID of the workspace. */
 async function fillWorkspace(ctx: Ctx): Promise<string> {

@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { sendCampaign } from './campaigns/campaigns.ts'
 import { pauseCampaign } from './campaigns/lifecycle.ts'
 import type { Ctx } from './context.ts'
-import { createTestDatabase, type TestDatabase } from './testing/database.ts'
 import {
   claimDelivery,
   createTestCampaign,
@@ -15,20 +14,17 @@ import {
   silenceWorker,
   waitingWork,
 } from './testing/factories.ts'
+import { useTestDatabase } from './testing/fixtures.ts'
 import { readWorkSummary } from './work-summary.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
 let workerId: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
   await database.pool.query('truncate workspaces, workers cascade')
   ctx = await createTestCtx(database.db)
   workerId = await createTestWorker(database.db)
 })
-afterAll(() => database.close())
 
 const stateOf = async (queue: string) => (await readWorkSummary(ctx.db)).queues.find((state) => state.queue === queue)
 const age = (interval: string) =>

@@ -1,14 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { and, eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { claimBatch, claimRecipients, settleRecipients } from './campaigns/sending.ts'
-import type { Ctx } from './context.ts'
 import { uuidOf } from './ids.ts'
 import { claimMail, enqueueMail } from './mail/mails.ts'
 import { relayLanes, relayWork } from './outbox.ts'
 import { campaignBatches, mails, outbox, workers } from './schema.ts'
 import { claimTestBatch, startTestCampaign } from './testing/campaign-work.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from './testing/database.ts'
+import { openTransaction, waitUntilBlocked } from './testing/database.ts'
 import {
   claimDelivery,
   countRecipients,
@@ -21,19 +20,15 @@ import {
   silenceWorker,
   waitingWork,
 } from './testing/factories.ts'
+import { useTestCtx, useTestDatabase } from './testing/fixtures.ts'
 import { beat, buryDeadWorkers, dropClaim, findClaims, leave } from './workers.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let workerId: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   workerId = await createTestWorker(database.db)
 })
-afterAll(() => database.close())
 
 const bury = () => buryDeadWorkers(database.db)
 async function die(id = workerId) {

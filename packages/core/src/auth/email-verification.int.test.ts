@@ -1,13 +1,13 @@
 import { eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { BaseCtx, Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { apiKeys, invites, mails, members, users, webhooks } from '../schema.ts'
 import { signPayload } from '../secrets.ts'
 import { acceptInvite, createInvite } from '../team/invites.ts'
 import { renderMail } from '../mail/render-mail.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { createTestCtx, createTestWebhook, testSettings, tokenMailedTo } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { createApiKey } from './api-keys.ts'
 import { ApiKeyInput } from './auth.schema.ts'
 import { askToVerifyAgain, verifyEmail } from './email-verification.ts'
@@ -16,13 +16,12 @@ import { logIn, signUp } from './sessions.ts'
 
 const [password, newPassword] = ['a long sentence nobody knows', 'another sentence nobody knows']
 
-let database: TestDatabase
+const database = useTestDatabase()
 let base: BaseCtx
 let ctx: Ctx
 let email = ''
 let people = 0
 beforeAll(async () => {
-  database = await createTestDatabase()
   base = { db: database.db, requestId: 'test', settings: testSettings }
 })
 beforeEach(async () => {
@@ -30,7 +29,6 @@ beforeEach(async () => {
   const { user, workspace } = await signUp(base, { email, password, name: '' })
   ctx = { ...base, workspaceId: workspace.id, actor: { kind: 'user', userId: user.id, role: 'OWNER' } }
 })
-afterAll(() => database.close())
 
 const mailed = () => tokenMailedTo(base, email)
 const userId = () => (ctx.actor.kind === 'user' ? ctx.actor.userId : '')

@@ -1,22 +1,21 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { BaseCtx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { loginFailures } from '../schema.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { testSettings, tokenMailedTo } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { purgeLoginFailures } from './login.ts'
 import { forgotPassword, resetPassword } from './password-resets.ts'
 import { logIn, signUp } from './sessions.ts'
 
 const password = 'a long sentence nobody knows'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let base: BaseCtx
 let email = ''
 let people = 0
 beforeAll(async () => {
-  database = await createTestDatabase()
   base = { db: database.db, requestId: 'test', settings: testSettings }
 })
 beforeEach(async () => {
@@ -24,7 +23,6 @@ beforeEach(async () => {
   email = `ada-${(people += 1)}@example.com`
   await signUp(base, { email, password, name: '' })
 })
-afterAll(() => database.close())
 
 /** What a try is told: 'in', or the code of the refusal with the seconds to wait. */
 async function attempt(address = email, withPassword = 'a wrong password', from = '198.51.100.1'): Promise<string> {

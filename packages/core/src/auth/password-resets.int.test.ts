@@ -1,23 +1,22 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { BaseCtx, Ctx } from '../context.ts'
 import { idOf } from '../ids.ts'
 import { mails, passwordResets, sessions, users } from '../schema.ts'
 import { deriveKeys, mailToken } from '../secrets.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { createTestCtx, tokenMailedTo } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { forgotPassword, purgePasswordResets, renderPasswordResetMail, resetPassword } from './password-resets.ts'
 import { logIn, signUp } from './sessions.ts'
 
 const [oldPassword, password] = ['a long sentence nobody knows', 'another sentence nobody knows']
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
 let base: BaseCtx
 let [email, userId] = ['', '']
 let people = 0
 beforeAll(async () => {
-  database = await createTestDatabase()
   ctx = await createTestCtx(database.db)
   base = ctx
 })
@@ -26,7 +25,6 @@ beforeEach(async () => {
   const { user } = await signUp(base, { email, password: oldPassword, name: '' })
   userId = user.id
 })
-afterAll(() => database.close())
 
 const ownResets = () => database.db.select().from(passwordResets).where(eq(passwordResets.userId, userId))
 const isReset = () => and(eq(mails.toAddress, email), eq(mails.kind, 'PASSWORD_RESET'))

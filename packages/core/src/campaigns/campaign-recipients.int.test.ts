@@ -1,30 +1,16 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { deleteContact } from '../contacts/contacts.ts'
 import { mergeContacts } from '../contacts/contacts-merge.ts'
-import type { Ctx } from '../context.ts'
 import { idOf } from '../ids.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
-import {
-  createTestCampaign,
-  createTestContact,
-  createTestCtx,
-  createTestWorker,
-  waitingWork,
-} from '../testing/factories.ts'
+import { createTestCampaign, createTestContact, createTestWorker, waitingWork } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { listRecipients } from './campaign-recipients.ts'
 import { RecipientQuery } from './campaigns.schema.ts'
 import { sendCampaign } from './campaigns.ts'
 import { claimBatch, type ClaimedBatch, claimRecipients, settleRecipients } from './sending.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 async function start(confirmed: number) {
   const { id } = await createTestCampaign(ctx, { confirmed })

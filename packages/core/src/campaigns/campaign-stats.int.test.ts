@@ -1,33 +1,21 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
+import { beforeEach, expect, test } from 'vitest'
 import { uuidOf } from '../ids.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '../testing/campaign-work.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
-import {
-  countRecipients,
-  createTestCampaign,
-  createTestCtx,
-  createTestWorker,
-  silenceWorker,
-} from '../testing/factories.ts'
+import { countRecipients, createTestCampaign, createTestWorker, silenceWorker } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { buryDeadWorkers } from '../workers.ts'
 import { readStats } from './campaign-stats.ts'
 import { changeCampaign, deleteCampaign, readCampaign, sendCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type ClaimedBatch, claimRecipients } from './sending.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let workerId: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   workerId = await createTestWorker(database.db)
 })
-afterAll(() => database.close())
 
 const start = (confirmed: number) => startTestCampaign(ctx, confirmed)
 const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)

@@ -1,11 +1,10 @@
 import { eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
+import { describe, expect, test } from 'vitest'
 import { newId, uuidOf } from '../ids.ts'
 import { unsubscribeUrl } from '../lists/links.ts'
 import { unsubscribe } from '../lists/subscriptions.ts'
 import { campaignBatches, mails } from '../schema.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
 import {
   addSubscribers,
   createTestCampaign,
@@ -16,18 +15,12 @@ import {
   eventsOf,
   waitingWork,
 } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { sendTestMail } from './campaign-mail.ts'
 import { changeCampaign, readCampaign, sendCampaign } from './campaigns.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 async function readBatches(campaignId: string) {
   const rows = await ctx.db.select().from(campaignBatches).where(eq(campaignBatches.campaignId, campaignId))

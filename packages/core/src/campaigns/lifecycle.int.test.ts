@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '../testing/campaign-work.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
 import {
   countRecipients,
   createTestCampaign,
@@ -13,6 +13,7 @@ import {
   silenceWorker,
   waitingWork,
 } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { buryDeadWorkers } from '../workers.ts'
 import { readStats } from './campaign-stats.ts'
 import { readCampaign, sendCampaign } from './campaigns.ts'
@@ -20,17 +21,13 @@ import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from './
 import type { RecipientOutcome } from './outcomes.ts'
 import { type ClaimedBatch, claimRecipients, finishBatch, settleRecipients, skipRecipients } from './sending.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
 let workerId: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
   ctx = await createTestCtx(database.db)
   workerId = await createTestWorker(database.db)
 })
-afterAll(() => database.close())
 
 const start = (confirmed: number) => startTestCampaign(ctx, confirmed)
 const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)

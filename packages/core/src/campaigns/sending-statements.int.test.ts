@@ -1,16 +1,12 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { expect, test } from 'vitest'
 import { createTestCampaign, createTestCtx, createTestWorker, waitingWork } from '../testing/factories.ts'
 import { transaction } from '../transaction.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { sendCampaign } from './campaigns.ts'
 import { claimBatch, claimRecipients, settleRecipients } from './sending.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
 
 test('what became of a group is recorded with a look at its batch alone, though nothing is known of the table yet', async () => {
   const ctx = await createTestCtx(database.db)

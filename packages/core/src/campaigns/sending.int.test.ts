@@ -1,10 +1,9 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { idOf, uuidOf } from '../ids.ts'
 import { campaignBatches, campaignRecipients, campaigns, contacts, subscriptions } from '../schema.ts'
 import { claimTestBatch, startTestCampaign } from '../testing/campaign-work.ts'
-import { createTestDatabase, openTransaction, type TestDatabase } from '../testing/database.ts'
+import { openTransaction } from '../testing/database.ts'
 import {
   countRecipients,
   createTestCampaign,
@@ -14,6 +13,7 @@ import {
   silenceWorker,
   waitingWork,
 } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { buryDeadWorkers } from '../workers.ts'
 import { readCampaign, sendCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
@@ -29,17 +29,12 @@ import {
   undoRecipientClaims,
 } from './sending.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let workerId: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   workerId = await createTestWorker(database.db)
 })
-afterAll(() => database.close())
 
 const startCampaign = (confirmed: number) => startTestCampaign(ctx, confirmed)
 const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)

@@ -1,26 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { type Ctx, inTransaction } from '../context.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { inTransaction } from '../context.ts'
 import { openDatabase } from '../db.ts'
 import { uuidOf } from '../ids.ts'
 import { createTestContact, createTestCtx, createTestWebhook, eventsOf } from '../testing/factories.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
 import { transaction } from '../transaction.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 
 import { createContact } from './contact-creation.ts'
 import { readContact } from './contacts.ts'
 import { createCustomField } from './custom-fields.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 const person = (n: number) => ({ email: `person-${n}@example.com` })
 const many = <Result>(count: number, work: (n: number) => Promise<Result>) =>

@@ -1,31 +1,19 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { type Ctx, inTransaction } from '../context.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { inTransaction } from '../context.ts'
 import { changeDeal } from '../deals/deals.ts'
 import { uuidOf } from '../ids.ts'
 import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
 import { confirmSubscribers } from '../lists/subscriptions-bulk.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
-import {
-  createTestContact,
-  createTestCtx,
-  createTestDeal,
-  createTestList,
-  createTestPipeline,
-} from '../testing/factories.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
+import { createTestContact, createTestDeal, createTestList, createTestPipeline } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { writeContacts } from './contacts-bulk.ts'
 import { mergeContacts } from './contacts-merge.ts'
 import type { Contact } from './contacts.schema.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 interface Pair {
   zoe: Contact

@@ -1,23 +1,15 @@
 import { text } from 'node:stream/consumers'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
+import { expect, test } from 'vitest'
 import { createTestContact, createTestCtx } from '../testing/factories.ts'
 import { uuidOf } from '../ids.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { waitUntil } from '../testing/wait.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { exportContacts } from './contacts-export.ts'
 import { type Contact, ExportQuery } from './contacts.schema.ts'
 import { createCustomField } from './custom-fields.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 async function exported(query: Record<string, string>): Promise<string[]> {
   const all = await text(await exportContacts(ctx, ExportQuery.parse(query)))

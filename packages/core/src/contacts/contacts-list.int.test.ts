@@ -1,18 +1,17 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { createTestContact, createTestCtx, createTestList } from '../testing/factories.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { recordStatements } from '../testing/statements.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { uuidOf } from '../ids.ts'
 import { listContacts } from './contacts-list.ts'
 import { ContactQuery } from './contacts.schema.ts'
 import { createCustomField } from './custom-fields.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
 beforeAll(async () => {
-  database = await createTestDatabase()
   ctx = await createTestCtx(database.db)
   await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'SELECT', options: ['free', 'pro'] })
   await createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
@@ -37,7 +36,6 @@ beforeAll(async () => {
     customFieldValues: { seats: 30 },
   })
 })
-afterAll(() => database.close())
 
 async function find(query: Record<string, string | string[]>): Promise<string[]> {
   const page = await listContacts(ctx, ContactQuery.parse(query))

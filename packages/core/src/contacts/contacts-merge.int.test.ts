@@ -1,23 +1,15 @@
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
+import { expect, test } from 'vitest'
 import { unsubscribeUrl } from '../lists/links.ts'
 import { unsubscribe } from '../lists/subscriptions.ts'
 import { subscriptions } from '../schema.ts'
 import { addSubscribers, createTestContact, createTestCtx, createTestList, eventsOf } from '../testing/factories.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { mergeContacts } from './contacts-merge.ts'
 import { changeContact, readContact } from './contacts.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 test('the duplicate fills what is empty, tags unite, and it goes', async () => {
   const kept = await createTestContact(ctx, { email: 'ada@example.com', firstName: 'Ada', tags: ['a'] })

@@ -1,7 +1,6 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
+import { expect, test } from 'vitest'
 import { createTestContact, createTestCtx, createTestList, eventsOf } from '../testing/factories.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { unsubscribeUrl } from '../lists/links.ts'
 import { findOptOuts, hashEmail } from '../lists/opt-outs.ts'
 import { subscribe, unsubscribe } from '../lists/subscriptions.ts'
@@ -10,15 +9,8 @@ import { addTags, changeContact, deleteContact, readContact, removeTag, upsertCo
 import { ActivityQuery } from './contacts.schema.ts'
 import { createCustomField } from './custom-fields.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 test('two hundred upserts of one address at once leave one contact, and none of them fails', async () => {
   const upserts = Array.from({ length: 200 }, (_, n) =>

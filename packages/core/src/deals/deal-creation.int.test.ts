@@ -1,34 +1,30 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { readContact } from '../contacts/contacts.ts'
 import { type Ctx, inTransaction } from '../context.ts'
 import { openDatabase } from '../db.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { changePipeline } from '../pipelines/pipelines.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestPipeline, createTestWebhook } from '../testing/factories.ts'
 import { transaction } from '../transaction.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { changeWebhook } from '../webhooks/webhooks.ts'
 import { createDeal } from './deal-creation.ts'
 import { readDeal } from './deals.ts'
 import { DealInput } from './deals.schema.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let pipeline: Pipeline
 let contactIds: string[]
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   pipeline = await createTestPipeline(ctx, ['a', 'b'])
   const contacts = await Promise.all(Array.from({ length: 10 }, () => createTestContact(ctx)))
   contactIds = contacts.map(({ id }) => id)
 })
-afterAll(() => database.close())
 
 const inputOf = (n: number, given: Partial<DealInput> = {}) =>
   DealInput.parse({

@@ -1,23 +1,22 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { newId, uuidOf } from '../ids.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { summarizePipeline } from '../pipelines/pipeline-summary.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { explainSelects } from '../testing/explain.ts'
 import { createTestContact, createTestCtx, createTestDeal, createTestPipeline } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { listDeals } from './deals-list.ts'
 import { changeDeal } from './deals.ts'
 import { DealQuery } from './deals.schema.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
 let sales: Pipeline
 let ada = ''
 let wonAt = ''
 beforeAll(async () => {
-  database = await createTestDatabase()
   ctx = await createTestCtx(database.db)
   sales = await createTestPipeline(ctx, ['a', 'b'])
   ada = (await createTestContact(ctx)).id
@@ -30,7 +29,6 @@ beforeAll(async () => {
   wonAt = (await changeDeal(ctx, two.id, { status: 'WON' })).closedAt ?? ''
   await createTestDeal(await createTestCtx(database.db), { name: 'elsewhere' })
 })
-afterAll(() => database.close())
 
 const stage = (name: string) => sales.stages.find((one) => one.name === name)?.id ?? ''
 const find = async (query: Record<string, string>) =>

@@ -1,13 +1,12 @@
 /** Random sequences of everything that can happen to deals, beside a plain model of them. */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { mergeContacts } from '../contacts/contacts-merge.ts'
 import { deleteContact } from '../contacts/contacts.ts'
 import type { Ctx } from '../context.ts'
 import { AppError } from '../errors.ts'
 import { summarizePipeline } from '../pipelines/pipeline-summary.ts'
 import { changePipeline, deletePipeline, readPipeline } from '../pipelines/pipelines.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import {
   type DealModel,
   emptyModel,
@@ -22,17 +21,14 @@ import {
   Refused,
 } from '../testing/deal-model.ts'
 import { createTestContact, createTestCtx, createTestPipeline, eventsOf } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { listDealMoves } from './deal-moves.ts'
 import { listDeals } from './deals-list.ts'
 import { createDeal } from './deal-creation.ts'
 import { changeDeal, deleteDeal } from './deals.ts'
 import { DealChange, DealInput, DealMoveQuery, DealQuery } from './deals.schema.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
 
 /** The real workspace, the model, and every id there ever was: what is gone is named again too. */
 interface World {

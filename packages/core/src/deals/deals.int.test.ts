@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { listActivity } from '../contacts/contacts-activity.ts'
 import { mergeContacts } from '../contacts/contacts-merge.ts'
 import { deleteContact, readContact } from '../contacts/contacts.ts'
@@ -8,26 +8,22 @@ import type { Ctx } from '../context.ts'
 import { newId } from '../ids.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { contacts, dealMoves, events } from '../schema.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestDeal, createTestPipeline, eventsOf } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { listDealMoves } from './deal-moves.ts'
 import { createDeal } from './deal-creation.ts'
 import { changeDeal, deleteDeal, readDeal } from './deals.ts'
 import { type Deal, type DealChange, DealMoveQuery } from './deals.schema.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let pipeline: Pipeline
 let deal: Deal
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   pipeline = await createTestPipeline(ctx, ['a', 'b', 'c'])
   deal = await createTestDeal(ctx, { pipelineId: pipeline.id, name: 'Engine' })
 })
-afterAll(() => database.close())
 
 const stageAt = (position: number, { stages }: Pipeline = pipeline) => stages[position]?.id ?? ''
 const movesOf = async (id = deal.id) => (await listDealMoves(ctx, id, DealMoveQuery.parse({}))).data

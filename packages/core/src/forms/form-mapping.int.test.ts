@@ -1,21 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { CustomFieldInput } from '../contacts/custom-fields.schema.ts'
 import { changeCustomField, createCustomField, deleteCustomField } from '../contacts/custom-fields.ts'
 import type { Ctx } from '../context.ts'
 import type { FormField } from '../schema.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { createTestCtx } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { contactFrom, findMappingIssues } from './form-mapping.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
 beforeAll(async () => {
-  database = await createTestDatabase()
   ctx = await createTestCtx(database.db)
   for (const type of ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE'] as const) await define({ key: type.toLowerCase(), type })
   await define({ key: 'plan', type: 'SELECT', options: ['Free', 'Paid'] })
 })
-afterAll(() => database.close())
 
 const define = (given: object) => createCustomField(ctx, CustomFieldInput.parse({ label: 'Some', ...given }))
 const field = (type: FormField['type'], mapsTo?: string, more: Partial<FormField> = {}): FormField => ({

@@ -1,38 +1,24 @@
 /** What submissions do with lists, and with others who are at work at the same time. */
 import { eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { changeContact, deleteContact, readContact } from '../contacts/contacts.ts'
 import { mergeContacts } from '../contacts/contacts-merge.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
 import { unsubscribeUrl } from '../lists/links.ts'
 import { readSubscriber } from '../lists/subscribers.ts'
 import { unsubscribe } from '../lists/subscriptions.ts'
 import { contacts, mails } from '../schema.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
-import {
-  createTestContact,
-  createTestCtx,
-  createTestForm,
-  createTestList,
-  eventsOf,
-  testFormFields,
-} from '../testing/factories.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
+import { createTestContact, createTestForm, createTestList, eventsOf, testFormFields } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { deleteForm, readForm } from './forms.ts'
 import type { Form } from './forms.schema.ts'
 import { listSubmissions, readSubmission, submitForm } from './submissions.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 const email = 'ada@example.com'
 const submit = (

@@ -1,28 +1,20 @@
 import { eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createContact } from '../contacts/contact-creation.ts'
 import { changeContact, readContact } from '../contacts/contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { CustomFieldInput } from '../contacts/custom-fields.schema.ts'
 import { createCustomField } from '../contacts/custom-fields.ts'
-import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { contacts, events } from '../schema.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
-import { createTestCtx, createTestForm, eventsOf, testFormFields } from '../testing/factories.ts'
+import { createTestForm, eventsOf, testFormFields } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { changeForm, deleteForm, findPublicForm, readForm, versionOf } from './forms.ts'
 import { type Form, FormInput } from './forms.schema.ts'
 import { listSubmissions, readSubmission, submitForm } from './submissions.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 const email = 'ada@example.com'
 const fields = testFormFields

@@ -1,10 +1,9 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
+import { expect, test } from 'vitest'
 import { uuidOf } from '../ids.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { createTestCtx, createTestList, silenceWorker, waitingWork } from '../testing/factories.ts'
 import { claimForTest, countRows, importFile, queueFile, runQueued } from '../testing/imports.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { buryDeadWorkers } from '../workers.ts'
 import { type ClaimedImport, claimImport, clearImport, failImport, finishImport, putBackImport } from './import-work.ts'
 import { listImports, purgeImports, readImport, receiveImport } from './imports.ts'
@@ -12,15 +11,8 @@ import { ImportOptions, ImportQuery } from './imports.schema.ts'
 import { type Chunk, readChunks } from './read-chunks.ts'
 import { writeChunk } from './write-chunk.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 test('a chunk whose answer was lost is not imported twice, and one of a worker taken for dead not at all', async () => {
   const { id } = await queueFile(ctx, [

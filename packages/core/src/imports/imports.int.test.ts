@@ -1,32 +1,17 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { listContacts } from '../contacts/contacts-list.ts'
 import { readContact } from '../contacts/contacts.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
 import { createCustomField, deleteCustomField } from '../contacts/custom-fields.ts'
-import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
-import {
-  createTestContact,
-  createTestCtx,
-  createTestList,
-  createTestWebhook,
-  eventsOf,
-  waitingWork,
-} from '../testing/factories.ts'
+import { createTestContact, createTestList, createTestWebhook, eventsOf, waitingWork } from '../testing/factories.ts'
 import { countRows, importFile, queueFile, runQueued } from '../testing/imports.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { readImport } from './imports.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 describe('what becomes of people', () => {
   test('new people are created in the order of the file, known ones are left as they are', async () => {

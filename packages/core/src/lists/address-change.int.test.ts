@@ -1,34 +1,31 @@
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../contacts/contacts-merge.ts'
 import { changeContact, deleteContact, readContact } from '../contacts/contacts.ts'
 import type { Ctx } from '../context.ts'
 import { lists } from '../schema.ts'
 import { deriveKeys } from '../secrets.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestList, eventsOf, tokenMailedTo } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { unsubscribeUrl } from './links.ts'
 import type { List } from './lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber } from './subscribers.ts'
 import { confirmSubscription, subscribe, unsubscribe } from './subscriptions.ts'
 import { suppressAddress } from './suppression.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
 let list: List
 /** Addresses of this test alone. */
 let hers: string
 let another: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
   ctx = await createTestCtx(database.db)
   list = await createTestList(ctx)
   hers = `hers-${list.id}@example.com`
   another = `another-${list.id}@example.com`
 })
-afterAll(() => database.close())
 
 const statusOf = async (contactId: string, of = list) => (await readSubscriber(ctx, of.id, contactId)).status
 const confirm = async (email: string) =>

@@ -1,25 +1,19 @@
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
+import { beforeEach, expect, test } from 'vitest'
 import { lists, mails, subscriptions, workspaces } from '../schema.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
-import { createTestCtx, createTestList } from '../testing/factories.ts'
+import { createTestList } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { renderConfirmationMail } from './confirmation-mail.ts'
 import type { List } from './lists.schema.ts'
 import { subscribe } from './subscriptions.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let list: List
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   list = await createTestList(ctx)
   await subscribe(ctx, list.id, { email: 'ada@example.com', firstName: '<i>Ada</i>', lastName: '' })
 })
-afterAll(() => database.close())
 
 async function render() {
   const [mail] = await ctx.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))

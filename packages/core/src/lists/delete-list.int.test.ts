@@ -1,16 +1,15 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { CampaignInput } from '../campaigns/campaigns.schema.ts'
 import { sendTestMail } from '../campaigns/campaign-mail.ts'
 import { changeCampaign, createCampaign, readCampaign, sendCampaign } from '../campaigns/campaigns.ts'
 import { listContacts } from '../contacts/contacts-list.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
 import { readContact } from '../contacts/contacts.ts'
-import type { Ctx } from '../context.ts'
 import { createForm, readForm } from '../forms/forms.ts'
 import { FormInput } from '../forms/forms.schema.ts'
 import { uuidOf } from '../ids.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
 import { importFile, queueFile, runQueued } from '../testing/imports.ts'
 import {
   addSubscribers,
@@ -21,23 +20,19 @@ import {
   waitingWork,
 } from '../testing/factories.ts'
 import { transaction } from '../transaction.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { clearDeletedList, deleteList } from './delete-list.ts'
 import type { List } from './lists.schema.ts'
 import { changeList, listLists, readList } from './lists.ts'
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from './subscribers.ts'
 import { subscribe } from './subscriptions.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let list: List
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   list = await createTestList(ctx)
 })
-afterAll(() => database.close())
 
 const notFound = { code: 'not_found', message: 'List not found' }
 const unknownList = { code: 'invalid', issues: [{ path: 'listId', message: 'List not found' }] }

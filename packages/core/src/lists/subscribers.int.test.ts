@@ -1,30 +1,24 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { deleteContact, readContact } from '../contacts/contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { mails, subscriptions } from '../schema.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { addSubscribers, createTestContact, createTestCtx, createTestList, eventsOf } from '../testing/factories.ts'
 import { transaction } from '../transaction.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import type { List, Subscription } from './lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from './subscribers.ts'
 import { requestSubscription, subscribe } from './subscriptions.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let list: List
 let ada: Contact
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   list = await createTestList(ctx)
   ada = await createTestContact(ctx, { email: 'ada@example.com' })
 })
-afterAll(() => database.close())
 
 const optedOut = { code: 'conflict', message: 'They have opted out of this list, and only they can opt in again' }
 const mailsOf = () => ctx.db.$count(mails, sql`workspace_id = ${uuidOf(ctx.workspaceId)}`)

@@ -1,24 +1,16 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { listContacts } from '../contacts/contacts-list.ts'
 import { deleteContact } from '../contacts/contacts.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
-import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { ImportOptions } from '../imports/imports.schema.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { addSubscribers, createTestContact, createTestCtx, createTestList, eventsOf } from '../testing/factories.ts'
 import { importFile } from '../testing/imports.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 test('everyone in the file is confirmed, but for those who ever opted out, deleted ones included', async () => {
   const list = await createTestList(ctx)

@@ -1,30 +1,25 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { readContact } from '../contacts/contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import type { Ctx } from '../context.ts'
 import { type Mail, claimMail } from '../mail/mails.ts'
 import { renderMail } from '../mail/render-mail.ts'
 import { contacts, lists, mails, subscriptions } from '../schema.ts'
 import { uuidOf } from '../ids.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
-import { createTestContact, createTestCtx, createTestList, eventsOf, waitingWork } from '../testing/factories.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
+import { createTestContact, createTestList, eventsOf, waitingWork } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { unsubscribeUrl } from './links.ts'
 import type { List, Subscription } from './lists.schema.ts'
 import { readList } from './lists.ts'
 import { confirmSubscription, subscribe, unsubscribe } from './subscriptions.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let list: List
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   list = await createTestList(ctx)
 })
-afterAll(() => database.close())
 
 const ada = { email: 'ada@example.com', firstName: '', lastName: '' }
 const invalidLink = { code: 'invalid', message: 'Invalid or expired link' }

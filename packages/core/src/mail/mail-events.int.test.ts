@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { readStats } from '../campaigns/campaign-stats.ts'
 import { changeContact, deleteContact, readContact } from '../contacts/contacts.ts'
 import type { Ctx } from '../context.ts'
@@ -8,7 +8,6 @@ import { unsubscribeUrl } from '../lists/links.ts'
 import { confirmSubscribers } from '../lists/subscriptions-bulk.ts'
 import { subscribe, unsubscribe } from '../lists/subscriptions.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '../testing/campaign-work.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import {
   addSubscribers,
   createTestContact,
@@ -18,18 +17,15 @@ import {
   eventsOf,
   waitingWork,
 } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { MailReport } from './mail-events.schema.ts'
 import { purgeMailReports, reportMailEvent } from './mail-events.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
   ctx = await createTestCtx(database.db)
 })
-afterAll(() => database.close())
 
 const report = (given: Record<string, unknown>) =>
   reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', email: 'person-1@example.com', permanent: true, ...given }))

@@ -1,10 +1,10 @@
 import { eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Ctx, inTransaction } from '../context.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { inTransaction } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { mails } from '../schema.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { createTestCtx, createTestWorker, silenceWorker, waitingWork } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { buryDeadWorkers } from '../workers.ts'
 import {
   claimMail,
@@ -17,17 +17,12 @@ import {
   undoMailClaim,
 } from './mails.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let workerId: string
 beforeAll(async () => {
-  database = await createTestDatabase()
   workerId = await createTestWorker(database.db)
 })
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
 
 const kinds = ['CONFIRMATION', 'CAMPAIGN_TEST'] as const
 const sent: MailOutcome = { kind: 'sent' }

@@ -1,15 +1,11 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { mailPace } from '../schema.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { reserveMailPlaces } from './pace.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
+const database = useTestDatabase()
 beforeEach(() => database.db.delete(mailPace))
-afterAll(() => database.close())
 
 /** How long from now, by the database's clock, until the line is free again. */
 async function lineMs(): Promise<number> {

@@ -1,22 +1,20 @@
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { compileCampaign } from '../campaigns/campaign-mail.ts'
 import { changeCampaign, sendCampaign } from '../campaigns/campaigns.ts'
 import type { Ctx } from '../context.ts'
 import { workspaces } from '../schema.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { createTestCampaign, createTestContact, createTestCtx } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { changeWorkspace } from '../team/workspace.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let free: Ctx
 let bound: Ctx
 beforeAll(async () => {
-  database = await createTestDatabase()
   free = await createTestCtx(database.db)
   bound = { ...free, settings: { ...free.settings, mailFromDomains: ['example.org', 'example.net'] } }
 })
-afterAll(() => database.close())
 
 const refused = {
   code: 'invalid',

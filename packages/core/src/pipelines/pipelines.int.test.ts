@@ -1,24 +1,19 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { changeDeal, deleteDeal, readDeal } from '../deals/deals.ts'
 import { newId } from '../ids.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
 import { createTestCtx, createTestDeal, createTestPipeline } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { summarizePipeline } from './pipeline-summary.ts'
 import { changePipeline, deletePipeline, readPipeline } from './pipelines.ts'
 import { type Pipeline, PipelineChange } from './pipelines.schema.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let pipeline: Pipeline
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   pipeline = await createTestPipeline(ctx, ['a', 'b', 'c'])
 })
-afterAll(() => database.close())
 
 const stageIds = () => pipeline.stages.map(({ id }) => id) as [string, string, string]
 const change = (given: unknown) => changePipeline(ctx, pipeline.id, PipelineChange.parse(given))

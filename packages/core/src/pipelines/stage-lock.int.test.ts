@@ -1,21 +1,14 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import type { Ctx } from '../context.ts'
+import { expect, onTestFinished, test } from 'vitest'
 import { uuidOf } from '../ids.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
-import { createTestContact, createTestCtx, createTestDeal, createTestPipeline } from '../testing/factories.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
+import { createTestContact, createTestDeal, createTestPipeline } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { changePipeline, deletePipeline } from './pipelines.ts'
 import type { Pipeline } from './pipelines.schema.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 const takers: Record<string, (pipeline: Pipeline) => Promise<unknown>> = {
   'deals that are created together': async ({ id: pipelineId, stages: [first, second] }) => {

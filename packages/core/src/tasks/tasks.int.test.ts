@@ -1,28 +1,23 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../contacts/contacts-merge.ts'
 import { deleteContact, readContact } from '../contacts/contacts.ts'
-import type { Ctx } from '../context.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { events, members, users } from '../schema.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
 import { explainSelects } from '../testing/explain.ts'
 import { createTestContact, createTestCtx, createTestTask, eventsOf } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { listTasks, listTasksOfContact } from './tasks-list.ts'
 import { changeTask, deleteTask, readTask } from './tasks.ts'
 import { type Task, TaskQuery } from './tasks.schema.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let task: Task
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   task = await createTestTask(ctx)
 })
-afterAll(() => database.close())
 
 async function createMember(workspaceId = ctx.workspaceId): Promise<string> {
   const userId = newId('usr')

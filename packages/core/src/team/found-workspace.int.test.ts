@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, test } from 'vitest'
 import { listAuditEntries } from '../audit/audit.ts'
 import { logIn } from '../auth/sessions.ts'
 import type { BaseCtx } from '../context.ts'
 import { listPipelines } from '../pipelines/pipelines.ts'
 import { workspaces } from '../schema.ts'
 import { deriveKeys } from '../secrets.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { testSettings, tokenMailedTo, waitingWork } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { foundWorkspace } from './found-workspace.ts'
 import { acceptInvite, listInvites } from './invites.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let base: BaseCtx
 beforeAll(async () => {
-  database = await createTestDatabase()
   base = { db: database.db, requestId: 'test', settings: testSettings }
 })
-afterAll(() => database.close())
 
 const all = { limit: 100, sort: '-createdAt' } as const
 const password = 'a long sentence nobody knows'

@@ -1,28 +1,22 @@
 /** What somebody made in a workspace, and what becomes of it when they leave or are lowered. */
 import { eq } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createApiKey, listApiKeys } from '../auth/api-keys.ts'
 import { ApiKeyInput } from '../auth/auth.schema.ts'
 import { forgotPassword, resetPassword } from '../auth/password-resets.ts'
 import type { Ctx } from '../context.ts'
 import { members, type Role, users } from '../schema.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
-import { createTestCtx, tokenMailedTo } from '../testing/factories.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
+import { tokenMailedTo } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { newId } from '../ids.ts'
 import { createInvite, listInvites } from './invites.ts'
 import { changeMember, removeMember } from './members.ts'
 
 const all = { limit: 100, sort: '-createdAt' } as const
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 type Person = Ctx & { userId: string }
 

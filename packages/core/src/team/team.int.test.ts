@@ -1,31 +1,27 @@
 import { and, eq, sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import { logIn, signUp } from '../auth/sessions.ts'
 import type { BaseCtx, Ctx } from '../context.ts'
 import { invites, mails, members, type Role, roles, sessions, users, workspaces } from '../schema.ts'
 import { hashToken, mailToken } from '../secrets.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
 import { createTestCtx, tokenMailedTo, waitingWork } from '../testing/factories.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { acceptInvite, createInvite, deleteInvite, listInvites, renderInviteMail, resendInvite } from './invites.ts'
 import { changeMember, listMembers, removeMember } from './members.ts'
 
 const password = 'a long sentence nobody knows'
 const all = { limit: 100, sort: '-createdAt' } as const
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let base: BaseCtx
 let email = ''
 let people = 0
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   base = { db: database.db, requestId: 'test', settings: ctx.settings }
   email = freshEmail()
 })
-afterAll(() => database.close())
 
 const freshEmail = () => `person-${(people += 1)}@example.com`
 const as = (role: Role, kind: 'user' | 'apiKey' = 'user'): Ctx => {

@@ -1,14 +1,12 @@
 import { eq, sql } from 'drizzle-orm'
 import { Webhook as Verifier } from 'standardwebhooks'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import type { Ctx } from '../context.ts'
 import { type Database, openDatabase } from '../db.ts'
 import { newId, uuidOf } from '../ids.ts'
 import { relayLanes } from '../outbox.ts'
 import type { WorkJob } from '../queues.ts'
 import { webhooks } from '../schema.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import {
   claimDelivery,
   createTestContact,
@@ -28,25 +26,23 @@ import {
 } from './deliveries.ts'
 import { type DeliveryOutcome, settleDeliveries } from './settlement.ts'
 import { waitUntil } from '../testing/wait.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import type { CreatedWebhook } from './webhooks.schema.ts'
 
-let database: TestDatabase
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 let webhook: CreatedWebhook
 let contact: Contact
 let uuid: string
 let workerId: string
 beforeAll(async () => {
-  database = await createTestDatabase()
   workerId = await createTestWorker(database.db)
 })
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   webhook = await createTestWebhook(ctx)
   contact = await createTestContact(ctx, { firstName: 'Adé 🦉', lastName: '"</script>' })
   uuid = (await readOnlyDelivery(ctx)).uuid
 })
-afterAll(() => database.close())
 
 const setEnabled = (enabled: boolean) => ctx.db.update(webhooks).set({ enabled }).where(eq(webhooks.id, webhook.id))
 const succeeded: DeliveryOutcome = {

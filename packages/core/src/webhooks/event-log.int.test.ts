@@ -1,26 +1,20 @@
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { eventTypes } from '../event-definition.ts'
 import { describeEventTypes, eventDefinitions } from '../event-types.ts'
 import { adoptForeignEvents, purgeEvents } from '../events.ts'
 import { newId, uuidOf } from '../ids.ts'
-import { createTestDatabase, openTransaction, type TestDatabase } from '../testing/database.ts'
+import { createTestDatabase, openTransaction } from '../testing/database.ts'
 import { createTestContact, createTestCtx, createTestWebhook } from '../testing/factories.ts'
 import { waitUntil } from '../testing/wait.ts'
 import { transaction } from '../transaction.ts'
+import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
 import { EventQuery } from './deliveries.schema.ts'
 import { listEvents } from './event-log.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
 
 const createNamed = (firstName: string, on: Ctx = ctx) => createTestContact(on, { firstName })
 const list = async (query: Record<string, string> = {}) => listEvents(ctx, EventQuery.parse(query))

@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { deriveKeys, type Keys, unseal } from '../secrets.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
 import { createTestCtx, createTestWebhook } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { resealSecrets } from './reseal-secrets.ts'
 import { countUnsignable, deleteWebhook, rotateSecret } from './webhooks.ts'
 
@@ -11,16 +11,12 @@ const former = deriveKeys(before)
 const present = deriveKeys(after, [before])
 const presentAlone = deriveKeys(after)
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
 beforeEach(async () => {
   await database.pool.query('truncate workspaces cascade')
   ctx = await createTestCtx(database.db, { settings: { keys: former } })
 })
-afterAll(() => database.close())
 
 interface Stored {
   encrypted_secret: string

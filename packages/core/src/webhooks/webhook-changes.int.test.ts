@@ -1,13 +1,13 @@
 /** What becomes of deliveries when their webhook changes, and who makes those that wait. */
 import { eq, sql } from 'drizzle-orm'
 import { Webhook as Verifier } from 'standardwebhooks'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Ctx } from '../context.ts'
 import { uuidOf } from '../ids.ts'
 import { laneRoom, quickRoom, relayLanes } from '../outbox.ts'
 import { webhooks } from '../schema.ts'
 import { deriveKeys } from '../secrets.ts'
-import { createTestDatabase, openTransaction, type TestDatabase, waitUntilBlocked } from '../testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
 import {
   claimDelivery,
   createTestContact,
@@ -17,17 +17,17 @@ import {
   settleDelivery,
   waitingWork,
 } from '../testing/factories.ts'
+import { useTestDatabase } from '../testing/fixtures.ts'
 import { claimDeliveries, signatureHeaders } from './deliveries.ts'
 import { readNextDeliveries, settleDeliveries } from './settlement.ts'
 import { changeWebhook, deleteWebhook, purgeWebhooks, rotateSecret } from './webhooks.ts'
 import type { CreatedWebhook } from './webhooks.schema.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
 let webhook: CreatedWebhook
 let workerId: string
 beforeAll(async () => {
-  database = await createTestDatabase()
   workerId = await createTestWorker(database.db)
 })
 beforeEach(async () => {
@@ -35,7 +35,6 @@ beforeEach(async () => {
   ctx = await createTestCtx(database.db)
   webhook = await createTestWebhook(ctx)
 })
-afterAll(() => database.close())
 
 const succeeded = { status: 'SUCCEEDED', durationMs: 1, responseStatus: 200, responseBody: '', error: null } as const
 
