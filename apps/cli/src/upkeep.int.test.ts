@@ -1,6 +1,5 @@
 /** The commands of a restore and of a change of keys, as programs. What they do to the data is tested in core. */
 import { deriveKeys } from '@rapport/core/secrets.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import {
   createTestContact,
   createTestCtx,
@@ -10,14 +9,11 @@ import {
   waitingWork,
 } from '@rapport/core/testing/factories.ts'
 import { runProcess } from '@rapport/core/testing/processes.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useTestDatabase } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
 import { deadEnvironment } from './testing.ts'
 
-let database: TestDatabase
-beforeAll(async () => {
-  database = await createTestDatabase()
-})
-afterAll(() => database.close())
+const database = useTestDatabase()
 
 const former = 'QSBrZXkgdGhhdCB3YXMgcHJlc2VudCBvbmNlIQ=='
 const run = (env: Record<string, string>, ...parameters: string[]) =>

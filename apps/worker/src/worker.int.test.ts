@@ -1,8 +1,6 @@
 import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
-import type { Ctx } from '@rapport/core/context.ts'
 import { subscribe } from '@rapport/core/lists/subscriptions.ts'
 import { workspaceRoom } from '@rapport/core/outbox.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import {
   claimDelivery,
   countRecipients,
@@ -16,34 +14,23 @@ import {
   silenceWorker,
   waitingWork,
 } from '@rapport/core/testing/factories.ts'
-import {
-  type HttpReceiver,
-  type SmtpReceiver,
-  startHttpReceiver,
-  startSmtpReceiver,
-} from '@rapport/core/testing/receivers.ts'
+import { useForFile, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
+import { startHttpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
 import { startTestProxy } from '@rapport/core/testing/proxy.ts'
-import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
+import { createTestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { findClaims } from '@rapport/core/workers.ts'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { silentLog, testWorkerConfig } from './testing.ts'
 import { startWorker } from './worker.ts'
 
-let database: TestDatabase
-let redis: TestRedis
-let http: HttpReceiver
-let smtp: SmtpReceiver
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const redis = useForFile(createTestRedis)
+const http = useForFile(() => startHttpReceiver())
+const smtp = useForFile(() => startSmtpReceiver())
 let worker: Awaited<ReturnType<typeof startWorker>> | undefined
-beforeAll(async () => {
-  database = await createTestDatabase()
-  redis = await createTestRedis()
-  http = await startHttpReceiver()
-  smtp = await startSmtpReceiver()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
   http.answer(() => undefined)
   smtp.decide(() => 'accept')
   await redis.start()
@@ -51,12 +38,6 @@ beforeEach(async () => {
 afterEach(async () => {
   await closeWorker()
   await database.pool.query('truncate outbox, workers')
-})
-afterAll(async () => {
-  await smtp.close()
-  await http.close()
-  await redis.close()
-  await database.close()
 })
 
 const start = async (more: Record<string, string>) => {

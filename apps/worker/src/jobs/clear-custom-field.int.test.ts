@@ -6,33 +6,17 @@ import {
   listCustomFields,
 } from '@rapport/core/contacts/custom-fields.ts'
 import { clearNextValues, finishRemoval } from '@rapport/core/contacts/custom-fields-removal.ts'
-import type { Ctx } from '@rapport/core/context.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
-import {
-  createTestDatabase,
-  openTransaction,
-  type TestDatabase,
-  waitUntilBlocked,
-} from '@rapport/core/testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/core/testing/database.ts'
 import { createTestContact, createTestCtx, waitingWork } from '@rapport/core/testing/factories.ts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createTestTools, jobOf, type TestTools } from '../testing.ts'
+import { useForFile, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { createTestTools, jobOf } from '../testing.ts'
 import { clearCustomField } from './clear-custom-field.ts'
 
-let database: TestDatabase
-let tools: TestTools
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-  tools = await createTestTools(database.db)
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(async () => {
-  await tools.close()
-  await database.close()
-})
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const tools = useForFile(() => createTestTools(database.db))
 
 const definition = { key: 'plan', label: 'Plan', type: 'TEXT', options: [] } as const
 const define = (on = ctx) => createCustomField(on, { ...definition, options: [] })

@@ -1,35 +1,17 @@
-import type { Ctx } from '@rapport/core/context.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import { deleteList } from '@rapport/core/lists/delete-list.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
-import {
-  addSubscribers,
-  createTestCtx,
-  createTestList,
-  testSettings,
-  waitingWork,
-} from '@rapport/core/testing/factories.ts'
+import { addSubscribers, createTestList, testSettings, waitingWork } from '@rapport/core/testing/factories.ts'
+import { useForFile, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
 import { startProcess } from '@rapport/core/testing/processes.ts'
 import { createTestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
-import { createTestTools, jobOf, type TestTools } from '../testing.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { createTestTools, jobOf } from '../testing.ts'
 import { clearDeletedListJob } from './clear-deleted-list.ts'
 
-let database: TestDatabase
-let tools: TestTools
-let ctx: Ctx
-beforeAll(async () => {
-  database = await createTestDatabase()
-  tools = await createTestTools(database.db)
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
-afterAll(async () => {
-  await tools.close()
-  await database.close()
-})
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const tools = useForFile(() => createTestTools(database.db))
 
 async function count(table: 'lists' | 'subscriptions'): Promise<number> {
   const result = await database.pool.query(`select from ${table} where workspace_id = $1`, [uuidOf(ctx.workspaceId)])

@@ -3,7 +3,6 @@ import type { Ctx } from '@rapport/core/context.ts'
 import { signUp } from '@rapport/core/auth/sessions.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import { deleteWorkspace } from '@rapport/core/team/delete-workspace.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import {
   addSubscribers,
   createTestCampaign,
@@ -13,20 +12,13 @@ import {
   createTestWebhook,
   waitingWork,
 } from '@rapport/core/testing/factories.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestTools, jobOf, type TestTools } from '../testing.ts'
+import { useForFile, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { createTestTools, jobOf } from '../testing.ts'
 import { clearDeletedWorkspaceJob } from './clear-deleted-workspace.ts'
 
-let database: TestDatabase
-let tools: TestTools
-beforeAll(async () => {
-  database = await createTestDatabase()
-  tools = await createTestTools(database.db)
-})
-afterAll(async () => {
-  await tools.close()
-  await database.close()
-})
+const database = useTestDatabase()
+const tools = useForFile(() => createTestTools(database.db))
 
 /** A workspace with an OWNER, two thousand subscribers, a campaign under way and deliveries due. */
 async function fill(name: string): Promise<Ctx> {

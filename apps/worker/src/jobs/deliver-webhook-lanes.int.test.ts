@@ -1,47 +1,34 @@
 /** How a job goes on with what waits behind its delivery. */
-import type { Ctx } from '@rapport/core/context.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import { laneRoom, relayLanes } from '@rapport/core/outbox.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import {
   countDeliveries,
   createTestContact,
-  createTestCtx,
   createTestWebhook,
   readOnlyDelivery,
   waitingWork,
 } from '@rapport/core/testing/factories.ts'
-import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
+import { startHttpReceiver } from '@rapport/core/testing/receivers.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { DeliveryDesk } from '../webhook-delivery/delivery-desk.ts'
 import type { HttpOutcome } from '../webhook-delivery/outbound-http.ts'
 import { createQuickLanes } from '../webhook-delivery/quick-lanes.ts'
-import { createTestTools, fillLane, jobOf, type TestTools } from '../testing.ts'
+import { createTestTools, fillLane, jobOf } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
 
-let database: TestDatabase
-let receiver: HttpReceiver
-let tools: TestTools
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const tools = useForFile(() => createTestTools(database.db))
+const receiver = useForTest(() => startHttpReceiver())
 let uuid: string
 let webhook: CreatedWebhook
-beforeAll(async () => {
-  database = await createTestDatabase()
-  tools = await createTestTools(database.db)
-})
 beforeEach(async () => {
-  receiver = await startHttpReceiver()
-  ctx = await createTestCtx(database.db)
   webhook = await createTestWebhook(ctx, { url: `${receiver.url}/hook` })
   await createTestContact(ctx)
   uuid = (await readOnlyDelivery(ctx)).uuid
-})
-afterEach(() => receiver.close())
-afterAll(async () => {
-  await tools.close()
-  await database.close()
 })
 
 test('a claim on what a job has come for meanwhile is given back, and the delivery handed over anew', async () => {

@@ -1,50 +1,33 @@
-import type { Ctx } from '@rapport/core/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import { laneRoom } from '@rapport/core/outbox.ts'
-import {
-  createTestDatabase,
-  openTransaction,
-  type TestDatabase,
-  waitUntilBlocked,
-} from '@rapport/core/testing/database.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/core/testing/database.ts'
 import {
   countDeliveries,
   createTestContact,
-  createTestCtx,
   createTestWebhook,
   readOnlyDelivery,
   waitingWork,
 } from '@rapport/core/testing/factories.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
 import { startTestProxy, type TestProxy } from '@rapport/core/testing/proxy.ts'
-import { type HttpReceiver, startHttpReceiver, verifySignature } from '@rapport/core/testing/receivers.ts'
+import { startHttpReceiver, verifySignature } from '@rapport/core/testing/receivers.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { findClaims } from '@rapport/core/workers.ts'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestTools, dropLostClaims, fillLane, jobOf, type TestTools } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
 
-let database: TestDatabase
-let receiver: HttpReceiver
-let tools: TestTools
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const tools = useForFile(() => createTestTools(database.db))
+const receiver = useForTest(() => startHttpReceiver())
 let secret: string
 let uuid: string
-beforeAll(async () => {
-  database = await createTestDatabase()
-  tools = await createTestTools(database.db)
-})
 beforeEach(async () => {
-  receiver = await startHttpReceiver()
-  ctx = await createTestCtx(database.db)
   secret = (await createTestWebhook(ctx, { url: `${receiver.url}/hook` })).secret
   await createTestContact(ctx, { email: 'ada@example.com' })
   uuid = (await readOnlyDelivery(ctx)).uuid
-})
-afterEach(() => receiver.close())
-afterAll(async () => {
-  await tools.close()
-  await database.close()
 })
 
 const changeWebhook = (change: string) =>

@@ -1,40 +1,27 @@
 import { deleteContact } from '@rapport/core/contacts/contacts.ts'
-import type { Ctx } from '@rapport/core/context.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import { readImport } from '@rapport/core/imports/imports.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import {
   addSubscribers,
-  createTestCtx,
   createTestList,
   createTestWebhook,
   testSettings,
   waitingWork,
 } from '@rapport/core/testing/factories.ts'
+import { useForFile, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
 import { countRows, queueFile } from '@rapport/core/testing/imports.ts'
 import { type StartedProcess, startProcess } from '@rapport/core/testing/processes.ts'
-import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
+import { createTestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
 import { buryDeadWorkers } from '@rapport/core/workers.ts'
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterEach, expect, test } from 'vitest'
 
 const secret = 'a secret that is known to every test'
-let database: TestDatabase
-let redis: TestRedis
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const redis = useForFile(createTestRedis)
 let worker: StartedProcess
-beforeAll(async () => {
-  database = await createTestDatabase()
-  redis = await createTestRedis()
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
 afterEach(() => stop('SIGTERM'))
-afterAll(async () => {
-  await redis.close()
-  await database.close()
-})
 
 /** Several processes start one after the other. */
 const timeout = 60_000

@@ -3,7 +3,6 @@ import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts
 import type { Ctx } from '@rapport/core/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import {
   countRecipients,
   createTestCampaign,
@@ -12,33 +11,24 @@ import {
   silenceWorker,
   waitingWork,
 } from '@rapport/core/testing/factories.ts'
+import { useForFile, useForTest, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
 import { startTestProxy } from '@rapport/core/testing/proxy.ts'
-import { type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
+import { startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
 import { buryDeadWorkers } from '@rapport/core/workers.ts'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestTools, dropLostClaims, jobOf, nobody, type TestTools } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 
-let database: TestDatabase
-let smtp: SmtpReceiver
-let tools: TestTools
+const database = useTestDatabase()
+const smtp = useForFile(() => startSmtpReceiver())
+const tools = useForTest(() => createTestTools(database.db, { smtpUrl: smtp.url }))
 let ctx: Ctx
 /** How many mails had come before the test began. */
 let before: number
-beforeAll(async () => {
-  database = await createTestDatabase()
-  smtp = await startSmtpReceiver()
-})
 beforeEach(async () => {
-  tools = await createTestTools(database.db, { smtpUrl: smtp.url })
   ctx = await createTestCtx(database.db)
   smtp.decide(() => 'accept')
   before = smtp.mails.length
-})
-afterEach(() => tools.close())
-afterAll(async () => {
-  await smtp.close()
-  await database.close()
 })
 
 async function startCampaign(confirmed: number) {

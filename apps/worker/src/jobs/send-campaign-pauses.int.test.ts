@@ -3,32 +3,22 @@ import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
 import { resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import type { Ctx } from '@rapport/core/context.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
 import { countRecipients, createTestCampaign, createTestCtx, waitingWork } from '@rapport/core/testing/factories.ts'
-import { type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { useForFile, useForTest, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
+import { startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestTools, jobOf, nobody, type TestTools } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 
-let database: TestDatabase
-let smtp: SmtpReceiver
-let tools: TestTools
+const database = useTestDatabase()
+const smtp = useForFile(() => startSmtpReceiver())
+const tools = useForTest(() => createTestTools(database.db, { smtpUrl: smtp.url }))
 let ctx: Ctx
 /** How many mails had come before the test began. */
 let before: number
-beforeAll(async () => {
-  database = await createTestDatabase()
-  smtp = await startSmtpReceiver()
-})
 beforeEach(async () => {
-  tools = await createTestTools(database.db, { smtpUrl: smtp.url })
   ctx = await createTestCtx(database.db)
   before = smtp.mails.length
-})
-afterEach(() => tools.close())
-afterAll(async () => {
-  await smtp.close()
-  await database.close()
 })
 
 async function startCampaign(confirmed: number, html?: string) {

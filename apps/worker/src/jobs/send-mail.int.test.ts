@@ -1,40 +1,22 @@
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
-import type { Ctx } from '@rapport/core/context.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import { confirmSubscription, subscribe } from '@rapport/core/lists/subscriptions.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
-import {
-  createTestCampaign,
-  createTestContact,
-  createTestCtx,
-  createTestList,
-  waitingWork,
-} from '@rapport/core/testing/factories.ts'
-import { type ReceivedMail, type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createTestCampaign, createTestContact, createTestList, waitingWork } from '@rapport/core/testing/factories.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
+import { type ReceivedMail, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestTools, jobOf, nobody, type TestTools } from '../testing.ts'
 import { sendMail } from './send-mail.ts'
 
-let database: TestDatabase
-let smtp: SmtpReceiver
-let tools: TestTools
-let ctx: Ctx
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const smtp = useForFile(() => startSmtpReceiver())
+const tools = useForTest(() => createTestTools(database.db, { smtpUrl: smtp.url }))
 let before: number
-beforeAll(async () => {
-  database = await createTestDatabase()
-  smtp = await startSmtpReceiver()
-})
 beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-  tools = await createTestTools(database.db, { smtpUrl: smtp.url })
   smtp.decide(() => 'accept')
   before = smtp.mails.length
-})
-afterEach(() => tools.close())
-afterAll(async () => {
-  await smtp.close()
-  await database.close()
 })
 
 const received = (): readonly ReceivedMail[] => smtp.mails.slice(before)

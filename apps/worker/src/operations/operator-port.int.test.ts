@@ -1,22 +1,21 @@
 import type { Ctx } from '@rapport/core/context.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { createTestDatabase } from '@rapport/core/testing/database.ts'
 import { createTestContact, createTestCtx, createTestWebhook } from '@rapport/core/testing/factories.ts'
+import { useTestDatabase } from '@rapport/core/testing/fixtures.ts'
 import { freePort } from '@rapport/core/testing/processes.ts'
 import { startTestProxy } from '@rapport/core/testing/proxy.ts'
 import { startHttpReceiver } from '@rapport/core/testing/receivers.ts'
 import { createTestRedis } from '@rapport/core/testing/redis.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { silentLog, testWorkerConfig } from '../testing.ts'
 import { startWorker } from '../worker.ts'
 
-let database: TestDatabase
+const database = useTestDatabase()
 let ctx: Ctx
 beforeAll(async () => {
-  database = await createTestDatabase()
   ctx = await createTestCtx(database.db)
 })
-afterAll(() => database.close())
 
 async function start(given: Record<string, string> = {}) {
   const port = await freePort()

@@ -2,34 +2,20 @@
 import { type AddressInfo, createServer } from 'node:net'
 import type { Recipient } from '@rapport/core/campaigns/campaign-mail.ts'
 import type { CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
-import type { Ctx } from '@rapport/core/context.ts'
 import { uuidOf } from '@rapport/core/ids.ts'
 import { openUnsubscribe } from '@rapport/core/lists/links.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
-import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/core/testing/factories.ts'
-import { type SmtpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type MailTransport, openMailTransport } from './mail-transport.ts'
+import { createTestCampaign, createTestContact } from '@rapport/core/testing/factories.ts'
+import { useForFile, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
+import { startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
+import { afterEach, describe, expect, test } from 'vitest'
+import { openMailTransport } from './mail-transport.ts'
 import { renderFor } from '../testing.ts'
 
-let database: TestDatabase
-let ctx: Ctx
-let smtp: SmtpReceiver
-let transport: MailTransport
-beforeAll(async () => {
-  database = await createTestDatabase()
-  smtp = await startSmtpReceiver()
-  transport = openMailTransport(smtp.url)
-})
-beforeEach(async () => {
-  ctx = await createTestCtx(database.db)
-})
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const smtp = useForFile(() => startSmtpReceiver())
+const transport = useForFile(() => openMailTransport(smtp.url))
 afterEach(() => smtp.decide(() => 'accept'))
-afterAll(async () => {
-  transport.close()
-  await smtp.close()
-  await database.close()
-})
 
 const ada: Recipient = {
   id: '',
