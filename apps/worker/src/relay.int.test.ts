@@ -65,7 +65,11 @@ const waitUntilHandedOver = (uuids: string[]) =>
     { describe: 'the relay has handed all over' },
   )
 
-async function start(config: WorkerConfig, newEpochs: number[] = [], onLook = () => {}) {
+async function start(
+  config: WorkerConfig,
+  newEpochs: number[] = [],
+  { onLook = () => {}, pollMs = 1_000 }: { onLook?: () => void; pollMs?: number } = {},
+) {
   const chosen = await chooseBackend(config, silentLog)
   const readEpoch = () => {
     onLook()
@@ -80,6 +84,7 @@ async function start(config: WorkerConfig, newEpochs: number[] = [], onLook = ()
     log: silentLog,
     onHandOver: () => {},
     quickLanes: () => quick,
+    pollMs,
     onNewEpoch: async () => void newEpochs.push(Date.now()),
   })
   closers.push(
@@ -119,19 +124,17 @@ describe.each([
     expect((await waitingWork(ctx)).toSorted()).toEqual(uuids.toSorted())
   })
 
-  test('a commit wakes the relay: ten pieces one after the other take less than the polls of five', async () => {
-    const { backend } = await start(config())
+  test('a commit wakes the relay: work comes although the next poll is an hour away', async () => {
+    const { backend } = await start(config(), [], { pollMs: 3_600_000 })
     work(backend)
     await waitUntilReceived(await enqueueSome(1))
-    const startedAt = performance.now()
     for (let piece = 0; piece < 10; piece++) await waitUntilReceived(await enqueueSome(1))
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
   })
 
   test('what wakes it for nothing, again and again, does not keep it looking; what tells of room does', async () => {
     let looks = 0
     const looked = () => looks
-    await start(config(), [], () => (looks += 1))
+    await start(config(), [], { onLook: () => (looks += 1) })
     const notify = (said: string) => testDatabase.pool.query('select pg_notify($1, $2)', [outboxChannel, said])
     const lookFor = async (said: string) => {
       const startedAt = performance.now()
@@ -244,14 +247,12 @@ describe('when Redis', () => {
     await waitUntilReceived(uuids)
   })
 
-  test('is away, a relay closes all the same, soon', async () => {
+  test('is away, a relay closes all the same', async () => {
     const { relay } = await start(onRedis())
     const uuids = await enqueueSome(1)
     await waitUntilHandedOver(uuids)
     await redis.stop()
-    const startedAt = performance.now()
-    await relay.close()
-    expect(performance.now() - startedAt).toBeLessThan(4_000)
+    await expect(relay.close()).resolves.toBeUndefined()
   })
 })
 

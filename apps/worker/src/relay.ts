@@ -15,7 +15,6 @@ import type { JobsOptions } from 'bullmq'
 import type { Logger } from 'pino'
 import type { QueueBackend, WorkQueue } from './queue-backend.ts'
 
-const pollMs = 1_000
 /** The pause after a look that found nothing, twice as long after each: new work of a lane that is full wakes it too. */
 const [shortestRestMs, longestRestMs] = [5, 40]
 const recheckMs = 60_000
@@ -33,6 +32,8 @@ interface RelayOptions {
   onHandOver: (queue: QueueName, count: number) => void
   /** Lanes that may have more handed over than others. */
   quickLanes: () => readonly string[]
+  /** How often the relay looks for work that no notification announced. */
+  pollMs?: number
   /** Called at each new life of the queues' store, when all that lived only there is gone. */
   onNewEpoch: (queueOf: (name: QueueName) => WorkQueue) => Promise<void>
 }
@@ -43,6 +44,7 @@ interface RelayOptions {
  */
 export function startRelay(options: RelayOptions) {
   const { database, listenUrl, backend, jobOptions, log, onHandOver, quickLanes, onNewEpoch } = options
+  const { pollMs = 1_000 } = options
 
   const queues = new Map<QueueName, WorkQueue>()
   let lastEpoch: string | undefined

