@@ -1,18 +1,11 @@
 /** Every route of the API's own description, called with what fits it and with what does not. */
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ErrorBody } from '../src/http/error-handler.ts'
 import { type Parameter, pathsOf, type Pool, type Schema, valuesOf } from './fuzz.ts'
-import {
-  type Answer,
-  freshEmail,
-  type Json,
-  password,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from './testing.ts'
+import { type Answer, freshEmail, type Json, password, startTestApi } from './testing.ts'
 
 interface DocumentedOperation {
   method: string
@@ -26,15 +19,13 @@ interface DocumentedOperation {
 const timeout = 180_000
 const runsEach = 40
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi({ environment: { LOG_LEVEL: 'trace' } }))
+const workspace = useForFile(() => api.signUp())
 let schemas: Record<string, Schema>
 let operations: DocumentedOperation[]
 const pool: Pool = new Map()
 const secrets: string[] = [password]
 beforeAll(async () => {
-  api = await startTestApi({ environment: { LOG_LEVEL: 'trace' } })
-  workspace = await api.signUp()
   const { body } = await api.call<{
     components: { schemas: Record<string, Schema> }
     paths: Record<string, Record<string, Omit<DocumentedOperation, 'method' | 'template'>>>
@@ -45,7 +36,6 @@ beforeAll(async () => {
   )
   await fillPool()
 })
-afterAll(() => api.close())
 
 /** Records of each kind that an example body makes, made twice, as some need others; then what the listings tell. */
 async function fillPool() {

@@ -1,10 +1,11 @@
 /** What the walk of isolation.int.test.ts asks in order, asked at random: anything of another's, by anybody, anywhere. */
 import { idOf, type IdPrefix } from '@rapport/core/ids.ts'
 import fc from 'fast-check'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
 import { fillWorkspace, readEverything, told } from './isolation-workspace.ts'
-import { type Json, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
+import { type Json, startTestApi, type TestWorkspace } from './testing.ts'
 
 const timeout = 60_000
 const idKeys = Object.keys(nobodys) as (keyof Ids)[]
@@ -15,7 +16,7 @@ const ways = Object.entries(cases).flatMap(([name, makers]) => {
   return [...makers, ...listing].map((make) => ({ name, method, make }))
 })
 
-let api: TestApi
+const api = useForFile(() => startTestApi())
 let [ada, eve]: TestWorkspace[] = []
 let [adas, eves]: Ids[] = []
 /** Eve's, and what is none. */
@@ -25,7 +26,6 @@ const parameters: Record<string, string[]> = {}
 /** Ada's, of each listing that has more than a page. */
 const cursors: Record<string, string> = {}
 beforeAll(async () => {
-  api = await startTestApi()
   ;[ada, eve] = [await api.signUp(), await api.signUp()]
   ;[adas, eves] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
   for (const role of ['VIEWER', 'MEMBER', 'ADMIN'] as const) credentials[role] = await api.issueKey(eve.token, role)
@@ -44,7 +44,6 @@ beforeAll(async () => {
     if (typeof page.body['nextCursor'] === 'string') cursors[name] = page.body['nextCursor']
   }
 })
-afterAll(() => api.close())
 
 /** Of the same kind as what is given, and nobody's. */
 const randomIds = fc

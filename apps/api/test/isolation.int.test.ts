@@ -1,29 +1,20 @@
 /** No workspace learns of, changes or uses what is another's, on any route that there is. */
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
 import { fillWorkspace, readEverything, told } from './isolation-workspace.ts'
-import {
-  expectError,
-  type Json,
-  type Operation,
-  operationsOf,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from './testing.ts'
+import { expectError, type Json, type Operation, operationsOf, startTestApi, type TestWorkspace } from './testing.ts'
 
-let api: TestApi
+const api = useForFile(() => startTestApi())
 let secured: Operation[]
 let [ada, eve]: TestWorkspace[] = []
 let [adas, eves]: Ids[] = []
 beforeAll(async () => {
-  api = await startTestApi()
   secured = (await operationsOf(api)).filter(({ isSecured }) => isSecured)
   ;[ada, eve] = [await api.signUp(), await api.signUp()]
   ;[adas, eves] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
 })
-afterAll(() => api.close())
 
 const call = (method: string, { path, ...sent }: Request, key: string | undefined) =>
   api.call(method, path, { key: key ?? '', ...sent })

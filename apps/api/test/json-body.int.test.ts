@@ -1,31 +1,21 @@
 import { request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  expectError,
-  freshEmail,
-  type Operation,
-  operationsOf,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from './testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { expectError, freshEmail, type Operation, operationsOf, startTestApi } from './testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let routes: Operation[]
 let server: { url: string; port: number }
 beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
   // Those that are called with a body or without: all but the pages, which take forms, and the import, which takes files.
   routes = (await operationsOf(api)).filter(
     ({ method, template }) => /POST|PATCH|PUT/.test(method) && !isPage(template) && template !== '/contacts/import',
   )
   server = await api.listen()
 })
-afterAll(() => api.close())
 
 const isPage = (template: string) =>
   /^\/(public\/(unsubscribe|subscriptions|open|click)|f\/|reset-password|accept-invite|verify-email)/.test(template)

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
 import { holdToDescription } from './testing-described.ts'
-import { expectError, operationsOf, startTestApi, type Answer, type TestApi } from './testing.ts'
+import { expectError, operationsOf, startTestApi, type Answer } from './testing.ts'
 
 interface Parameter {
   name: string
@@ -35,11 +36,10 @@ interface Document {
   }
 }
 
-let api: TestApi
+const api = useForFile(() => startTestApi())
 let answer: Answer<Document>
 let operations: (DocumentedOperation & { name: string; template: string })[]
 beforeAll(async () => {
-  api = await startTestApi()
   answer = await api.call<Document>('GET', '/openapi.json')
   operations = Object.entries(answer.body.paths).flatMap(([template, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
@@ -49,7 +49,6 @@ beforeAll(async () => {
     })),
   )
 })
-afterAll(() => api.close())
 
 test('the description is OpenAPI 3.1 and says whose it is and where', () => {
   expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })

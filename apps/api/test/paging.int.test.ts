@@ -1,6 +1,7 @@
 import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectError, freshEmail, operationsOf, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { expectError, freshEmail, operationsOf, startTestApi } from './testing.ts'
 
 interface Item {
   id: string
@@ -13,8 +14,8 @@ interface Page {
   nextCursor: string | null
 }
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let fields = 0
 /** Every route that answers a page, with what its records are made of. */
 const makers: Record<string, () => Promise<unknown>> = {
@@ -73,8 +74,6 @@ const listings = Object.keys(makers)
 const newestFirst: Record<string, string> = { '/tasks': 'sort=-createdAt&' }
 const recordsEach = 7
 beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
   for (const make of Object.values(makers)) for (let count = 0; count < recordsEach; count++) await make()
   // Whatever ends in the database at this moment holds the newest of the feed back for a while.
   const [{ count } = {}] = await api.query('select count(*)::int from events')
@@ -85,7 +84,6 @@ beforeAll(async () => {
     },
   )
 })
-afterAll(() => api.close())
 
 const getPage = (path: string, query = '', key = workspace.token) => api.call<Page>('GET', `${path}?${query}`, { key })
 

@@ -4,23 +4,21 @@
  */
 import { uuidOf } from '@rapport/core/ids.ts'
 import { rankScore } from '@rapport/core/testing/rank-test.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Json, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { type Json, startTestApi } from './testing.ts'
 
 const pairs = 200
 /** Beyond it two series alike are once in a million times; two such findings in a row are no chance. */
 const isSure = (score: number) => Math.abs(score) > 4.9
 const stepMs = 50
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let list = ''
 beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
   list = String((await api.create('/lists', workspace.key, { name: 'Letter' }))['id'])
 })
-afterAll(() => api.close())
 
 let people = 0
 const freshAddresses = () => Array.from({ length: 2 * pairs }, () => `stranger${(people += 1)}@example.com`)

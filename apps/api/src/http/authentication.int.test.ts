@@ -1,17 +1,15 @@
 import type { Me } from '@rapport/core/auth/auth.schema.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectError, operationsOf, startTestApi, type TestApi, type TestWorkspace } from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { expectError, operationsOf, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let keys: Record<'VIEWER' | 'MEMBER' | 'ADMIN', string>
 beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
   const issue = (role: keyof typeof keys) => api.issueKey(workspace.token, role)
   keys = { VIEWER: await issue('VIEWER'), MEMBER: await issue('MEMBER'), ADMIN: await issue('ADMIN') }
 })
-afterAll(() => api.close())
 
 const refusal = '{"statusCode":401,"message":"Missing or invalid credential","error":"Unauthorized"}'
 

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { expectError, freshAddress, startTestApi, type TestApi } from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { describe, expect, test } from 'vitest'
+import { expectError, freshAddress, startTestApi } from '../../test/testing.ts'
 
 const password = 'only operators know'
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi({ environment: { DASHBOARD_PASSWORD: password } })
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi({ environment: { DASHBOARD_PASSWORD: password } }))
 
 const basic = (user: string, given: string) => ({ authorization: `Basic ${btoa(`${user}:${given}`)}` })
 const paths = ['/queues', '/queues/', '/queues/api/queues', '/queues/queue/mail', '/queues/static/css/index.css']

@@ -1,25 +1,12 @@
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/core/testing/database.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type Answer,
-  countStatuses,
-  expectError,
-  freshEmail,
-  operationsOf,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { type Answer, countStatuses, expectError, freshEmail, operationsOf, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
-beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 
 let keys = 0
 const freshKey = () => `key ${(keys += 1)}`

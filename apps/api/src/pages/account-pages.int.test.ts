@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  expectError,
-  freshEmail,
-  password,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile, useForTest } from '@rapport/core/testing/fixtures.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { expectError, freshEmail, password, startTestApi } from '../../test/testing.ts'
 
 const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForTest(() => api.signUp())
 let [email, acceptPath, resetPath, verifyPath] = ['', '', '', '']
-beforeAll(async () => {
-  api = await startTestApi()
-})
 beforeEach(async () => {
-  workspace = await api.signUp()
   verifyPath = `/verify-email?token=${await api.tokenMailedTo(workspace.email)}`
   email = freshEmail()
   await api.create('/invites', workspace.token, { email, role: 'MEMBER' })
@@ -25,7 +15,6 @@ beforeEach(async () => {
   acceptPath = `/accept-invite?token=${await api.tokenMailedTo(email)}`
   resetPath = `/reset-password?token=${await api.tokenMailedTo(workspace.email)}`
 })
-afterAll(() => api.close())
 
 const get = (path: string, method = 'GET') => api.call(method, path, { headers: browser })
 function post(path: string, fields: Record<string, string>) {

@@ -5,16 +5,13 @@ import { trackingOf } from '@rapport/core/campaigns/tracking.ts'
 import { addSubscribers, createTestCampaign } from '@rapport/core/testing/factories.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
 import { aForm } from '../../test/isolation-cases.ts'
 import { readEverything } from '../../test/isolation-workspace.ts'
-import { freshEmail, startTestApi, type TestApi } from '../../test/testing.ts'
+import { freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi())
 
 /** Each is a request, and what it is answered with while the workspace lives and when it was deleted. */
 async function prepare() {

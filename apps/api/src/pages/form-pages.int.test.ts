@@ -1,24 +1,14 @@
 import type { Form, Submission } from '@rapport/core/forms/forms.schema.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type Answer,
-  type Call,
-  expectError,
-  freshEmail,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { type Answer, type Call, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let form: Form
 beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
   form = await make()
 })
-afterAll(() => api.close())
 
 const fields = [
   { id: 'email', label: 'Email', type: 'EMAIL', required: true, mapsTo: 'email' },

@@ -1,26 +1,16 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import {
-  expectError,
-  freshEmail,
-  startTestApi,
-  type Call,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { expectError, freshEmail, startTestApi, type Call } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let list: List
 let contact: Contact
 let confirmPath: string
 let leavePath: string
-beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
-})
 beforeEach(async () => {
   list = await api.create<List>('/lists', workspace.key, { name: 'Letter' })
   contact = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
@@ -29,7 +19,6 @@ beforeEach(async () => {
   const link = { listId: list.id, contactId: contact.id }
   leavePath = withoutOrigin(unsubscribeUrl(api.ctx(workspace.id), link))
 })
-afterAll(() => api.close())
 
 const withoutOrigin = (url: string) => url.replace('https://crm.example.com', '')
 function confirmPathOf(issuedAt: Date) {

@@ -3,18 +3,15 @@ import { trackingOf } from '@rapport/core/campaigns/tracking.ts'
 import type { Campaign, CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { idOf } from '@rapport/core/ids.ts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { expectError, freshEmail, startTestApi, type TestApi, type TestWorkspace } from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let campaign: Campaign
 let pixel: string
 let link: string
-beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
-})
 beforeEach(async () => {
   const list = await api.create<List>('/lists', workspace.key, { name: 'Letter', doubleOptIn: false })
   await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: freshEmail() } })
@@ -33,7 +30,6 @@ beforeEach(async () => {
   const paths = [...html.matchAll(/https:\/\/crm\.example\.com(\/public\/[^"]+)/g)].map(([, path = '']) => path)
   ;[link = '', pixel = ''] = paths
 })
-afterAll(() => api.close())
 
 const readStats = async () =>
   (await api.call<CampaignStats>('GET', `/campaigns/${campaign.id}/stats`, { key: workspace.key })).body

@@ -1,28 +1,12 @@
 /** A forgotten password and an accepted invite: what comes before any credential. */
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  aTimestamp,
-  type Answer,
-  countStatuses,
-  expectError,
-  freshEmail,
-  password,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile, useForTest } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { aTimestamp, type Answer, countStatuses, expectError, freshEmail, password, startTestApi } from '../../test/testing.ts'
 
 const newPassword = 'another sentence nobody knows'
 
-let api: TestApi
-let workspace: TestWorkspace
-beforeAll(async () => {
-  api = await startTestApi()
-})
-beforeEach(async () => {
-  workspace = await api.signUp()
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi())
+const workspace = useForTest(() => api.signUp())
 
 const post = (path: string, body: unknown) => api.call('POST', path, { body })
 const forgot = (email: string) => post('/auth/forgot-password', { email })

@@ -1,14 +1,10 @@
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aTimestamp, anId, expectError, startTestApi, type TestApi, type TestWorkspace } from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { aTimestamp, anId, expectError, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
-beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 
 const issue = (body: Record<string, unknown>, key = workspace.token) =>
   api.call<CreatedApiKey>('POST', '/api-keys', { key, body })

@@ -1,28 +1,12 @@
 /** One's own sessions and workspaces, the end of a workspace, and the record of who did what. */
 import type { OpenSession, OwnWorkspace } from '@rapport/core/auth/auth.schema.ts'
 import type { AuditEntry } from '@rapport/core/audit/audit.schema.ts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  aTimestamp,
-  anId,
-  expectError,
-  freshEmail,
-  type Json,
-  password,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile, useForTest } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { aTimestamp, anId, expectError, freshEmail, type Json, password, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
-beforeAll(async () => {
-  api = await startTestApi()
-})
-beforeEach(async () => {
-  workspace = await api.signUp()
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi())
+const workspace = useForTest(() => api.signUp())
 
 function call<Body = Json>(route: string, body?: unknown, key = workspace.token) {
   const [method = '', path = ''] = route.split(' ')

@@ -1,21 +1,9 @@
 import type { Session } from '@rapport/core/auth/auth.schema.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  aTimestamp,
-  anId,
-  expectError,
-  freshEmail,
-  password,
-  startTestApi,
-  type TestApi,
-  countStatuses,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { aTimestamp, anId, expectError, freshEmail, password, startTestApi, countStatuses } from '../../test/testing.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi())
 
 const signUp = (body: Record<string, unknown>) => api.call<Session>('POST', '/auth/signup', { body })
 const logIn = (body: Record<string, unknown>) => api.call<Session>('POST', '/auth/login', { body })

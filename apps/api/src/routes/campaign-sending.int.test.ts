@@ -1,27 +1,18 @@
 import type { Campaign } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  countStatuses,
-  expectError,
-  freshEmail,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let audience: List
 beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
   audience = await api.create<List>('/lists', workspace.key, { name: 'Letter', doubleOptIn: false })
   for (let person = 0; person < 3; person++) {
     await api.call('POST', `/public/lists/${audience.id}/subscribe`, { body: { email: freshEmail() } })
   }
 })
-afterAll(() => api.close())
 
 const create = (given: Record<string, unknown> = {}) =>
   api.create<Campaign>('/campaigns', workspace.key, {

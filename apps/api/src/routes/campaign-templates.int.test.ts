@@ -1,19 +1,18 @@
 /** Templates that somebody wrote to hold the others up. */
 import type { Campaign } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, expectError, startTestApi, type TestApi, type TestWorkspace } from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { type Answer, expectError, startTestApi, type TestWorkspace } from '../../test/testing.ts'
 
-let api: TestApi
+const api = useForFile(() => startTestApi())
 let eve: TestWorkspace
 let ada: TestWorkspace
 let list: List
 beforeAll(async () => {
-  api = await startTestApi()
   ;[eve, ada] = [await api.signUp(), await api.signUp()]
   list = await api.create<List>('/lists', eve.key, { name: 'Letter' })
 })
-afterAll(() => api.close())
 
 const input = (given: Record<string, unknown>) => ({ name: 'November', subject: 'News', listId: list.id, ...given })
 const create = (given: Record<string, unknown>) => api.create<Campaign>('/campaigns', eve.key, input(given))

@@ -1,27 +1,15 @@
 import type { Campaign, CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  aTimestamp,
-  anId,
-  type Call,
-  countStatuses,
-  expectError,
-  freshEmail,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { aTimestamp, anId, type Call, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let list: List
 beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
   list = await newList()
 })
-afterAll(() => api.close())
 
 const newList = () => api.create<List>('/lists', workspace.key, { name: 'Letter', doubleOptIn: false })
 const create = (given: Record<string, unknown> = {}) => api.create<Campaign>('/campaigns', workspace.key, input(given))

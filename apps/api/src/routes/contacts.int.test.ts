@@ -1,23 +1,10 @@
 import type { Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  aTimestamp,
-  anId,
-  countStatuses,
-  expectError,
-  freshEmail,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { aTimestamp, anId, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
-beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 
 const create = (body: Record<string, unknown>, key = workspace.key) =>
   api.call<Contact>('POST', '/contacts', { key, body })

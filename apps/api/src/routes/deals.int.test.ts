@@ -2,26 +2,16 @@ import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Deal, DealMove } from '@rapport/core/deals/deals.schema.ts'
 import type { Page } from '@rapport/core/paging.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  anId,
-  aTimestamp,
-  countStatuses,
-  expectError,
-  freshEmail,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { anId, aTimestamp, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let pipeline: Pipeline
 let contact: Contact
 let deal: Deal
 beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
   const { body } = await get<Page<Pipeline>>('/pipelines')
   pipeline = body.data[0] as Pipeline
   contact = await api.create('/contacts', workspace.key, { email: freshEmail() })
@@ -29,7 +19,6 @@ beforeAll(async () => {
 beforeEach(async () => {
   deal = await create({})
 })
-afterAll(() => api.close())
 
 const get = <Body>(path: string) => api.call<Body>('GET', path, { key: workspace.key })
 const post = (body: object) => api.call<Deal>('POST', '/deals', { key: workspace.key, body })

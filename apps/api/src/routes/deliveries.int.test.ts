@@ -1,19 +1,16 @@
 import type { Delivery } from '@rapport/core/webhooks/deliveries.schema.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { aTimestamp, anId, expectError, freshEmail, startTestApi, type TestApi } from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { aTimestamp, anId, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
+const api = useForFile(() => startTestApi())
 let key: string
 let webhook: CreatedWebhook
-beforeAll(async () => {
-  api = await startTestApi()
-})
 beforeEach(async () => {
   ;({ key } = await api.signUp())
   webhook = await createWebhook()
 })
-afterAll(() => api.close())
 
 const createWebhook = (eventTypes = ['contact.created']) =>
   api.create<CreatedWebhook>('/webhooks', key, { url: 'https://example.com/hook', eventTypes })

@@ -2,16 +2,15 @@ import { eventTypes } from '@rapport/core/event-definition.ts'
 import type { EventTypes } from '@rapport/core/event-types.ts'
 import type { Event } from '@rapport/core/webhooks/event-log.schema.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { aTimestamp, anId, expectError, freshEmail, startTestApi, type TestApi } from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { aTimestamp, anId, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
+const api = useForFile(() => startTestApi())
 let key: string
 beforeAll(async () => {
-  api = await startTestApi()
   ;({ key } = await api.signUp())
 })
-afterAll(() => api.close())
 
 /** Once the feed shows that many: whatever ends in the database at this moment holds the newest back for a while. */
 const listed = (count: number) =>

@@ -1,22 +1,10 @@
 import type { Form, Submission } from '@rapport/core/forms/forms.schema.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  type Answer,
-  anId,
-  aTimestamp,
-  expectError,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { type Answer, anId, aTimestamp, expectError, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
-beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 
 const text = { label: 'Message', type: 'TEXT' }
 const email = { label: 'Email', type: 'EMAIL', mapsTo: 'email' }

@@ -2,7 +2,8 @@ import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Import } from '@rapport/core/imports/imports.schema.ts'
 import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   aTimestamp,
   anId,
@@ -11,20 +12,17 @@ import {
   expectError,
   freshAddress,
   startTestApi,
-  type TestApi,
   type TestWorkspace,
 } from '../../test/testing.ts'
 
-let api: TestApi
+const api = useForFile(() => startTestApi())
 let workspace: TestWorkspace
 let port: number
 beforeAll(async () => {
-  api = await startTestApi()
   ;({ port } = await api.listen())
   workspace = await api.signUp()
 })
 beforeEach(() => api.query('truncate imports, outbox, idempotency_records cascade'))
-afterAll(() => api.close())
 
 const csv = 'Email;First Name\nada@example.com;Ada\n'
 

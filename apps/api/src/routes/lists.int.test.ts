@@ -1,27 +1,14 @@
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  aTimestamp,
-  anId,
-  countStatuses,
-  expectError,
-  freshEmail,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { aTimestamp, anId, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let list: List
-beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
-})
 beforeEach(async () => {
   list = await api.create<List>('/lists', workspace.key, { name: 'Letter' })
 })
-afterAll(() => api.close())
 
 const subscribe = (body: unknown, id = list.id) => api.call('POST', `/public/lists/${id}/subscribe`, { body })
 const readList = async (id = list.id) => (await api.call<List>('GET', `/lists/${id}`, { key: workspace.key })).body

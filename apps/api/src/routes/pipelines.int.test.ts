@@ -1,19 +1,11 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Pipeline, PipelineSummary } from '@rapport/core/pipelines/pipelines.schema.ts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  anId,
-  aTimestamp,
-  countStatuses,
-  expectError,
-  freshEmail,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { anId, aTimestamp, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let pipeline: Pipeline
 let contact: Contact
 const stages = [
@@ -21,14 +13,11 @@ const stages = [
   { name: 'Signed', winProbability: 100 },
 ]
 beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
   contact = await api.create('/contacts', workspace.key, { email: freshEmail() })
 })
 beforeEach(async () => {
   pipeline = await api.create('/pipelines', workspace.key, { name: 'Renewals', stages })
 })
-afterAll(() => api.close())
 
 const get = <Body>(path: string) => api.call<Body>('GET', path, { key: workspace.key })
 const post = (body: unknown) => api.call<Pipeline>('POST', '/pipelines', { key: workspace.key, body })

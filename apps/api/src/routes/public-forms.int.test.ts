@@ -1,28 +1,14 @@
 import type { Form, PublicForm, SubmitResult } from '@rapport/core/forms/forms.schema.ts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  type Answer,
-  anId,
-  type Call,
-  countStatuses,
-  expectError,
-  freshEmail,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeEach, expect, test } from 'vitest'
+import { type Answer, anId, type Call, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let form: Form
-beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
-})
 beforeEach(async () => {
   form = await api.create<Form>('/forms', workspace.key, { name: 'Contact us', fields, tags: ['inside'] })
 })
-afterAll(() => api.close())
 
 const fields = [
   { id: 'email', label: 'Email', type: 'EMAIL', required: true, mapsTo: 'email' },

@@ -1,12 +1,9 @@
 import { foundWorkspace } from '@rapport/core/team/found-workspace.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { expectError, freshEmail, password, startTestApi, type TestApi } from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { expectError, freshEmail, password, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi({ environment: { SIGN_UP: 'closed' } })
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi({ environment: { SIGN_UP: 'closed' } }))
 
 test('where sign-up is closed nobody makes a workspace by it', async () => {
   const answer = await api.call('POST', '/auth/signup', { body: { email: freshEmail(), password } })

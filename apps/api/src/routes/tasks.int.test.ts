@@ -2,30 +2,20 @@ import type { Me } from '@rapport/core/auth/auth.schema.ts'
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Page } from '@rapport/core/paging.ts'
 import type { Task } from '@rapport/core/tasks/tasks.schema.ts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  anId,
-  aTimestamp,
-  expectError,
-  freshEmail,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { beforeAll, beforeEach, expect, test } from 'vitest'
+import { anId, aTimestamp, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 let contact: Contact
 let task: Task
 beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
   contact = await api.create('/contacts', workspace.key, { email: freshEmail() })
 })
 beforeEach(async () => {
   task = await api.create(`/contacts/${contact.id}/tasks`, workspace.key, { title: 'Call' })
 })
-afterAll(() => api.close())
 
 const get = <Body>(path: string) => api.call<Body>('GET', path, { key: workspace.key })
 const post = (body: unknown, contactId = contact.id) =>

@@ -1,26 +1,11 @@
 import type { Invite, Member } from '@rapport/core/team/team.schema.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/core/testing/database.ts'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import {
-  aTimestamp,
-  anId,
-  countStatuses,
-  expectError,
-  freshEmail,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile, useForTest } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { aTimestamp, anId, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
-beforeAll(async () => {
-  api = await startTestApi()
-})
-beforeEach(async () => {
-  workspace = await api.signUp()
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi())
+const workspace = useForTest(() => api.signUp())
 
 function call<Body = Record<string, unknown>>(route: string, body?: unknown, key = workspace.token) {
   const [method = '', path = ''] = route.split(' ')

@@ -1,23 +1,11 @@
 import { eventTypes } from '@rapport/core/event-definition.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import {
-  aTimestamp,
-  anId,
-  expectError,
-  freshEmail,
-  startTestApi,
-  type TestApi,
-  type TestWorkspace,
-} from '../../test/testing.ts'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { expect, test } from 'vitest'
+import { aTimestamp, anId, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-let api: TestApi
-let workspace: TestWorkspace
-beforeAll(async () => {
-  api = await startTestApi()
-  workspace = await api.signUp()
-})
-afterAll(() => api.close())
+const api = useForFile(() => startTestApi())
+const workspace = useForFile(() => api.signUp())
 
 const create = (body: Record<string, unknown>) =>
   api.call<CreatedWebhook>('POST', '/webhooks', { key: workspace.key, body })

@@ -7,23 +7,19 @@ import type { Ctx } from '../context.ts'
 import { createTestDatabase, type TestDatabase } from './database.ts'
 import { createTestCtx } from './factories.ts'
 
-interface Closable {
-  close(): unknown
-}
-
-/** Opens a resource before the tests of the file and closes it after them. `open` must return a plain object. */
-export function useForFile<Resource extends Closable>(open: () => Promise<Resource> | Resource): Resource {
+/** Opens a resource before the tests of the file; its `close`, if it has one, runs after them. It must be a plain object. */
+export function useForFile<Resource extends object>(open: () => Promise<Resource> | Resource): Resource {
   const resource = {} as Resource
   beforeAll(async () => fill(resource, await open()))
-  afterAll(() => resource.close?.())
+  afterAll(() => close(resource))
   return resource
 }
 
-/** Opens a resource before each test and closes it after the test. */
-export function useForTest<Resource extends Closable>(open: () => Promise<Resource> | Resource): Resource {
+/** Opens a resource before each test; its `close`, if it has one, runs after the test. It must be a plain object. */
+export function useForTest<Resource extends object>(open: () => Promise<Resource> | Resource): Resource {
   const resource = {} as Resource
   beforeEach(async () => fill(resource, await open()))
-  afterEach(() => resource.close?.())
+  afterEach(() => close(resource))
   return resource
 }
 
@@ -34,12 +30,14 @@ export function useTestDatabase(): TestDatabase {
 
 /** The system at work in a new workspace for each test. */
 export function useTestCtx(database: TestDatabase): Ctx {
-  const ctx = {} as Ctx
-  beforeEach(async () => fill(ctx, await createTestCtx(database.db)))
-  return ctx
+  return useForTest(() => createTestCtx(database.db))
 }
 
 /** Copies descriptors, so that getters stay getters. */
 function fill(target: object, source: object): void {
   Object.defineProperties(target, Object.getOwnPropertyDescriptors(source))
+}
+
+async function close(resource: { close?: () => unknown }): Promise<void> {
+  await resource.close?.()
 }

@@ -1,6 +1,7 @@
 import { openRedis } from './redis.ts'
 import { createTestRedis } from '@rapport/core/testing/redis.ts'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { afterEach, expect, test, vi } from 'vitest'
 import {
   type Answer,
   type Call,
@@ -9,7 +10,6 @@ import {
   freshEmail,
   operationsOf,
   startTestApi,
-  type TestApi,
 } from '../../../test/testing.ts'
 
 /** The specification's table: what is not in it may be called 100 times a minute. */
@@ -34,12 +34,8 @@ const unlimited = ['GET /health', 'GET /ready', 'GET /metrics']
 
 const refusal = '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}'
 
-let api: TestApi
-beforeAll(async () => {
-  api = await startTestApi()
-})
+const api = useForFile(() => startTestApi())
 afterEach(() => void vi.useRealTimers())
-afterAll(() => api.close())
 
 function expectRefusal(answer: Answer<unknown>, limit: number, secondsLeft = 60) {
   expect([answer.status, answer.text]).toEqual([429, refusal])
