@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
-import { join, resolve } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { inject } from 'vitest'
 import { inheritedEnvironment } from '../config.ts'
 import { waitUntil } from './wait.ts'
@@ -39,8 +39,18 @@ const running = new Set<StartedProcess>()
 export function startProcess(
   options: { script: string; parameters?: string[]; env: Record<string, string> } & Readiness,
 ): Promise<StartedProcess> {
-  const { script, parameters = [], ...rest } = options
-  return startCommand({ command: process.execPath, parameters: [resolve(projectRoot, script), ...parameters], ...rest })
+  const { script, parameters = [], env, ...readiness } = options
+  const node = { command: process.execPath, parameters: [...quickStart, resolve(projectRoot, script), ...parameters] }
+  return startCommand({ ...node, env: { ...compileCache(), ...env }, ...readiness })
+}
+
+/** Loading modules is most of what a start costs, and makes much garbage: this saves a third of the processor time. */
+const quickStart = ['--min-semi-space-size=16']
+
+/** What one process of this run has compiled, the next one loads. */
+function compileCache(): Record<string, string> {
+  const { pidDirectory } = inject('testServices') ?? {}
+  return pidDirectory === undefined ? {} : { NODE_COMPILE_CACHE: join(dirname(pidDirectory), 'compile-cache') }
 }
 
 /** Runs such a program to its end. */
