@@ -46,7 +46,7 @@ export function errorBody(error: unknown): ErrorBody | undefined {
     return body(statuses[error.code], message, { ...details, ...(issues && { issues: readable(issues) }) })
   }
   if (hasZodFastifySchemaValidationErrors(error)) return validationBody(error)
-  if (error instanceof HttpError) return httpErrorBody(error)
+  if (error instanceof HttpError) return httpErrorBody(error as HttpError)
   // Before the database: a caller's connection breaks with the same code as the database's.
   const { statusCode, code } = error as FastifyError
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return body(statusCode, frameworkMessage(code))
