@@ -1,7 +1,15 @@
 /** A forgotten password and an accepted invite: what comes before any credential. */
 import { useForFile, useForTest } from '@rapport/core/testing/fixtures.ts'
 import { expect, test } from 'vitest'
-import { aTimestamp, type Answer, countStatuses, expectError, freshEmail, password, startTestApi } from '../../test/testing.ts'
+import {
+  aTimestamp,
+  type Answer,
+  countStatuses,
+  expectError,
+  freshEmail,
+  password,
+  startTestApi,
+} from '../../test/testing.ts'
 
 const newPassword = 'another sentence nobody knows'
 

@@ -2,7 +2,15 @@ import type { Campaign, CampaignInput } from '@rapport/core/campaigns/campaigns.
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { useForFile } from '@rapport/core/testing/fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { aTimestamp, anId, type Call, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
+import {
+  aTimestamp,
+  anId,
+  type Call,
+  countStatuses,
+  expectError,
+  freshEmail,
+  startTestApi,
+} from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())

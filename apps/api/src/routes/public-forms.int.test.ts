@@ -1,7 +1,15 @@
 import type { Form, PublicForm, SubmitResult } from '@rapport/core/forms/forms.schema.ts'
 import { useForFile } from '@rapport/core/testing/fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
-import { type Answer, anId, type Call, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
+import {
+  type Answer,
+  anId,
+  type Call,
+  countStatuses,
+  expectError,
+  freshEmail,
+  startTestApi,
+} from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
