@@ -2,15 +2,15 @@
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { readApiConfig } from '@rapport/core/config.ts'
+import { readApiConfig } from '@rapport/core/runtime/config.ts'
 import {
   createTestDatabase,
   openTransaction,
   type TestDatabase,
   waitUntilBlocked,
-} from '@rapport/core/testing/database.ts'
-import { freePort, startProcess, type StartedProcess } from '@rapport/core/testing/processes.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+} from '@rapport/testing/postgres/database.ts'
+import { freePort, startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freshEmail, startTestApi, testEnvironment, type TestApi, type TestWorkspace } from '../test/testing.ts'
 

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
+import { keepMemorySmall, makeRoomForWork } from '@rapport/core/runtime/heap-tuning.ts'
 
 keepMemorySmall()
-const { ConfigError, readApiConfig } = await import('@rapport/core/config.ts')
-const { openDatabase } = await import('@rapport/core/db.ts')
-const { whyNotStarted } = await import('@rapport/core/errors.ts')
-const { announceReady } = await import('@rapport/core/observability/announce-ready.ts')
-const { errorLogger, openLog } = await import('@rapport/core/observability/log.ts')
-const { openTracer } = await import('@rapport/core/observability/tracing.ts')
-const { complainOfLimits } = await import('@rapport/core/pooler.ts')
-const { openReplica } = await import('@rapport/core/replica.ts')
+const { ConfigError, readApiConfig } = await import('@rapport/core/runtime/config.ts')
+const { openDatabase } = await import('@rapport/core/db/client.ts')
+const { whyNotStarted } = await import('@rapport/core/kernel/errors.ts')
+const { announceReady } = await import('@rapport/core/runtime/announce-ready.ts')
+const { errorLogger, openLog } = await import('@rapport/core/runtime/logging.ts')
+const { openTracer } = await import('@rapport/core/runtime/tracing.ts')
+const { complainOfLimits } = await import('@rapport/core/db/pooler.ts')
+const { openReplica } = await import('@rapport/core/db/read-replica.ts')
 const { buildApp } = await import('./app.ts')
 const { openRedis } = await import('./http/rate-limit/redis.ts')
 makeRoomForWork()

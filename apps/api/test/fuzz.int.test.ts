@@ -1,6 +1,6 @@
 /** Every route of the API's own description, called with what fits it and with what does not. */
 import fc from 'fast-check'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ErrorBody } from '../src/http/error-handler.ts'

@@ -1,7 +1,7 @@
 /** What the walk of isolation.int.test.ts asks in order, asked at random: anything of another's, by anybody, anywhere. */
-import { idOf, type IdPrefix } from '@rapport/core/ids.ts'
+import { idOf, type IdPrefix } from '@rapport/core/kernel/ids.ts'
 import fc from 'fast-check'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
 import { fillWorkspace, readEverything, told } from './isolation-workspace.ts'

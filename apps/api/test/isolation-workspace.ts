@@ -1,8 +1,8 @@
 /** Workspaces that have one record of each kind, and how to see that nothing of them was told or changed. */
 import type { Me } from '@rapport/core/auth/auth.schema.ts'
-import { uuidOf } from '@rapport/core/ids.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
-import { ageMails, failDeliveries } from '@rapport/core/testing/factories.ts'
+import { ageMails, failDeliveries } from '@rapport/testing/fixtures/factories.ts'
 import { aFile, aForm, type Ids } from './isolation-cases.ts'
 import { type Answer, freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
 

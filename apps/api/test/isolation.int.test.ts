@@ -1,6 +1,6 @@
 /** No workspace learns of, changes or uses what is another's, on any route that there is. */
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
 import { fillWorkspace, readEverything, told } from './isolation-workspace.ts'

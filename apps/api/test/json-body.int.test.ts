@@ -1,7 +1,7 @@
 import { request } from 'node:http'
 import { buffer } from 'node:stream/consumers'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { expectError, freshEmail, type Operation, operationsOf, startTestApi } from './testing.ts'
 

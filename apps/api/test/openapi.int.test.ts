@@ -1,4 +1,4 @@
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { holdToDescription } from './testing-described.ts'
 import { expectError, operationsOf, startTestApi, type Answer } from './testing.ts'

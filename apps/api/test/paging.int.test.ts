@@ -1,5 +1,5 @@
-import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { expectError, freshEmail, operationsOf, startTestApi } from './testing.ts'
 

@@ -1,8 +1,8 @@
 /** A streaming replica answers what may take long, and never shows less than the primary would. */
-import { openReplica, type Replica } from '@rapport/core/replica.ts'
-import { createTestDatabase } from '@rapport/core/testing/database.ts'
-import { type ReplicatedPostgres, startReplicatedPostgres } from '@rapport/core/testing/replicated-postgres.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { openReplica, type Replica } from '@rapport/core/db/read-replica.ts'
+import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
+import { type ReplicatedPostgres, startReplicatedPostgres } from '@rapport/testing/postgres/replicated-postgres.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { freshEmail, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
 

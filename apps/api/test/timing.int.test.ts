@@ -2,9 +2,9 @@
  * How long an answer takes tells nothing of whether an address is known. The one test that judges by measured time: two
  * series of which neither is larger, however noisy the machine, as both are taken in turn.
  */
-import { uuidOf } from '@rapport/core/ids.ts'
-import { rankScore } from '@rapport/core/testing/rank-test.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { rankScore } from '@rapport/testing/rank-test.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { type Json, startTestApi } from './testing.ts'
 

@@ -2,7 +2,7 @@
  * What the API is measured against: Fastify and pg with nothing besides. No key, no limit, no check, no event. The same
  * driver with as many connections, statements prepared, rows of the same shape, answers of the same length.
  */
-import { inheritedEnvironment } from '@rapport/core/config.ts'
+import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import Fastify from 'fastify'
 import pg from 'pg'
 import { bareWorkspace, shownColumns } from './baseline.ts'

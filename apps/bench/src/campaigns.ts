@@ -1,6 +1,6 @@
 /** What benches do with campaigns. */
 import type { CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { inheritedEnvironment } from '@rapport/core/config.ts'
+import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { call, type Installation, type Server, type Workspace } from './installation.ts'
 import { newsletter } from './newsletter.ts'
 import { fillList } from './people.ts'

@@ -1,10 +1,10 @@
 /** What benches do with webhooks. */
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
-import { createContact } from '@rapport/core/contacts/contact-creation.ts'
+import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { type Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
-import type { Ctx } from '@rapport/core/context.ts'
-import { uuidOf } from '@rapport/core/ids.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Installation } from './installation.ts'
 import type { Receipt } from './receiver.ts'
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { spawn } from 'node:child_process'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { inheritedEnvironment } from '@rapport/core/config.ts'
+import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { type Installation } from './installation.ts'
 import { freePort, isAnswering, until } from './processes.ts'
 

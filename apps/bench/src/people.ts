@@ -1,5 +1,5 @@
 /** Contacts by the thousand, past the API. */
-import { uuidOf } from '@rapport/core/ids.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Installation, Workspace } from './installation.ts'
 
 /** As a busy workspace has them: a tag that all have and one that few have, a custom field, names that repeat. */

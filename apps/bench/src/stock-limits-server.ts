@@ -3,7 +3,7 @@
  * nothing besides. It counts as the API does: per client and route, behind a trusted proxy.
  */
 import rateLimit from '@fastify/rate-limit'
-import { inheritedEnvironment } from '@rapport/core/config.ts'
+import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import Fastify from 'fastify'
 import { Redis } from 'ioredis'
 

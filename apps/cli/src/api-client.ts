@@ -1,6 +1,6 @@
 /** The HTTP API as a command calls it: by an API key, patiently where something is to be followed. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readClientConfig } from '@rapport/core/config.ts'
+import { readClientConfig } from '@rapport/core/runtime/config.ts'
 import { z } from 'zod'
 import { CommandFailed, option, type Tools, usageError } from './command.ts'
 

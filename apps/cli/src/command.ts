@@ -1,5 +1,5 @@
 /** What a command is. Its Zod schema is the check of its options, their type, and its help. */
-import type { LocalInstance } from '@rapport/core/local-instance.ts'
+import type { LocalInstance } from '@rapport/core/runtime/local-instance.ts'
 import type { z } from 'zod'
 import type { Terminal } from './terminal.ts'
 

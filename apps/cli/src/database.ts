@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { readApiConfig, readMigrateConfig } from '@rapport/core/config.ts'
-import { type BaseCtx, settingsFrom } from '@rapport/core/context.ts'
-import { type Database, openDatabase } from '@rapport/core/db.ts'
+import { readApiConfig, readMigrateConfig } from '@rapport/core/runtime/config.ts'
+import { type BaseCtx, settingsFrom } from '@rapport/core/request/context.ts'
+import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import type { Tools } from './command.ts'
 
 /** Runs `work` on the database that the environment names, and closes it. Connections that break fail their statement. */

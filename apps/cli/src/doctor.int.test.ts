@@ -1,10 +1,15 @@
 /** The doctor as a program, before installations that lack something. */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
-import { createTestCtx, createTestWebhook, createTestWorker, silenceWorker } from '@rapport/core/testing/factories.ts'
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
-import { runProcess } from '@rapport/core/testing/processes.ts'
-import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
-import { askRedis, createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
+import {
+  createTestCtx,
+  createTestWebhook,
+  createTestWorker,
+  silenceWorker,
+} from '@rapport/testing/fixtures/factories.ts'
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
+import { runProcess } from '@rapport/testing/processes/processes.ts'
+import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { askRedis, createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { containing, nowhere, runDoctor } from './testing.ts'
 

@@ -1,5 +1,5 @@
 /** What tests of the command line begin with. */
-import type { LocalInstance } from '@rapport/core/local-instance.ts'
+import type { LocalInstance } from '@rapport/core/runtime/local-instance.ts'
 import { expect } from 'vitest'
 import type { Command } from './command.ts'
 import { doctor } from './commands/doctor.ts'

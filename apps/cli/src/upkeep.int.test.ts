@@ -1,5 +1,5 @@
 /** The commands of a restore and of a change of keys, as programs. What they do to the data is tested in core. */
-import { deriveKeys } from '@rapport/core/secrets.ts'
+import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import {
   createTestContact,
   createTestCtx,
@@ -7,9 +7,9 @@ import {
   createTestWorker,
   silenceWorker,
   waitingWork,
-} from '@rapport/core/testing/factories.ts'
-import { runProcess } from '@rapport/core/testing/processes.ts'
-import { useTestDatabase } from '@rapport/core/testing/fixtures.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { runProcess } from '@rapport/testing/processes/processes.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { deadEnvironment } from './testing.ts'
 

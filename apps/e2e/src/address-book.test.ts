@@ -1,4 +1,4 @@
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createAddressBook } from './address-book.ts'
 import { type Stack, startStack } from './stack.ts'

@@ -1,6 +1,6 @@
 import type { CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { uuidOf } from '@rapport/core/ids.ts'
-import type { TestDatabase } from '@rapport/core/testing/database.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import type { TestDatabase } from '@rapport/testing/postgres/database.ts'
 
 interface ListOf {
   workspaceId: string

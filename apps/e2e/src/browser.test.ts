@@ -1,4 +1,4 @@
-import { findAccessibilityProblems, launchBrowser, whyNoBrowser } from '@rapport/core/testing/browser.ts'
+import { findAccessibilityProblems, launchBrowser, whyNoBrowser } from '@rapport/testing/browser/browser.ts'
 import { describe, expect, test } from 'vitest'
 
 describe.skipIf(whyNoBrowser())('the browser of the tests', () => {

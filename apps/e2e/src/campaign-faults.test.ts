@@ -1,5 +1,5 @@
-import { uuidOf } from '@rapport/core/ids.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addConfirmedSubscribers, type Ledger, readLedger } from './audience.ts'
 import { queueBackends, type Stack, startStack } from './stack.ts'

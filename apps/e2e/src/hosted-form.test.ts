@@ -1,4 +1,4 @@
-import { launchBrowser, whyNoBrowser } from '@rapport/core/testing/browser.ts'
+import { launchBrowser, whyNoBrowser } from '@rapport/testing/browser/browser.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { consentWording, createForm, createList, fillIn, filledIn, type Form, readSubmissions } from './public-form.ts'

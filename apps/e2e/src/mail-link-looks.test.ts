@@ -1,4 +1,4 @@
-import { inspectLooks, launchBrowser, whyNoBrowser } from '@rapport/core/testing/browser.ts'
+import { inspectLooks, launchBrowser, whyNoBrowser } from '@rapport/testing/browser/browser.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createList } from './public-form.ts'

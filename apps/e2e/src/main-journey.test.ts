@@ -1,5 +1,5 @@
-import { startHttpReceiver } from '@rapport/core/testing/receivers.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { queueBackends, type Stack, startStack } from './stack.ts'

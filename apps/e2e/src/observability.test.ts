@@ -1,8 +1,8 @@
 import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { freePort, type StartedProcess } from '@rapport/core/testing/processes.ts'
-import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { freePort, type StartedProcess } from '@rapport/testing/processes/processes.ts'
+import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { type Stack, startStack } from './stack.ts'
 

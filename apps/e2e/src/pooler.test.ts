@@ -1,8 +1,8 @@
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
-import { findPgbouncer, startPgbouncer, type TestPooler } from '@rapport/core/testing/pgbouncer.ts'
-import { startProcess } from '@rapport/core/testing/processes.ts'
-import { startHttpReceiver } from '@rapport/core/testing/receivers.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
+import { findPgbouncer, startPgbouncer, type TestPooler } from '@rapport/testing/postgres/pgbouncer.ts'
+import { startProcess } from '@rapport/testing/processes/processes.ts'
+import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { addConfirmedSubscribers, readLedger } from './audience.ts'
 import { type Stack, startStack } from './stack.ts'
@@ -98,7 +98,7 @@ describe.skipIf(!pgbouncer)('behind PgBouncer, whose connections last for a tran
   })
 
   test('a migration wants the direct address, and with it can be run again and again', async () => {
-    const script = 'packages/core/src/migrate.ts'
+    const script = 'packages/core/src/db/migrate.ts'
     const refused = await startProcess({ script, env: { DATABASE_URL: pooler.url } })
     expect(await refused.exited).toMatchObject({ code: 78 })
     expect(refused.stderr()).toContain('DATABASE_DIRECT_URL')

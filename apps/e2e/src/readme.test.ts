@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { freePort, startCommand, startProcess } from '@rapport/core/testing/processes.ts'
+import { freePort, startCommand, startProcess } from '@rapport/testing/processes/processes.ts'
 import { expect, test } from 'vitest'
 
 const readme = readFileSync(resolve(import.meta.dirname, '../../../README.md'), 'utf8')

@@ -1,6 +1,6 @@
-import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
-import type { TestRedis } from '@rapport/core/testing/redis.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import type { TestRedis } from '@rapport/testing/redis/redis.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type Stack, startStack } from './stack.ts'
 

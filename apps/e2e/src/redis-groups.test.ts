@@ -1,12 +1,12 @@
 /** More than one Redis: a cluster that loses a node, and sentinels that put another in the master's place. */
-import { connectRedis } from '@rapport/core/redis.ts'
-import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { connectRedis } from '@rapport/core/runtime/redis.ts'
+import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import {
   createTestRedisCluster,
   createTestSentinels,
   type TestRedisGroup,
-} from '@rapport/core/testing/redis-cluster.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+} from '@rapport/testing/redis/redis-cluster.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addConfirmedSubscribers, readLedger } from './audience.ts'
 import { type Stack, startStack } from './stack.ts'

@@ -1,5 +1,5 @@
 /** Somebody else's website, and what a test watches of a page. */
-import { startHttpReceiver, type HttpReceiver } from '@rapport/core/testing/receivers.ts'
+import { startHttpReceiver, type HttpReceiver } from '@rapport/testing/network/receivers.ts'
 import type { Page } from 'playwright-core'
 
 export interface Site {

@@ -1,7 +1,7 @@
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
-import { freePort, startProcess, type StartedProcess } from '@rapport/core/testing/processes.ts'
-import { startSmtpReceiver, type SmtpReceiver } from '@rapport/core/testing/receivers.ts'
-import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
+import { freePort, startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
+import { startSmtpReceiver, type SmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
 
 export const queueBackends = ['redis', 'postgres'] as const
 export type QueueBackend = (typeof queueBackends)[number]

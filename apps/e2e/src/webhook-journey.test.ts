@@ -1,6 +1,6 @@
 /** A receiver as its author would write it, with the official library of Standard Webhooks and nothing of ours. */
-import { type HttpReceiver, type ReceivedRequest, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { type HttpReceiver, type ReceivedRequest, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { queueBackends, type Stack, startStack } from './stack.ts'

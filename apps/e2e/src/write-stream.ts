@@ -1,7 +1,7 @@
 /** A steady stream of writes that faults happen to, and the books that must balance afterwards. */
 import { setTimeout as pause } from 'node:timers/promises'
-import type { HttpReceiver } from '@rapport/core/testing/receivers.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+import type { HttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect } from 'vitest'
 import type { Stack } from './stack.ts'
 

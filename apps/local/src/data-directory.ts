@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { type LocalInstance, localFileOf } from '@rapport/core/local-instance.ts'
+import { type LocalInstance, localFileOf } from '@rapport/core/runtime/local-instance.ts'
 
 /** What one start leaves for the next, in `local.json`. */
 export interface Memory {

@@ -1,9 +1,9 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startEmbeddedPostgres } from '@rapport/core/embedded-postgres.ts'
-import { runProcess, startProcess } from '@rapport/core/testing/processes.ts'
-import type { StartedProcess } from '@rapport/core/testing/processes.ts'
+import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
+import { runProcess, startProcess } from '@rapport/testing/processes/processes.ts'
+import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 
 let directory: string

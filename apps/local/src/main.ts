@@ -1,4 +1,4 @@
-import { ConfigError, inheritedEnvironment } from '@rapport/core/config.ts'
+import { ConfigError, inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { launch, messageOf } from './launch.ts'
 import { isSupportedNode, supportedNode } from './node-version.ts'
 import { welcome } from './welcome.ts'

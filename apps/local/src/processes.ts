@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { projectDirectory } from '@rapport/core/local-instance.ts'
+import { projectDirectory } from '@rapport/core/runtime/local-instance.ts'
 import type { Environment } from './settings.ts'
 
 export type ProgramName = 'api' | 'worker'

@@ -1,4 +1,4 @@
-import { readApiConfig, readWorkerConfig } from '@rapport/core/config.ts'
+import { readApiConfig, readWorkerConfig } from '@rapport/core/runtime/config.ts'
 import { expect, test } from 'vitest'
 import { completeEnvironment, databaseName, localApiUrl } from './settings.ts'
 

@@ -1,4 +1,4 @@
-import { beat, buryDeadWorkers, dropClaim, findClaims, heartbeatMs } from '@rapport/core/workers.ts'
+import { beat, buryDeadWorkers, dropClaim, findClaims, heartbeatMs } from '@rapport/core/jobs/worker-registry.ts'
 import { type Tools, whileInHand } from './tools.ts'
 
 /** Shows that this worker lives, and sets right what dead ones left, and what it lost hold of itself. */

@@ -1,4 +1,4 @@
-import { newId, uuidOf } from '@rapport/core/ids.ts'
+import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { expect, test } from 'vitest'
 import { isOurs } from './jobs.ts'
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { WorkerConfig } from '@rapport/core/config.ts'
-import { type QueueName, WorkJob } from '@rapport/core/queues.ts'
+import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
+import { type QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import type { JobsOptions } from 'bullmq'
 import { clearCustomField } from './jobs/clear-custom-field.ts'
 import { clearDeletedListJob } from './jobs/clear-deleted-list.ts'

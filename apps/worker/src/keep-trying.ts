@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
+import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 
 /**
  * For what must be recorded once it has happened: outlasts a database that is away for up to a day. A worker that is told

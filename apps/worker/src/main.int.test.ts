@@ -3,11 +3,11 @@ import {
   createTestWebhook,
   readOnlyDelivery,
   testSettings,
-} from '@rapport/core/testing/factories.ts'
-import { useForFile, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
-import { startProcess } from '@rapport/core/testing/processes.ts'
-import { startHttpReceiver } from '@rapport/core/testing/receivers.ts'
-import { createTestRedis } from '@rapport/core/testing/redis.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startProcess } from '@rapport/testing/processes/processes.ts'
+import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { nobody } from './testing.ts'
 

@@ -1,10 +1,10 @@
-import { keepMemorySmall, makeRoomForWork } from '@rapport/core/memory.ts'
+import { keepMemorySmall, makeRoomForWork } from '@rapport/core/runtime/heap-tuning.ts'
 
 keepMemorySmall()
-const { ConfigError, readWorkerConfig } = await import('@rapport/core/config.ts')
-const { whyNotStarted } = await import('@rapport/core/errors.ts')
-const { announceReady } = await import('@rapport/core/observability/announce-ready.ts')
-const { openLog } = await import('@rapport/core/observability/log.ts')
+const { ConfigError, readWorkerConfig } = await import('@rapport/core/runtime/config.ts')
+const { whyNotStarted } = await import('@rapport/core/kernel/errors.ts')
+const { announceReady } = await import('@rapport/core/runtime/announce-ready.ts')
+const { openLog } = await import('@rapport/core/runtime/logging.ts')
 const { startWorker } = await import('./worker.ts')
 makeRoomForWork()
 

@@ -1,5 +1,5 @@
-import { createTestRedis, askRedis } from '@rapport/core/testing/redis.ts'
-import { createTestDatabase } from '@rapport/core/testing/database.ts'
+import { createTestRedis, askRedis } from '@rapport/testing/redis/redis.ts'
+import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { chooseBackend, openQueuePool } from './queue-backend.ts'
 import { silentLog } from './testing.ts'

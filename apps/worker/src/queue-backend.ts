@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto'
 import type { EventEmitter } from 'node:events'
-import type { WorkerConfig } from '@rapport/core/config.ts'
-import { errorLogger } from '@rapport/core/observability/log.ts'
-import { sessionUrlOf } from '@rapport/core/pooler.ts'
-import { type QueueName, queueNames, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/queues.ts'
-import { complaintsAboutRedis } from '@rapport/core/redis-settings.ts'
-import { connectRedis, type RedisClient } from '@rapport/core/redis.ts'
+import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
+import { errorLogger } from '@rapport/core/runtime/logging.ts'
+import { sessionUrlOf } from '@rapport/core/db/pooler.ts'
+import { type QueueName, queueNames, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/jobs/queues.ts'
+import { complaintsAboutRedis } from '@rapport/core/runtime/redis-settings.ts'
+import { connectRedis, type RedisClient } from '@rapport/core/runtime/redis.ts'
 import {
   createPostgresBackend,
   type PgPool,

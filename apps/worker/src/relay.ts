@@ -1,7 +1,7 @@
-import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
+import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Database } from '@rapport/core/db.ts'
-import { listen } from '@rapport/core/db.ts'
+import type { Database } from '@rapport/core/db/client.ts'
+import { listen } from '@rapport/core/db/client.ts'
 import {
   forgetOtherEpochs,
   type RelayedWork,
@@ -9,8 +9,8 @@ import {
   relayLanes,
   relayWork,
   roomSaid,
-} from '@rapport/core/outbox.ts'
-import { outboxChannel, type QueueName } from '@rapport/core/queues.ts'
+} from '@rapport/core/jobs/outbox.ts'
+import { outboxChannel, type QueueName } from '@rapport/core/jobs/queues.ts'
 import type { JobsOptions } from 'bullmq'
 import type { Logger } from 'pino'
 import type { QueueBackend, WorkQueue } from './queue-backend.ts'

@@ -1,6 +1,6 @@
 import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
 import { subscribe } from '@rapport/core/lists/subscriptions.ts'
-import { workspaceRoom } from '@rapport/core/outbox.ts'
+import { workspaceRoom } from '@rapport/core/jobs/outbox.ts'
 import {
   claimDelivery,
   countRecipients,
@@ -13,13 +13,13 @@ import {
   readOnlyDelivery,
   silenceWorker,
   waitingWork,
-} from '@rapport/core/testing/factories.ts'
-import { useForFile, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
-import { startHttpReceiver, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
-import { startTestProxy } from '@rapport/core/testing/proxy.ts'
-import { createTestRedis } from '@rapport/core/testing/redis.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { findClaims } from '@rapport/core/workers.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { startTestProxy } from '@rapport/testing/network/proxy.ts'
+import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { findClaims } from '@rapport/core/jobs/worker-registry.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { silentLog, testWorkerConfig } from './testing.ts'
 import { startWorker } from './worker.ts'

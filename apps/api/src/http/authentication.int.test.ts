@@ -1,5 +1,5 @@
 import type { Me } from '@rapport/core/auth/auth.schema.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { expectError, operationsOf, startTestApi } from '../../test/testing.ts'
 

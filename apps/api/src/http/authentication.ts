@@ -1,6 +1,6 @@
 import { type Authenticate, requireRole } from '@rapport/core/auth/authenticate.ts'
-import { AppError } from '@rapport/core/errors.ts'
-import type { Role } from '@rapport/core/schema.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { Role } from '@rapport/core/db/schema/index.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 

@@ -1,4 +1,4 @@
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { describe, expect, test } from 'vitest'
 import { expectError, freshAddress, startTestApi } from '../../test/testing.ts'
 

@@ -1,4 +1,4 @@
-import type { ApiConfig } from '@rapport/core/config.ts'
+import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { expectError, freshEmail, operationsOf, startTestApi, type TestApi } from '../../test/testing.ts'
 

@@ -1,6 +1,12 @@
 import { STATUS_CODES } from 'node:http'
 import { HttpError } from '@fastify/sensible'
-import { AppError, type ErrorCode, isDatabaseUnavailable, type Issue, withoutParameters } from '@rapport/core/errors.ts'
+import {
+  AppError,
+  type ErrorCode,
+  isDatabaseUnavailable,
+  type Issue,
+  withoutParameters,
+} from '@rapport/core/kernel/errors.ts'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'

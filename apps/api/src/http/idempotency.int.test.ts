@@ -1,7 +1,7 @@
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
-import { openTransaction, waitUntilBlocked } from '@rapport/core/testing/database.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { type Answer, countStatuses, expectError, freshEmail, operationsOf, startTestApi } from '../../test/testing.ts'
 

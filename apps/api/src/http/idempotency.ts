@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import { invalidField } from '@rapport/core/errors.ts'
-import { type Answer, runIdempotently } from '@rapport/core/idempotency.ts'
+import { invalidField } from '@rapport/core/kernel/errors.ts'
+import { type Answer, runIdempotently } from '@rapport/core/request/idempotency.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import fp from 'fastify-plugin'
 import { errorBody } from './error-handler.ts'

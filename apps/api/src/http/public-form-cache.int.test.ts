@@ -1,4 +1,4 @@
-import type { Ctx } from '@rapport/core/context.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
 import { changeForm, createForm, deleteForm } from '@rapport/core/forms/forms.ts'
 import { type Form, FormInput } from '@rapport/core/forms/forms.schema.ts'
 import {
@@ -6,9 +6,9 @@ import {
   openTransaction,
   type TestDatabase,
   waitUntilBlocked,
-} from '@rapport/core/testing/database.ts'
-import { createTestCtx } from '@rapport/core/testing/factories.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+} from '@rapport/testing/postgres/database.ts'
+import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createPublicFormCache, type PublicFormCache } from './public-form-cache.ts'
 

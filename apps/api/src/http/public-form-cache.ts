@@ -1,4 +1,4 @@
-import type { BaseCtx } from '@rapport/core/context.ts'
+import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { findPublicForm, toPublicForm, versionOf } from '@rapport/core/forms/forms.ts'
 import { LRUCache } from 'lru-cache'
 

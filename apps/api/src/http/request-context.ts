@@ -1,6 +1,6 @@
-import type { BaseCtx, Ctx, Settings } from '@rapport/core/context.ts'
-import type { Database } from '@rapport/core/db.ts'
-import type { Replica } from '@rapport/core/replica.ts'
+import type { BaseCtx, Ctx, Settings } from '@rapport/core/request/context.ts'
+import type { Database } from '@rapport/core/db/client.ts'
+import type { Replica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 

@@ -1,4 +1,4 @@
-import type { Span, Tracer } from '@rapport/core/observability/tracer.ts'
+import type { Span, Tracer } from '@rapport/core/runtime/tracer.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 

@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { SwaggerTransform } from '@fastify/swagger'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
-import { describeEventTypes } from '@rapport/core/event-types.ts'
+import { describeEventTypes } from '@rapport/core/operations/event-types.ts'
 import { z } from 'zod'
 import { NoBody } from '../routes/shapes.ts'
 

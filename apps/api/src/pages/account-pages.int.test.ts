@@ -1,4 +1,4 @@
-import { useForFile, useForTest } from '@rapport/core/testing/fixtures.ts'
+import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { expectError, freshEmail, password, startTestApi } from '../../test/testing.ts'
 

@@ -1,6 +1,6 @@
 /** The frame of every page that people see: one style, no script, nothing from anywhere else. */
 import { createHash } from 'node:crypto'
-import { AppError } from '@rapport/core/errors.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { Liquid } from 'liquidjs'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-import type { Issue } from '@rapport/core/errors.ts'
+import type { Issue } from '@rapport/core/kernel/errors.ts'
 import { type FormRow, toPublicForm, versionOf } from '@rapport/core/forms/forms.ts'
 import { honeypotId, type PublicForm } from '@rapport/core/forms/forms.schema.ts'
 import type { FastifyReply } from 'fastify'

@@ -1,5 +1,5 @@
 import type { Form, Submission } from '@rapport/core/forms/forms.schema.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { type Answer, type Call, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { httpErrors } from '@fastify/sensible'
-import { AppError, type Issue } from '@rapport/core/errors.ts'
+import { AppError, type Issue } from '@rapport/core/kernel/errors.ts'
 import { fromPostedTexts } from '@rapport/core/forms/form-values.ts'
 import { findPublicForm, type FormRow } from '@rapport/core/forms/forms.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'

@@ -1,7 +1,7 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
-import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/links.ts'
+import { confirmationUrl, unsubscribeUrl } from '@rapport/core/lists/subscription-links.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { expectError, freshEmail, startTestApi, type Call } from '../../test/testing.ts'
 

@@ -1,4 +1,4 @@
-import { openConfirmation, openUnsubscribe } from '@rapport/core/lists/links.ts'
+import { openConfirmation, openUnsubscribe } from '@rapport/core/lists/subscription-links.ts'
 import { findListSender, type ListSender } from '@rapport/core/lists/list-sender.ts'
 import { confirmSubscription, unsubscribe } from '@rapport/core/lists/subscriptions.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'

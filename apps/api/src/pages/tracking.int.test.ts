@@ -1,9 +1,9 @@
-import { trackHtml } from '@rapport/core/campaigns/track-html.ts'
+import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
 import { trackingOf } from '@rapport/core/campaigns/tracking.ts'
 import type { Campaign, CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { idOf } from '@rapport/core/ids.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { idOf } from '@rapport/core/kernel/ids.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 

@@ -1,5 +1,5 @@
 /** A forgotten password and an accepted invite: what comes before any credential. */
-import { useForFile, useForTest } from '@rapport/core/testing/fixtures.ts'
+import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import {
   aTimestamp,

@@ -1,5 +1,5 @@
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { aTimestamp, anId, expectError, startTestApi } from '../../test/testing.ts'
 

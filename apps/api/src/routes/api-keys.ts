@@ -1,6 +1,6 @@
 import { createApiKey, deleteApiKey, listApiKeys } from '@rapport/core/auth/api-keys.ts'
 import { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
-import { PageOf } from '@rapport/core/paging.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 

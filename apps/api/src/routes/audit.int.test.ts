@@ -1,7 +1,7 @@
 /** One's own sessions and workspaces, the end of a workspace, and the record of who did what. */
 import type { OpenSession, OwnWorkspace } from '@rapport/core/auth/auth.schema.ts'
 import type { AuditEntry } from '@rapport/core/audit/audit.schema.ts'
-import { useForFile, useForTest } from '@rapport/core/testing/fixtures.ts'
+import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { aTimestamp, anId, expectError, freshEmail, type Json, password, startTestApi } from '../../test/testing.ts'
 

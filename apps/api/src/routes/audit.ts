@@ -1,6 +1,6 @@
 import { AuditEntry, AuditQuery } from '@rapport/core/audit/audit.schema.ts'
 import { listAuditEntries } from '@rapport/core/audit/audit.ts'
-import { PageOf } from '@rapport/core/paging.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 
 export const auditRoutes: FastifyPluginAsyncZod = async (app) => {

@@ -1,7 +1,7 @@
 /** Templates that somebody wrote to hold the others up. */
 import type { Campaign } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { type Answer, expectError, startTestApi, type TestWorkspace } from '../../test/testing.ts'
 

@@ -1,5 +1,5 @@
 import { previewCampaign, sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
-import { listRecipients } from '@rapport/core/campaigns/campaign-recipients.ts'
+import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { readAudience, readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import {
@@ -25,8 +25,8 @@ import {
   SendResult,
   SendTestInput,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { PageOf } from '@rapport/core/paging.ts'
-import { fromReplica } from '@rapport/core/replica.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
+import { fromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
 

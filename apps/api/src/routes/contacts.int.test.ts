@@ -1,5 +1,5 @@
 import type { Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { aTimestamp, anId, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 

@@ -1,8 +1,8 @@
-import { createContact } from '@rapport/core/contacts/contact-creation.ts'
-import { listActivity } from '@rapport/core/contacts/contacts-activity.ts'
-import { exportContacts } from '@rapport/core/contacts/contacts-export.ts'
-import { listContacts } from '@rapport/core/contacts/contacts-list.ts'
-import { mergeContacts } from '@rapport/core/contacts/contacts-merge.ts'
+import { createContact } from '@rapport/core/contacts/create-contact.ts'
+import { listActivity } from '@rapport/core/contacts/list-activity.ts'
+import { exportContacts } from '@rapport/core/contacts/export/export-contacts.ts'
+import { listContacts } from '@rapport/core/contacts/list-contacts.ts'
+import { mergeContacts } from '@rapport/core/operations/merge-contacts.ts'
 import {
   addTags,
   changeContact,
@@ -10,7 +10,7 @@ import {
   readContact,
   removeTag,
   upsertContact,
-} from '@rapport/core/contacts/contacts.ts'
+} from '@rapport/core/contacts/update-contact.ts'
 import {
   Activity,
   ActivityQuery,
@@ -23,9 +23,9 @@ import {
   NewContact,
   TagsInput,
 } from '@rapport/core/contacts/contacts.schema.ts'
-import { SingleLine } from '@rapport/core/fields.ts'
-import { PageOf } from '@rapport/core/paging.ts'
-import { fromReplica } from '@rapport/core/replica.ts'
+import { SingleLine } from '@rapport/core/kernel/validation.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
+import { fromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'

@@ -3,14 +3,14 @@ import {
   createCustomField,
   deleteCustomField,
   listCustomFields,
-} from '@rapport/core/contacts/custom-fields.ts'
+} from '@rapport/core/contacts/custom-fields/custom-fields.ts'
 import {
   CustomField,
   CustomFieldChange,
   CustomFieldInput,
   CustomFieldQuery,
-} from '@rapport/core/contacts/custom-fields.schema.ts'
-import { PageOf } from '@rapport/core/paging.ts'
+} from '@rapport/core/contacts/custom-fields/custom-fields.schema.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 

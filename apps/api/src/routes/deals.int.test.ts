@@ -1,8 +1,8 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Deal, DealMove } from '@rapport/core/deals/deals.schema.ts'
-import type { Page } from '@rapport/core/paging.ts'
+import type { Page } from '@rapport/core/request/paging.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { anId, aTimestamp, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 

@@ -6,9 +6,9 @@ import {
   testWebhook,
 } from '@rapport/core/webhooks/delivery-log.ts'
 import { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from '@rapport/core/webhooks/deliveries.schema.ts'
-import { Id } from '@rapport/core/ids.ts'
-import { PageOf } from '@rapport/core/paging.ts'
-import { fromReplica } from '@rapport/core/replica.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
+import { fromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { IdParams, NoBody, NoQuery } from './shapes.ts'
 

@@ -1,8 +1,8 @@
-import { eventTypes } from '@rapport/core/event-definition.ts'
-import type { EventTypes } from '@rapport/core/event-types.ts'
+import { eventTypes } from '@rapport/core/events/event-definition.ts'
+import type { EventTypes } from '@rapport/core/operations/event-types.ts'
 import type { Event } from '@rapport/core/webhooks/event-log.schema.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { aTimestamp, anId, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 

@@ -1,8 +1,8 @@
 import { EventQuery } from '@rapport/core/webhooks/deliveries.schema.ts'
-import { describeEventTypes, EventTypes } from '@rapport/core/event-types.ts'
+import { describeEventTypes, EventTypes } from '@rapport/core/operations/event-types.ts'
 import { Event } from '@rapport/core/webhooks/event-log.schema.ts'
 import { listEvents, readEvent } from '@rapport/core/webhooks/event-log.ts'
-import { PageOf } from '@rapport/core/paging.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { IdParams, NoQuery } from './shapes.ts'
 

@@ -8,9 +8,9 @@ import {
   SubmissionQuery,
 } from '@rapport/core/forms/forms.schema.ts'
 import { deleteSubmission, listSubmissions, readSubmission } from '@rapport/core/forms/submissions.ts'
-import { Id } from '@rapport/core/ids.ts'
-import { PageOf } from '@rapport/core/paging.ts'
-import { fromReplica } from '@rapport/core/replica.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
+import { fromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'

@@ -1,8 +1,8 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Import } from '@rapport/core/imports/imports.schema.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   aTimestamp,

@@ -1,4 +1,4 @@
-import { Id } from '@rapport/core/ids.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
 import { deleteList } from '@rapport/core/lists/delete-list.ts'
 import { changeList, createList, listLists, readList } from '@rapport/core/lists/lists.ts'
 import {
@@ -13,8 +13,8 @@ import {
 } from '@rapport/core/lists/lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { subscribe } from '@rapport/core/lists/subscriptions.ts'
-import { PageOf } from '@rapport/core/paging.ts'
-import { fromReplica } from '@rapport/core/replica.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
+import { fromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { inSteadyTime } from '../http/steady-time.ts'

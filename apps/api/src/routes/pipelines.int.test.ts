@@ -1,6 +1,6 @@
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Pipeline, PipelineSummary } from '@rapport/core/pipelines/pipelines.schema.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { anId, aTimestamp, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 

@@ -1,4 +1,4 @@
-import { PageOf } from '@rapport/core/paging.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
 import { summarizePipeline } from '@rapport/core/pipelines/pipeline-summary.ts'
 import {
   changePipeline,
@@ -14,7 +14,7 @@ import {
   PipelineQuery,
   PipelineSummary,
 } from '@rapport/core/pipelines/pipelines.schema.ts'
-import { fromReplica } from '@rapport/core/replica.ts'
+import { fromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 

@@ -1,5 +1,5 @@
 /** Pieces of route schemas that several routes share. */
-import { Id, type IdPrefix } from '@rapport/core/ids.ts'
+import { Id, type IdPrefix } from '@rapport/core/kernel/ids.ts'
 import { z } from 'zod'
 
 /** `{id}` of a path. An id of the wrong form is answered as one that is not there. */

@@ -1,5 +1,5 @@
-import { foundWorkspace } from '@rapport/core/team/found-workspace.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { foundWorkspace } from '@rapport/core/team/create-workspace.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { expectError, freshEmail, password, startTestApi } from '../../test/testing.ts'
 

@@ -1,8 +1,8 @@
 import type { Me } from '@rapport/core/auth/auth.schema.ts'
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
-import type { Page } from '@rapport/core/paging.ts'
+import type { Page } from '@rapport/core/request/paging.ts'
 import type { Task } from '@rapport/core/tasks/tasks.schema.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { anId, aTimestamp, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 

@@ -1,6 +1,6 @@
 import type { Invite, Member } from '@rapport/core/team/team.schema.ts'
-import { openTransaction, waitUntilBlocked } from '@rapport/core/testing/database.ts'
-import { useForFile, useForTest } from '@rapport/core/testing/fixtures.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { aTimestamp, anId, countStatuses, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 

@@ -1,7 +1,7 @@
 import { Workspace } from '@rapport/core/auth/auth.schema.ts'
 import { requireRole } from '@rapport/core/auth/authenticate.ts'
-import { readWorkspace } from '@rapport/core/auth/workspaces.ts'
-import { PageOf } from '@rapport/core/paging.ts'
+import { readWorkspace } from '@rapport/core/workspaces/workspaces.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
 import { createInvite, deleteInvite, listInvites, resendInvite } from '@rapport/core/team/invites.ts'
 import { changeMember, listMembers, removeMember } from '@rapport/core/team/members.ts'
 import {
@@ -14,8 +14,8 @@ import {
   MemberRemoval,
   WorkspaceChange,
 } from '@rapport/core/team/team.schema.ts'
-import { deleteWorkspace } from '@rapport/core/team/delete-workspace.ts'
-import { changeWorkspace } from '@rapport/core/team/workspace.ts'
+import { deleteWorkspace } from '@rapport/core/operations/delete-workspace.ts'
+import { changeWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
 

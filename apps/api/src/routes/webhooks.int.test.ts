@@ -1,6 +1,6 @@
-import { eventTypes } from '@rapport/core/event-definition.ts'
+import { eventTypes } from '@rapport/core/events/event-definition.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { aTimestamp, anId, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 

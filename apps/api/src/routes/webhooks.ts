@@ -1,4 +1,4 @@
-import { PageOf } from '@rapport/core/paging.ts'
+import { PageOf } from '@rapport/core/request/paging.ts'
 import {
   changeWebhook,
   createWebhook,

@@ -1,4 +1,4 @@
-import { idOf } from '@rapport/core/ids.ts'
+import { idOf } from '@rapport/core/kernel/ids.ts'
 import { importPeople } from '../address-book.ts'
 import { createCampaign, createList, send, startNullSink, waitForEnd } from '../campaigns.ts'
 import { type Bench, show, takeTurns } from '../figures.ts'

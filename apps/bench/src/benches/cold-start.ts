@@ -21,7 +21,7 @@ export const coldStart: Bench = {
         migrate: () =>
           until(async () => {
             const { environment: env, processes } = installation
-            const child = processes.fork('../../../packages/core/src/migrate.ts', { env, stdio: 'ignore' })
+            const child = processes.fork('../../../packages/core/src/db/migrate.ts', { env, stdio: 'ignore' })
             await once(child, 'exit')
             return { child }
           }),

@@ -1,4 +1,4 @@
-import { uuidOf } from '@rapport/core/ids.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { get, type IncomingMessage } from 'node:http'
 import { Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'

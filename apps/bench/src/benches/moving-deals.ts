@@ -1,4 +1,4 @@
-import { idOf } from '@rapport/core/ids.ts'
+import { idOf } from '@rapport/core/kernel/ids.ts'
 import { type Bench, takeTurns } from '../figures.ts'
 import { call, onInstallation } from '../installation.ts'
 import type { Ask } from '../load.ts'

@@ -1,4 +1,4 @@
-import { idOf } from '@rapport/core/ids.ts'
+import { idOf } from '@rapport/core/kernel/ids.ts'
 import { bareIdOf, copyToBare, createBareTables, mustBeAlike } from '../baseline.ts'
 import { type Bench, takeTurns } from '../figures.ts'
 import { call, onInstallation, type Server } from '../installation.ts'

@@ -1,4 +1,4 @@
-import { idOf } from '@rapport/core/ids.ts'
+import { idOf } from '@rapport/core/kernel/ids.ts'
 import { type Bench, type Figure, median, show, takeTurns } from '../figures.ts'
 import { onInstallation } from '../installation.ts'
 import type { Ask } from '../load.ts'

@@ -1,5 +1,5 @@
-import { inspectEnvironment } from '@rapport/core/config.ts'
-import { openDatabase } from '@rapport/core/db.ts'
+import { inspectEnvironment } from '@rapport/core/runtime/config.ts'
+import { openDatabase } from '@rapport/core/db/client.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, option } from '../command.ts'
 import { clocksCheck } from '../doctor/clocks.ts'

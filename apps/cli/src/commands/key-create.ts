@@ -1,6 +1,6 @@
 import { createApiKey } from '@rapport/core/auth/api-keys.ts'
 import { ApiKeyInput } from '@rapport/core/auth/auth.schema.ts'
-import { Id } from '@rapport/core/ids.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, option } from '../command.ts'
 import { withOperator } from '../database.ts'

@@ -1,6 +1,6 @@
 /** The feed as a listener reads it, from an API that behaves badly. */
-import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startCommandHere } from '../testing.ts'
 import { listen } from './listen.ts'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { eventTypes } from '@rapport/core/event-definition.ts'
-import { Id } from '@rapport/core/ids.ts'
+import { eventTypes } from '@rapport/core/events/event-definition.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
 import type { Event } from '@rapport/core/webhooks/event-log.schema.ts'
 import { bodyOfEvent, newSecret, signBody } from '@rapport/core/webhooks/signature.ts'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
-import { readWorkSummary, type WorkSummary } from '@rapport/core/work-summary.ts'
+import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
+import { readWorkSummary, type WorkSummary } from '@rapport/core/operations/work-summary.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag } from '../command.ts'
 import { withDatabase } from '../database.ts'

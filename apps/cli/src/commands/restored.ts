@@ -1,4 +1,4 @@
-import { interruptRestoredWork } from '@rapport/core/restored-work.ts'
+import { interruptRestoredWork } from '@rapport/core/operations/restored-backup.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, option } from '../command.ts'
 import { withDatabase } from '../database.ts'

@@ -1,4 +1,4 @@
-import { foundWorkspace } from '@rapport/core/team/found-workspace.ts'
+import { foundWorkspace } from '@rapport/core/team/create-workspace.ts'
 import { FoundWorkspaceInput } from '@rapport/core/team/team.schema.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, option } from '../command.ts'

@@ -1,4 +1,4 @@
-import { readDatabaseClock } from '@rapport/core/database-facts.ts'
+import { readDatabaseClock } from '@rapport/core/db/database-facts.ts'
 import { type Check, findingsAbout, type Finding } from './finding.ts'
 import { askRedis } from './redis.ts'
 

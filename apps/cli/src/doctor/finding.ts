@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ApiConfig, WorkerConfig } from '@rapport/core/config.ts'
-import type { Database } from '@rapport/core/db.ts'
-import { isDatabaseUnavailable } from '@rapport/core/errors.ts'
-import { hasPendingMigrations } from '@rapport/core/migrate.ts'
+import type { ApiConfig, WorkerConfig } from '@rapport/core/runtime/config.ts'
+import type { Database } from '@rapport/core/db/client.ts'
+import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
+import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
 
 /** What a check found of one thing. All but "ok" says what to do. */
 export interface Finding {

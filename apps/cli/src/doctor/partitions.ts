@@ -1,4 +1,4 @@
-import { readSecondsAhead } from '@rapport/core/partitions.ts'
+import { readSecondsAhead } from '@rapport/core/db/partitions.ts'
 import { formatAge } from '../terminal.ts'
 import { type Check, findingsAbout } from './finding.ts'
 

@@ -1,6 +1,6 @@
-import { type DatabaseFacts, readDatabaseFacts } from '@rapport/core/database-facts.ts'
-import { type Database, poolSize } from '@rapport/core/db.ts'
-import { hasPendingMigrations } from '@rapport/core/migrate.ts'
+import { type DatabaseFacts, readDatabaseFacts } from '@rapport/core/db/database-facts.ts'
+import { type Database, poolSize } from '@rapport/core/db/client.ts'
+import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
 import { type Check, findingsAbout, type Finding, messageOf, type Patient } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('PostgreSQL')

@@ -1,5 +1,5 @@
-import { complaintsAboutRedis, redisFact } from '@rapport/core/redis-settings.ts'
-import { connectRedis } from '@rapport/core/redis.ts'
+import { complaintsAboutRedis, redisFact } from '@rapport/core/runtime/redis-settings.ts'
+import { connectRedis } from '@rapport/core/runtime/redis.ts'
 import { Cluster, type Redis } from 'ioredis'
 import { type Check, findingsAbout, messageOf } from './finding.ts'
 

@@ -1,4 +1,4 @@
-import { deriveKeys } from '@rapport/core/secrets.ts'
+import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
 import { countUnsignable } from '@rapport/core/webhooks/webhooks.ts'
 import { type Check, findingsAbout } from './finding.ts'
 

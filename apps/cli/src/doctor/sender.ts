@@ -1,7 +1,7 @@
 /** What DNS says of the address that mails come from: whoever gets them looks there. */
 import { createPublicKey } from 'node:crypto'
 import { Resolver } from 'node:dns/promises'
-import { type DkimKey, dkimKeyOf } from '@rapport/core/config.ts'
+import { type DkimKey, dkimKeyOf } from '@rapport/core/runtime/config.ts'
 import { mailDomain } from '@rapport/core/mail/outgoing-mail.ts'
 import { type Check, findingsAbout, type Finding } from './finding.ts'
 

@@ -1,6 +1,6 @@
 /** Whether there are workers, and whether what is to be done gets done. */
-import { type QueueState, readWorkSummary } from '@rapport/core/work-summary.ts'
-import { listWorkers } from '@rapport/core/workers.ts'
+import { type QueueState, readWorkSummary } from '@rapport/core/operations/work-summary.ts'
+import { listWorkers } from '@rapport/core/jobs/worker-registry.ts'
 import { formatAge } from '../terminal.ts'
 import { type Check, findingsAbout } from './finding.ts'
 

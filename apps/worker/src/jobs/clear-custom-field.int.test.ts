@@ -1,15 +1,15 @@
-import { changeContact, readContact } from '@rapport/core/contacts/contacts.ts'
+import { changeContact, readContact } from '@rapport/core/contacts/update-contact.ts'
 import {
   changeCustomField,
   createCustomField,
   deleteCustomField,
   listCustomFields,
-} from '@rapport/core/contacts/custom-fields.ts'
-import { clearNextValues, finishRemoval } from '@rapport/core/contacts/custom-fields-removal.ts'
-import { uuidOf } from '@rapport/core/ids.ts'
-import { openTransaction, waitUntilBlocked } from '@rapport/core/testing/database.ts'
-import { createTestContact, createTestCtx, waitingWork } from '@rapport/core/testing/factories.ts'
-import { useForFile, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
+} from '@rapport/core/contacts/custom-fields/custom-fields.ts'
+import { clearNextValues, finishRemoval } from '@rapport/core/contacts/custom-fields/clear-custom-field.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { createTestContact, createTestCtx, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { createTestTools, jobOf } from '../testing.ts'
 import { clearCustomField } from './clear-custom-field.ts'

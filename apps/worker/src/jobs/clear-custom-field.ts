@@ -1,6 +1,10 @@
-import { clearNextValues, finishRemoval, handOnRemoval } from '@rapport/core/contacts/custom-fields-removal.ts'
-import { idOf } from '@rapport/core/ids.ts'
-import type { WorkJob } from '@rapport/core/queues.ts'
+import {
+  clearNextValues,
+  finishRemoval,
+  handOnRemoval,
+} from '@rapport/core/contacts/custom-fields/clear-custom-field.ts'
+import { idOf } from '@rapport/core/kernel/ids.ts'
+import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { keepTrying } from '../keep-trying.ts'
 import { ctxOf, type Tools, whileInHand } from '../tools.ts'
 

@@ -1,6 +1,6 @@
 import { clearDeletedList } from '@rapport/core/lists/delete-list.ts'
-import { requeueWork } from '@rapport/core/outbox.ts'
-import type { WorkJob } from '@rapport/core/queues.ts'
+import { requeueWork } from '@rapport/core/jobs/outbox.ts'
+import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { keepTrying } from '../keep-trying.ts'
 import { ctxOf, type Tools } from '../tools.ts'
 

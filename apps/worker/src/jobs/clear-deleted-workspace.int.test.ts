@@ -1,8 +1,8 @@
 import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
-import type { Ctx } from '@rapport/core/context.ts'
-import { signUp } from '@rapport/core/auth/sessions.ts'
-import { uuidOf } from '@rapport/core/ids.ts'
-import { deleteWorkspace } from '@rapport/core/team/delete-workspace.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { signUp } from '@rapport/core/auth/login.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { deleteWorkspace } from '@rapport/core/operations/delete-workspace.ts'
 import {
   addSubscribers,
   createTestCampaign,
@@ -11,8 +11,8 @@ import {
   createTestList,
   createTestWebhook,
   waitingWork,
-} from '@rapport/core/testing/factories.ts'
-import { useForFile, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { createTestTools, jobOf } from '../testing.ts'
 import { clearDeletedWorkspaceJob } from './clear-deleted-workspace.ts'

@@ -1,6 +1,6 @@
-import { requeueWork } from '@rapport/core/outbox.ts'
-import type { WorkJob } from '@rapport/core/queues.ts'
-import { clearDeletedWorkspace } from '@rapport/core/team/delete-workspace.ts'
+import { requeueWork } from '@rapport/core/jobs/outbox.ts'
+import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import { clearDeletedWorkspace } from '@rapport/core/operations/delete-workspace.ts'
 import { keepTrying } from '../keep-trying.ts'
 import { ctxOf, type Tools } from '../tools.ts'
 

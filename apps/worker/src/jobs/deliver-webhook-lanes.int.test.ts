@@ -1,16 +1,16 @@
 /** How a job goes on with what waits behind its delivery. */
-import { uuidOf } from '@rapport/core/ids.ts'
-import { laneRoom, relayLanes } from '@rapport/core/outbox.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { laneRoom, relayLanes } from '@rapport/core/jobs/outbox.ts'
 import {
   countDeliveries,
   createTestContact,
   createTestWebhook,
   readOnlyDelivery,
   waitingWork,
-} from '@rapport/core/testing/factories.ts'
-import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
-import { startHttpReceiver } from '@rapport/core/testing/receivers.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
 import { beforeEach, expect, test } from 'vitest'
 import type { DeliveryDesk } from '../webhook-delivery/delivery-desk.ts'

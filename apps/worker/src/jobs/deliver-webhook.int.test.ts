@@ -1,19 +1,19 @@
-import { type Database, openDatabase } from '@rapport/core/db.ts'
-import { uuidOf } from '@rapport/core/ids.ts'
-import { laneRoom } from '@rapport/core/outbox.ts'
-import { openTransaction, waitUntilBlocked } from '@rapport/core/testing/database.ts'
+import { type Database, openDatabase } from '@rapport/core/db/client.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { laneRoom } from '@rapport/core/jobs/outbox.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
   countDeliveries,
   createTestContact,
   createTestWebhook,
   readOnlyDelivery,
   waitingWork,
-} from '@rapport/core/testing/factories.ts'
-import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
-import { startTestProxy, type TestProxy } from '@rapport/core/testing/proxy.ts'
-import { startHttpReceiver, verifySignature } from '@rapport/core/testing/receivers.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { findClaims } from '@rapport/core/workers.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startTestProxy, type TestProxy } from '@rapport/testing/network/proxy.ts'
+import { startHttpReceiver, verifySignature } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { findClaims } from '@rapport/core/jobs/worker-registry.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestTools, dropLostClaims, fillLane, jobOf, type TestTools } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'

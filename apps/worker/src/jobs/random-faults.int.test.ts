@@ -1,14 +1,14 @@
 /** All jobs at once, in the hands of three workers that are cut off, taken for dead and wake up again, at random. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
-import type { Ctx } from '@rapport/core/context.ts'
-import { openDatabase } from '@rapport/core/db.ts'
-import { uuidOf } from '@rapport/core/ids.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { openDatabase } from '@rapport/core/db/client.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { subscribe } from '@rapport/core/lists/subscriptions.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
-import { relayLanes } from '@rapport/core/outbox.ts'
-import type { QueueName } from '@rapport/core/queues.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
+import { relayLanes } from '@rapport/core/jobs/outbox.ts'
+import type { QueueName } from '@rapport/core/jobs/queues.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import {
   countRecipients,
   createTestCampaign,
@@ -18,16 +18,16 @@ import {
   createTestWebhook,
   eventsOf,
   silenceWorker,
-} from '@rapport/core/testing/factories.ts'
-import { startTestProxy } from '@rapport/core/testing/proxy.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import {
   type HttpReceiver,
   type SmtpDecision,
   type SmtpReceiver,
   startHttpReceiver,
   startSmtpReceiver,
-} from '@rapport/core/testing/receivers.ts'
-import { beat, buryDeadWorkers, findClaims } from '@rapport/core/workers.ts'
+} from '@rapport/testing/network/receivers.ts'
+import { beat, buryDeadWorkers, findClaims } from '@rapport/core/jobs/worker-registry.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestTools, dropLostClaims, jobOf } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'

@@ -1,5 +1,5 @@
-import { deleteContact } from '@rapport/core/contacts/contacts.ts'
-import { uuidOf } from '@rapport/core/ids.ts'
+import { deleteContact } from '@rapport/core/contacts/update-contact.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { readImport } from '@rapport/core/imports/imports.ts'
 import {
   addSubscribers,
@@ -7,13 +7,13 @@ import {
   createTestWebhook,
   testSettings,
   waitingWork,
-} from '@rapport/core/testing/factories.ts'
-import { useForFile, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
-import { countRows, queueFile } from '@rapport/core/testing/imports.ts'
-import { type StartedProcess, startProcess } from '@rapport/core/testing/processes.ts'
-import { createTestRedis } from '@rapport/core/testing/redis.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
-import { buryDeadWorkers } from '@rapport/core/workers.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { countRows, queueFile } from '@rapport/testing/fixtures/imports.ts'
+import { type StartedProcess, startProcess } from '@rapport/testing/processes/processes.ts'
+import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { buryDeadWorkers } from '@rapport/core/jobs/worker-registry.ts'
 import { afterEach, expect, test } from 'vitest'
 
 const secret = 'a secret that is known to every test'

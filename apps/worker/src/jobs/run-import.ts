@@ -1,5 +1,5 @@
-import type { Ctx } from '@rapport/core/context.ts'
-import { AppError, isDatabaseUnavailable } from '@rapport/core/errors.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { AppError, isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import {
   type ClaimedImport,
   claimImport,
@@ -11,8 +11,8 @@ import {
 } from '@rapport/core/imports/import-work.ts'
 import { readChunks } from '@rapport/core/imports/read-chunks.ts'
 import { writeChunk } from '@rapport/core/imports/write-chunk.ts'
-import type { WorkJob } from '@rapport/core/queues.ts'
-import { idOf } from '@rapport/core/ids.ts'
+import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import { idOf } from '@rapport/core/kernel/ids.ts'
 import { keepTrying } from '../keep-trying.ts'
 import { claimOrUndo, ctxOf, type Tools, whileInHand } from '../tools.ts'
 

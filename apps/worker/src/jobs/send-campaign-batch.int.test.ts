@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
-import type { Ctx } from '@rapport/core/context.ts'
-import { type Database, openDatabase } from '@rapport/core/db.ts'
-import { uuidOf } from '@rapport/core/ids.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { type Database, openDatabase } from '@rapport/core/db/client.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import {
   countRecipients,
   createTestCampaign,
@@ -10,11 +10,11 @@ import {
   eventsOf,
   silenceWorker,
   waitingWork,
-} from '@rapport/core/testing/factories.ts'
-import { useForFile, useForTest, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
-import { startTestProxy } from '@rapport/core/testing/proxy.ts'
-import { startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
-import { buryDeadWorkers } from '@rapport/core/workers.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { startTestProxy } from '@rapport/testing/network/proxy.ts'
+import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
+import { buryDeadWorkers } from '@rapport/core/jobs/worker-registry.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestTools, dropLostClaims, jobOf, nobody, type TestTools } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'

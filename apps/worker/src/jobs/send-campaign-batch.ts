@@ -13,10 +13,10 @@ import {
   skipRecipients,
   undoRecipientClaims,
 } from '@rapport/core/campaigns/sending.ts'
-import type { Ctx } from '@rapport/core/context.ts'
-import { AppError } from '@rapport/core/errors.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
-import type { WorkJob } from '@rapport/core/queues.ts'
+import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { keepTrying } from '../keep-trying.ts'
 import { claimOrUndo, ctxOf, type Tools, whileInHand } from '../tools.ts'
 

@@ -1,10 +1,15 @@
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
-import { uuidOf } from '@rapport/core/ids.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { confirmSubscription, subscribe } from '@rapport/core/lists/subscriptions.ts'
-import { createTestCampaign, createTestContact, createTestList, waitingWork } from '@rapport/core/testing/factories.ts'
-import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/core/testing/fixtures.ts'
-import { type ReceivedMail, startSmtpReceiver } from '@rapport/core/testing/receivers.ts'
+import {
+  createTestCampaign,
+  createTestContact,
+  createTestList,
+  waitingWork,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { type ReceivedMail, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createTestTools, jobOf, nobody, type TestTools } from '../testing.ts'
 import { sendMail } from './send-mail.ts'

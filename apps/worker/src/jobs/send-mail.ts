@@ -1,8 +1,8 @@
 import { claimMail, type Mail, type MailOutcome, settleMail, undoMailClaim } from '@rapport/core/mail/mails.ts'
-import { renderMail } from '@rapport/core/mail/render-mail.ts'
-import type { Ctx } from '@rapport/core/context.ts'
-import { AppError } from '@rapport/core/errors.ts'
-import type { WorkJob } from '@rapport/core/queues.ts'
+import { renderMail } from '@rapport/core/operations/render-mail.ts'
+import type { Ctx } from '@rapport/core/request/context.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
+import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { keepTrying } from '../keep-trying.ts'
 import { claimOrUndo, ctxOf, type Tools, whileInHand } from '../tools.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Db } from '@rapport/core/db.ts'
-import { reserveMailPlaces } from '@rapport/core/mail/pace.ts'
+import type { Db } from '@rapport/core/db/client.ts'
+import { reserveMailPlaces } from '@rapport/core/mail/mail-rate.ts'
 
 /** So many mails are claimed, sent and recorded together: few, as a kill interrupts those in hand. */
 const defaultGroupSize = 20

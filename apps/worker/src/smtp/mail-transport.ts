@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { DkimKey } from '@rapport/core/config.ts'
+import type { DkimKey } from '@rapport/core/runtime/config.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import { createTransport, type SendMailOptions } from 'nodemailer'

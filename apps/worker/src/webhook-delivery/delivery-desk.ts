@@ -1,6 +1,6 @@
-import type { Db } from '@rapport/core/db.ts'
-import { wakeRelays } from '@rapport/core/outbox.ts'
-import type { WorkJob } from '@rapport/core/queues.ts'
+import type { Db } from '@rapport/core/db/client.ts'
+import { wakeRelays } from '@rapport/core/jobs/outbox.ts'
+import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { claimDeliveries, type ClaimedDelivery } from '@rapport/core/webhooks/deliveries.ts'
 import {
   type EndedDelivery,
@@ -8,7 +8,7 @@ import {
   readNextDeliveries,
   settleDeliveries,
 } from '@rapport/core/webhooks/settlement.ts'
-import { gather } from '@rapport/core/gather.ts'
+import { gather } from '@rapport/core/kernel/micro-batch.ts'
 import { keepTrying } from '../keep-trying.ts'
 
 /** Where jobs claim deliveries and hand in their outcomes: those of one moment in one statement. */

@@ -2,9 +2,14 @@
 import { createSecureServer } from 'node:http2'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { expiredCertificate, foreignCertificate, goodCertificate, testKey } from '@rapport/core/testing/certificates.ts'
-import { type NameServer, startNameServer } from '@rapport/core/testing/name-server.ts'
-import { type HttpReceiver, startHttpReceiver } from '@rapport/core/testing/receivers.ts'
+import {
+  expiredCertificate,
+  foreignCertificate,
+  goodCertificate,
+  testKey,
+} from '@rapport/testing/network/certificates.ts'
+import { type NameServer, startNameServer } from '@rapport/testing/network/name-server.ts'
+import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openOutboundHttp, type OutboundHttp } from './outbound-http.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { SingleLine, Timestamp } from '../fields.ts'
-import { PageQuery, Sort } from '../paging.ts'
+import { SingleLine, Timestamp } from '../kernel/validation.ts'
+import { PageQuery, Sort } from '../request/paging.ts'
 
 /** Everything that is recorded: what gives or takes access, what reaches many people, and what cannot be undone. */
 export const auditActions = [

@@ -1,9 +1,9 @@
 import { and, eq } from 'drizzle-orm'
-import type { Actor, Ctx } from '../context.ts'
-import { toTimestamp } from '../fields.ts'
-import { newId } from '../ids.ts'
-import { byCreation, type Page, readPage } from '../paging.ts'
-import { auditEntries } from '../schema.ts'
+import type { Actor, Ctx } from '../request/context.ts'
+import { toTimestamp } from '../kernel/validation.ts'
+import { newId } from '../kernel/ids.ts'
+import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { auditEntries } from '../db/schema/index.ts'
 import type { AuditAction, AuditEntry, AuditQuery } from './audit.schema.ts'
 
 type AuditRow = typeof auditEntries.$inferSelect

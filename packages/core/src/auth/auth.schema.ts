@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { Email, MomentInput, SingleLine, Timestamp } from '../fields.ts'
-import { Id } from '../ids.ts'
-import { PageQuery, Sort } from '../paging.ts'
-import { roles } from '../schema.ts'
+import { Email, MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { Id } from '../kernel/ids.ts'
+import { PageQuery, Sort } from '../request/paging.ts'
+import { roles } from '../db/schema/index.ts'
 
 export const User = z
   .object({

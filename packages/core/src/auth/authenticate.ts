@@ -1,14 +1,14 @@
 import { and, eq, gt, inArray, isNull, or, sql } from 'drizzle-orm'
-import type { Actor, BaseCtx, Ctx } from '../context.ts'
-import type { Db } from '../db.ts'
-import { AppError } from '../errors.ts'
-import { gather } from '../gather.ts'
-import { type Given, prepared } from '../prepared.ts'
-import { apiKeys, members, type Role, roles, sessions, users } from '../schema.ts'
-import { hashToken } from '../secrets.ts'
+import type { Actor, BaseCtx, Ctx } from '../request/context.ts'
+import type { Db } from '../db/client.ts'
+import { AppError } from '../kernel/errors.ts'
+import { gather } from '../kernel/micro-batch.ts'
+import { type Given, prepared } from '../db/prepared-query.ts'
+import { apiKeys, members, type Role, roles, sessions, users } from '../db/schema/index.ts'
+import { hashToken } from '../kernel/crypto.ts'
 import { toApiKey } from './api-keys.ts'
 import type { Me } from './auth.schema.ts'
-import { readWorkspace, toUser } from './workspaces.ts'
+import { readWorkspace, toUser } from '../workspaces/workspaces.ts'
 
 const unauthenticated = () => new AppError('unauthenticated', 'Missing or invalid credential')
 

@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm'
-import type { Ctx } from '../context.ts'
-import { AppError } from '../errors.ts'
-import { apiKeys, members, roles } from '../schema.ts'
+import type { Ctx } from '../request/context.ts'
+import { AppError } from '../kernel/errors.ts'
+import { apiKeys, members, roles } from '../db/schema/index.ts'
 
 /**
  * The user behind the credential that makes something which outlives it: themselves, or who issued the API key. Until the

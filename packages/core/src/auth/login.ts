@@ -1,110 +1,78 @@
-import { eq, sql } from 'drizzle-orm'
-import { clientOf } from '../client-address.ts'
-import type { BaseCtx } from '../context.ts'
-import type { Db } from '../db.ts'
-import { AppError } from '../errors.ts'
-import { loginFailures } from '../schema.ts'
-import { hashToken } from '../secrets.ts'
-import { isPassword } from './passwords.ts'
-import { findUser } from './users.ts'
+import { and, asc, eq, sql } from 'drizzle-orm'
+import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import type { Db } from '../db/client.ts'
+import { AppError, onConstraint } from '../kernel/errors.ts'
+import { normalizeEmail, toTimestamp } from '../kernel/validation.ts'
+import { members, sessions, workspaces } from '../db/schema/index.ts'
+import { hashToken, newToken } from '../kernel/crypto.ts'
+import type { LoginInput, Session, SignupInput, User, Workspace } from './auth.schema.ts'
+import { askToVerify } from './email-verification.ts'
+import { findByPassword } from './login-throttle.ts'
+import { checkPassword, hashPassword } from './passwords.ts'
+import { createUser } from './users.ts'
+import { createWorkspace, toUser, toWorkspace } from '../workspaces/workspaces.ts'
 
-/** Wrong passwords in a row, of one kind. So many are free; then a second passes before the next try, two, four and so on. */
-interface Counter {
-  hash: string
-  freeTries: number
-}
-
-/** Of one client alone: nobody else is held up by it. */
-const ofClient = ({ address = '' }: BaseCtx, email: string): Counter => ({
-  // No address holds a line break: none is taken for another's from a client.
-  hash: hashToken(`${email.toLowerCase()}\n${clientOf(address) ?? ''}`),
-  freeTries: 10,
-})
-/** Of all clients that the address was never used from, so that a thousand of them are no thousand times as many tries. */
-const ofStrangers = (email: string): Counter => ({ hash: hashToken(email.toLowerCase()), freeTries: 50 })
-
-const longestWaitSeconds = 900
-const staysKnown = sql`now() + interval '90 days'`
+const sessionDays = 30
 
 /**
- * The user of this address and password; undefined when either is wrong, in the same time. Failures are counted by the
- * address, known or not, for each client, and for all clients together that the address was not used from in the last
- * ninety days. Whoever tries many must wait (`throttled`), with the right password too, but never for good; who
- * fails on purpose locks nobody out of where they have logged in before.
+ * Makes a user, their workspace with them as its OWNER, and a session, where sign-up is open, and asks by mail whether the
+ * address is theirs. A taken address is a conflict.
  */
-export async function findByPassword(
-  ctx: BaseCtx,
-  email: string,
-  password: string,
-): Promise<Awaited<ReturnType<typeof findUser>>> {
-  const counted = await countTry(ctx, email)
-  const user = await findUser(ctx, email)
-  const isRight = await isPassword(user?.passwordHash, password).catch(async (error: unknown) => {
-    await takeTryBack(ctx, counted)
-    throw error
+export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session> {
+  if (!ctx.settings.isSignUpOpen) throw new AppError('forbidden', 'Sign-up is closed here: ask for an invite')
+  checkPassword(input.password, input.email)
+  const passwordHash = await hashPassword(input.password)
+  return inTransaction(ctx, async (ctx) => {
+    const { db } = ctx
+    const row = await createUser(ctx, { email: input.email, name: input.name, passwordHash })
+    const workspace = await createWorkspace(db, input.workspaceName ?? `${input.name || input.email}'s workspace`)
+    await db.insert(members).values({ workspaceId: workspace.id, userId: row.id, role: 'OWNER' })
+    const actor = { kind: 'user', userId: row.id, role: 'OWNER' } as const
+    await askToVerify({ ...ctx, workspaceId: workspace.id, actor }, row.id)
+    return openSession(db, toUser(row), workspace)
   })
-  if (!isRight) return undefined
-  await takeTryBack(ctx, counted)
-  await recognizeClient(ctx, email)
-  return user
 }
 
-/** For who has proved that the address is theirs: no failure of theirs counts, and from here no stranger's. */
-export async function recognizeClient(ctx: BaseCtx, email: string): Promise<void> {
-  const known = { count: 0, knownUntil: staysKnown }
-  await ctx.db
-    .insert(loginFailures)
-    .values({ emailHash: ofClient(ctx, email).hash, ...known })
-    .onConflictDoUpdate({ target: loginFailures.emailHash, set: known })
+/**
+ * Opens a session for thirty days. One answer, and one duration, whether the address or the password is wrong. After many
+ * failures in a row the address must wait.
+ */
+export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
+  const wrong = new AppError('unauthenticated', 'Invalid email or password')
+  const email = normalizeEmail(input.email) ?? input.email
+  const user = await findByPassword(ctx, email, input.password)
+  if (!user) throw wrong
+  const [membership] = await ctx.db
+    .select({ workspace: workspaces })
+    .from(members)
+    .innerJoin(workspaces, eq(workspaces.id, members.workspaceId))
+    .where(and(eq(members.userId, user.id), input.workspaceId ? eq(members.workspaceId, input.workspaceId) : undefined))
+    .orderBy(asc(members.createdAt), asc(members.workspaceId))
+    .limit(1)
+  if (!membership) throw wrong
+  return openSession(ctx.db, toUser(user), toWorkspace(membership.workspace)).catch(
+    // Taken out of the workspace at this very moment.
+    onConstraint('sessions_member_fk', () => wrong),
+  )
 }
 
-/** Forgets failures of more than a day ago, and clients that were not seen for long, a few at a time. Answers how many. */
-export async function purgeLoginFailures(db: Db): Promise<number> {
+/** Ends the session of this very token, at once. An API key has no session: nothing happens. */
+export async function logOut(ctx: Ctx, token: string): Promise<void> {
+  await ctx.db.delete(sessions).where(eq(sessions.tokenHash, hashToken(token)))
+}
+
+/** Forgets sessions that have expired, a few at a time. Answers how many. */
+export async function purgeSessions(db: Db): Promise<number> {
   const result = await db.execute(sql`
-    delete from login_failures where email_hash in (
-      select email_hash from login_failures
-      where last_failed_at < now() - interval '1 day' and coalesce(known_until < now(), true) limit 1000)`)
+    delete from sessions where token_hash in (select token_hash from sessions where expires_at < now() limit 1000)`)
   return result.rowCount ?? 0
 }
 
-/** Before the password is looked at. Answers by what it counted. */
-async function countTry(ctx: BaseCtx, email: string): Promise<Counter[]> {
-  const [client, strangers] = [ofClient(ctx, email), ofStrangers(email)]
-  const { isKnown } = await countOne(ctx, client)
-  if (isKnown) return [client]
-  await countOne(ctx, strangers).catch(async (error: unknown) => {
-    await takeTryBack(ctx, [client])
-    throw error
-  })
-  return [client, strangers]
-}
-
-/** In one statement: of many tries at once no more than are due go on. */
-async function countOne({ db }: BaseCtx, { hash, freeTries }: Counter): Promise<{ isKnown: boolean }> {
-  const { count, lastFailedAt, knownUntil } = loginFailures
-  const waitsUntil = sql`${lastFailedAt} +
-    make_interval(secs => least(${longestWaitSeconds}::int, power(2, least(${count} - ${freeTries}::int, 10))))`
-  const [counted] = await db
-    .insert(loginFailures)
-    .values({ emailHash: hash, count: 1 })
-    .onConflictDoUpdate({
-      target: loginFailures.emailHash,
-      set: { count: sql`${count} + 1`, lastFailedAt: sql`now()` },
-      setWhere: sql`${count} < ${freeTries}::int or ${waitsUntil} <= now()`,
-    })
-    .returning({ isKnown: sql<boolean>`coalesce(${knownUntil} > now(), false)` })
-  if (counted) return counted
-  const waiting = sql<number>`ceil(extract(epoch from ${waitsUntil} - now()))::int`
-  const [row] = await db.select({ seconds: waiting }).from(loginFailures).where(eq(loginFailures.emailHash, hash))
-  throw new AppError('throttled', 'Too many wrong passwords', { retryAfterSeconds: Math.max(1, row?.seconds ?? 1) })
-}
-
-/** It was no failure: nobody looked at the password, or it was right. */
-async function takeTryBack({ db }: BaseCtx, counted: Counter[]): Promise<void> {
-  for (const { hash } of counted) {
-    await db
-      .update(loginFailures)
-      .set({ count: sql`greatest(${loginFailures.count} - 1, 0)` })
-      .where(eq(loginFailures.emailHash, hash))
-  }
+async function openSession(db: Db, user: User, workspace: Workspace): Promise<Session> {
+  const token = newToken('rps')
+  const expiresAt = new Date(Date.now() + sessionDays * 24 * 60 * 60 * 1000)
+  await db
+    .insert(sessions)
+    .values({ tokenHash: hashToken(token), workspaceId: workspace.id, userId: user.id, expiresAt })
+  return { token, expiresAt: toTimestamp(expiresAt), user, workspace }
 }

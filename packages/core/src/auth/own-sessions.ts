@@ -1,12 +1,12 @@
 import { and, eq, gt, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { type Ctx, inTransaction } from '../context.ts'
-import { notFound } from '../errors.ts'
-import { toTimestamp } from '../fields.ts'
-import { byCreation, type Page, readPage } from '../paging.ts'
-import { members, sessions, workspaces } from '../schema.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { notFound } from '../kernel/errors.ts'
+import { toTimestamp } from '../kernel/validation.ts'
+import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { members, sessions, workspaces } from '../db/schema/index.ts'
 import type { OpenSession, OwnWorkspace, SessionQuery, WorkspaceQuery } from './auth.schema.ts'
-import { toWorkspace } from './workspaces.ts'
+import { toWorkspace } from '../workspaces/workspaces.ts'
 
 /** A page of the sessions that the person who asks has open, in every workspace of theirs. An API key is no person and has none. */
 export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<OpenSession>> {

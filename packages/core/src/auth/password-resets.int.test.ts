@@ -1,13 +1,13 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import type { BaseCtx, Ctx } from '../context.ts'
-import { idOf } from '../ids.ts'
-import { mails, passwordResets, sessions, users } from '../schema.ts'
-import { deriveKeys, mailToken } from '../secrets.ts'
-import { createTestCtx, tokenMailedTo } from '../testing/factories.ts'
-import { useTestDatabase } from '../testing/fixtures.ts'
+import type { BaseCtx, Ctx } from '../request/context.ts'
+import { idOf } from '../kernel/ids.ts'
+import { mails, passwordResets, sessions, users } from '../db/schema/index.ts'
+import { deriveKeys, mailToken } from '../kernel/crypto.ts'
+import { createTestCtx, tokenMailedTo } from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { forgotPassword, purgePasswordResets, renderPasswordResetMail, resetPassword } from './password-resets.ts'
-import { logIn, signUp } from './sessions.ts'
+import { logIn, signUp } from './login.ts'
 
 const [oldPassword, password] = ['a long sentence nobody knows', 'another sentence nobody knows']
 

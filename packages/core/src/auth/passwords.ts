@@ -1,5 +1,5 @@
 import { hash, verify } from '@node-rs/argon2'
-import { AppError, invalidField } from '../errors.ts'
+import { AppError, invalidField } from '../kernel/errors.ts'
 import list from './common-passwords.json' with { type: 'json' }
 
 /** OWASP's minimum for argon2id, which is the library's default algorithm. Memory in KiB. */

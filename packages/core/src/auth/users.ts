@@ -1,8 +1,8 @@
 import { and, eq, inArray, isNull, notExists, sql } from 'drizzle-orm'
-import type { BaseCtx } from '../context.ts'
-import { conflict, onConstraint } from '../errors.ts'
-import { newId } from '../ids.ts'
-import { members, users } from '../schema.ts'
+import type { BaseCtx } from '../request/context.ts'
+import { conflict, onConstraint } from '../kernel/errors.ts'
+import { newId } from '../kernel/ids.ts'
+import { members, users } from '../db/schema/index.ts'
 
 type UserRow = typeof users.$inferSelect
 

@@ -1,10 +1,15 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
-import { uuidOf } from '../ids.ts'
-import { claimTestBatch, sendTestBatch, startTestCampaign } from '../testing/campaign-work.ts'
-import { countRecipients, createTestCampaign, createTestWorker, silenceWorker } from '../testing/factories.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
-import { buryDeadWorkers } from '../workers.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import {
+  countRecipients,
+  createTestCampaign,
+  createTestWorker,
+  silenceWorker,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { buryDeadWorkers } from '../jobs/worker-registry.ts'
 import { readStats } from './campaign-stats.ts'
 import { changeCampaign, deleteCampaign, readCampaign, sendCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'

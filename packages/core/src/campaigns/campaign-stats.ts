@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
-import type { Ctx } from '../context.ts'
-import { notFound } from '../errors.ts'
-import { uuidOf } from '../ids.ts'
+import type { Ctx } from '../request/context.ts'
+import { notFound } from '../kernel/errors.ts'
+import { uuidOf } from '../kernel/ids.ts'
 import type { Audience, CampaignStats } from './campaigns.schema.ts'
 import { readCampaign } from './campaigns.ts'
 

@@ -1,10 +1,10 @@
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
-import { newId, uuidOf } from '../ids.ts'
-import { unsubscribeUrl } from '../lists/links.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
+import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { unsubscribe } from '../lists/subscriptions.ts'
-import { campaignBatches, mails } from '../schema.ts'
-import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
+import { campaignBatches, mails } from '../db/schema/index.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
   addSubscribers,
   createTestCampaign,
@@ -14,8 +14,8 @@ import {
   createTestWebhook,
   eventsOf,
   waitingWork,
-} from '../testing/factories.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { sendTestMail } from './campaign-mail.ts'
 import { changeCampaign, readCampaign, sendCampaign } from './campaigns.ts'
 

@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { defineEvent } from '../event-definition.ts'
-import { Email, SingleLine, Timestamp, Verbatim } from '../fields.ts'
-import { Id } from '../ids.ts'
-import { PageQuery, Sort } from '../paging.ts'
-import { campaignStatuses } from '../schema.ts'
+import { defineEvent } from '../events/event-definition.ts'
+import { Email, SingleLine, Timestamp, Verbatim } from '../kernel/validation.ts'
+import { Id } from '../kernel/ids.ts'
+import { PageQuery, Sort } from '../request/paging.ts'
+import { campaignStatuses } from '../db/schema/index.ts'
 
 export const Campaign = z
   .object({

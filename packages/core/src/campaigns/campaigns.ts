@@ -1,18 +1,18 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { readWorkspace } from '../auth/workspaces.ts'
-import { type Ctx, inTransaction } from '../context.ts'
-import { AppError, conflict, invalidField, notFound, onConstraint } from '../errors.ts'
-import { emit } from '../events.ts'
-import { toTimestamp, toTimestampOrNull } from '../fields.ts'
-import { newId, uuidOf } from '../ids.ts'
+import { readWorkspace } from '../workspaces/workspaces.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { AppError, conflict, invalidField, notFound, onConstraint } from '../kernel/errors.ts'
+import { emit } from '../events/emit.ts'
+import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
 import { checkListId, holdList } from '../lists/lists.ts'
 import { checkSender } from '../mail/senders.ts'
-import { enqueueEach, originOf } from '../outbox.ts'
-import { byCreation, type Page, readPage } from '../paging.ts'
-import { readContact } from '../contacts/contacts.ts'
+import { enqueueEach, originOf } from '../jobs/outbox.ts'
+import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { readContact } from '../contacts/update-contact.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import { campaigns } from '../schema.ts'
+import { campaigns } from '../db/schema/index.ts'
 import {
   type Campaign,
   type CampaignChange,
@@ -21,8 +21,8 @@ import {
   campaignSending,
   type SendResult,
 } from './campaigns.schema.ts'
-import { checkTemplates } from './rendering.ts'
-import { plainTemplate } from './template-sources.ts'
+import { checkTemplates } from './templates/rendering.ts'
+import { plainTemplate } from './templates/template-sources.ts'
 
 export type CampaignRow = typeof campaigns.$inferSelect
 

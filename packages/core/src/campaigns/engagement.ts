@@ -1,8 +1,8 @@
 /** What people did with a campaign's mail. Each counts once for a person, however often they do it. */
 import { sql } from 'drizzle-orm'
-import type { Ctx } from '../context.ts'
-import { idOf, uuidOf } from '../ids.ts'
-import { isOfLiveWorkspace } from '../team/live-workspace.ts'
+import type { Ctx } from '../request/context.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import { isOfLiveWorkspace } from '../workspaces/is-live.ts'
 
 const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
 export type Engagement = (typeof engagements)[number]

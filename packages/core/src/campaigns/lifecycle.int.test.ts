@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
-import { uuidOf } from '../ids.ts'
-import { claimTestBatch, sendTestBatch, startTestCampaign } from '../testing/campaign-work.ts'
-import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
+import type { Ctx } from '../request/context.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
   countRecipients,
   createTestCampaign,
@@ -12,9 +12,9 @@ import {
   eventsOf,
   silenceWorker,
   waitingWork,
-} from '../testing/factories.ts'
-import { useTestDatabase } from '../testing/fixtures.ts'
-import { buryDeadWorkers } from '../workers.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { buryDeadWorkers } from '../jobs/worker-registry.ts'
 import { readStats } from './campaign-stats.ts'
 import { readCampaign, sendCampaign } from './campaigns.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from './lifecycle.ts'

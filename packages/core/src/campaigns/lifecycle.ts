@@ -4,12 +4,12 @@
  */
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { type Ctx, inTransaction } from '../context.ts'
-import { conflict, notFound } from '../errors.ts'
-import { emit } from '../events.ts'
-import { uuidOf } from '../ids.ts'
-import { enqueueEach, originOf, requeueWork } from '../outbox.ts'
-import { campaignBatches, campaigns } from '../schema.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { conflict, notFound } from '../kernel/errors.ts'
+import { emit } from '../events/emit.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { enqueueEach, originOf, requeueWork } from '../jobs/outbox.ts'
+import { campaignBatches, campaigns } from '../db/schema/index.ts'
 import {
   type Campaign,
   campaignCanceled,
@@ -18,7 +18,7 @@ import {
   type SendResult,
 } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
-import { tally } from './tally.ts'
+import { tally } from './recipient-counters.ts'
 
 /** Stops sending; whose turn has not come stays pending. `reason` is the system's, where a person gives none. */
 export function pauseCampaign(ctx: Ctx, id: string, reason: string | null = null): Promise<Campaign> {

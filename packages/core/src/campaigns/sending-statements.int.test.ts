@@ -1,8 +1,13 @@
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { createTestCampaign, createTestCtx, createTestWorker, waitingWork } from '../testing/factories.ts'
-import { transaction } from '../transaction.ts'
-import { useTestDatabase } from '../testing/fixtures.ts'
+import {
+  createTestCampaign,
+  createTestCtx,
+  createTestWorker,
+  waitingWork,
+} from '@rapport/testing/fixtures/factories.ts'
+import { transaction } from '../db/transaction.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { sendCampaign } from './campaigns.ts'
 import { claimBatch, claimRecipients, settleRecipients } from './sending.ts'
 

@@ -1,7 +1,7 @@
 /** What is asked of the database for every group of a campaign, prepared. `sending.ts` says what it is for. */
 import { sql } from 'drizzle-orm'
-import { preparedSql } from '../prepared.ts'
-import { tally } from './tally.ts'
+import { preparedSql } from '../db/prepared-query.ts'
+import { tally } from './recipient-counters.ts'
 
 /** A batch in a worker's hands, in UUIDs. */
 export interface BatchKeys extends Record<string, unknown> {

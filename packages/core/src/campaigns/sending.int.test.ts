@@ -1,9 +1,9 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { idOf, uuidOf } from '../ids.ts'
-import { campaignBatches, campaignRecipients, campaigns, contacts, subscriptions } from '../schema.ts'
-import { claimTestBatch, startTestCampaign } from '../testing/campaign-work.ts'
-import { openTransaction } from '../testing/database.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import { campaignBatches, campaignRecipients, campaigns, contacts, subscriptions } from '../db/schema/index.ts'
+import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import { openTransaction } from '@rapport/testing/postgres/database.ts'
 import {
   countRecipients,
   createTestCampaign,
@@ -12,9 +12,9 @@ import {
   eventsOf,
   silenceWorker,
   waitingWork,
-} from '../testing/factories.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
-import { buryDeadWorkers } from '../workers.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { buryDeadWorkers } from '../jobs/worker-registry.ts'
 import { readCampaign, sendCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import {

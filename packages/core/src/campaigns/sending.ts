@@ -5,17 +5,17 @@
  * Only who was surely refused waits for another try: their row changes hands from WAITING, again to one alone.
  */
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import { type Ctx, inTransaction } from '../context.ts'
-import { emit } from '../events.ts'
-import { idOf, uuidOf } from '../ids.ts'
-import { finishWork, requeueWork } from '../outbox.ts'
-import { campaignBatches, campaignRecipients, campaigns } from '../schema.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { emit } from '../events/emit.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import { finishWork, requeueWork } from '../jobs/outbox.ts'
+import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
 import type { Recipient } from './campaign-mail.ts'
 import { campaignSent } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type BatchKeys, claimGroup, settleGroup } from './sending-statements.ts'
-import { tally } from './tally.ts'
+import { tally } from './recipient-counters.ts'
 
 interface BatchInHand {
   uuid: string

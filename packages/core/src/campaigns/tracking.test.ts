@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
-import { newId } from '../ids.ts'
-import { testSettings } from '../testing/factories.ts'
-import { trackHtml } from './track-html.ts'
+import type { Ctx } from '../request/context.ts'
+import { newId } from '../kernel/ids.ts'
+import { testSettings } from '@rapport/testing/fixtures/factories.ts'
+import { trackHtml } from './templates/track-html.ts'
 import { followLink, openPixel, trackingOf } from './tracking.ts'
 
 const ctx = { settings: testSettings, workspaceId: newId('wsp') } as Ctx

@@ -2,12 +2,12 @@
  * Opt-in tracking: a pixel tells an opening, a link a click. What a link leads to is inside its signed token, so that
  * nobody can make one that leads elsewhere.
  */
-import type { BaseCtx, Ctx } from '../context.ts'
-import { AppError, isDatabaseUnavailable } from '../errors.ts'
-import { idOf, uuidOf } from '../ids.ts'
-import { openPayload } from '../secrets.ts'
+import type { BaseCtx, Ctx } from '../request/context.ts'
+import { AppError, isDatabaseUnavailable } from '../kernel/errors.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import { openPayload } from '../kernel/crypto.ts'
 import { type Engagement, type MailedPerson, noteEngagement } from './engagement.ts'
-import type { Tracking } from './track-html.ts'
+import type { Tracking } from './templates/track-html.ts'
 
 /** For `trackHtml`, in the mail to one person. */
 export function trackingOf(

@@ -1,5 +1,5 @@
-import type { Ctx } from '../context.ts'
-import { AppError, conflict } from '../errors.ts'
+import type { Ctx } from '../request/context.ts'
+import { AppError, conflict } from '../kernel/errors.ts'
 import type { ContactRow } from './contact-record.ts'
 import { selectContactByEmail } from './contact-statements.ts'
 

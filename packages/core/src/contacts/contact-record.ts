@@ -1,7 +1,7 @@
 import { getTableColumns, sql } from 'drizzle-orm'
-import { timestampOf, toTimestamp, toTimestampOrNull } from '../fields.ts'
-import { idOf } from '../ids.ts'
-import { contacts } from '../schema.ts'
+import { timestampOf, toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import { idOf } from '../kernel/ids.ts'
+import { contacts } from '../db/schema/index.ts'
 import { Contact } from './contacts.schema.ts'
 
 export type ContactRow = Omit<typeof contacts.$inferSelect, 'workspaceId' | 'searchText'>

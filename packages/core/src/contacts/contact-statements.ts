@@ -1,8 +1,8 @@
 /** What nearly every request about a contact asks of the database, prepared. */
 import { and, eq, type SQL, sql } from 'drizzle-orm'
-import { endOfJson, tellEach } from '../events.ts'
-import { type Given, prepared, preparedSql } from '../prepared.ts'
-import { contacts } from '../schema.ts'
+import { endOfJson, tellEach } from '../events/emit.ts'
+import { type Given, prepared, preparedSql } from '../db/prepared-query.ts'
+import { contacts } from '../db/schema/index.ts'
 import { contactColumns, type ContactRow, readColumns, type ReadContact } from './contact-record.ts'
 
 const changeable = [

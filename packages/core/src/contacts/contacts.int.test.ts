@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { createTestContact, createTestCtx, createTestList, eventsOf } from '../testing/factories.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
-import { unsubscribeUrl } from '../lists/links.ts'
-import { findOptOuts, hashEmail } from '../lists/opt-outs.ts'
+import { createTestContact, createTestCtx, createTestList, eventsOf } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { unsubscribeUrl } from '../lists/subscription-links.ts'
+import { findOptOuts, hashEmail } from '../opt-outs/opt-outs.ts'
 import { subscribe, unsubscribe } from '../lists/subscriptions.ts'
-import { listActivity } from './contacts-activity.ts'
-import { addTags, changeContact, deleteContact, readContact, removeTag, upsertContact } from './contacts.ts'
+import { listActivity } from './list-activity.ts'
+import { addTags, changeContact, deleteContact, readContact, removeTag, upsertContact } from './update-contact.ts'
 import { ActivityQuery } from './contacts.schema.ts'
-import { createCustomField } from './custom-fields.ts'
+import { createCustomField } from './custom-fields/custom-fields.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

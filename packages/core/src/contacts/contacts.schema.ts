@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { defineEvent } from '../event-definition.ts'
-import { Email, MomentInput, SingleLine, Timestamp } from '../fields.ts'
-import { Id } from '../ids.ts'
-import { PageQuery, Sort, SortBy } from '../paging.ts'
-import { emailSubscribedStatuses } from '../schema.ts'
+import { defineEvent } from '../events/event-definition.ts'
+import { Email, MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { Id } from '../kernel/ids.ts'
+import { PageQuery, Sort, SortBy } from '../request/paging.ts'
+import { emailSubscribedStatuses } from '../db/schema/index.ts'
 
 export const Contact = z
   .object({

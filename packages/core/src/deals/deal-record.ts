@@ -1,5 +1,5 @@
-import { toTimestamp, toTimestampOrNull } from '../fields.ts'
-import type { deals } from '../schema.ts'
+import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import type { deals } from '../db/schema/index.ts'
 import type { Deal } from './deals.schema.ts'
 
 export type DealRow = typeof deals.$inferSelect

@@ -1,10 +1,10 @@
 /** Random sequences of everything that can happen to deals, beside a plain model of them. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mergeContacts } from '../contacts/contacts-merge.ts'
-import { deleteContact } from '../contacts/contacts.ts'
-import type { Ctx } from '../context.ts'
-import { AppError } from '../errors.ts'
+import { mergeContacts } from '../operations/merge-contacts.ts'
+import { deleteContact } from '../contacts/update-contact.ts'
+import type { Ctx } from '../request/context.ts'
+import { AppError } from '../kernel/errors.ts'
 import { summarizePipeline } from '../pipelines/pipeline-summary.ts'
 import { changePipeline, deletePipeline, readPipeline } from '../pipelines/pipelines.ts'
 import {
@@ -19,13 +19,13 @@ import {
   modelStages,
   modelSummary,
   Refused,
-} from '../testing/deal-model.ts'
-import { createTestContact, createTestCtx, createTestPipeline, eventsOf } from '../testing/factories.ts'
-import { useTestDatabase } from '../testing/fixtures.ts'
-import { listDealMoves } from './deal-moves.ts'
-import { listDeals } from './deals-list.ts'
-import { createDeal } from './deal-creation.ts'
-import { changeDeal, deleteDeal } from './deals.ts'
+} from '@rapport/testing/fixtures/deal-model.ts'
+import { createTestContact, createTestCtx, createTestPipeline, eventsOf } from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { listDealMoves } from './list-deal-moves.ts'
+import { listDeals } from './list-deals.ts'
+import { createDeal } from './create-deal.ts'
+import { changeDeal, deleteDeal } from './update-deal.ts'
 import { DealChange, DealInput, DealMoveQuery, DealQuery } from './deals.schema.ts'
 
 const database = useTestDatabase()

@@ -1,19 +1,25 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { listActivity } from '../contacts/contacts-activity.ts'
-import { mergeContacts } from '../contacts/contacts-merge.ts'
-import { deleteContact, readContact } from '../contacts/contacts.ts'
+import { listActivity } from '../contacts/list-activity.ts'
+import { mergeContacts } from '../operations/merge-contacts.ts'
+import { deleteContact, readContact } from '../contacts/update-contact.ts'
 import { ActivityQuery } from '../contacts/contacts.schema.ts'
-import type { Ctx } from '../context.ts'
-import { newId } from '../ids.ts'
+import type { Ctx } from '../request/context.ts'
+import { newId } from '../kernel/ids.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
-import { contacts, dealMoves, events } from '../schema.ts'
-import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
-import { createTestContact, createTestCtx, createTestDeal, createTestPipeline, eventsOf } from '../testing/factories.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
-import { listDealMoves } from './deal-moves.ts'
-import { createDeal } from './deal-creation.ts'
-import { changeDeal, deleteDeal, readDeal } from './deals.ts'
+import { contacts, dealMoves, events } from '../db/schema/index.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestDeal,
+  createTestPipeline,
+  eventsOf,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { listDealMoves } from './list-deal-moves.ts'
+import { createDeal } from './create-deal.ts'
+import { changeDeal, deleteDeal, readDeal } from './update-deal.ts'
 import { type Deal, type DealChange, DealMoveQuery } from './deals.schema.ts'
 
 const database = useTestDatabase()

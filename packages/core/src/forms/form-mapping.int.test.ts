@@ -1,10 +1,10 @@
 import { beforeAll, expect, test } from 'vitest'
-import { CustomFieldInput } from '../contacts/custom-fields.schema.ts'
-import { changeCustomField, createCustomField, deleteCustomField } from '../contacts/custom-fields.ts'
-import type { Ctx } from '../context.ts'
-import type { FormField } from '../schema.ts'
-import { createTestCtx } from '../testing/factories.ts'
-import { useTestDatabase } from '../testing/fixtures.ts'
+import { CustomFieldInput } from '../contacts/custom-fields/custom-fields.schema.ts'
+import { changeCustomField, createCustomField, deleteCustomField } from '../contacts/custom-fields/custom-fields.ts'
+import type { Ctx } from '../request/context.ts'
+import type { FormField } from '../db/schema/index.ts'
+import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { contactFrom, findMappingIssues } from './form-mapping.ts'
 
 const database = useTestDatabase()

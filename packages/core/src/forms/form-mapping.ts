@@ -6,10 +6,10 @@ import {
   type CustomValues,
   holdCustomFields,
   readCustomFields,
-} from '../contacts/custom-fields.ts'
-import type { Ctx } from '../context.ts'
-import type { Issue } from '../errors.ts'
-import type { FormField } from '../schema.ts'
+} from '../contacts/custom-fields/custom-fields.ts'
+import type { Ctx } from '../request/context.ts'
+import type { Issue } from '../kernel/errors.ts'
+import type { FormField } from '../db/schema/index.ts'
 import type { FormValues } from './form-values.ts'
 
 type FieldType = FormField['type']

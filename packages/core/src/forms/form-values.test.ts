@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { AppError } from '../errors.ts'
-import type { FormField } from '../schema.ts'
+import { AppError } from '../kernel/errors.ts'
+import type { FormField } from '../db/schema/index.ts'
 import { checkFormValues, fromPostedTexts } from './form-values.ts'
 
 type Type = FormField['type']

@@ -1,9 +1,9 @@
 /** What people fill in, checked by the fields of their form. Messages are for the person who reads them. */
 import { z } from 'zod'
 import { Phone } from '../contacts/contacts.schema.ts'
-import { AppError, type Issue } from '../errors.ts'
-import { Email, MultiLine, SingleLine } from '../fields.ts'
-import type { FormField } from '../schema.ts'
+import { AppError, type Issue } from '../kernel/errors.ts'
+import { Email, MultiLine, SingleLine } from '../kernel/validation.ts'
+import type { FormField } from '../db/schema/index.ts'
 
 export type FormValues = Record<string, string | number | boolean>
 

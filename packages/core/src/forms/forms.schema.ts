@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { defineEvent } from '../event-definition.ts'
-import { SingleLine, Timestamp } from '../fields.ts'
-import { Id } from '../ids.ts'
-import { PageQuery, Sort } from '../paging.ts'
-import { formFieldTypes } from '../schema.ts'
+import { defineEvent } from '../events/event-definition.ts'
+import { SingleLine, Timestamp } from '../kernel/validation.ts'
+import { Id } from '../kernel/ids.ts'
+import { PageQuery, Sort } from '../request/paging.ts'
+import { formFieldTypes } from '../db/schema/index.ts'
 import { Tags } from '../contacts/contacts.schema.ts'
 
 /**

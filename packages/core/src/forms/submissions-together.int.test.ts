@@ -1,18 +1,24 @@
 /** What submissions do with lists, and with others who are at work at the same time. */
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
-import { changeContact, deleteContact, readContact } from '../contacts/contacts.ts'
-import { mergeContacts } from '../contacts/contacts-merge.ts'
+import { changeContact, deleteContact, readContact } from '../contacts/update-contact.ts'
+import { mergeContacts } from '../operations/merge-contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import { uuidOf } from '../ids.ts'
+import { uuidOf } from '../kernel/ids.ts'
 import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
-import { unsubscribeUrl } from '../lists/links.ts'
+import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { readSubscriber } from '../lists/subscribers.ts'
 import { unsubscribe } from '../lists/subscriptions.ts'
-import { contacts, mails } from '../schema.ts'
-import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
-import { createTestContact, createTestForm, createTestList, eventsOf, testFormFields } from '../testing/factories.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
+import { contacts, mails } from '../db/schema/index.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import {
+  createTestContact,
+  createTestForm,
+  createTestList,
+  eventsOf,
+  testFormFields,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { deleteForm, readForm } from './forms.ts'
 import type { Form } from './forms.schema.ts'
 import { listSubmissions, readSubmission, submitForm } from './submissions.ts'

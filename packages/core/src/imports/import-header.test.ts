@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CustomFields } from '../contacts/custom-fields.ts'
+import type { CustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { matchColumns, readHeader, startOfNdjson } from './import-header.ts'
 
 const fields: CustomFields = new Map([

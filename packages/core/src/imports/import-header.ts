@@ -1,6 +1,6 @@
 /** What a file's first bytes say: where its rows begin and, of a CSV, what its columns are. */
-import type { CustomFields } from '../contacts/custom-fields.ts'
-import { AppError } from '../errors.ts'
+import type { CustomFields } from '../contacts/custom-fields/custom-fields.ts'
+import { AppError } from '../kernel/errors.ts'
 import { openWindow, type Place } from './byte-window.ts'
 import { createCsvReader } from './csv-rows.ts'
 

@@ -1,8 +1,13 @@
 /** From a row of a file to a contact. The rules are those of `POST /contacts`. */
 import { parse } from 'csv-parse/sync'
-import type { BulkContact } from '../contacts/contacts-bulk.ts'
+import type { BulkContact } from '../contacts/bulk-write-contacts.ts'
 import { ContactInput } from '../contacts/contacts.schema.ts'
-import { checkCustomValue, type CustomFields, type CustomValue, fromText } from '../contacts/custom-fields.ts'
+import {
+  checkCustomValue,
+  type CustomFields,
+  type CustomValue,
+  fromText,
+} from '../contacts/custom-fields/custom-fields.ts'
 import type { FileRow } from './csv-rows.ts'
 import { type Layout, printable, readOnlyProperties } from './import-header.ts'
 

@@ -4,11 +4,11 @@
  * where the work stands, and no row is imported or counted twice.
  */
 import { and, eq, sql, type SQL } from 'drizzle-orm'
-import { type Ctx, inTransaction } from '../context.ts'
-import { emit } from '../events.ts'
-import { idOf, uuidOf } from '../ids.ts'
-import { finishWork, requeueWork } from '../outbox.ts'
-import { imports } from '../schema.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { emit } from '../events/emit.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import { finishWork, requeueWork } from '../jobs/outbox.ts'
+import { imports } from '../db/schema/index.ts'
 import { importCompleted } from './imports.schema.ts'
 import { deleteParts, type ImportRecord, toImport } from './imports.ts'
 

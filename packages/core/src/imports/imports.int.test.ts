@@ -1,13 +1,19 @@
 import { sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
-import { listContacts } from '../contacts/contacts-list.ts'
-import { readContact } from '../contacts/contacts.ts'
+import { listContacts } from '../contacts/list-contacts.ts'
+import { readContact } from '../contacts/update-contact.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
-import { createCustomField, deleteCustomField } from '../contacts/custom-fields.ts'
-import { uuidOf } from '../ids.ts'
-import { createTestContact, createTestList, createTestWebhook, eventsOf, waitingWork } from '../testing/factories.ts'
-import { countRows, importFile, queueFile, runQueued } from '../testing/imports.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
+import { createCustomField, deleteCustomField } from '../contacts/custom-fields/custom-fields.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import {
+  createTestContact,
+  createTestList,
+  createTestWebhook,
+  eventsOf,
+  waitingWork,
+} from '@rapport/testing/fixtures/factories.ts'
+import { countRows, importFile, queueFile, runQueued } from '@rapport/testing/fixtures/imports.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readImport } from './imports.ts'
 
 const database = useTestDatabase()

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { defineEvent } from '../event-definition.ts'
-import { Timestamp } from '../fields.ts'
-import { Id } from '../ids.ts'
-import { PageQuery, Sort } from '../paging.ts'
+import { defineEvent } from '../events/event-definition.ts'
+import { Timestamp } from '../kernel/validation.ts'
+import { Id } from '../kernel/ids.ts'
+import { PageQuery, Sort } from '../request/paging.ts'
 
 export const Import = z
   .object({

@@ -5,15 +5,15 @@ import {
   findTagOverflow,
   readContacts,
   writeContacts,
-} from '../contacts/contacts-bulk.ts'
+} from '../contacts/bulk-write-contacts.ts'
 import { contactCreated } from '../contacts/contacts.schema.ts'
-import { maxTags } from '../contacts/contacts.ts'
-import { holdCustomFields } from '../contacts/custom-fields.ts'
-import { type Ctx, inTransaction } from '../context.ts'
-import { emitMany } from '../events.ts'
-import { uuidOf } from '../ids.ts'
-import { confirmSubscribers } from '../lists/subscriptions-bulk.ts'
-import { imports } from '../schema.ts'
+import { maxTags } from '../contacts/update-contact.ts'
+import { holdCustomFields } from '../contacts/custom-fields/custom-fields.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { emitMany } from '../events/emit.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { confirmSubscribers } from '../lists/bulk-subscribe.ts'
+import { imports } from '../db/schema/index.ts'
 import { type ClaimedImport, isMine } from './import-work.ts'
 import type { Chunk } from './read-chunks.ts'
 

@@ -1,11 +1,11 @@
 import { and, eq } from 'drizzle-orm'
-import type { Ctx } from '../context.ts'
+import type { Ctx } from '../request/context.ts'
 import { serviceMail } from '../mail/service-mail.ts'
 import type { Mail } from '../mail/mails.ts'
 import { headerText, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { senderAddress } from '../mail/senders.ts'
-import { lists, subscriptions, workspaces } from '../schema.ts'
-import { confirmationUrl } from './links.ts'
+import { lists, subscriptions, workspaces } from '../db/schema/index.ts'
+import { confirmationUrl } from './subscription-links.ts'
 
 /** The mail that asks for a confirmation; undefined when there is nothing left to confirm. */
 export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {

@@ -3,14 +3,14 @@ import { beforeEach, expect, test } from 'vitest'
 import { CampaignInput } from '../campaigns/campaigns.schema.ts'
 import { sendTestMail } from '../campaigns/campaign-mail.ts'
 import { changeCampaign, createCampaign, readCampaign, sendCampaign } from '../campaigns/campaigns.ts'
-import { listContacts } from '../contacts/contacts-list.ts'
+import { listContacts } from '../contacts/list-contacts.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
-import { readContact } from '../contacts/contacts.ts'
+import { readContact } from '../contacts/update-contact.ts'
 import { createForm, readForm } from '../forms/forms.ts'
 import { FormInput } from '../forms/forms.schema.ts'
-import { uuidOf } from '../ids.ts'
-import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
-import { importFile, queueFile, runQueued } from '../testing/imports.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { importFile, queueFile, runQueued } from '@rapport/testing/fixtures/imports.ts'
 import {
   addSubscribers,
   createTestCampaign,
@@ -18,9 +18,9 @@ import {
   createTestList,
   eventsOf,
   waitingWork,
-} from '../testing/factories.ts'
-import { transaction } from '../transaction.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { transaction } from '../db/transaction.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { clearDeletedList, deleteList } from './delete-list.ts'
 import type { List } from './lists.schema.ts'
 import { changeList, listLists, readList } from './lists.ts'

@@ -1,12 +1,12 @@
 import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { lockContacts } from '../contacts/contacts.ts'
+import { lockContacts } from '../contacts/update-contact.ts'
 import { refreshSubscribedStatus } from '../contacts/subscribed-status.ts'
-import { type Ctx, inTransaction } from '../context.ts'
-import { conflict, notFound } from '../errors.ts'
-import { idOf, uuidOf } from '../ids.ts'
-import { enqueue, finishWork } from '../outbox.ts'
-import { campaigns, lists, subscriptions } from '../schema.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { conflict, notFound } from '../kernel/errors.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import { enqueue, finishWork } from '../jobs/outbox.ts'
+import { campaigns, lists, subscriptions } from '../db/schema/index.ts'
 
 /**
  * Deletes a list: from now on it is there for nobody, and the worker takes its subscriptions away, however many there

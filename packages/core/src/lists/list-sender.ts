@@ -1,7 +1,7 @@
 import { and, eq, isNull } from 'drizzle-orm'
-import type { BaseCtx } from '../context.ts'
-import { lists, workspaces } from '../schema.ts'
-import type { SubscriptionLink } from './links.ts'
+import type { BaseCtx } from '../request/context.ts'
+import { lists, workspaces } from '../db/schema/index.ts'
+import type { SubscriptionLink } from './subscription-links.ts'
 
 /** A list and who sends it, by the names that people know them by. */
 export interface ListSender {

@@ -1,12 +1,18 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { deleteContact, readContact } from '../contacts/contacts.ts'
+import { deleteContact, readContact } from '../contacts/update-contact.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import { uuidOf } from '../ids.ts'
-import { mails, subscriptions } from '../schema.ts'
-import { addSubscribers, createTestContact, createTestCtx, createTestList, eventsOf } from '../testing/factories.ts'
-import { transaction } from '../transaction.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { mails, subscriptions } from '../db/schema/index.ts'
+import {
+  addSubscribers,
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  eventsOf,
+} from '@rapport/testing/fixtures/factories.ts'
+import { transaction } from '../db/transaction.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import type { List, Subscription } from './lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from './subscribers.ts'
 import { requestSubscription, subscribe } from './subscriptions.ts'

@@ -1,14 +1,14 @@
 /** The subscribers of a list, as those who run it manage them. */
 import { and, eq } from 'drizzle-orm'
-import { findOrCreateContact, lockContact } from '../contacts/contacts.ts'
-import { type Ctx, inTransaction } from '../context.ts'
-import { conflict, invalidField, notFound } from '../errors.ts'
-import { type Page, readPage } from '../paging.ts'
-import { subscriptions } from '../schema.ts'
+import { findOrCreateContact, lockContact } from '../contacts/update-contact.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { conflict, invalidField, notFound } from '../kernel/errors.ts'
+import { type Page, readPage } from '../request/paging.ts'
+import { subscriptions } from '../db/schema/index.ts'
 import { requireList } from './lists.ts'
 import type { SubscriberInput, SubscriberQuery, Subscription } from './lists.schema.ts'
-import { findOptOuts } from './opt-outs.ts'
-import { subscriptionColumns, type SubscriptionRow, toSubscription } from './subscription-record.ts'
+import { findOptOuts } from '../opt-outs/opt-outs.ts'
+import { subscriptionColumns, type SubscriptionRow, toSubscription } from '../opt-outs/subscription-record.ts'
 import { confirmAtOnce, endSubscription, requestConfirmation } from './subscriptions.ts'
 
 /** A page of a list's subscriptions, of every status or of one. */

@@ -1,23 +1,23 @@
 /** What strangers do with their own subscriptions: by a form on any site, and by the links in mails. */
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
 import { noteEngagement } from '../campaigns/engagement.ts'
-import { findOrCreateContact, lockContact, lockCurrentContact } from '../contacts/contacts.ts'
-import { type BaseCtx, type Ctx, inTransaction } from '../context.ts'
-import { notFound, onConstraint } from '../errors.ts'
+import { findOrCreateContact, lockContact, lockCurrentContact } from '../contacts/update-contact.ts'
+import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import { notFound, onConstraint } from '../kernel/errors.ts'
 import { enqueueMail } from '../mail/mails.ts'
-import { subscriptions } from '../schema.ts'
-import { isLiveWorkspace } from '../team/live-workspace.ts'
-import { invalidLink, openConfirmation, openUnsubscribe, type SubscriptionLink } from './links.ts'
+import { subscriptions } from '../db/schema/index.ts'
+import { isLiveWorkspace } from '../workspaces/is-live.ts'
+import { invalidLink, openConfirmation, openUnsubscribe, type SubscriptionLink } from './subscription-links.ts'
 import { enterAsStranger } from './lists.ts'
-import { findOptOuts, forgetOptOut, hashesOf, rememberOptOut } from './opt-outs.ts'
+import { findOptOuts, forgetOptOut, hashesOf, rememberOptOut } from '../opt-outs/opt-outs.ts'
 import {
   type SubscribeInput,
   subscriptionConfirmed,
   subscriptionCreated,
   subscriptionUnsubscribed,
 } from './lists.schema.ts'
-import { subscriptionColumns, type SubscriptionRow, tellSubscription } from './subscription-record.ts'
-import { readSuppression } from './suppression.ts'
+import { subscriptionColumns, type SubscriptionRow, tellSubscription } from '../opt-outs/subscription-record.ts'
+import { readSuppression } from '../opt-outs/suppressions.ts'
 
 /** A contact who is to be subscribed, locked, and by what they came. */
 interface SubscriptionRequest {

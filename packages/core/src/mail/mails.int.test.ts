@@ -1,11 +1,11 @@
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
-import { inTransaction } from '../context.ts'
-import { uuidOf } from '../ids.ts'
-import { mails } from '../schema.ts'
-import { createTestCtx, createTestWorker, silenceWorker, waitingWork } from '../testing/factories.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
-import { buryDeadWorkers } from '../workers.ts'
+import { inTransaction } from '../request/context.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { mails } from '../db/schema/index.ts'
+import { createTestCtx, createTestWorker, silenceWorker, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { buryDeadWorkers } from '../jobs/worker-registry.ts'
 import {
   claimMail,
   enqueueMail,

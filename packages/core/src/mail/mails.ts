@@ -1,10 +1,10 @@
 import { and, eq, gt, inArray, sql } from 'drizzle-orm'
-import { type Ctx, inTransaction } from '../context.ts'
-import type { Db } from '../db.ts'
-import { AppError } from '../errors.ts'
-import { idOf, newId, uuidOf } from '../ids.ts'
-import { enqueue, finishWork } from '../outbox.ts'
-import { type mailKinds, mails } from '../schema.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import type { Db } from '../db/client.ts'
+import { AppError } from '../kernel/errors.ts'
+import { idOf, newId, uuidOf } from '../kernel/ids.ts'
+import { enqueue, finishWork } from '../jobs/outbox.ts'
+import { type mailKinds, mails } from '../db/schema/index.ts'
 
 export type MailKind = (typeof mailKinds)[number]
 export type Mail = typeof mails.$inferSelect

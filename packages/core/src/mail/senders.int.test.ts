@@ -2,11 +2,11 @@ import { eq } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import { compileCampaign } from '../campaigns/campaign-mail.ts'
 import { changeCampaign, sendCampaign } from '../campaigns/campaigns.ts'
-import type { Ctx } from '../context.ts'
-import { workspaces } from '../schema.ts'
-import { createTestCampaign, createTestContact, createTestCtx } from '../testing/factories.ts'
-import { useTestDatabase } from '../testing/fixtures.ts'
-import { changeWorkspace } from '../team/workspace.ts'
+import type { Ctx } from '../request/context.ts'
+import { workspaces } from '../db/schema/index.ts'
+import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { changeWorkspace } from '../workspaces/update-workspace.ts'
 
 const database = useTestDatabase()
 let free: Ctx

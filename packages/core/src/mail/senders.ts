@@ -1,5 +1,5 @@
-import type { Settings } from '../context.ts'
-import { invalidField } from '../errors.ts'
+import type { Settings } from '../request/context.ts'
+import { invalidField } from '../kernel/errors.ts'
 import { mailDomain } from './outgoing-mail.ts'
 
 /** Whether mail may come from this address: the operator may name the domains that it may come from. */

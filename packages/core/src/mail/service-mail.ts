@@ -1,5 +1,5 @@
-import type { Ctx } from '../context.ts'
-import { type Letter, renderLetter } from './layout.ts'
+import type { Ctx } from '../request/context.ts'
+import { type Letter, renderLetter } from './mail-layout.ts'
 import type { Mail } from './mails.ts'
 import { headerText, mailDomain, type OutgoingMail } from './outgoing-mail.ts'
 

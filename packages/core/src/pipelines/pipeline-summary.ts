@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
-import type { Ctx } from '../context.ts'
-import { notFound } from '../errors.ts'
-import { idOf, uuidOf } from '../ids.ts'
+import type { Ctx } from '../request/context.ts'
+import { notFound } from '../kernel/errors.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
 import type { PipelineSummary } from './pipelines.schema.ts'
 
 interface StageSums extends Record<string, unknown> {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { SingleLine, Timestamp } from '../fields.ts'
-import { Id } from '../ids.ts'
-import { PageQuery, Sort } from '../paging.ts'
+import { SingleLine, Timestamp } from '../kernel/validation.ts'
+import { Id } from '../kernel/ids.ts'
+import { PageQuery, Sort } from '../request/paging.ts'
 
 export const Stage = z
   .object({

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm'
 import { expect, onTestFinished, test } from 'vitest'
-import { uuidOf } from '../ids.ts'
-import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
-import { createTestContact, createTestDeal, createTestPipeline } from '../testing/factories.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { createTestContact, createTestDeal, createTestPipeline } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { changePipeline, deletePipeline } from './pipelines.ts'
 import type { Pipeline } from './pipelines.schema.ts'
 

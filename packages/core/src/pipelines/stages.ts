@@ -1,8 +1,8 @@
 import { and, asc, count, eq, inArray, sql } from 'drizzle-orm'
-import type { Ctx } from '../context.ts'
-import { conflict, invalidField } from '../errors.ts'
-import { newId } from '../ids.ts'
-import { deals, stages } from '../schema.ts'
+import type { Ctx } from '../request/context.ts'
+import { conflict, invalidField } from '../kernel/errors.ts'
+import { newId } from '../kernel/ids.ts'
+import { deals, stages } from '../db/schema/index.ts'
 import type { Stage, StageChange } from './pipelines.schema.ts'
 
 /** Where a deal is to stand; without `stageId`, in the pipeline's first stage. */

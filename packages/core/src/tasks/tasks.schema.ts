@@ -1,9 +1,9 @@
 import { z } from 'zod'
-import { defineEvent } from '../event-definition.ts'
-import { MomentInput, MultiLine, SingleLine, Timestamp } from '../fields.ts'
-import { Id } from '../ids.ts'
-import { PageQuery, SortBy } from '../paging.ts'
-import { taskStatuses } from '../schema.ts'
+import { defineEvent } from '../events/event-definition.ts'
+import { MomentInput, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { Id } from '../kernel/ids.ts'
+import { PageQuery, SortBy } from '../request/paging.ts'
+import { taskStatuses } from '../db/schema/index.ts'
 
 export const Task = z
   .object({

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { CreatedBy, MailToken, Password } from '../auth/auth.schema.ts'
-import { Email, MultiLine, SingleLine, Timestamp } from '../fields.ts'
-import { PageQuery, Sort } from '../paging.ts'
-import { roles } from '../schema.ts'
+import { Email, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { PageQuery, Sort } from '../request/paging.ts'
+import { roles } from '../db/schema/index.ts'
 
 const AnyRole = z.enum(roles, { error: `must be one of ${roles.join(', ')}` })
 

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
-import type { Db } from '../db.ts'
-import { uuidOf } from '../ids.ts'
-import type { WorkJob } from '../queues.ts'
+import type { Db } from '../db/client.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import type { WorkJob } from '../jobs/queues.ts'
 
 /**
  * A delivery was not claimed. If it is over, so is its work. If it waits for a webhook that is disabled or deleted, it

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readApiConfig } from '../config.ts'
+import { readApiConfig } from '../runtime/config.ts'
 import { checkWebhookUrl, isAllowedAddress } from './address-policy.ts'
 
 /** By IANA's registries of special-purpose addresses: the first, one within, and the last of each range. */

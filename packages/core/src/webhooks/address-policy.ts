@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { invalidField } from '../errors.ts'
+import { invalidField } from '../kernel/errors.ts'
 
 /** Parts of IPv6's public space (2000::/3) that are special all the same, by IANA's registry. */
 const specialIpv6 = ['2001::/23', '2001:db8::/32', '2002::/16', '3fff::/20'].map((range) => ipaddr.parseCIDR(range))

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Database, openDatabase } from '../db.ts'
-import { createTestDatabase, type TestDatabase } from '../testing/database.ts'
+import { type Database, openDatabase } from '../db/client.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { claimDeliveries } from './deliveries.ts'
 import { settleDeliveries } from './settlement.ts'
 

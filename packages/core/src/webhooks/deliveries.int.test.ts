@@ -2,11 +2,11 @@ import { eq, sql } from 'drizzle-orm'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import { type Database, openDatabase } from '../db.ts'
-import { newId, uuidOf } from '../ids.ts'
-import { relayLanes } from '../outbox.ts'
-import type { WorkJob } from '../queues.ts'
-import { webhooks } from '../schema.ts'
+import { type Database, openDatabase } from '../db/client.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
+import { relayLanes } from '../jobs/outbox.ts'
+import type { WorkJob } from '../jobs/queues.ts'
+import { webhooks } from '../db/schema/index.ts'
 import {
   claimDelivery,
   createTestContact,
@@ -16,7 +16,7 @@ import {
   readOnlyDelivery,
   settleDelivery,
   waitingWork,
-} from '../testing/factories.ts'
+} from '@rapport/testing/fixtures/factories.ts'
 import {
   claimDeliveries,
   type ClaimedDelivery,
@@ -25,8 +25,8 @@ import {
   undoDeliveryClaim,
 } from './deliveries.ts'
 import { type DeliveryOutcome, settleDeliveries } from './settlement.ts'
-import { waitUntil } from '../testing/wait.ts'
-import { useTestCtx, useTestDatabase } from '../testing/fixtures.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import type { CreatedWebhook } from './webhooks.schema.ts'
 
 const database = useTestDatabase()

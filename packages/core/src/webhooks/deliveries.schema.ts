@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { eventTypes } from '../event-definition.ts'
-import { MomentInput, Timestamp } from '../fields.ts'
-import { Id } from '../ids.ts'
-import { PageQuery, Sort, SortBy } from '../paging.ts'
+import { eventTypes } from '../events/event-definition.ts'
+import { MomentInput, Timestamp } from '../kernel/validation.ts'
+import { Id } from '../kernel/ids.ts'
+import { PageQuery, Sort, SortBy } from '../request/paging.ts'
 
 /** A delivery that is being attempted at this moment still shows as PENDING. */
 export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const

@@ -1,12 +1,12 @@
 /** The worker's side of a webhook: one claim, one attempt, one outcome (`settlement.ts`). Many at once are one statement. */
 import { type SQL, sql } from 'drizzle-orm'
-import type { Settings } from '../context.ts'
-import type { Db } from '../db.ts'
-import { idOf, uuidOf } from '../ids.ts'
-import { alongIndexes } from '../outbox.ts'
-import { preparedSql } from '../prepared.ts'
-import type { WorkJob } from '../queues.ts'
-import { unseal } from '../secrets.ts'
+import type { Settings } from '../request/context.ts'
+import type { Db } from '../db/client.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import { alongIndexes } from '../jobs/outbox.ts'
+import { preparedSql } from '../db/prepared-query.ts'
+import type { WorkJob } from '../jobs/queues.ts'
+import { unseal } from '../kernel/crypto.ts'
 import { bodyOfEvent, signBody } from './signature.ts'
 
 export interface ClaimedDelivery {

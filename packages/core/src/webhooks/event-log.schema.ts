@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Contact } from '../contacts/contacts.schema.ts'
-import { Timestamp } from '../fields.ts'
+import { Timestamp } from '../kernel/validation.ts'
 
 const contactExamples = Contact.meta()?.['examples'] as [Contact]
 

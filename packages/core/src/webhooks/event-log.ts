@@ -11,11 +11,11 @@
  * knows, are told apart by their locks. One that cannot be told is taken for ours.
  */
 import { and, eq, sql } from 'drizzle-orm'
-import type { Ctx } from '../context.ts'
-import { invalidField, notFound } from '../errors.ts'
-import { toTimestamp } from '../fields.ts'
-import { type Page, readPage } from '../paging.ts'
-import { events } from '../schema.ts'
+import type { Ctx } from '../request/context.ts'
+import { invalidField, notFound } from '../kernel/errors.ts'
+import { toTimestamp } from '../kernel/validation.ts'
+import { type Page, readPage } from '../request/paging.ts'
+import { events } from '../db/schema/index.ts'
 import type { Event } from './event-log.schema.ts'
 import type { EventQuery } from './deliveries.schema.ts'
 

@@ -1,8 +1,8 @@
 import { beforeEach, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
-import { deriveKeys, type Keys, unseal } from '../secrets.ts'
-import { createTestCtx, createTestWebhook } from '../testing/factories.ts'
-import { useTestDatabase } from '../testing/fixtures.ts'
+import type { Ctx } from '../request/context.ts'
+import { deriveKeys, type Keys, unseal } from '../kernel/crypto.ts'
+import { createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { resealSecrets } from './reseal-secrets.ts'
 import { countUnsignable, deleteWebhook, rotateSecret } from './webhooks.ts'
 

@@ -1,10 +1,10 @@
 /** What a change of SECRET_KEY leaves to be done: the secrets at rest are encrypted anew, so that the old key opens none. */
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import type { Db } from '../db.ts'
-import { uuidOf } from '../ids.ts'
-import { webhooks } from '../schema.ts'
-import { type Keys, seal, storageKeyIds, unseal } from '../secrets.ts'
-import { transaction } from '../transaction.ts'
+import type { Db } from '../db/client.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { webhooks } from '../db/schema/index.ts'
+import { type Keys, seal, storageKeyIds, unseal } from '../kernel/crypto.ts'
+import { transaction } from '../db/transaction.ts'
 
 export interface Resealed {
   /** Webhooks whose secrets are now under the present key, and were not before. */

@@ -1,10 +1,10 @@
 /** How attempts of deliveries ended, and who goes on with what waits. */
 import { sql } from 'drizzle-orm'
-import type { Db } from '../db.ts'
-import { idOf } from '../ids.ts'
-import { laneRoom, quickRoom, workspaceRoom } from '../outbox.ts'
-import { preparedSql } from '../prepared.ts'
-import type { WorkJob } from '../queues.ts'
+import type { Db } from '../db/client.ts'
+import { idOf } from '../kernel/ids.ts'
+import { laneRoom, quickRoom, workspaceRoom } from '../jobs/outbox.ts'
+import { preparedSql } from '../db/prepared-query.ts'
+import type { WorkJob } from '../jobs/queues.ts'
 import {
   type ClaimedDelivery,
   type ClaimedRow,

@@ -2,12 +2,12 @@
 import { eq, sql } from 'drizzle-orm'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Ctx } from '../context.ts'
-import { uuidOf } from '../ids.ts'
-import { laneRoom, quickRoom, relayLanes } from '../outbox.ts'
-import { webhooks } from '../schema.ts'
-import { deriveKeys } from '../secrets.ts'
-import { openTransaction, waitUntilBlocked } from '../testing/database.ts'
+import type { Ctx } from '../request/context.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { laneRoom, quickRoom, relayLanes } from '../jobs/outbox.ts'
+import { webhooks } from '../db/schema/index.ts'
+import { deriveKeys } from '../kernel/crypto.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
   claimDelivery,
   createTestContact,
@@ -16,8 +16,8 @@ import {
   createTestWorker,
   settleDelivery,
   waitingWork,
-} from '../testing/factories.ts'
-import { useTestDatabase } from '../testing/fixtures.ts'
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { claimDeliveries, signatureHeaders } from './deliveries.ts'
 import { readNextDeliveries, settleDeliveries } from './settlement.ts'
 import { changeWebhook, deleteWebhook, purgeWebhooks, rotateSecret } from './webhooks.ts'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { defineEvent, eventTypes } from '../event-definition.ts'
-import { SingleLine, Timestamp } from '../fields.ts'
-import { PageQuery, Sort } from '../paging.ts'
+import { defineEvent, eventTypes } from '../events/event-definition.ts'
+import { SingleLine, Timestamp } from '../kernel/validation.ts'
+import { PageQuery, Sort } from '../request/paging.ts'
 
 const subscribable = [...eventTypes, '*'] as const
 

@@ -1,5 +1,5 @@
 import { httpErrors } from '@fastify/sensible'
-import { AppError, invalidField } from '@rapport/core/errors.ts'
+import { AppError, invalidField } from '@rapport/core/kernel/errors.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import { httpErrors } from '@fastify/sensible'
-import { AppError } from '@rapport/core/errors.ts'
+import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { FastifyRequest } from 'fastify'
 
 /** A sender who sends nothing for so long has gone. */

@@ -1,8 +1,8 @@
 /** One count over several API processes, and what becomes of it when Redis hangs, dies and comes back. */
-import { createTestDatabase, type TestDatabase } from '@rapport/core/testing/database.ts'
-import { startProcess, type StartedProcess } from '@rapport/core/testing/processes.ts'
-import { createTestRedis, type TestRedis } from '@rapport/core/testing/redis.ts'
-import { waitUntil } from '@rapport/core/testing/wait.ts'
+import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
+import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
+import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { countStatuses, freshAddress, testEnvironment } from '../../../test/testing.ts'
 

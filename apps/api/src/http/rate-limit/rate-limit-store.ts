@@ -3,7 +3,7 @@
  * Callbacks rather than promises, as the plugin calls `incr` for every request.
  */
 import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
-import type { RedisClient } from '@rapport/core/redis.ts'
+import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import { LRUCache } from 'lru-cache'
 import { limitTag, probeRedis } from './redis.ts'
 

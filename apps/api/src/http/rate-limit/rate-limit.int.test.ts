@@ -1,6 +1,6 @@
 import { openRedis } from './redis.ts'
-import { createTestRedis } from '@rapport/core/testing/redis.ts'
-import { useForFile } from '@rapport/core/testing/fixtures.ts'
+import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { afterEach, expect, test, vi } from 'vitest'
 import {
   type Answer,

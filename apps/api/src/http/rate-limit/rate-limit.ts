@@ -1,6 +1,6 @@
 import rateLimit from '@fastify/rate-limit'
-import { clientOf } from '@rapport/core/client-address.ts'
-import type { RedisClient } from '@rapport/core/redis.ts'
+import { clientOf } from '@rapport/core/kernel/client-ip.ts'
+import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { createRateLimitStore } from './rate-limit-store.ts'

@@ -1,4 +1,4 @@
-import { connectRedis, type RedisClient } from '@rapport/core/redis.ts'
+import { connectRedis, type RedisClient } from '@rapport/core/runtime/redis.ts'
 
 /**
  * A connection that fails fast: a command on a connection that is down is refused at once, one that gets no answer is

@@ -1,4 +1,4 @@
-import type { ApiConfig } from '@rapport/core/config.ts'
+import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { type FastifyBaseLogger, type FastifyHttpOptions, LogController, type RawServerDefault } from 'fastify'
 import { handleError } from '../error-handler.ts'
 import { decodableUrl } from './decodable-url.ts'

@@ -1,0 +1,110 @@
+import { eq, sql } from 'drizzle-orm'
+import { clientOf } from '../kernel/client-ip.ts'
+import type { BaseCtx } from '../request/context.ts'
+import type { Db } from '../db/client.ts'
+import { AppError } from '../kernel/errors.ts'
+import { loginFailures } from '../db/schema/index.ts'
+import { hashToken } from '../kernel/crypto.ts'
+import { isPassword } from './passwords.ts'
+import { findUser } from './users.ts'
+
+/** Wrong passwords in a row, of one kind. So many are free; then a second passes before the next try, two, four and so on. */
+interface Counter {
+  hash: string
+  freeTries: number
+}
+
+/** Of one client alone: nobody else is held up by it. */
+const ofClient = ({ address = '' }: BaseCtx, email: string): Counter => ({
+  // No address holds a line break: none is taken for another's from a client.
+  hash: hashToken(`${email.toLowerCase()}\n${clientOf(address) ?? ''}`),
+  freeTries: 10,
+})
+/** Of all clients that the address was never used from, so that a thousand of them are no thousand times as many tries. */
+const ofStrangers = (email: string): Counter => ({ hash: hashToken(email.toLowerCase()), freeTries: 50 })
+
+const longestWaitSeconds = 900
+const staysKnown = sql`now() + interval '90 days'`
+
+/**
+ * The user of this address and password; undefined when either is wrong, in the same time. Failures are counted by the
+ * address, known or not, for each client, and for all clients together that the address was not used from in the last
+ * ninety days. Whoever tries many must wait (`throttled`), with the right password too, but never for good; who
+ * fails on purpose locks nobody out of where they have logged in before.
+ */
+export async function findByPassword(
+  ctx: BaseCtx,
+  email: string,
+  password: string,
+): Promise<Awaited<ReturnType<typeof findUser>>> {
+  const counted = await countTry(ctx, email)
+  const user = await findUser(ctx, email)
+  const isRight = await isPassword(user?.passwordHash, password).catch(async (error: unknown) => {
+    await takeTryBack(ctx, counted)
+    throw error
+  })
+  if (!isRight) return undefined
+  await takeTryBack(ctx, counted)
+  await recognizeClient(ctx, email)
+  return user
+}
+
+/** For who has proved that the address is theirs: no failure of theirs counts, and from here no stranger's. */
+export async function recognizeClient(ctx: BaseCtx, email: string): Promise<void> {
+  const known = { count: 0, knownUntil: staysKnown }
+  await ctx.db
+    .insert(loginFailures)
+    .values({ emailHash: ofClient(ctx, email).hash, ...known })
+    .onConflictDoUpdate({ target: loginFailures.emailHash, set: known })
+}
+
+/** Forgets failures of more than a day ago, and clients that were not seen for long, a few at a time. Answers how many. */
+export async function purgeLoginFailures(db: Db): Promise<number> {
+  const result = await db.execute(sql`
+    delete from login_failures where email_hash in (
+      select email_hash from login_failures
+      where last_failed_at < now() - interval '1 day' and coalesce(known_until < now(), true) limit 1000)`)
+  return result.rowCount ?? 0
+}
+
+/** Before the password is looked at. Answers by what it counted. */
+async function countTry(ctx: BaseCtx, email: string): Promise<Counter[]> {
+  const [client, strangers] = [ofClient(ctx, email), ofStrangers(email)]
+  const { isKnown } = await countOne(ctx, client)
+  if (isKnown) return [client]
+  await countOne(ctx, strangers).catch(async (error: unknown) => {
+    await takeTryBack(ctx, [client])
+    throw error
+  })
+  return [client, strangers]
+}
+
+/** In one statement: of many tries at once no more than are due go on. */
+async function countOne({ db }: BaseCtx, { hash, freeTries }: Counter): Promise<{ isKnown: boolean }> {
+  const { count, lastFailedAt, knownUntil } = loginFailures
+  const waitsUntil = sql`${lastFailedAt} +
+    make_interval(secs => least(${longestWaitSeconds}::int, power(2, least(${count} - ${freeTries}::int, 10))))`
+  const [counted] = await db
+    .insert(loginFailures)
+    .values({ emailHash: hash, count: 1 })
+    .onConflictDoUpdate({
+      target: loginFailures.emailHash,
+      set: { count: sql`${count} + 1`, lastFailedAt: sql`now()` },
+      setWhere: sql`${count} < ${freeTries}::int or ${waitsUntil} <= now()`,
+    })
+    .returning({ isKnown: sql<boolean>`coalesce(${knownUntil} > now(), false)` })
+  if (counted) return counted
+  const waiting = sql<number>`ceil(extract(epoch from ${waitsUntil} - now()))::int`
+  const [row] = await db.select({ seconds: waiting }).from(loginFailures).where(eq(loginFailures.emailHash, hash))
+  throw new AppError('throttled', 'Too many wrong passwords', { retryAfterSeconds: Math.max(1, row?.seconds ?? 1) })
+}
+
+/** It was no failure: nobody looked at the password, or it was right. */
+async function takeTryBack({ db }: BaseCtx, counted: Counter[]): Promise<void> {
+  for (const { hash } of counted) {
+    await db
+      .update(loginFailures)
+      .set({ count: sql`greatest(${loginFailures.count} - 1, 0)` })
+      .where(eq(loginFailures.emailHash, hash))
+  }
+}

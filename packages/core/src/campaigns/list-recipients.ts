@@ -1,0 +1,115 @@
+import { type SQL, sql } from 'drizzle-orm'
+import type { Ctx } from '../request/context.ts'
+import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type Page, readPage } from '../request/paging.ts'
+import type { Campaign, CampaignRecipient, RecipientQuery } from './campaigns.schema.ts'
+import { readCampaign } from './campaigns.ts'
+
+/** What became of a campaign's people, page by page: everyone whose turn has come, or by status, or one contact. */
+export async function listRecipients(ctx: Ctx, id: string, query: RecipientQuery): Promise<Page<CampaignRecipient>> {
+  const campaign = await readCampaign(ctx, id)
+  if (query.contactId) return { data: await findRecipient(ctx, campaign, query), nextCursor: null }
+  const page = query.status === 'PENDING' ? listPending(ctx, id, query) : listReached(ctx, id, query)
+  const { data, nextCursor } = await page
+  return { data: data.map((row) => toRecipient(row, campaign)), nextCursor }
+}
+
+function listReached(ctx: Ctx, id: string, query: RecipientQuery): Promise<Page<RecipientRow>> {
+  return readPage<RecipientRow>(ctx, {
+    name: `recipients ${id} ${query.status ?? ''}`,
+    query,
+    key: { column: sql`r.created_at`, type: 'timestamptz', valueOf: (row) => momentOf(row, 'created_at') ?? '' },
+    id: { column: sql`r.contact_id`, valueOf: (row) => idOf('con', String(row['contact_id'])) },
+    read: ({ after = sql`true`, orderBy, limit }) =>
+      readRows(ctx, {
+        from: sql`campaign_recipients r`,
+        contactId: sql`r.contact_id`,
+        where: sql`${isOf(ctx, id, 'r')} and ${after}
+          ${query.status ? sql`and r.status = ${query.status}` : sql``}
+          order by ${sql.join(orderBy, sql`, `)} limit ${limit}`,
+      }),
+  })
+}
+
+/**
+ * Who waits, in the order of their batches, as those whose turn has not come are in their batch alone. Few batches are
+ * read for a page, however many there are.
+ */
+function listPending(ctx: Ctx, id: string, query: RecipientQuery): Promise<Page<RecipientRow>> {
+  return readPage<RecipientRow>(ctx, {
+    name: `recipients ${id} PENDING`,
+    query,
+    key: { column: sql`b.id`, type: 'uuid', valueOf: (row) => String(row['batch']) },
+    id: { column: sql`person.id`, valueOf: (row) => idOf('con', String(row['contact_id'])) },
+    read: ({ after = sql`true`, from = sql`true`, orderBy, limit }) =>
+      readRows(ctx, {
+        from: sql`campaign_batches b cross join lateral unnest(b.contact_ids) as person (id)
+          left join campaign_recipients r on ${isOf(ctx, id, 'r')} and r.contact_id = person.id`,
+        contactId: sql`person.id`,
+        where: sql`${isOf(ctx, id, 'b')} and b.status <> 'DONE' and ${from} and ${after}
+          and coalesce(r.status in ('SENDING', 'WAITING'), true)
+          order by ${sql.join(orderBy, sql`, `)} limit ${limit}`,
+        batch: sql`b.id`,
+      }),
+  })
+}
+
+/** One contact, also under the ids that it had before it was merged. */
+async function findRecipient(ctx: Ctx, campaign: Campaign, query: RecipientQuery): Promise<CampaignRecipient[]> {
+  const contactUuid = uuidOf(query.contactId ?? '')
+  const rows = await readRows(ctx, {
+    from: sql`(
+        select ${contactUuid}::uuid as id union
+        select id from contact_aliases
+        where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${contactUuid}) as person
+      left join campaign_recipients r on ${isOf(ctx, campaign.id, 'r')} and r.contact_id = person.id`,
+    contactId: sql`person.id`,
+    where: sql`(r.contact_id is not null or exists (
+      select from campaign_batches b where ${isOf(ctx, campaign.id, 'b')} and person.id = any(b.contact_ids)))`,
+  })
+  const found = rows.map((row) => toRecipient(row, campaign))
+  return found.filter(({ status }) => query.status === undefined || query.status === status)
+}
+
+function isOf(ctx: Ctx, campaignId: string, table: 'b' | 'r') {
+  const name = sql.raw(table)
+  return sql`${name}.workspace_id = ${uuidOf(ctx.workspaceId)} and ${name}.campaign_id = ${uuidOf(campaignId)}`
+}
+
+type RecipientRow = Record<string, unknown>
+
+async function readRows(ctx: Ctx, parts: { from: SQL; contactId: SQL; where: SQL; batch?: SQL }) {
+  const result = await ctx.db.execute<RecipientRow>(sql`
+    select ${parts.contactId} as contact_id, c.email, r.status, r.error, r.created_at, r.settled_at, r.opened_at,
+      r.clicked_at, r.unsubscribed_at, r.bounced_at, r.complained_at,
+      ${parts.batch ?? sql`null`} as batch
+    from ${parts.from}
+    left join contacts c on c.workspace_id = ${uuidOf(ctx.workspaceId)} and c.id = ${parts.contactId}
+    where ${parts.where}`)
+  return result.rows
+}
+
+/** Who is being sent to, or waits for another try, is pending still, as is who has no row yet. */
+function toRecipient(row: RecipientRow, campaign: Campaign): CampaignRecipient {
+  const moment = (column: string) => momentOf(row, column)
+  const status = String(row['status'])
+  return {
+    contactId: idOf('con', String(row['contact_id'])),
+    email: row['email'] as string | null,
+    status: /^(SENT|FAILED|SKIPPED|INTERRUPTED)$/.test(status) ? (status as CampaignRecipient['status']) : 'PENDING',
+    error: row['error'] as string | null,
+    createdAt: moment('created_at') ?? campaign.sentAt ?? toTimestamp(new Date()),
+    settledAt: moment('settled_at'),
+    openedAt: moment('opened_at'),
+    clickedAt: moment('clicked_at'),
+    unsubscribedAt: moment('unsubscribed_at'),
+    bouncedAt: moment('bounced_at'),
+    complainedAt: moment('complained_at'),
+  }
+}
+
+function momentOf(row: RecipientRow, column: string): string | null {
+  const moment = row[column] as string | null
+  return toTimestampOrNull(moment === null ? null : new Date(moment))
+}

@@ -1,0 +1,98 @@
+/**
+ * HTML and the text that it says, for many recipients. To read HTML takes ten times as long as to render it, and to encode
+ * it as long; but what differs from one recipient to the next are mostly values. So each value is a mark while HTML becomes
+ * text, which then happens once for each shape that the template takes, and the values are filled in after.
+ */
+import { compile } from 'html-to-text'
+import { type FilterImplOptions, filters } from 'liquidjs'
+import { joinPieces, onePiece, type Pieces } from '../../mail/mime.ts'
+import { limitLength } from './liquid.ts'
+
+/** The values of one rendering, in order, as each part shows them. */
+export type Marks = { html: string; text: string }[]
+
+// Of Unicode's private use, which no text has a meaning for.
+const mark = /\ue000(\d+)\ue001/g
+const shapesKept = 16
+const charactersKept = 1_000_000
+/** With more of them a part is left whole: to encode so many pieces would take more memory than it saves time. */
+const mostMarks = 1_000
+
+const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } }))
+const links = { selector: 'a', options: { hideLinkHrefIfSameAsText: true } }
+const toText = compile({ wordwrap: false, selectors: [...headings, links] })
+const { escape } = filters as unknown as { escape: (this: unknown, value: unknown) => string }
+const unescaped: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&#34;': '"', '&#39;': "'" }
+
+/** For Liquid's `outputEscape`: escapes a value, keeps it in `marks` and leaves a mark in its place. */
+export function markValues(marks: Marks): FilterImplOptions & ((value: unknown) => string) {
+  return function (this: unknown, value: unknown): string {
+    const html = escape.call(this, value)
+    marks.push({ html, text: html.replace(/&[^;]*;/g, (one) => unescaped[one] ?? one).replace(/\s+/g, ' ') })
+    return `\ue000${marks.length - 1}\ue001`
+  } as FilterImplOptions & ((value: unknown) => string)
+}
+
+/** A part of a mail, cut at its marks: what stands between them, and which they are. */
+interface Cut {
+  fixed: string[]
+  marks: number[]
+}
+
+/** The part with the values in place of the marks. */
+export function fillMarks({ fixed, marks: places }: Cut, marks: Marks, kind: 'html' | 'text'): Pieces {
+  const take = limitLength()
+  const part = { fixed, between: places.map((place) => take(marks[place]?.[kind] ?? '')) }
+  return places.length > mostMarks ? onePiece(joinPieces(part)) : part
+}
+
+const cut = (part: string): Cut => {
+  const pieces = part.split(mark)
+  return {
+    fixed: pieces.filter((_, index) => index % 2 === 0),
+    marks: pieces.filter((_, index) => index % 2 === 1).map(Number),
+  }
+}
+
+interface Shape {
+  html: Cut
+  text: Cut
+}
+
+/** Cuts HTML at its marks, and what it says as text where that is asked for. The latest shapes are remembered. */
+export function cutShapes({ withText }: { withText: boolean }): (html: string) => Shape {
+  const known = new Map<string, Shape>()
+  let characters = 0
+  return (html) => {
+    const found = known.get(html)
+    if (found) return found
+    const shape = { html: cut(html), text: cut(withText ? textOf(html) : '') }
+    characters += html.length
+    if (known.size >= shapesKept || characters > charactersKept) {
+      known.clear()
+      characters = html.length
+    }
+    known.set(html, shape)
+    return shape
+  }
+}
+
+const longestIndentation = 4_000_000
+
+/** Each line of a list within lists is indented again: so many that they would fill the memory are refused. */
+function textOf(html: string): string {
+  let [depth, deepest] = [0, 0]
+  for (const [tag] of html.matchAll(/<\/?(?:ul|ol|blockquote)\b/gi)) {
+    depth = Math.max(0, depth + (tag.startsWith('</') ? -1 : 1))
+    deepest = Math.max(deepest, depth)
+  }
+  if (deepest * countLines(html) > longestIndentation) throw new Error('length limit exceeded')
+  return toText(html)
+}
+
+/** At most: an element may make three. */
+function countLines(html: string): number {
+  let lines = 0
+  for (const [sign] of html.matchAll(/[<\n]/g)) lines += sign === '<' ? 3 : 1
+  return lines
+}

@@ -1,0 +1,78 @@
+import { and, eq, isNotNull, sql } from 'drizzle-orm'
+import { type Ctx, inTransaction } from '../../request/context.ts'
+import { uuidOf } from '../../kernel/ids.ts'
+import { finishWork, requeueWork } from '../../jobs/outbox.ts'
+import { contacts, customFields } from '../../db/schema/index.ts'
+
+const contactsAtOnce = 1_000
+
+/**
+ * Takes the values of a removed field from the next contacts, in the order of their addresses, and answers the last of
+ * these addresses; undefined when there are no more. Begun anew from '' it finds what is left.
+ */
+export async function clearNextValues(ctx: Ctx, id: string, after: string): Promise<string | undefined> {
+  const email = sql<string>`lower(${contacts.email})`
+  return inTransaction(ctx, async (ctx) => {
+    const { db } = ctx
+    const field = await lockRemoved(ctx, id)
+    if (!field) return undefined
+    const next = and(eq(contacts.workspaceId, ctx.workspaceId), sql`${email} > ${after}`)
+    const step = db
+      .select({ email: email.as('email') })
+      .from(contacts)
+      .where(next)
+      .orderBy(email)
+      .limit(contactsAtOnce)
+    const [last] = await db.select({ email: sql<string | null>`max(email)` }).from(step.as('step'))
+    if (!last || last.email === null) return undefined
+    // Locked in the order of addresses, like all who lock many.
+    const locked = db
+      .select({ id: contacts.id })
+      .from(contacts)
+      .where(and(next, sql`${email} <= ${last.email}`, sql`${contacts.customFieldValues} ? ${field.key}`))
+      .orderBy(email)
+      .for('no key update')
+    await db.execute(sql`
+      with locked as (${locked})
+      update contacts c set custom_field_values = c.custom_field_values - ${field.key}::text
+      from locked where c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and c.id = locked.id`)
+    return last.email
+  })
+}
+
+/**
+ * When every value is gone so is the definition, and its key is free. False when a value was passed over, as its contact
+ * had another address by then or was merged: begin anew.
+ */
+export function finishRemoval(ctx: Ctx, id: string): Promise<boolean> {
+  return inTransaction(ctx, async (ctx) => {
+    const { db } = ctx
+    const field = await lockRemoved(ctx, id)
+    if (!field) return true
+    const hasValue = and(eq(contacts.workspaceId, ctx.workspaceId), sql`${contacts.customFieldValues} ? ${field.key}`)
+    const left = await db.select({ id: contacts.id }).from(contacts).where(hasValue).limit(1)
+    if (left.length > 0) return false
+    await db.delete(customFields).where(isRemoved(ctx, id))
+    await finishWork(db, [uuidOf(id)])
+    return true
+  })
+}
+
+/** For a worker that stops: another begins anew. */
+export function handOnRemoval(ctx: Ctx, id: string): Promise<void> {
+  return requeueWork(ctx.db, [uuidOf(id)])
+}
+
+/** Waits for whoever checked a value by the definition before it was removed: they have written it by then. */
+async function lockRemoved(ctx: Ctx, id: string): Promise<{ key: string } | undefined> {
+  const [field] = await ctx.db
+    .select({ key: customFields.key })
+    .from(customFields)
+    .where(isRemoved(ctx, id))
+    .for('update')
+  return field
+}
+
+function isRemoved(ctx: Ctx, id: string) {
+  return and(eq(customFields.workspaceId, ctx.workspaceId), eq(customFields.id, id), isNotNull(customFields.removedAt))
+}

@@ -1,0 +1,206 @@
+import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import { z } from 'zod'
+import { audit } from '../../audit/audit.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
+import { AppError, conflict, invalidField, type Issue, notFound, onConstraint } from '../../kernel/errors.ts'
+import { toTimestamp } from '../../kernel/validation.ts'
+import { newId } from '../../kernel/ids.ts'
+import { enqueue } from '../../jobs/outbox.ts'
+import { byCreation, type Page, readPage } from '../../request/paging.ts'
+import { customFields } from '../../db/schema/index.ts'
+import type { CustomField, CustomFieldChange, CustomFieldInput, CustomFieldQuery } from './custom-fields.schema.ts'
+
+export type CustomValue = string | number | boolean
+export type CustomValues = Record<string, CustomValue>
+type CustomFieldRow = typeof customFields.$inferSelect
+/** The definitions of a workspace, by key. */
+export type CustomFields = ReadonlyMap<string, Pick<CustomFieldRow, 'label' | 'type' | 'options'>>
+
+/** Defines a field. A key that is taken is a conflict, also while the values of a removed field are being cleared. */
+export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Promise<CustomField> {
+  const [row] = await ctx.db
+    .insert(customFields)
+    .values({ ...input, workspaceId: ctx.workspaceId, id: newId('cfd') })
+    .returning()
+    .catch(
+      onConstraint('custom_fields_key_key', () =>
+        conflict(`Custom field "${input.key}" already exists or is still being removed`),
+      ),
+    )
+  if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  return toCustomField(row)
+}
+
+/** A page of the workspace's definitions. */
+export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promise<Page<CustomField>> {
+  const page = await readPage<CustomFieldRow>(ctx, {
+    name: 'custom-fields',
+    query,
+    ...byCreation<CustomFieldRow>(customFields),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(customFields)
+        .where(and(isKnown(ctx), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toCustomField) }
+}
+
+/** Changes label or options; key and type stay. Values that were given before are kept as they are. */
+export async function changeCustomField(ctx: Ctx, id: string, change: CustomFieldChange): Promise<CustomField> {
+  return inTransaction(ctx, async (ctx) => {
+    const [known] = await ctx.db.select().from(customFields).where(matches(ctx, id)).for('no key update')
+    if (!known) throw notFound('Custom field')
+    if (change.options && known.type !== 'SELECT') throw invalidField('options', 'options: only a SELECT has options')
+    if (Object.values(change).every((value) => value === undefined)) return toCustomField(known)
+    const [row] = await ctx.db
+      .update(customFields)
+      .set({ ...change, updatedAt: sql`now()` })
+      .where(matches(ctx, id))
+      .returning()
+    if (!row) throw notFound('Custom field')
+    return toCustomField(row)
+  })
+}
+
+/** Removes a definition at once. Its values go from the contacts by and by, by the worker; until then the key is taken. */
+export async function deleteCustomField(ctx: Ctx, id: string): Promise<void> {
+  await inTransaction(ctx, async (ctx) => {
+    const [row] = await ctx.db
+      .update(customFields)
+      .set({ removedAt: sql`now()` })
+      .where(matches(ctx, id))
+      .returning({ id: customFields.id })
+    if (!row) throw notFound('Custom field')
+    await enqueue(ctx, 'maintenance', id)
+    await audit(ctx, 'custom_field.deleted', { subjectId: id })
+  })
+}
+
+/** Every definition of the workspace, for checking values. */
+export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
+  const rows = await selectDefinitions(ctx).where(isKnown(ctx))
+  return new Map(rows.map((row) => [row.key, row]))
+}
+
+/**
+ * The definitions of these keys, for values that are written in the same transaction: whoever clears the values of a
+ * removed field waits until it ends, so that none is written behind their back. A removal itself does not wait.
+ */
+export async function holdCustomFields(ctx: Ctx, keys: readonly string[]): Promise<CustomFields> {
+  if (keys.length === 0) return new Map()
+  const rows = await selectDefinitions(ctx)
+    .where(and(isKnown(ctx), inArray(customFields.key, [...keys])))
+    .for('key share')
+
+  return new Map(rows.map((row) => [row.key, row]))
+}
+
+/**
+ * Checks values against their definitions: an unknown key or a wrong value is an issue. Null means "no value" and is
+ * handed back as such. Reads the definitions only when there is something to check, and holds them: call it in the
+ * transaction that writes the values.
+ */
+export async function checkCustomValues(
+  ctx: Ctx,
+  given: Record<string, unknown>,
+): Promise<Record<string, CustomValue | null>> {
+  return checkAgainst(await holdCustomFields(ctx, Object.keys(given)), given)
+}
+
+/** The same where the definitions of the keys are at hand. */
+export function checkAgainst(fields: CustomFields, given: Record<string, unknown>): Record<string, CustomValue | null> {
+  const issues: Issue[] = []
+  const values: Record<string, CustomValue | null> = {}
+  for (const [key, value] of Object.entries(given)) {
+    const result = value === null ? { value } : checkCustomValue(fields, key, value)
+    if ('message' in result) issues.push({ path: `customFieldValues.${key}`, message: result.message })
+    else values[key] = result.value
+  }
+  const [first] = issues
+  if (first) throw new AppError('invalid', `${first.path}: ${first.message}`, { issues })
+  return values
+}
+
+/** One value as it is stored, or what is wrong with it. */
+export function checkCustomValue(
+  fields: CustomFields,
+  key: string,
+  value: unknown,
+): { value: CustomValue } | { message: string } {
+  const field = fields.get(key)
+  if (!field) return { message: `Unknown custom field "${key}"` }
+  const result = valueSchemas[field.type].safeParse(value)
+  if (!result.success) return { message: result.error.issues[0]?.message ?? 'is invalid' }
+  if (field.type === 'SELECT' && !field.options.includes(String(result.data))) {
+    return { message: `must be one of ${field.options.join(', ')}` }
+  }
+  return { value: result.data }
+}
+
+/** `change` laid over `values`; null removes a key. */
+export function mergeCustomValues(
+  values: CustomValues,
+  change: Record<string, CustomValues[string] | null>,
+): CustomValues {
+  const merged = Object.entries({ ...values, ...change }).filter(([, value]) => value !== null)
+  return Object.fromEntries(merged) as CustomValues
+}
+
+/** A value that comes as text, from a query or a CSV cell, in the type of its field. */
+export function fromText(fields: CustomFields, key: string, text: string): unknown {
+  const type = fields.get(key)?.type
+  if (type === 'NUMBER' && /^\s*[+-]?\d+(\.\d+)?(e[+-]?\d+)?\s*$/i.test(text)) return Number(text)
+  if (type === 'BOOLEAN' && /^(true|yes|1)$/i.test(text.trim())) return true
+  if (type === 'BOOLEAN' && /^(false|no|0)$/i.test(text.trim())) return false
+  return text
+}
+
+const shortText = z
+  .string('must be text')
+  .max(2_000, 'must have at most 2,000 characters')
+  .refine(
+    (value) => !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(value),
+    'must not contain control characters',
+  )
+
+const valueSchemas = {
+  TEXT: shortText,
+  NUMBER: z.number('must be a number').refine(Number.isFinite, 'must be a number'),
+  BOOLEAN: z.boolean('must be true or false'),
+  DATE: z.iso.date('must be a date such as 2026-11-21'),
+  SELECT: z.string('must be text'),
+}
+
+function selectDefinitions(ctx: Ctx) {
+  return ctx.db
+    .select({
+      key: customFields.key,
+      label: customFields.label,
+      type: customFields.type,
+      options: customFields.options,
+    })
+    .from(customFields)
+}
+
+function matches(ctx: Ctx, id: string) {
+  return and(isKnown(ctx), eq(customFields.id, id))
+}
+
+function isKnown(ctx: Ctx) {
+  return and(eq(customFields.workspaceId, ctx.workspaceId), isNull(customFields.removedAt))
+}
+
+function toCustomField(row: CustomFieldRow): CustomField {
+  return {
+    id: row.id,
+    key: row.key,
+    label: row.label,
+    type: row.type,
+    options: row.options,
+    createdAt: toTimestamp(row.createdAt),
+    updatedAt: toTimestamp(row.updatedAt),
+  }
+}

@@ -1,0 +1,123 @@
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
+import { uuidOf } from '../../kernel/ids.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { exportContacts } from './export-contacts.ts'
+import { type Contact, ExportQuery } from '../contacts.schema.ts'
+import { createCustomField } from '../custom-fields/custom-fields.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+async function exported(query: Record<string, string>): Promise<string[]> {
+  const all = await text(await exportContacts(ctx, ExportQuery.parse(query)))
+  return all.split('\n').slice(0, -1)
+}
+
+test('NDJSON holds each contact as the API shows it, oldest first', async () => {
+  await createCustomField(ctx, { key: 'note', label: 'Note', type: 'TEXT', options: [] })
+  const ugly = { firstName: '"Ada", \\ {x}', lastName: 'Łovelace 👩‍💻', company: '=1+1', tags: ['a,b', 'c"d', 'e;f'] }
+  const contacts: Contact[] = []
+  contacts.push(await createTestContact(ctx, { ...ugly, customFieldValues: { note: 'two\nlines\tand a tab' } }))
+  contacts.push(await createTestContact(ctx, { phone: '+49 1' }))
+  await createTestContact(await createTestCtx(database.db))
+  const lines = await exported({ format: 'ndjson' })
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(contacts)
+})
+
+test('CSV has a header, a column for each custom field, and nothing that a spreadsheet would run', async () => {
+  await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'TEXT', options: [] })
+  const contact = await createTestContact(ctx, {
+    email: 'ada@example.com',
+    firstName: '=HYPERLINK("http://x.test")',
+    lastName: '@sum',
+    company: '-1',
+    phone: '+49 1',
+    tags: ['+a', 'b;c'],
+    source: 'a "quote", a comma',
+    customFieldValues: { plan: '=cmd' },
+  })
+  const { createdAt, id } = contact
+  expect(await exported({ format: 'csv' })).toEqual([
+    'id,email,firstName,lastName,phone,company,tags,emailSubscribedStatus,lastActivityAt,source,createdAt,updatedAt,customField.plan',
+    `${id},ada@example.com,"'=HYPERLINK(""http://x.test"")",'@sum,'+49 1,'-1,"'+a;""b;c""",NONE,,"a ""quote"", a comma",${createdAt},${createdAt},'=cmd`,
+  ])
+})
+
+test('moments of every year are those that the API shows', async () => {
+  const shown = [
+    '0001-01-01T00:00:00.001Z',
+    '1969-12-31T23:59:59.999Z',
+    '2000-02-29T12:00:00.000Z',
+    '9999-12-31T23:59:59.002Z',
+  ]
+  for (const [place, moment] of shown.entries()) {
+    const { id } = await createTestContact(ctx)
+    await database.pool.query('update contacts set last_activity_at = $1, created_at = $2 where id = $3', [
+      moment,
+      `2026-01-01T00:00:0${place}Z`,
+      uuidOf(id),
+    ])
+  }
+  const contacts = (await exported({ format: 'ndjson' })).map((line) => JSON.parse(line) as Contact)
+  expect(contacts.map(({ lastActivityAt }) => lastActivityAt)).toEqual(shown)
+  const [, ...lines] = await exported({ format: 'csv' })
+  expect(lines.map((line) => line.split(',')[8])).toEqual(shown)
+})
+
+test('the filters of the listing hold, with quotation marks in them', async () => {
+  const wanted = await createTestContact(ctx, { tags: [`it's "this" \\ one`] })
+  await createTestContact(ctx)
+  const lines = await exported({ format: 'ndjson', tag: `it's "this" \\ one` })
+  expect(lines.map((line) => (JSON.parse(line) as Contact).id)).toEqual([wanted.id])
+})
+
+test('no filter breaks out of its quotes, however the database reads backslashes', async () => {
+  await createTestContact(ctx)
+  const name = new URL(database.url).pathname.slice(1)
+  await database.pool.query(`alter database ${name} set standard_conforming_strings = off`)
+  try {
+    for (const ugly of ["\\' or true) --", "' or true) --", "\\\\' or 1 = 1 --"]) {
+      expect(await exported({ format: 'ndjson', tag: ugly })).toEqual([])
+      expect(await exported({ format: 'ndjson', source: ugly })).toEqual([])
+    }
+  } finally {
+    await database.pool.query(`alter database ${name} reset standard_conforming_strings`)
+  }
+})
+
+test('a search forgives a typo here as well', async () => {
+  const wanted = await createTestContact(ctx, { firstName: 'John' })
+  await createTestContact(ctx, { firstName: 'Grace' })
+  const lines = await exported({ format: 'ndjson', search: 'jonh' })
+  expect(lines.map((line) => (JSON.parse(line) as Contact).id)).toEqual([wanted.id])
+})
+
+test('ten thousand contacts come whole, whatever the pieces they come in', async () => {
+  await database.pool.query(
+    `insert into contacts (workspace_id, id, email)
+     select id, uuidv7(), 'p' || n || '@example.com' from workspaces, generate_series(1, 10000) n
+     where id = (select id from workspaces order by created_at desc, id desc limit 1)`,
+  )
+  const lines = await exported({ format: 'ndjson' })
+  const ids = new Set(lines.map((line) => (JSON.parse(line) as Contact).id))
+  expect(ids.size).toBe(10_000)
+  expect([...ids].every((id) => /^con_[0-9a-z]{26}$/.test(id))).toBe(true)
+})
+
+test('a reader that goes away leaves no connection behind', async () => {
+  await database.pool.query(
+    `insert into contacts (workspace_id, id, email, source)
+     select id, uuidv7(), 'p' || n || '@example.com', repeat('x', 200) from workspaces, generate_series(1, 20000) n
+     where id = (select id from workspaces order by created_at desc, id desc limit 1)`,
+  )
+  for (let round = 0; round < 6; round += 1) {
+    const stream = await exportContacts(ctx, ExportQuery.parse({}))
+    await new Promise((resolve) => stream.once('data', resolve))
+    stream.destroy()
+  }
+  await waitUntil(() => database.pool.totalCount === database.pool.idleCount, { describe: 'every connection is back' })
+  expect(await exported({ email: 'p1@example.com' })).toHaveLength(2)
+})

@@ -1,0 +1,31 @@
+import { and, eq } from 'drizzle-orm'
+import type { Ctx } from '../request/context.ts'
+import { toTimestamp } from '../kernel/validation.ts'
+import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { events } from '../db/schema/index.ts'
+import { readContact } from './update-contact.ts'
+import type { Activity, ActivityQuery } from './contacts.schema.ts'
+
+type EventRow = typeof events.$inferSelect
+
+/** What happened to this person, newest first: the events that are about them. */
+export async function listActivity(ctx: Ctx, id: string, query: ActivityQuery): Promise<Page<Activity>> {
+  await readContact(ctx, id)
+  const page = await readPage<EventRow>(ctx, {
+    name: `activity ${id}`,
+    query,
+    ...byCreation<EventRow>(events),
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(events)
+        .where(and(eq(events.workspaceId, ctx.workspaceId), eq(events.contactId, id), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toActivity) }
+}
+
+function toActivity(row: EventRow): Activity {
+  return { id: row.id, type: row.type, timestamp: toTimestamp(row.createdAt), data: row.data }
+}

@@ -1,0 +1,157 @@
+import { and, arrayContains, eq, exists, gt, isNull, lt, type SQL, sql } from 'drizzle-orm'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { invalidField } from '../kernel/errors.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type Page, readPage } from '../request/paging.ts'
+import { activityOrder, contacts, lists, subscriptions } from '../db/schema/index.ts'
+import { contactColumns, type ContactRow, type ReadContact, showContact, toContact } from './contact-record.ts'
+import { selectNewestContacts, selectOlderContacts } from './contact-statements.ts'
+import { searchCondition, searchRank } from './search-contacts.ts'
+import type { Contact, ContactFilters, ContactQuery } from './contacts.schema.ts'
+import { checkCustomValue, fromText, readCustomFields } from './custom-fields/custom-fields.ts'
+
+/** A page of the workspace's contacts; every filter that is given must hold. A search without `sort` has the best first. */
+export async function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contact>> {
+  if (isPlain(query)) return plainPage(ctx, query)
+  const { search, sort } = query
+  const page =
+    search === undefined
+      ? await sortedPage(ctx, query, await contactFilter(ctx, query))
+      : await inTransaction(ctx, async (ctx) => {
+          const where = await contactFilter(ctx, query)
+          return sort === undefined ? rankedPage(ctx, { ...query, search }, where) : sortedPage(ctx, query, where)
+        })
+  return { ...page, data: page.data.map(toContact) }
+}
+
+/**
+ * The condition that all the filters make together, in the contact's own workspace. With a `search`, call it in the
+ * transaction that uses it.
+ */
+export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<SQL | undefined> {
+  return and(
+    eq(contacts.workspaceId, ctx.workspaceId),
+    filters.email !== undefined ? sql`lower(${contacts.email}) = lower(${filters.email})` : undefined,
+    filters.search !== undefined ? await searchCondition(ctx, filters.search) : undefined,
+    filters.tag ? arrayContains(contacts.tags, filters.tag) : undefined,
+    filters.emailSubscribedStatus ? eq(contacts.emailSubscribedStatus, filters.emailSubscribedStatus) : undefined,
+    filters.source !== undefined ? eq(contacts.source, filters.source) : undefined,
+    filters.createdAfter ? gt(contacts.createdAt, filters.createdAfter) : undefined,
+    filters.createdBefore ? lt(contacts.createdAt, filters.createdBefore) : undefined,
+    filters.updatedAfter ? gt(contacts.updatedAt, filters.updatedAfter) : undefined,
+    filters.updatedBefore ? lt(contacts.updatedAt, filters.updatedBefore) : undefined,
+    filters.listId ? isOnList(ctx, filters.listId) : undefined,
+    await hasCustomValues(ctx, filters.customFields),
+  )
+}
+
+const mostRanked = 1_000
+
+/** Ranks at most a thousand that match, so that a search that half the workspace fits costs no more than another. */
+function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: SQL | undefined) {
+  const found = ctx.db
+    .select({ ...contactColumns, rank: searchRank(query.search).as('rank') })
+    .from(contacts)
+    .where(where)
+    .limit(mostRanked)
+    .as('found')
+  return readPage<ContactRow & { rank: number }>(ctx, {
+    name: `contacts ${query.search}`,
+    query: { ...query, sort: '-rank' },
+    key: { column: found.rank, type: 'float8', valueOf: (row) => String(row.rank) },
+    id: { column: found.id, valueOf: (row) => row.id },
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(found)
+        .where(after)
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+}
+
+function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
+  const sort = query.sort ?? newestFirst
+  return readPage<ContactRow>(ctx, {
+    name: 'contacts',
+    query: { ...query, sort },
+    key: sortKeys[sort.replace('-', '') as keyof typeof sortKeys],
+    id: { column: contacts.id, valueOf: (row) => row.id },
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select(contactColumns)
+        .from(contacts)
+        .where(and(where, after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+}
+
+const newestFirst = '-createdAt'
+
+/** Whether all contacts are asked for, the newest first, as most ask. */
+function isPlain(query: ContactQuery): boolean {
+  const { sort = newestFirst, customFields } = query
+  const isFiltered = Object.keys(query).some((name) => !['limit', 'cursor', 'sort', 'customFields'].includes(name))
+  return sort === newestFirst && !isFiltered && Object.keys(customFields).length === 0
+}
+
+/** What `sortedPage` would read, by statements that are prepared. */
+async function plainPage(ctx: Ctx, query: ContactQuery): Promise<Page<Contact>> {
+  const workspaceId = uuidOf(ctx.workspaceId)
+  const page = await readPage<ReadContact>(ctx, {
+    name: 'contacts',
+    query: { ...query, sort: newestFirst },
+    key: { ...sortKeys.createdAt, valueOf: (row) => row.createdAt },
+    id: { column: contacts.id, valueOf: (row) => idOf('con', row.id) },
+    read: ({ position, limit }) =>
+      position
+        ? selectOlderContacts(ctx.db, { workspaceId, limit, ...position })
+        : selectNewestContacts(ctx.db, { workspaceId, limit }),
+  })
+  return { ...page, data: page.data.map(showContact) }
+}
+
+const moment = (date: Date) => date.toISOString()
+const sortKeys = {
+  createdAt: { column: contacts.createdAt, type: 'timestamptz', valueOf: (row: ContactRow) => moment(row.createdAt) },
+  updatedAt: { column: contacts.updatedAt, type: 'timestamptz', valueOf: (row: ContactRow) => moment(row.updatedAt) },
+  lastActivityAt: {
+    column: activityOrder(contacts.lastActivityAt),
+    type: 'timestamptz',
+    valueOf: (row: ContactRow) => (row.lastActivityAt ? moment(row.lastActivityAt) : '-infinity'),
+  },
+  email: {
+    column: sql`lower(${contacts.email})`,
+    type: 'text',
+    valueOf: (row: ContactRow) => row.email.toLowerCase(),
+  },
+} as const
+
+function isOnList(ctx: Ctx, listId: string): SQL {
+  return exists(
+    ctx.db
+      .select({ one: sql`1` })
+      .from(subscriptions)
+      .innerJoin(lists, and(eq(lists.workspaceId, subscriptions.workspaceId), eq(lists.id, subscriptions.listId)))
+      .where(
+        and(
+          eq(subscriptions.workspaceId, ctx.workspaceId),
+          eq(subscriptions.listId, listId),
+          eq(subscriptions.contactId, contacts.id),
+          isNull(lists.deletedAt),
+        ),
+      ),
+  )
+}
+
+async function hasCustomValues(ctx: Ctx, wanted: Record<string, string>): Promise<SQL | undefined> {
+  if (Object.keys(wanted).length === 0) return undefined
+  const fields = await readCustomFields(ctx)
+  const values = Object.entries(wanted).map(([key, text]) => {
+    const result = checkCustomValue(fields, key, fromText(fields, key, text))
+    if ('message' in result) throw invalidField(`customField.${key}`, `customField.${key}: ${result.message}`)
+    return [key, result.value]
+  })
+  return sql`${contacts.customFieldValues} @> ${JSON.stringify(Object.fromEntries(values))}::jsonb`
+}

@@ -1,0 +1,79 @@
+import { sql } from 'drizzle-orm'
+import { expect, onTestFinished, test } from 'vitest'
+import { inTransaction } from '../request/context.ts'
+import { changeDeal } from '../deals/update-deal.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
+import { confirmSubscribers } from '../lists/bulk-subscribe.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import {
+  createTestContact,
+  createTestDeal,
+  createTestList,
+  createTestPipeline,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { writeContacts } from './bulk-write-contacts.ts'
+import { mergeContacts } from '../operations/merge-contacts.ts'
+import type { Contact } from './contacts.schema.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+interface Pair {
+  zoe: Contact
+  ada: Contact
+}
+
+/** Each prepares what it needs, and answers what takes the locks of both. */
+const takers: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>> = {
+  'a merge':
+    async ({ zoe, ada }) =>
+    () =>
+      mergeContacts(ctx, zoe.id, { contactId: ada.id }),
+  'a deal that goes to another contact': async ({ zoe, ada }) => {
+    const deal = await createTestDeal(ctx, { contactId: zoe.id })
+    return () => changeDeal(ctx, deal.id, { contactId: ada.id })
+  },
+  'deals that are created together': async ({ zoe, ada }) => {
+    const { id: pipelineId } = await createTestPipeline(ctx)
+    const other = await createTestContact(ctx)
+    // The first goes alone, and those behind it together.
+    return () =>
+      Promise.all([other, zoe, ada].map(({ id: contactId }) => createTestDeal(ctx, { pipelineId, contactId })))
+  },
+  'an import': async ({ zoe, ada }) => {
+    const people = [zoe, ada].map((known) => ({ ...known, firstName: 'Changed' }))
+    return () => inTransaction(ctx, (ctx) => writeContacts(ctx, people, 'update'))
+  },
+  'many who are confirmed on a list': async ({ zoe, ada }) => {
+    const list = await createTestList(ctx)
+    return () => inTransaction(ctx, (ctx) => confirmSubscribers(ctx, list.id, [zoe.email, ada.email]))
+  },
+  'a list that is deleted': async ({ zoe, ada }) => {
+    const list = await createTestList(ctx)
+    await inTransaction(ctx, (ctx) => confirmSubscribers(ctx, list.id, [zoe.email, ada.email]))
+    await deleteList(ctx, list.id)
+    return () => clearDeletedList(ctx, uuidOf(list.id))
+  },
+}
+
+test.each(Object.keys(takers))(
+  'whoever takes several contacts does so in the order of addresses, so that no two wait for each other: %s',
+  async (taker) => {
+    // The order of ids is the other one, and that of capital letters before small ones too.
+    const zoe = await createTestContact(ctx, { email: 'Zoe@example.com' })
+    const ada = await createTestContact(ctx, { email: 'ada@example.com' })
+    const take = await takers[taker]?.({ zoe, ada })
+    const lock = (contact: Contact) => sql`
+      select from contacts where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(contact.id)}
+      for update skip locked`
+    const holding = await openTransaction(ctx.db, (db) => db.execute(lock(ada)))
+    onTestFinished(() => holding.commit())
+    const taking = take?.()
+    await waitUntilBlocked(database.db)
+    expect((await database.db.execute(lock(zoe))).rowCount).toBe(1)
+    await holding.commit()
+    await taking
+  },
+)

@@ -1,0 +1,45 @@
+/** What a PostgreSQL server says of itself, for the people who run it. */
+import { sql } from 'drizzle-orm'
+import type { Db } from './client.ts'
+
+export interface DatabaseFacts extends Record<string, unknown> {
+  version: string
+  majorVersion: number
+  encoding: string
+  /** A standby takes no writes. */
+  isStandby: boolean
+  isReadOnly: boolean
+  /** Settings that are on or off, by name. */
+  switches: Record<string, string>
+  extensions: string[]
+  /** The most connections that this account may have to this database; and those that the server has. */
+  roomForConnections: number
+  connections: number
+}
+
+/** One statement, so that it costs one answer. */
+export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
+  const result = await db.execute<DatabaseFacts>(sql`
+    select current_setting('server_version') as version,
+      current_setting('server_version_num')::int / 10000 as "majorVersion",
+      current_setting('server_encoding') as encoding, pg_is_in_recovery() as "isStandby",
+      current_setting('default_transaction_read_only')::bool as "isReadOnly",
+      (select json_object_agg(name, setting) from pg_settings
+        where name in ('fsync', 'full_page_writes', 'synchronous_commit', 'autovacuum')) as switches,
+      (select coalesce(json_agg(extname), '[]') from pg_extension) as extensions,
+      least(
+        current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+          - current_setting('reserved_connections')::int,
+        (select nullif(datconnlimit, -1) from pg_database where datname = current_database()),
+        (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user))::int as "roomForConnections",
+      (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections`)
+  const [facts] = result.rows
+  if (!facts) throw new Error('The server answered nothing')
+  return facts
+}
+
+/** What time the server has, in milliseconds since 1970. */
+export async function readDatabaseClock(db: Db): Promise<number> {
+  const result = await db.execute<{ now: string }>(sql`select extract(epoch from clock_timestamp()) * 1000 as now`)
+  return Number(result.rows[0]?.now)
+}

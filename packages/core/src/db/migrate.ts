@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { sql } from 'drizzle-orm'
+import { drizzle } from 'drizzle-orm/node-postgres'
+import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
+import pg from 'pg'
+import { ConfigError, readMigrateConfig } from '../runtime/config.ts'
+import type { Db } from './client.ts'
+import { adoptForeignEvents } from '../events/emit.ts'
+import { insistOnPartitions } from './partitions.ts'
+import { lacksSessions, sessionUrlOf } from './pooler.ts'
+
+const migrationsFolder = fileURLToPath(new URL('../../../../drizzle', import.meta.url))
+/** Any number, the same in every process: two that migrate at once take turns. */
+const migrationLock = 7_277_678
+
+/** Brings the database up to date. Safe to run from several processes at once, and again. */
+export async function migrate(databaseUrl: string): Promise<void> {
+  // A single connection, whose session holds the lock throughout.
+  const pool = new pg.Pool({ connectionString: databaseUrl, application_name: 'rapport migrate', max: 1 })
+  try {
+    await pool.query('select pg_advisory_lock($1)', [migrationLock])
+    const db = drizzle(pool)
+    await runMigrations(db, { migrationsFolder })
+    await adoptForeignEvents(db)
+    await insistOnPartitions(db)
+  } finally {
+    await pool.end()
+  }
+}
+
+/** Whether this program knows migrations that the database has not had. */
+export async function hasPendingMigrations(db: Db): Promise<boolean> {
+  const journal = JSON.parse(await readFile(`${migrationsFolder}/meta/_journal.json`, 'utf8')) as {
+    entries: { when: number }[]
+  }
+  const newest = Math.max(...journal.entries.map((entry) => entry.when))
+  const exists = await db.execute(sql`select to_regclass('drizzle.__drizzle_migrations') as name`)
+  if (!exists.rows[0]?.['name']) return true
+  const applied = await db.execute(sql`select max(created_at) as newest from drizzle.__drizzle_migrations`)
+  return Number(applied.rows[0]?.['newest'] ?? 0) < newest
+}
+
+const needsDirectUrl =
+  'DATABASE_URL leads through a connection pooler, and a migration needs a session of its own: ' +
+  'set DATABASE_DIRECT_URL to the server itself.'
+
+async function main() {
+  try {
+    const config = readMigrateConfig()
+    // The lock would stay behind with a connection of the pooler's, and the next migration wait for it without end.
+    if (await lacksSessions(config)) throw new ConfigError(needsDirectUrl)
+    await migrate(sessionUrlOf(config))
+    console.log('The database is up to date.')
+  } catch (error) {
+    console.error(error instanceof Error ? error.message : error)
+    process.exitCode = error instanceof ConfigError ? 78 : 1
+  }
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main()

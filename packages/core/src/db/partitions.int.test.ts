@@ -1,0 +1,263 @@
+import { sql } from 'drizzle-orm'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { Ctx } from '../request/context.ts'
+import { purgeEvents } from '../events/emit.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
+import { keepPartitions, readSecondsAhead } from './partitions.ts'
+import { clearDeletedWorkspace, deleteWorkspace } from '../operations/delete-workspace.ts'
+import {
+  createTestDatabase,
+  openTransaction,
+  type TestDatabase,
+  waitUntilBlocked,
+} from '@rapport/testing/postgres/database.ts'
+import {
+  claimDelivery,
+  createTestContact,
+  createTestCtx,
+  createTestWebhook,
+  createTestWorker,
+  eventsOf,
+  readOnlyDelivery,
+  settleDelivery,
+  waitingWork,
+} from '@rapport/testing/fixtures/factories.ts'
+import { explainSelects } from '@rapport/testing/postgres/explain.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { EventQuery } from '../webhooks/deliveries.schema.ts'
+import { redeliver, redeliverMany } from '../webhooks/delivery-log.ts'
+import { listEvents } from '../webhooks/event-log.ts'
+
+let database: TestDatabase
+let ctx: Ctx
+beforeEach(async () => {
+  database = await createTestDatabase()
+  ctx = await createTestCtx(database.db)
+})
+afterEach(() => database.close())
+
+const dayMs = 86_400_000
+const inDays = (days: number) => new Date(Date.now() + days * dayMs)
+const keepIn = (days: number, terms = {}) => keepPartitions(database.db, { now: inDays(days), ...terms })
+const nothing = { added: [], dropped: [], heldUp: [] }
+
+/** How many rows lie in each partition that has any. */
+async function countRows(table: 'events' | 'deliveries'): Promise<number[]> {
+  const found = await database.db.execute<{ count: number }>(sql`
+    select count(*)::int as count from ${sql.identifier(table)} group by tableoid::regclass order by min(id::text)`)
+  return found.rows.map(({ count }) => count)
+}
+
+/** Events as they would be told in so many days, or were. */
+async function tellIn(days: number, { count = 1, on = ctx } = {}): Promise<void> {
+  await database.db.execute(sql`
+    insert into events (workspace_id, id, type, data, created_at)
+    select ${uuidOf(on.workspaceId)}::uuid, uuidv7(make_interval(days => ${days})), 'contact.created', '{}',
+      now() + make_interval(days => ${days}) from generate_series(1, ${count})`)
+}
+
+async function settleAll(): Promise<void> {
+  const workerId = await createTestWorker(database.db)
+  const outcome = { status: 'SUCCEEDED', durationMs: 1, responseStatus: 200, responseBody: '', error: null } as const
+  for (const uuid of await waitingWork(ctx, 'webhooks')) {
+    expect(await claimDelivery(ctx, uuid, workerId)).toBeDefined()
+    await settleDelivery(ctx, { uuid, workerId }, outcome)
+  }
+}
+
+/** An event whose delivery succeeded, and that delivery. */
+async function createSettled() {
+  const webhook = await createTestWebhook(ctx)
+  await createTestContact(ctx)
+  await settleAll()
+  return { webhook, delivery: await readOnlyDelivery(ctx) }
+}
+
+test('what is past its time goes with its partition, and all that is younger than thirty days stays', async () => {
+  await createSettled()
+  await keepIn(14)
+  await tellIn(20)
+  const later = await keepIn(29)
+  expect([later.dropped, await countRows('events'), await countRows('deliveries')]).toEqual([[], [1, 1], [1]])
+  expect((await keepIn(45)).dropped).toEqual(['events_past', 'deliveries_past'])
+  expect([await countRows('events'), await countRows('deliveries')]).toEqual([[1], []])
+  expect(await keepIn(45)).toEqual(nothing)
+})
+
+test('partitions begin ahead of time, a week or two', async () => {
+  expect(await readSecondsAhead(database.db)).toBeGreaterThan((7 * dayMs) / 1_000)
+  expect(await keepPartitions(database.db)).toEqual(nothing)
+  for (const week of [7, 14, 21, 28]) expect((await keepIn(week)).added).toHaveLength(2)
+  await keepIn(30)
+  expect(await readSecondsAhead(database.db)).toBeLessThan(((30 + 15) * dayMs) / 1_000)
+  expect(await keepIn(30)).toEqual(nothing)
+})
+
+test('whatever time an id is of, it has a place: before and after upkeep, and when that stood still for a year', async () => {
+  const days = [-20_000, -400, -40, 0, 6, 13, 40, 400, 20_000]
+  for (const day of days) await tellIn(day)
+  for (const age of [0, 30, 100, 365]) {
+    await keepIn(age)
+    for (const day of days) await tellIn(day + age)
+  }
+  expect(await eventsOf(ctx)).not.toHaveLength(0)
+})
+
+test.each([
+  { isPatient: false, who: 'a worker' },
+  { isPatient: true, who: 'a migration' },
+])(
+  'the last partition, filled as upkeep stood still, is cut by $who with all its rows while others write',
+  async (terms) => {
+    await tellIn(30, { count: 3_000 })
+    let written = 0
+    const over = new AbortController()
+    const writing = Promise.all(
+      Array.from({ length: 4 }, async () => {
+        for (; !over.signal.aborted; written += 1) await createTestContact(ctx)
+      }),
+    )
+    await waitUntil(() => written > 10, { describe: 'contacts are written' })
+    const kept = await keepIn(35, terms)
+    const before = written
+    await waitUntil(() => written > before + 10, { describe: 'contacts are written on' })
+    over.abort()
+    await writing
+    expect(kept).toMatchObject({ heldUp: [] })
+    expect((await eventsOf(ctx)).length).toBe(3_000 + written)
+    expect(await countRows('events')).toEqual([written, 3_000])
+    expect(await keepIn(35)).toEqual(nothing)
+  },
+)
+
+test('a row of a clock that is years ahead keeps the last partition whole until it is gone', async () => {
+  await tellIn(4_000)
+  expect((await keepIn(60)).added.filter((name) => name.startsWith('events'))).toEqual([])
+  await database.db.execute(sql`update events set created_at = now() - interval '40 days'`)
+  expect(await purgeEvents(database.db)).toBe(1)
+  expect((await keepIn(60)).added.filter((name) => name.startsWith('events'))).not.toEqual([])
+})
+
+test('what a killed migration left behind is in nobody’s way, and the next goes on', async () => {
+  await tellIn(30)
+  const { rows } = await database.db.execute<{ name: string }>(
+    sql`select inhrelid::regclass::text as name from pg_inherits where inhparent = 'events'::regclass order by 1`,
+  )
+  await database.db.execute(sql`
+    alter table ${sql.identifier(rows[0]?.name ?? '')} add constraint cut_check check (id < '01c00000-0000-7000-8000-000000000000') not valid`)
+  await keepIn(60)
+  await tellIn(3_000)
+  const left = await database.db.execute(sql`select from pg_constraint where conname = 'cut_check'`)
+  expect([left.rowCount, await countRows('events')]).toEqual([0, [1, 1]])
+})
+
+test('four at once cut and drop once, while everybody writes and reads', async () => {
+  await createTestWebhook(ctx)
+  await createTestContact(ctx)
+  await settleAll()
+  const over = new AbortController()
+  const busy = Promise.all([
+    (async () => {
+      while (!over.signal.aborted) await createTestContact(ctx)
+    })(),
+    (async () => {
+      while (!over.signal.aborted) await listEvents(ctx, EventQuery.parse({ limit: '2' }))
+    })(),
+  ])
+  const kept = await Promise.all(Array.from({ length: 4 }, () => keepIn(40)))
+  over.abort()
+  await busy
+  const added = kept.flatMap(({ added }) => added)
+  expect(added.length).toBe(new Set(added).size)
+  await settleAll()
+  while ((await keepIn(70)).heldUp.length > 0);
+  expect([await countRows('events'), await countRows('deliveries')]).toEqual([[], []])
+})
+
+test('neither an event nor its delivery is dropped before the delivery is over', async () => {
+  await createTestWebhook(ctx)
+  await createTestContact(ctx)
+  expect((await keepIn(70)).dropped).toEqual([])
+  await settleAll()
+  expect((await keepIn(70)).dropped).toEqual(['events_past', 'deliveries_past'])
+})
+
+test('an event that is just being delivered again is not dropped under it', async () => {
+  const { webhook, delivery } = await createSettled()
+  await keepIn(14)
+  for (const again of [
+    (ctx: Ctx) => redeliver(ctx, webhook.id, delivery.id),
+    (ctx: Ctx) =>
+      redeliverMany(ctx, webhook.id, { status: 'SUCCEEDED', since: inDays(-1), until: inDays(1), dryRun: false }),
+  ]) {
+    const asking = await openTransaction(database.db, (db) => again({ ...ctx, db }))
+    expect(await keepIn(45)).toMatchObject({ dropped: [], heldUp: ['events', 'deliveries'] })
+    await asking.commit()
+    expect(await keepIn(45)).toMatchObject({ dropped: [], heldUp: [] })
+    await settleAll()
+  }
+  expect((await keepIn(45)).dropped).toEqual(['events_past', 'deliveries_past'])
+})
+
+test('an event that was dropped is not delivered again: its delivery stays to be seen, and says so', async () => {
+  const { webhook, delivery } = await createSettled()
+  await keepIn(14)
+  // Of a person's wish, twenty days later.
+  await database.db.execute(sql`
+    update deliveries set id = uuidv7(interval '20 days'), created_at = now() + interval '20 days'`)
+  const later = await readOnlyDelivery(ctx)
+  expect(later.id).not.toBe(delivery.id)
+  const dropping = await openTransaction(database.db, (db) => db.execute(sql`drop table events_past`))
+  const asking = redeliver(ctx, webhook.id, later.id)
+  await waitUntilBlocked(database.db)
+  await Promise.all([dropping.commit(), expect(asking).rejects.toMatchObject({ code: 'conflict' })])
+  const all = { status: 'SUCCEEDED', since: inDays(-1), until: inDays(30) } as const
+  expect(await redeliverMany(ctx, webhook.id, { ...all, dryRun: true })).toEqual({ queued: 0 })
+  expect(await redeliverMany(ctx, webhook.id, { ...all, dryRun: false })).toEqual({ queued: 0 })
+})
+
+test('a delivery whose event is not there, against all care, ends as FAILED, and nobody waits for it', async () => {
+  await createTestWebhook(ctx)
+  await createTestContact(ctx)
+  await database.db.execute(sql`truncate events`)
+  const [uuid = ''] = await waitingWork(ctx, 'webhooks')
+  expect(await claimDelivery(ctx, uuid, await createTestWorker(database.db))).toBeUndefined()
+  expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'FAILED', error: 'The event is gone' })
+  expect(await waitingWork(ctx)).toEqual([])
+})
+
+test('a transaction that lasts, such as that of a dump, puts the upkeep off and holds up nobody for long', async () => {
+  await createTestContact(ctx)
+  const dump = await openTransaction(database.db, (db) => db.execute(sql`select from events`))
+  const [upkeep] = await Promise.all([keepIn(70), createTestContact(ctx)])
+  expect(upkeep).toMatchObject({ dropped: [], heldUp: ['events'] })
+  await dump.commit()
+  expect((await keepIn(70)).dropped).toEqual(['events_past'])
+})
+
+test('a deleted workspace takes no row of another with it, though it stands at the same place of another partition', async () => {
+  const other = await createTestCtx(database.db)
+  await keepIn(14)
+  await tellIn(0, { count: 50 })
+  await tellIn(20, { count: 50, on: other })
+  await deleteWorkspace(ctx)
+  while (await clearDeletedWorkspace(ctx, uuidOf(ctx.workspaceId)));
+  expect(await countRows('events')).toEqual([50])
+})
+
+test('what is looked up by its id is looked for in one partition, and the feed is read from all without sorting', async () => {
+  await keepIn(60)
+  const explain = async (query: string) => {
+    const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${query}`, [uuidOf(ctx.workspaceId)])
+    return rows.map((row) => row['QUERY PLAN']).join('\n')
+  }
+  for (const table of ['events', 'deliveries']) {
+    const plan = await explain(`select * from ${table} where workspace_id = $1 and id = '${uuidOf(newId('evt'))}'`)
+    expect(plan.match(/Scan .* on \w+/g)).toHaveLength(1)
+  }
+  const [feed = ''] = await explainSelects(database, { ctx, table: 'events' }, (ctx) =>
+    listEvents(ctx, EventQuery.parse({ limit: '50' })),
+  )
+  expect(feed).toMatch(/Merge Append/)
+  expect(feed).not.toMatch(/Seq Scan|Sort {2}/)
+})

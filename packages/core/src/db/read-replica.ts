@@ -1,0 +1,158 @@
+/**
+ * A streaming replica that answers what only reads and may take long, and never shows less than the primary would.
+ *
+ * The rule: a read first asks the primary how far its log reaches, and is given to the replica only once that has
+ * replayed as far. Everything that was answered before the read began lies before that point, whoever wrote it and
+ * through whichever process, so nothing has to be remembered of who wrote what. Replicas are mostly a few milliseconds
+ * behind, which is waited for; where it takes longer, or the replica is away, the primary answers as if there were none.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { type Database, type Db, openDatabase } from './client.ts'
+import { isDatabaseUnavailable } from '../kernel/errors.ts'
+import { runTransaction } from './transaction.ts'
+
+export interface Replica {
+  /** The answer of the replica, or undefined when it may not or could not give one. `read` is repeatable. */
+  read<Result>(read: (db: Db) => Promise<Result>): Promise<{ result: Result } | undefined>
+  /** A connection of one's own to the replica, or undefined as above: for what is longer than a statement may be. */
+  connect(): Promise<pg.Client | undefined>
+  close(): Promise<void>
+}
+
+/** How long is waited for the replica to catch up: a listing is soon read on the primary too, an export is not. */
+const patienceMs = { listing: 200, export: 2_000 }
+/** After it was found to be away or behind, for so long only one at a time tries. */
+const restMs = 1_000
+const pauseMs = 3
+
+/** A point of the log, as text, and of which server's. */
+interface Position {
+  reached: string | null
+  server: string
+}
+
+/** Past every commit that anybody was told of: those are on the disk, unless the server does not wait for that. */
+const primaryPosition = `select system_identifier::text as server,
+    (case current_setting('synchronous_commit')
+      when 'off' then pg_current_wal_insert_lsn() else pg_current_wal_flush_lsn() end - '0/0')::text as reached
+  from pg_control_system()`
+/** What it replayed last before it became a primary of its own would say nothing any more. */
+const replicaPosition = `select system_identifier::text as server,
+    case when pg_is_in_recovery() then (pg_last_wal_replay_lsn() - '0/0')::text end as reached
+  from pg_control_system()`
+
+export function openReplica(
+  replicaUrl: string,
+  options: { primary: Database; applicationName: string; log: Record<'info' | 'warn', (message: string) => void> },
+): Replica {
+  const { primary, applicationName, log } = options
+  const replica = openDatabase(replicaUrl, { applicationName, onError: () => {} })
+  const askPrimary = shareNext(async () => (await primary.pool.query<Position>(primaryPosition)).rows[0])
+  let isResting = false
+  let triesAgainAt = 0
+
+  /** Whether the server behind `client`, and no other that may be reached by the same address, has caught up. */
+  async function catchUp(client: pg.ClientBase, wanted: Position | undefined, patienceMs: number): Promise<void> {
+    const giveUpAt = performance.now() + patienceMs
+    for (;;) {
+      const asked = { text: replicaPosition, query_timeout: patienceMs }
+      const found = (await client.query<Position>(asked)).rows[0]
+      if (found?.server !== wanted?.server) throw new Error('it is no replica of the server at DATABASE_URL')
+      if (!found?.reached || !wanted?.reached) throw new Error('it is no replica, or not any more')
+      if (BigInt(found.reached) >= BigInt(wanted.reached)) return
+      if (performance.now() > giveUpAt) throw new Error('it is behind')
+      await sleep(pauseMs)
+    }
+  }
+
+  /** A connection of the pool to a replica that has caught up. */
+  async function takeCurrent(wanted: Position | undefined): Promise<pg.PoolClient> {
+    const client = await replica.pool.connect()
+    try {
+      await catchUp(client, wanted, patienceMs.listing)
+      return client
+    } catch (error) {
+      client.release(true)
+      throw error
+    }
+  }
+
+  /** Whether to try: of those who come while it rests, one in a while. */
+  function mayTry(): boolean {
+    if (!isResting) return true
+    if (performance.now() < triesAgainAt) return false
+    triesAgainAt = performance.now() + restMs
+    return true
+  }
+
+  function rest(error: unknown): undefined {
+    if (!isResting)
+      log.warn(`The replica is left out, the primary answers: ${error instanceof Error ? error.message : ''}`)
+    isResting = true
+    triesAgainAt = performance.now() + restMs
+  }
+
+  function goOn() {
+    if (isResting) log.info('The replica answers again')
+    isResting = false
+  }
+
+  return {
+    async read(read) {
+      if (!mayTry()) return undefined
+      const client = await takeCurrent(await askPrimary()).catch(rest)
+      if (!client) return undefined
+      goOn()
+      try {
+        return { result: await runTransaction(client, read, 'begin read only') }
+      } catch (error) {
+        // What is wrong with the request is as wrong on the primary.
+        if (!isDatabaseUnavailable(error)) throw error
+        rest(error)
+        return undefined
+      }
+    },
+
+    async connect() {
+      if (!mayTry()) return undefined
+      const wanted = await askPrimary()
+      const client = new pg.Client({ ...replica.pool.options, query_timeout: 0 })
+      client.on('error', () => {})
+      try {
+        await client.connect()
+        await catchUp(client, wanted, patienceMs.export)
+        goOn()
+        return client
+      } catch (error) {
+        rest(error)
+        await client.end().catch(() => {})
+        return undefined
+      }
+    },
+
+    close: () => replica.close(),
+  }
+}
+
+/** Reads on the replica where there is one that knows all, else on the primary. `read` may be called twice. */
+export async function fromReplica<C extends { db: Db; replica?: Replica }, Result>(
+  ctx: C,
+  read: (ctx: C) => Promise<Result>,
+): Promise<Result> {
+  const answer = await ctx.replica?.read((db) => read({ ...ctx, db }))
+  return answer ? answer.result : read(ctx)
+}
+
+/** Those who come while one answer is under way share the next: each gets one that was asked for after they came. */
+function shareNext<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
+  let current: Promise<unknown> = Promise.resolve()
+  let next: Promise<Answer> | undefined
+  return () =>
+    (next ??= current.then(() => {
+      next = undefined
+      const asking = ask()
+      current = asking.catch(() => {})
+      return asking
+    }))
+}

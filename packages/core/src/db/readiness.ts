@@ -1,0 +1,43 @@
+import { z } from 'zod'
+import type { Db } from './client.ts'
+import { hasPendingMigrations } from './migrate.ts'
+import { inTime } from '../kernel/with-timeout.ts'
+
+export const Readiness = z.object({
+  status: z.enum(['ready', 'degraded', 'unavailable']),
+  parts: z.object({
+    database: z.enum(['up', 'down', 'migrations pending']),
+    redis: z.enum(['up', 'down', 'not used']),
+    server: z.enum(['up', 'shutting down']),
+  }),
+})
+export type Readiness = z.output<typeof Readiness>
+
+/**
+ * Whether a process can work, by the state of each part, within three seconds. Without Redis it is only `degraded`: work
+ * is accepted and waits in PostgreSQL. `pingRedis` is left out where Redis is not used.
+ */
+export async function readReadiness(process: {
+  db: Db
+  pingRedis: (() => Promise<unknown>) | undefined
+  isStopping: boolean
+}): Promise<Readiness> {
+  const [database, redis] = await Promise.all([stateOfDatabase(process.db), stateOfRedis(process.pingRedis)])
+  const parts = { database, redis, server: process.isStopping ? ('shutting down' as const) : ('up' as const) }
+  if (database !== 'up' || process.isStopping) return { status: 'unavailable', parts }
+  return { status: redis === 'down' ? 'degraded' : 'ready', parts }
+}
+
+const down = () => 'down' as const
+
+function stateOfDatabase(db: Db) {
+  const state = hasPendingMigrations(db).then((pending) =>
+    pending ? ('migrations pending' as const) : ('up' as const),
+  )
+  return inTime(state).catch(down)
+}
+
+async function stateOfRedis(ping: (() => Promise<unknown>) | undefined) {
+  if (!ping) return 'not used' as const
+  return inTime(ping().then(() => 'up' as const)).catch(down)
+}

@@ -1,0 +1,192 @@
+/** The last wall between workspaces: what the database itself refuses, whatever the program asks of it. */
+import { sql } from 'drizzle-orm'
+import { beforeAll, expect, test } from 'vitest'
+import { createApiKey } from '../../auth/api-keys.ts'
+import { sendCampaign } from '../../campaigns/campaigns.ts'
+import { claimBatch, claimRecipients } from '../../campaigns/sending.ts'
+import type { Ctx } from '../../request/context.ts'
+import { brokenConstraint } from '../../kernel/errors.ts'
+import { uuidOf } from '../../kernel/ids.ts'
+import { enqueueMail } from '../../mail/mails.ts'
+import {
+  createTestCampaign,
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  createTestWebhook,
+  createTestWorker,
+  waitingWork,
+} from '@rapport/testing/fixtures/factories.ts'
+import { transaction } from '../transaction.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+
+const database = useTestDatabase()
+let [mine, theirs] = ['', '']
+beforeAll(async () => {
+  mine = await fillWorkspace(await createTestCtx(database.db))
+  theirs = await fillWorkspace(await createTestCtx(database.db))
+})
+
+/** At least one row in every table. Answers the UUID of the workspace. */
+async function fillWorkspace(ctx: Ctx): Promise<string> {
+  const { db } = ctx
+  const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
+  await db.execute(sql`
+    with person as (insert into users (id, email, password_hash) values (uuidv7(), gen_random_uuid()::text, 'x') returning id),
+    joined as (insert into members (workspace_id, user_id, role) select ${workspaceId}, id, 'ADMIN' from person returning *)
+    insert into sessions (token_hash, workspace_id, user_id, expires_at)
+    select gen_random_uuid()::text, workspace_id, user_id, now() from joined`)
+  await db.execute(sql`
+    insert into idempotency_records (workspace_id, key, request_hash, status, body) values (${workspaceId}, 'k', 'h', 200, '')`)
+  await createApiKey(ctx, keyInput)
+  await createTestWebhook(ctx)
+  await createTestContact(ctx)
+  await fillBesides(ctx)
+  await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'ada@example.com', data: {} })
+  const campaign = await createTestCampaign(ctx, { confirmed: 2 })
+  await sendCampaign(ctx, campaign.id)
+  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
+  const batch = await claimBatch(ctx, uuid, await createTestWorker(db))
+  if (batch) await claimRecipients(ctx, batch, batch.contactUuids)
+  // No address is in both workspaces: what refuses a move must be a link.
+  await db.execute(sql`update contacts set email = id || '@example.com' where workspace_id = ${workspaceId}`)
+  return uuidOf(ctx.workspaceId)
+}
+/** What hangs on contacts: made as rows, since it is about rows. */
+async function fillBesides(ctx: Ctx) {
+  const [workspaceId, list] = [uuidOf(ctx.workspaceId), await createTestList(ctx, { name: 'Besides' })]
+  const contact = await createTestContact(ctx)
+  for (const statement of [
+    sql`insert into contact_aliases (workspace_id, id, contact_id) values (${workspaceId}, uuidv7(), ${uuidOf(contact.id)})`,
+    sql`insert into custom_fields (workspace_id, id, key, label, type) values (${workspaceId}, uuidv7(), 'plan', 'Plan', 'TEXT')`,
+    sql`insert into opt_outs (workspace_id, list_id, email_hash, status)
+      values (${workspaceId}, ${uuidOf(list.id)}, 'hash', 'UNSUBSCRIBED')`,
+    sql`insert into suppressions (workspace_id, email_hash, status) values (${workspaceId}, 'hash', 'BOUNCED')`,
+    sql`insert into mail_reports (workspace_id, fingerprint) values (${workspaceId}, 'hash')`,
+    sql`insert into invites (workspace_id, id, email, role, token_hash, expires_at)
+      values (${workspaceId}, uuidv7(), 'ada@example.com', 'MEMBER', gen_random_uuid()::text, now())`,
+    sql`insert into imports (workspace_id, id, status, format, on_conflict, dry_run, each_event, position, line)
+      values (${workspaceId}, uuidv7(), 'QUEUED', 'csv', 'skip', false, false, 0, 1)`,
+    sql`insert into import_parts (workspace_id, import_id, position, bytes)
+      select workspace_id, id, 0, '' from imports where workspace_id = ${workspaceId}`,
+    sql`insert into import_seen (workspace_id, import_id, email_hash)
+      select workspace_id, id, 7 from imports where workspace_id = ${workspaceId}`,
+    sql`insert into deals (workspace_id, id, pipeline_id, stage_id, contact_id)
+      select workspace_id, uuidv7(), pipeline_id, id, ${uuidOf(contact.id)} from stages where workspace_id = ${workspaceId} and position = 3`,
+    sql`insert into deal_moves
+      (workspace_id, id, deal_id, from_pipeline_id, from_stage_id, from_status, to_pipeline_id, to_stage_id, to_status)
+      select workspace_id, uuidv7(), id, pipeline_id, stage_id, 'WON', pipeline_id, stage_id, 'OPEN'
+      from deals where workspace_id = ${workspaceId}`,
+    sql`insert into tasks (workspace_id, id, contact_id, title, assignee_id)
+      select workspace_id, uuidv7(), ${uuidOf(contact.id)}, 'Call', user_id from members where workspace_id = ${workspaceId}`,
+    sql`insert into forms (workspace_id, id, name, fields, list_id, success_message)
+      values (${workspaceId}, uuidv7(), 'Contact us', '[]', ${uuidOf(list.id)}, 'Thanks')`,
+    sql`insert into form_submissions (workspace_id, id, form_id, contact_id, "values", consents)
+      select workspace_id, uuidv7(), id, ${uuidOf(contact.id)}, '{}', '[]' from forms where workspace_id = ${workspaceId}`,
+  ]) {
+    await ctx.db.execute(statement)
+  }
+}
+const keyInput = { name: 'key', role: 'ADMIN' as const, expiresAt: null }
+
+interface Link {
+  name: string
+  table: string
+  parent: string
+  /** The columns on both sides, in order. */
+  columns: string[]
+  parentColumns: string[]
+}
+
+/** Every foreign key in the database, as the database tells it. Those of a partition are its table's. */
+async function readLinks(): Promise<Link[]> {
+  const nameColumns = (relation: string, numbers: string) =>
+    sql.raw(`(select array_agg(a.attname::text order by k.n) from unnest(c.${numbers}) with ordinality k (number, n)
+      join pg_attribute a on a.attrelid = c.${relation} and a.attnum = k.number)`)
+  const found = await database.db.execute(sql`
+    select c.conname as name, c.conrelid::regclass::text as table, c.confrelid::regclass::text as parent,
+      ${nameColumns('conrelid', 'conkey')} as columns, ${nameColumns('confrelid', 'confkey')} as "parentColumns"
+    from pg_constraint c
+    where c.contype = 'f' and c.connamespace = 'public'::regnamespace and c.conparentid = 0 order by 1`)
+  return found.rows as unknown as Link[]
+}
+
+/** The tables that have a `workspace_id`. */
+async function readTables(): Promise<string[]> {
+  const found = await database.db.execute<{ name: string }>(sql`
+    select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relkind in ('r', 'p') and not c.relispartition and c.relnamespace = 'public'::regnamespace
+      and a.attname = 'workspace_id' order by 1`)
+  return found.rows.map(({ name }) => name)
+}
+
+/** Tries the change and takes it back; answers the constraint that refused it, or what happened instead. */
+async function tryChange(change: ReturnType<typeof sql>): Promise<string> {
+  const refused = transaction(database.db, async (db) => {
+    const { rowCount } = await db.execute(change)
+    throw new Error(`${rowCount} rows were changed`)
+  })
+  return refused.catch((error: unknown) => brokenConstraint(error) ?? String(error))
+}
+
+test('every table has rows of both workspaces, so that the tests below can fail', async () => {
+  for (const table of await readTables()) {
+    const found = await database.db.execute(sql`
+      select distinct workspace_id from ${sql.identifier(table)} where workspace_id in (${mine}, ${theirs})`)
+    expect([table, found.rowCount]).toEqual([table, 2])
+  }
+})
+
+test('no row can be linked to a row of another workspace: each foreign key between tables of a workspace refuses it', async () => {
+  const tables = await readTables()
+  const links = (await readLinks()).filter(({ parent }) => tables.includes(parent))
+  expect(links.length).toBeGreaterThan(8)
+  for (const { name, table, parent, columns, parentColumns } of links) {
+    const at = columns.findIndex((column) => column !== 'workspace_id')
+    const [own, foreign] = [sql.identifier(columns[at] ?? ''), sql.identifier(parentColumns[at] ?? '')]
+    const change = sql`
+      update ${sql.identifier(table)} set ${own} =
+        (select ${foreign} from ${sql.identifier(parent)} where workspace_id = ${theirs} limit 1)
+      where ctid = (select ctid from ${sql.identifier(table)} where workspace_id = ${mine} limit 1)`
+    expect(await tryChange(change)).toBe(name)
+  }
+})
+
+test('no row that is linked to others can be moved to another workspace', async () => {
+  const tables = await readTables()
+  const links = (await readLinks()).filter(({ parent }) => tables.includes(parent))
+  for (const table of new Set(links.flatMap(({ table, parent }) => [table, parent]))) {
+    const change = sql`update ${sql.identifier(table)} set workspace_id = ${theirs} where workspace_id = ${mine}`
+    expect(await tryChange(change)).toMatch(/_fk$/)
+  }
+})
+
+test('a link between tables of a workspace leads with the workspace, on both sides', async () => {
+  const tables = await readTables()
+  const wrong = (await readLinks()).filter(
+    ({ table, parent, columns, parentColumns }) =>
+      tables.includes(parent) &&
+      !(tables.includes(table) && columns[0] === 'workspace_id' && parentColumns[0] === 'workspace_id'),
+  )
+  expect(wrong).toEqual([])
+})
+
+test('the key of every table of a workspace leads with the workspace, but for those named here', async () => {
+  const found = await database.db.execute<{ name: string }>(sql`
+    select c.conrelid::regclass::text as name from pg_constraint c
+    join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
+    where c.contype = 'p' and c.connamespace = 'public'::regnamespace and a.attname = 'workspace_id'`)
+  const leading = found.rows.map(({ name }) => name)
+  // Found by a token that nobody can guess, and by the id of the subject, which every job carries with its workspace.
+  expect((await readTables()).filter((table) => !leading.includes(table))).toEqual(['outbox', 'sessions'])
+})
+
+test('every table of a workspace is tied to its workspace, at the latest by its parents', async () => {
+  const links = await readLinks()
+  const tied = new Set(['workspaces'])
+  for (let size = 0; size !== tied.size; ) {
+    size = tied.size
+    for (const { table, parent } of links) if (tied.has(parent)) tied.add(table)
+  }
+  expect((await readTables()).filter((table) => !tied.has(table))).toEqual([])
+})

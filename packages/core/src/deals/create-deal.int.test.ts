@@ -1,0 +1,226 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import { readContact } from '../contacts/update-contact.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { openDatabase } from '../db/client.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
+import { changePipeline } from '../pipelines/pipelines.ts'
+import type { Pipeline } from '../pipelines/pipelines.schema.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestPipeline,
+  createTestWebhook,
+} from '@rapport/testing/fixtures/factories.ts'
+import { transaction } from '../db/transaction.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { changeWebhook } from '../webhooks/webhooks.ts'
+import { createDeal } from './create-deal.ts'
+import { readDeal } from './update-deal.ts'
+import { DealInput } from './deals.schema.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+let pipeline: Pipeline
+let contactIds: string[]
+beforeEach(async () => {
+  pipeline = await createTestPipeline(ctx, ['a', 'b'])
+  const contacts = await Promise.all(Array.from({ length: 10 }, () => createTestContact(ctx)))
+  contactIds = contacts.map(({ id }) => id)
+})
+
+const inputOf = (n: number, given: Partial<DealInput> = {}) =>
+  DealInput.parse({
+    pipelineId: pipeline.id,
+    contactId: contactIds[n % 10],
+    name: `Deal ${n}`,
+    valueCents: n,
+    ...given,
+  })
+const upTo = (count: number) => Array.from({ length: count }, (_, n) => n)
+
+async function countTransactions(): Promise<{ told: number; transactions: number } | undefined> {
+  const { rows } = await database.db.execute<{ told: number; transactions: number }>(sql`
+    select count(*)::int as told, count(distinct transaction_id)::int as transactions from events
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and type = 'deal.created'`)
+  return rows[0]
+}
+
+test('those that are created at once are all there, each what was asked for and told once, in a few transactions', async () => {
+  const [, second] = pipeline.stages
+  const created = await Promise.all(
+    upTo(50).map((n) => createDeal(ctx, inputOf(n, n % 2 ? { stageId: second?.id } : {}))),
+  )
+  expect(created).toMatchObject(
+    upTo(50).map((n) => ({
+      contactId: contactIds[n % 10],
+      name: `Deal ${n}`,
+      valueCents: n,
+      stageId: pipeline.stages[n % 2]?.id,
+    })),
+  )
+  expect(await Promise.all(created.map(({ id }) => readDeal(ctx, id)))).toEqual(created)
+  const { told, transactions } = (await countTransactions()) ?? {}
+  expect(told).toBe(50)
+  expect(transactions).toBeLessThan(5)
+  const latest = created.filter(({ contactId }) => contactId === contactIds[0]).map(({ createdAt }) => createdAt)
+  const { lastActivityAt } = await readContact(ctx, contactIds[0] ?? '')
+  expect(lastActivityAt).toBe(latest.toSorted().at(-1))
+})
+
+test('what is wrong with one is the answer for that one, and the others are created', async () => {
+  const other = await createTestCtx(database.db)
+  const [theirs, stranger] = [await createTestPipeline(other), await createTestContact(other)]
+  const untouched = await Promise.all([4, 5, 6].map((n) => readContact(ctx, contactIds[n] ?? '')))
+  const answers = await Promise.allSettled([
+    createDeal(ctx, inputOf(1)),
+    createDeal(ctx, inputOf(2, { contactId: newId('con') })),
+    createDeal(ctx, inputOf(3, { contactId: stranger.id })),
+    createDeal(ctx, inputOf(4, { pipelineId: theirs.id })),
+    createDeal(ctx, inputOf(5, { stageId: newId('stg') })),
+    createDeal(ctx, inputOf(6, { stageId: theirs.stages[0]?.id })),
+    createDeal(ctx, inputOf(1)),
+  ])
+  expect(answers).toMatchObject([
+    { value: { name: 'Deal 1' } },
+    { reason: { issues: [{ path: 'contactId', message: 'Contact not found' }] } },
+    { reason: { issues: [{ path: 'contactId', message: 'Contact not found' }] } },
+    { reason: { issues: [{ path: 'pipelineId', message: 'Pipeline not found' }] } },
+    { reason: { issues: [{ path: 'stageId', message: 'Stage not found in this pipeline' }] } },
+    { reason: { issues: [{ path: 'stageId', message: 'Stage not found in this pipeline' }] } },
+    { value: { name: 'Deal 1' } },
+  ])
+  expect(await countTransactions()).toMatchObject({ told: 2 })
+  expect(await Promise.all(untouched.map(({ id }) => readContact(ctx, id)))).toEqual(untouched)
+})
+
+test('one that the database refuses fails alone', async () => {
+  // What no request can say, as the text of a request has no such character.
+  const answers = await Promise.allSettled(
+    upTo(10).map((n) => createDeal(ctx, { ...inputOf(n), ...(n === 5 && { name: '\u0000' }) })),
+  )
+  expect(answers.map(({ status }) => status === 'fulfilled')).toEqual(upTo(10).map((n) => n !== 5))
+  expect(await countTransactions()).toMatchObject({ told: 9 })
+})
+
+test('who waits for a contact that another is changing holds up nobody else, be they created or refused', async () => {
+  const hold = (n: number) =>
+    openTransaction(database.db, (db) =>
+      db.execute(sql`select from contacts where id = ${uuidOf(contactIds[n] ?? '')} for update`),
+    )
+  const [first, second] = [await hold(0), await hold(1)]
+  const waiting = [0, 1].map((n) => createDeal(ctx, inputOf(n)))
+  const refused = createDeal(ctx, inputOf(3, { contactId: newId('con') }))
+  await expect(refused).rejects.toMatchObject({ issues: [{ path: 'contactId' }] })
+  expect(await createDeal(ctx, inputOf(2))).toMatchObject({ name: 'Deal 2' })
+  await second.commit()
+  expect(await waiting[1]).toMatchObject({ name: 'Deal 1' })
+  await first.commit()
+  expect(await waiting[0]).toMatchObject({ name: 'Deal 0' })
+})
+
+test('who is refused, and for whom it cannot be found out why, fails alone', async () => {
+  const settings = { lock_timeout: '1s' }
+  const impatient = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
+  onTestFinished(() => impatient.close())
+  const holding = await openTransaction(database.db, (db) => db.execute(sql`lock table events in exclusive mode`))
+  const answers = Promise.allSettled(
+    upTo(4).map((n) =>
+      createDeal({ ...ctx, db: impatient.db }, inputOf(n, n === 2 ? { contactId: newId('con') } : {})),
+    ),
+  )
+  await waitUntilBlocked(database.db, 2)
+  const locking = openTransaction(database.db, (db) => db.execute(sql`lock table contacts in access exclusive mode`))
+  onTestFinished(async () => (await locking).commit())
+  await waitUntilBlocked(database.db, 3)
+  await holding.commit()
+  expect(await answers).toMatchObject(
+    upTo(4).map((n) => (n === 2 ? { status: 'rejected' } : { value: { name: `Deal ${n}` } })),
+  )
+  expect(await countTransactions()).toMatchObject({ told: 3 })
+})
+
+test('whoever creates deals has the table of workspaces before those of events, as the upkeep of these', async () => {
+  const one = openDatabase(database.url, { applicationName: 'rapport test', maxConnections: 1, onError: () => {} })
+  onTestFinished(() => one.close())
+  const events = sql`lock table events, deliveries, webhooks in access exclusive mode nowait`
+  // As it is planned each time at first, and as it is planned for good.
+  for (const before of [0, 10]) {
+    for (const n of upTo(before)) await createDeal({ ...ctx, db: one.db }, inputOf(n))
+    const upkeep = await openTransaction(database.db, (db) =>
+      db.execute(sql`lock table workspaces in access exclusive mode`),
+    )
+    onTestFinished(() => upkeep.commit())
+    const creating = createDeal({ ...ctx, db: one.db }, inputOf(before))
+    await waitUntilBlocked(database.db)
+    await transaction(database.db, (db) => db.execute(events))
+    await upkeep.commit()
+    await creating
+  }
+  expect(await countTransactions()).toMatchObject({ told: 12 })
+})
+
+test.each([
+  ['by itself', (work: (ctx: Ctx) => Promise<unknown>) => work(ctx)],
+  [
+    'in the transaction of a key that answers repetitions',
+    (work: (ctx: Ctx) => Promise<unknown>) => inTransaction(ctx, work),
+  ],
+])('when the first stage is removed as a deal is created in it, it is created in the next: %s', async (_how, run) => {
+  const [, second] = pipeline.stages
+  const removing = await openTransaction(database.db, (db) =>
+    changePipeline({ ...ctx, db }, pipeline.id, { stages: [{ id: second?.id }] }),
+  )
+  const creating = run((ctx) => createDeal(ctx, inputOf(0)))
+  await waitUntilBlocked(database.db)
+  await removing.commit()
+  expect(await creating).toMatchObject({ stageId: second?.id })
+  expect(await countTransactions()).toMatchObject({ told: 1 })
+})
+
+test('what is told of a deal is what whoever created it was answered', async () => {
+  const name = `%s "q" \\ {"stageId":""} \u2028 🙂 </script>`
+  const pipelines = await Promise.all(upTo(10).map(() => createTestPipeline(ctx, ['a', 'b'])))
+  const created = await Promise.all(
+    pipelines.flatMap(({ id: pipelineId, stages: [, second] }, n) => [
+      createDeal(ctx, inputOf(n, { pipelineId, name, valueCents: Number.MAX_SAFE_INTEGER })),
+      createDeal(ctx, inputOf(n, { pipelineId, stageId: second?.id })),
+    ]),
+  )
+  const { rows } = await database.db.execute<{ id: string; data: string }>(sql`
+    select data ->> 'id' as id, data::text from events
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and type = 'deal.created'`)
+  const told = new Map(rows.map(({ id, data }) => [id, data]))
+  expect(created.map(({ id }) => told.get(id))).toEqual(created.map((deal) => JSON.stringify(deal)))
+})
+
+test('who waits for a contact is told of to the webhooks that listen when the deal is made, not when it was asked for', async () => {
+  const { id: before } = await createTestWebhook(ctx, { eventTypes: ['deal.created'] })
+  const holding = await openTransaction(database.db, (db) =>
+    db.execute(sql`select from contacts where id = ${uuidOf(contactIds[0] ?? '')} for update`),
+  )
+  const creating = createDeal(ctx, inputOf(0))
+  await waitUntilBlocked(database.db)
+  await changeWebhook(ctx, before, { enabled: false })
+  const { id: after } = await createTestWebhook(ctx, { eventTypes: ['deal.created'] })
+  await holding.commit()
+  await creating
+  const { rows } = await database.db.execute<{ id: string }>(
+    sql`select webhook_id as id from deliveries where workspace_id = ${uuidOf(ctx.workspaceId)}`,
+  )
+  expect(rows).toEqual([{ id: uuidOf(after) }])
+})
+
+test('what is told of each goes out by the request that asked for it', async () => {
+  await createTestWebhook(ctx, { eventTypes: ['deal.created'] })
+  const requests = upTo(20).map(() => randomUUID())
+  await Promise.all(upTo(20).map((n) => createDeal({ ...ctx, requestId: requests[n] ?? '' }, inputOf(n))))
+  const { rows } = await database.db.execute<{ name: string; requestId: string }>(sql`
+    select data->>'name' as name, o.request_id as "requestId"
+    from outbox o join deliveries d using (id) join events e on e.id = d.event_id
+    where o.workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  const requestOf = new Map(rows.map(({ name, requestId }) => [name, requestId]))
+  expect(upTo(20).map((n) => requestOf.get(`Deal ${n}`))).toEqual(requests)
+})

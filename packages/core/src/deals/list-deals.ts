@@ -1,0 +1,52 @@
+import { and, eq, gt, isNotNull, lt, type SQL } from 'drizzle-orm'
+import type { Ctx } from '../request/context.ts'
+import { type Page, readPage } from '../request/paging.ts'
+import { closingOrder, deals } from '../db/schema/index.ts'
+import { type DealRow, toDeal } from './deal-record.ts'
+import type { Deal, DealQuery } from './deals.schema.ts'
+
+/** A page of the workspace's deals; every filter that is given must hold. */
+export async function listDeals(ctx: Ctx, query: DealQuery): Promise<Page<Deal>> {
+  const page = await readPage<DealRow>(ctx, {
+    name: 'deals',
+    query,
+    key: sortKeys[query.sort.replace('-', '') as keyof typeof sortKeys],
+    id: { column: deals.id, valueOf: (row) => row.id },
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(deals)
+        .where(and(dealFilter(ctx, query), after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toDeal) }
+}
+
+function dealFilter(ctx: Ctx, query: DealQuery): SQL | undefined {
+  const closedAt = closingOrder(deals.closedAt)
+  return and(
+    eq(deals.workspaceId, ctx.workspaceId),
+    query.pipelineId ? eq(deals.pipelineId, query.pipelineId) : undefined,
+    query.stageId ? eq(deals.stageId, query.stageId) : undefined,
+    query.contactId ? eq(deals.contactId, query.contactId) : undefined,
+    query.status ? eq(deals.status, query.status) : undefined,
+    query.createdAfter ? gt(deals.createdAt, query.createdAfter) : undefined,
+    query.createdBefore ? lt(deals.createdAt, query.createdBefore) : undefined,
+    // By the expression that the index is on; what is not closed was closed neither before nor after.
+    query.closedAfter ? gt(closedAt, query.closedAfter) : undefined,
+    query.closedBefore ? and(lt(closedAt, query.closedBefore), isNotNull(deals.closedAt)) : undefined,
+  )
+}
+
+const moment = (date: Date) => date.toISOString()
+const sortKeys = {
+  createdAt: { column: deals.createdAt, type: 'timestamptz', valueOf: (row: DealRow) => moment(row.createdAt) },
+  updatedAt: { column: deals.updatedAt, type: 'timestamptz', valueOf: (row: DealRow) => moment(row.updatedAt) },
+  valueCents: { column: deals.valueCents, type: 'int8', valueOf: (row: DealRow) => String(row.valueCents) },
+  closedAt: {
+    column: closingOrder(deals.closedAt),
+    type: 'timestamptz',
+    valueOf: (row: DealRow) => (row.closedAt ? moment(row.closedAt) : '-infinity'),
+  },
+} as const

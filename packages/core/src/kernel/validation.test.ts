@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest'
+import { Email, MomentInput, MultiLine, normalizeEmail, SingleLine, timestampOf } from './validation.ts'
+
+describe('a mail address', () => {
+  test.each([
+    ['ada@example.com', 'ada@example.com'],
+    ['  ada@example.com\n', 'ada@example.com'],
+    ['Ada.Lovelace@Example.COM', 'Ada.Lovelace@Example.COM'],
+    ['ada+news@example.com', 'ada+news@example.com'],
+    ["o'brien!#$%&*/=?^_`{|}~-@example.com", "o'brien!#$%&*/=?^_`{|}~-@example.com"],
+    ['a@b.co', 'a@b.co'],
+    ['1@1.2.3.example', '1@1.2.3.example'],
+    ['ada@xn--mnchen-3ya.example', 'ada@xn--mnchen-3ya.example'],
+    ['ada@münchen.example', 'ada@xn--mnchen-3ya.example'],
+    ['ada@МОСКВА.example', 'ada@xn--80adxhks.example'],
+    ['ada@exаmple.com', 'ada@xn--exmple-4nf.com'],
+    ['ada@例え。テスト', 'ada@xn--r8jz45g.xn--zckzah'],
+    [`${'a'.repeat(64)}@example.com`, `${'a'.repeat(64)}@example.com`],
+    [`a@${'b'.repeat(63)}.example`, `a@${'b'.repeat(63)}.example`],
+  ])('"%s" is kept as %s', (given, kept) => {
+    expect(Email.parse(given)).toBe(kept)
+  })
+
+  test.each(
+    [
+      ['', ' ', 'ada', '@', 'ada@', '@example.com', 'ada@@example.com', 'ada@x@example.com', 'ada@localhost', 'a@b'],
+      ['ada@example', 'ada@example.c', 'ada@example.com.', 'ada@.example.com', 'ada@example..com', '.ada@example.com'],
+      ['ada.@example.com', 'a..b@example.com', 'a b@example.com', 'ada @example.com', 'ada@exa mple.com'],
+      ['ada@-example.com', 'ada@example-.com', 'ada@example.123', 'a@127.0.0.1', 'a@[127.0.0.1]', 'a@[IPv6:::1]'],
+      ['a@x.test\r\nBcc: e@y.test', 'a@x.test\nb@y.test', 'a@x.test%0d%0aBcc:e@y.test', 'a\t@x.test', 'a@x\t.test'],
+      [
+        '"a@evil.test x"@x.test',
+        '"a b"@x.test',
+        'a@x.test, b@y.test',
+        'a@x.test;b@y.test',
+        '<a@x.test>',
+        'Ada <a@x.test>',
+      ],
+      ['a(comment)@x.test', 'a@x.test(comment)', 'group: a@x.test;', 'mailto:a@x.test', 'a@x.test>', 'a,b@x.test'],
+      [
+        'ünï@x.test',
+        'аda@x.test',
+        'a\u0000@x.test',
+        'a@x.test\u0000',
+        'a@x\u0000.test',
+        'a\u007f@x.test',
+        'a\u00ad@x.test',
+      ],
+      ['a@１２７.０.０.１', 'a@münchen', 'a@münchen.example.', 'a@münchen..example', 'a@。münchen.example'],
+      [
+        'a@münchen.example/x',
+        'a@münchen.example?x',
+        'a@münchen.example#x',
+        'a@münchen.example\\x',
+        'a@münchen.example:25',
+      ],
+      ['a@mün\tchen.example', 'a@mün\nchen.example', 'a@münchen%2eexample', 'a@mün chen.example', 'a@ü_.example'],
+      ['a@ü,b.example', 'a@ü;b.example', 'a@ü"b.example', 'a@ü>.example', 'a@[ü].example', 'a@ü.example\u0000'],
+      [`${'a'.repeat(65)}@example.com`, `a@${'b'.repeat(64)}.example`, `a@${'b.'.repeat(130)}example`],
+      [`${'a'.repeat(64)}@${'ü'.repeat(40)}.${'ü'.repeat(40)}.${'ü'.repeat(40)}.${'ü'.repeat(40)}.example`],
+      ['a\ud800@x.test', 'a@\ud800.test', `${'x'.repeat(1_000_000)}@x.test`],
+    ].flat(),
+  )('"%s" is refused', (given) => {
+    expect(Email.safeParse(given).data).toBeUndefined()
+  })
+
+  test.each([undefined, null, 1, {}, ['a@x.test']])('%j is refused', (given) => {
+    expect(Email.safeParse(given).success).toBe(false)
+  })
+
+  test('that is kept is kept again as it is', () => {
+    for (const address of ['ada@xn--mnchen-3ya.example', 'Ada@Example.com'])
+      expect(normalizeEmail(address)).toBe(address)
+  })
+})
+
+describe('text on one line', () => {
+  const Name = SingleLine(10, 1)
+
+  test('is trimmed and composed, and otherwise kept as it is', () => {
+    expect(Name.parse('  Ada \n')).toBe('Ada')
+    expect(Name.parse('Ame\u0301lie')).toBe('Amélie')
+    for (const text of ['<script>', '{{7*7}}', '${x}', '=1+1', '🦉👩‍👩‍👧', 'עברית', '%00', '\\u0000'])
+      expect(Name.parse(text)).toBe(text)
+  })
+
+  test('is measured when trimmed and composed', () => {
+    expect(Name.parse(`  ${'x'.repeat(10)}  `)).toHaveLength(10)
+    expect(Name.parse('e\u0301'.repeat(10))).toHaveLength(10)
+    expect(Name.safeParse('x'.repeat(11)).error?.issues[0]?.message).toBe('must have at most 10 characters')
+    expect(Name.safeParse('   ').error?.issues[0]?.message).toBe('must not be empty')
+    expect(SingleLine(10).parse('')).toBe('')
+  })
+
+  test('has no control character and no line break within', () => {
+    const codes = [...Array(0x20).keys(), 0x7f]
+    expect(codes.filter((code) => Name.safeParse(`a${String.fromCharCode(code)}b`).success)).toEqual([])
+  })
+
+  test('is valid Unicode: what the database would change without a word is refused', () => {
+    for (const text of ['\ud800', 'a\udc00b', '\ud800\ud800', 'x\ud83e']) {
+      expect(Name.safeParse(text).error?.issues[0]?.message).toBe('must be valid Unicode')
+      expect(MultiLine(10).safeParse(text).success).toBe(false)
+    }
+  })
+
+  test.each([undefined, null, 1, {}, [], true])('is not %j', (given) => {
+    expect(Name.safeParse(given).error?.issues[0]?.message).toBe('must be text')
+  })
+})
+
+test('text of several lines may have line breaks and tabs, and no other control character', () => {
+  const Note = MultiLine(20)
+  expect(Note.parse('a\r\n\tb\n')).toBe('a\r\n\tb')
+  const codes = [...Array(0x20).keys(), 0x7f]
+  expect(codes.filter((code) => Note.safeParse(`a${String.fromCharCode(code)}b`).success)).toEqual([9, 10, 13])
+})
+
+describe('a moment in a query', () => {
+  test.each([
+    ['2026-11-21T06:35:49Z', '2026-11-21T06:35:49.000Z'],
+    ['2026-11-21T06:35:49.123456789Z', '2026-11-21T06:35:49.123Z'],
+    ['2026-11-21T06:35:49+05:30', '2026-11-21T01:05:49.000Z'],
+    ['9999-12-31T23:59:59Z', '9999-12-31T23:59:59.000Z'],
+  ])('%s is %s', (given, moment) => {
+    expect(MomentInput.parse(given).toISOString()).toBe(moment)
+  })
+
+  test.each(
+    [
+      [
+        '',
+        'now',
+        '2026-11-21',
+        '2026-11-21T06:35:49',
+        '21.11.2026',
+        '1700000000',
+        '2026-13-01T00:00:00Z',
+        '2026-02-30T25:00:00Z',
+      ],
+      ['0000-00-00T00:00:00Z', '0000-01-01T00:00:00Z', '+275760-09-13T00:00:00Z', '294277-01-01T00:00:00Z'],
+      ['2026-11-21T06:35:49+99:99', '2026-11-21T06:35:49 Z', '2026-11-21t06:35:49z', 'x'.repeat(100)],
+    ].flat(),
+  )('"%s" is refused', (given) => {
+    expect(MomentInput.safeParse(given).success).toBe(false)
+  })
+})
+
+test.each([
+  ['2026-11-21 18:30:03.78+00', '2026-11-21T18:30:03.780Z'],
+  ['2026-11-21 18:30:03+00', '2026-11-21T18:30:03.000Z'],
+  ['2026-11-21 18:30:03.007+00', '2026-11-21T18:30:03.007Z'],
+  ['2026-11-22 00:15:03.5+05:45', '2026-11-21T18:30:03.500Z'],
+  ['2026-11-21 16:30:03-02', '2026-11-21T18:30:03.000Z'],
+])('a moment that PostgreSQL writes as %s is shown as %s', (written, shown) => {
+  expect(timestampOf(written)).toBe(shown)
+})

@@ -1,0 +1,85 @@
+import { sql } from 'drizzle-orm'
+import { expect, test } from 'vitest'
+import { listContacts } from '../contacts/list-contacts.ts'
+import { deleteContact } from '../contacts/update-contact.ts'
+import { ContactQuery } from '../contacts/contacts.schema.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { ImportOptions } from '../imports/imports.schema.ts'
+import {
+  addSubscribers,
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  eventsOf,
+} from '@rapport/testing/fixtures/factories.ts'
+import { importFile } from '@rapport/testing/fixtures/imports.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+test('everyone in the file is confirmed, but for those who ever opted out, deleted ones included', async () => {
+  const list = await createTestList(ctx)
+  const other = await createTestList(ctx)
+  const statuses = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const
+  for (const status of statuses) {
+    await addSubscribers(ctx, list.id, { count: 1, status, name: status.toLowerCase() })
+    const [deleted] = await addSubscribers(ctx, list.id, {
+      count: 1,
+      status,
+      name: `deleted-${status.toLowerCase()}`,
+    })
+    await deleteContact(ctx, deleted ?? '')
+  }
+  await addSubscribers(ctx, other.id, { count: 1, status: 'UNSUBSCRIBED', name: 'elsewhere' })
+  await createTestContact(ctx, { email: 'known@example.com' })
+  const names = statuses.flatMap((status) => [`${status}-1`, `DELETED-${status}-1`])
+  const emails = [...names, 'elsewhere-1', 'known', 'new', 'new'].map((name) => `${name}@example.com`)
+  for (const onConflict of ['skip', 'update']) {
+    await importFile(ctx, `email\n${emails.join('\n')}`, { listId: list.id, onConflict })
+    expect(await subscriptionsOf(list.id)).toEqual({
+      'pending-1': 'CONFIRMED',
+      'confirmed-1': 'CONFIRMED',
+      'unsubscribed-1': 'UNSUBSCRIBED',
+      'bounced-1': 'BOUNCED',
+      'complained-1': 'COMPLAINED',
+      // These never opted out before they were deleted.
+      'deleted-pending-1': 'CONFIRMED',
+      'deleted-confirmed-1': 'CONFIRMED',
+      'elsewhere-1': 'CONFIRMED',
+      known: 'CONFIRMED',
+      new: 'CONFIRMED',
+    })
+    const everybody = Object.fromEntries(
+      (await listContacts(ctx, ContactQuery.parse({}))).data.map((contact) => [
+        contact.email,
+        contact.emailSubscribedStatus,
+      ]),
+    )
+    expect(everybody).toMatchObject({
+      'pending-1@example.com': 'SUBSCRIBED',
+      'unsubscribed-1@example.com': 'UNSUBSCRIBED',
+      'complained-1@example.com': 'COMPLAINED',
+      'DELETED-BOUNCED-1@example.com': 'NONE',
+      'new@example.com': 'SUBSCRIBED',
+    })
+  }
+  expect(await eventsOf(ctx)).not.toContain('subscription.confirmed')
+})
+
+test('a list of another workspace, or none, is refused; so is one without consent', async () => {
+  const other = await createTestCtx(database.db)
+  const list = await createTestList(other)
+  await expect(importFile(ctx, 'email\n', { listId: list.id })).rejects.toMatchObject({
+    code: 'invalid',
+    issues: [{ path: 'listId', message: 'List not found' }],
+  })
+  expect(ImportOptions.safeParse({ listId: list.id }).error?.issues).toMatchObject([{ path: ['consent'] }])
+})
+
+async function subscriptionsOf(listId: string): Promise<Record<string, string>> {
+  const result = await database.db.execute<{ email: string; status: string }>(sql`
+    select lower(email) as email, status from subscriptions join contacts on contacts.id = contact_id
+    where list_id = ${uuidOf(listId)}`)
+  return Object.fromEntries(result.rows.map((row) => [row.email.replace('@example.com', ''), row.status]))
+}

@@ -1,0 +1,24 @@
+import { sql } from 'drizzle-orm'
+import type { Ctx } from '../request/context.ts'
+import { uuidOf } from '../kernel/ids.ts'
+
+/**
+ * Moves the subscriptions of one contact to another, who is to be the same person. Where both have one for a list, an
+ * opt-out of either wins, the strictest first. Answers whether anything moved.
+ */
+export async function moveSubscriptions(ctx: Ctx, contacts: { from: string; to: string }): Promise<boolean> {
+  const strictness = (status: string) =>
+    sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'], ${status})`)
+  const moved = await ctx.db.execute(sql`
+    insert into subscriptions as kept
+      (workspace_id, list_id, contact_id, status, source, confirmations_requested_at, confirmed_at, unsubscribed_at, created_at)
+    select workspace_id, list_id, ${uuidOf(contacts.to)}::uuid, status, source, confirmations_requested_at, confirmed_at,
+      unsubscribed_at, created_at
+    from subscriptions
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contacts.from)}
+    on conflict (workspace_id, list_id, contact_id) do update
+    set status = excluded.status, confirmed_at = excluded.confirmed_at, unsubscribed_at = excluded.unsubscribed_at
+    where excluded.status in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED')
+      and ${strictness('excluded.status')} > ${strictness('kept.status')}`)
+  return (moved.rowCount ?? 0) > 0
+}

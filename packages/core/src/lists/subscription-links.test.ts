@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest'
+import type { Ctx } from '../request/context.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
+import { deriveKeys, signPayload } from '../kernel/crypto.ts'
+import { testSettings } from '@rapport/testing/fixtures/factories.ts'
+import { hashEmail } from '../opt-outs/opt-outs.ts'
+import { confirmationUrl, openConfirmation, openUnsubscribe, unsubscribeUrl } from './subscription-links.ts'
+
+const ctx: Ctx = {
+  db: undefined as never,
+  settings: testSettings,
+  workspaceId: newId('wsp'),
+  actor: { kind: 'public' },
+  requestId: '',
+}
+const link = { listId: newId('lst'), contactId: newId('con') }
+const email = 'ada@example.com'
+const issuedAt = new Date('2026-11-21T06:35:49.123Z')
+const week = 7 * 24 * 60 * 60 * 1000
+const tokenOf = (url: string) => new URL(url).searchParams.get('token') ?? ''
+const confirmToken = tokenOf(confirmationUrl(ctx, { ...link, email, issuedAt }))
+const unsubscribeToken = tokenOf(unsubscribeUrl(ctx, link))
+const invalid = { code: 'invalid', message: 'Invalid or expired link' }
+
+test('a link says whose subscription to which list it is about, and when and to whom, but not in the clear, it was mailed', () => {
+  const opened = openConfirmation(ctx, confirmToken, issuedAt.getTime())
+  expect(opened).toEqual({ workspaceId: ctx.workspaceId, ...link, issuedAt, emailHash: hashEmail(ctx, email) })
+  expect(Buffer.from(confirmToken, 'base64url').toString()).not.toContain(email)
+  expect(openUnsubscribe(ctx, unsubscribeToken)).toEqual({ workspaceId: ctx.workspaceId, ...link })
+})
+
+test('an unsubscribe link says also of which campaign and to whom the mail was, and older ones still open', () => {
+  const campaignId = newId('cmp')
+  const named = { workspaceId: ctx.workspaceId, ...link }
+  const opened = (url: string) => openUnsubscribe(ctx, tokenOf(url))
+  const emailHash = hashEmail(ctx, email)
+  expect(opened(unsubscribeUrl(ctx, { ...link, email, campaignId }))).toEqual({ ...named, campaignId, emailHash })
+  expect(opened(unsubscribeUrl(ctx, { ...link, campaignId }))).toEqual({ ...named, campaignId })
+  const uuids = [ctx.workspaceId, link.listId, link.contactId, campaignId].map(uuidOf)
+  const older = (payload: string[]) =>
+    openUnsubscribe(ctx, signPayload(testSettings.keys.links, 'unsubscribe', payload))
+  expect(older(uuids)).toEqual({ ...named, campaignId })
+  expect(older(uuids.slice(0, 3))).toEqual(named)
+})
+
+test('the same link is made again, so that a second copy of a mail carries it too', () => {
+  expect(tokenOf(confirmationUrl(ctx, { ...link, email, issuedAt }))).toBe(confirmToken)
+})
+
+test('a confirmation link lasts seven days, an unsubscribe link for ever', () => {
+  openConfirmation(ctx, confirmToken, issuedAt.getTime() + week)
+  expect(() => openConfirmation(ctx, confirmToken, issuedAt.getTime() + week + 1)).toThrow(
+    expect.objectContaining(invalid),
+  )
+})
+
+test('a link opens for its own purpose only', () => {
+  expect(() => openConfirmation(ctx, unsubscribeToken)).toThrow(expect.objectContaining(invalid))
+  expect(() => openUnsubscribe(ctx, confirmToken)).toThrow(expect.objectContaining(invalid))
+})
+
+test('a link of another installation, or signed for a cursor, is refused', () => {
+  const others = { ...ctx, settings: { ...testSettings, keys: deriveKeys('another secret of another house') } }
+  expect(() => openUnsubscribe(others, unsubscribeToken)).toThrow(expect.objectContaining(invalid))
+  const cursor = signPayload(testSettings.keys.cursors, 'unsubscribe', ['a', 'b', 'c'])
+  expect(() => openUnsubscribe(ctx, cursor)).toThrow(expect.objectContaining(invalid))
+})
+
+test('a link of which any character was changed, cut or added is refused', () => {
+  const wrong = unsubscribeToken
+    .split('')
+    .flatMap((character, at) => [
+      unsubscribeToken.slice(0, at) + (character === 'A' ? 'B' : 'A') + unsubscribeToken.slice(at + 1),
+      unsubscribeToken.slice(0, at),
+      `${unsubscribeToken.slice(0, at)}.${unsubscribeToken.slice(at)}`,
+    ])
+  const more = [`${unsubscribeToken}A`, `${unsubscribeToken}.`, '', '.', '..', 'null', '\u0000', '💥.💥']
+  for (const token of [...wrong, ...more]) {
+    expect(() => openUnsubscribe(ctx, token)).toThrow(expect.objectContaining(invalid))
+  }
+})

@@ -1,0 +1,104 @@
+import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
+import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
+import { deleteApiKeys } from '../auth/api-keys.ts'
+import { deleteHomelessUsers, lockUsers } from '../auth/users.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { notFound } from '../kernel/errors.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { enqueue } from '../jobs/outbox.ts'
+import * as schema from '../db/schema/index.ts'
+import { invites, members, outbox, sessions, workspaces } from '../db/schema/index.ts'
+
+/**
+ * Deletes the workspace: from now on nobody gets in, and the worker takes away what is in it, however much. Who is in no
+ * other workspace goes as well.
+ */
+export function deleteWorkspace(ctx: Ctx): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    const [deleted] = await ctx.db
+      .update(workspaces)
+      .set({ deletedAt: sql`now()` })
+      .where(and(eq(workspaces.id, ctx.workspaceId), isNull(workspaces.deletedAt)))
+      .returning({ id: workspaces.id })
+    if (!deleted) throw notFound('Workspace')
+    await deleteApiKeys(ctx)
+    await ctx.db.delete(invites).where(eq(invites.workspaceId, ctx.workspaceId))
+    await removeEverybody(ctx)
+    await enqueue(ctx, 'maintenance', ctx.workspaceId)
+  })
+}
+
+const stepSize = 1_000
+
+/**
+ * One step of taking away what is in a deleted workspace; answers whether there is more. Each step is whole by itself and
+ * harmless to repeat. What is under way, such as mails, goes first; the workspace itself last, and with it the work.
+ */
+export async function clearDeletedWorkspace(ctx: Ctx, uuid: string): Promise<boolean> {
+  const isDeleted = and(eq(workspaces.id, ctx.workspaceId), isNotNull(workspaces.deletedAt))
+  if (uuid !== uuidOf(ctx.workspaceId) || (await ctx.db.$count(workspaces, isDeleted)) === 0) return false
+  for (const part of emptied) if (await deleteSome(ctx, part)) return true
+  await inTransaction(ctx, async (ctx) => {
+    // Nothing new can name the workspace while its row is locked: what came in since goes by cascade.
+    await ctx.db.select({ id: workspaces.id }).from(workspaces).where(isDeleted).for('update')
+    await removeEverybody(ctx)
+    await ctx.db.delete(workspaces).where(isDeleted)
+  })
+  return false
+}
+
+/** Their sessions go by cascade. */
+async function removeEverybody(ctx: Ctx): Promise<void> {
+  const isOwn = eq(members.workspaceId, ctx.workspaceId)
+  const people = await ctx.db.select({ userId: members.userId }).from(members).where(isOwn)
+  await lockUsers(
+    ctx,
+    people.map(({ userId }) => userId),
+  )
+  const removed = await ctx.db.delete(members).where(isOwn).returning({ userId: members.userId })
+  await deleteHomelessUsers(
+    ctx,
+    removed.map(({ userId }) => userId),
+  )
+}
+
+interface Part {
+  table: PgTable
+  /** What is meant of the workspace's rows; all, unless given. */
+  of?: SQL
+}
+
+async function deleteSome(ctx: Ctx, { table, of = sql`true` }: Part): Promise<boolean> {
+  const name = sql.identifier(getTableConfig(table).name)
+  const isMeant = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and ${of}`
+  // Each partition of a table counts its places for itself, so that the place alone would name others' rows as well.
+  const result = await ctx.db.execute(sql`
+    delete from ${name}
+    where ${isMeant} and ctid = any (array(select ctid from ${name} where ${isMeant} limit ${stepSize}))`)
+  return (result.rowCount ?? 0) > 0
+}
+
+/** All but the work of clearing itself, by the two indexes that have a workspace's work between them. */
+const workUnderWay: Part[] = [
+  { table: outbox, of: sql`(relayed_epoch is null or lane is null) and id <> workspace_id` },
+  { table: outbox, of: sql`relayed_epoch is not null and lane is not null` },
+]
+
+/** Every table of a workspace, each after those that refer to it, so that no step cascades far; work under way comes first. */
+const emptied: Part[] = [...workUnderWay, ...childrenFirst().map((table) => ({ table }))]
+
+function childrenFirst(): PgTable[] {
+  // The few rows of these go with the workspace's own.
+  const apart: unknown[] = [workspaces, members, sessions, outbox]
+  const tables = Object.values(schema).filter((value): value is typeof value & PgTable => value instanceof PgTable)
+  const owned: PgTable[] = tables.filter((table) => 'workspaceId' in table && !apart.includes(table))
+  const ordered = new Set<PgTable>()
+  const place = (table: PgTable, above: PgTable[]) => {
+    const refersToIt = (child: PgTable) =>
+      getTableConfig(child).foreignKeys.some((key) => key.reference().foreignTable === table)
+    for (const child of owned) if (refersToIt(child) && !above.includes(child)) place(child, [...above, child])
+    ordered.add(table)
+  }
+  for (const table of owned) place(table, [table])
+  return [...ordered]
+}

@@ -1,0 +1,70 @@
+/** Every event that the API emits: `GET /event-types` and OpenAPI's `webhooks` come from this list. */
+import { z } from 'zod'
+import { campaignCanceled, campaignSending, campaignSent } from '../campaigns/campaigns.schema.ts'
+import { contactCreated, contactDeleted, contactMerged, contactUpdated } from '../contacts/contacts.schema.ts'
+import { dealCreated, dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from '../deals/deals.schema.ts'
+import type { EmittedType, EventDefinition, EventSubject } from '../events/event-definition.ts'
+import { formSubmitted } from '../forms/forms.schema.ts'
+import { importCompleted } from '../imports/imports.schema.ts'
+import { subscriptionConfirmed, subscriptionCreated, subscriptionUnsubscribed } from '../lists/lists.schema.ts'
+import { mailBounced, mailComplained } from './mail-events.schema.ts'
+import { taskCompleted, taskCreated, taskDeleted } from '../tasks/tasks.schema.ts'
+import { Event, exampleEvent } from '../webhooks/event-log.schema.ts'
+import { webhookTest } from '../webhooks/webhooks.schema.ts'
+
+/** One line per type: a type that is missing, or stands on the wrong line, does not compile. */
+export const eventDefinitions = {
+  'contact.created': contactCreated,
+  'contact.updated': contactUpdated,
+  'contact.deleted': contactDeleted,
+  'contact.merged': contactMerged,
+  'form.submitted': formSubmitted,
+  'subscription.created': subscriptionCreated,
+  'subscription.confirmed': subscriptionConfirmed,
+  'subscription.unsubscribed': subscriptionUnsubscribed,
+  'deal.created': dealCreated,
+  'deal.updated': dealUpdated,
+  'deal.stage_changed': dealStageChanged,
+  'deal.won': dealWon,
+  'deal.lost': dealLost,
+  'deal.deleted': dealDeleted,
+  'task.created': taskCreated,
+  'task.completed': taskCompleted,
+  'task.deleted': taskDeleted,
+  'campaign.sending': campaignSending,
+  'campaign.sent': campaignSent,
+  'campaign.canceled': campaignCanceled,
+  'import.completed': importCompleted,
+  'mail.bounced': mailBounced,
+  'mail.complained': mailComplained,
+  'webhook.test': webhookTest,
+} satisfies { [Type in EmittedType]: EventDefinition<EventSubject, Type> }
+
+export const EventTypes = z
+  .object({
+    data: z.array(
+      z.object({
+        type: z.string(),
+        schema: z.record(z.string(), z.unknown()).describe('JSON Schema of `data`'),
+        example: Event,
+      }),
+    ),
+  })
+  .meta({ id: 'EventTypes', description: 'Every type of event there is.' })
+export type EventTypes = z.output<typeof EventTypes>
+
+/** Every type with the JSON Schema of its `data`, and a whole event as an example. */
+export function describeEventTypes(): EventTypes {
+  return { data: Object.values(eventDefinitions).map(describeEventType) }
+}
+
+function describeEventType({ type, schema: data }: { type: string; schema: z.ZodType }): EventTypes['data'][number] {
+  const { id = '', examples } = data.meta() as { id?: string; examples?: unknown[] }
+  const { $schema, $defs: { [id]: own, ...others } = {} } = z.toJSONSchema(data, { io: 'output' })
+  const { examples: _examples, ...schema } = own as Record<string, unknown>
+  return {
+    type,
+    schema: { $schema, title: id, ...schema, ...(Object.keys(others).length > 0 && { $defs: others }) },
+    example: { ...exampleEvent, type, data: examples?.[0] },
+  }
+}

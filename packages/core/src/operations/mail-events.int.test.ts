@@ -1,0 +1,165 @@
+import { sql } from 'drizzle-orm'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { readStats } from '../campaigns/campaign-stats.ts'
+import { changeContact, deleteContact, readContact } from '../contacts/update-contact.ts'
+import type { Ctx } from '../request/context.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { unsubscribeUrl } from '../lists/subscription-links.ts'
+import { confirmSubscribers } from '../lists/bulk-subscribe.ts'
+import { subscribe, unsubscribe } from '../lists/subscriptions.ts'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import {
+  addSubscribers,
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  createTestWorker,
+  eventsOf,
+  waitingWork,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { MailReport } from './mail-events.schema.ts'
+import { purgeMailReports, reportMailEvent } from './mail-events.ts'
+
+const database = useTestDatabase()
+let ctx: Ctx
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+
+const report = (given: Record<string, unknown>) =>
+  reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', email: 'person-1@example.com', permanent: true, ...given }))
+
+async function statusesOf(contactId: string) {
+  const found = await database.db.execute<{ status: string }>(sql`
+    select status from subscriptions where contact_id = ${uuidOf(contactId)} order by created_at, list_id`)
+  return found.rows.map((row) => row.status)
+}
+
+/** A campaign that was sent to person-1 and person-2. */
+async function startSent() {
+  const { id, listId, batches } = await startTestCampaign(ctx, 2)
+  const batch = await claimTestBatch(ctx, batches[0], await createTestWorker(database.db))
+  const { recipients } = await sendTestBatch(ctx, batch)
+  const [ada] = recipients.filter(({ email }) => email === 'person-1@example.com')
+  if (!ada) throw new Error('There is no person-1')
+  return { id, listId: listId ?? '', ada, messageId: `<${id}.${ada.id}@example.com>` }
+}
+
+describe.each([
+  { type: 'BOUNCE', status: 'BOUNCED', event: 'mail.bounced', count: 'bounced' },
+  { type: 'COMPLAINT', status: 'COMPLAINED', event: 'mail.complained', count: 'complained' },
+])('a $type', ({ type, status, event, count }) => {
+  test('takes the address off every list of the workspace, counts in its campaign and is told, once', async () => {
+    const { id, ada, messageId } = await startSent()
+    const other = await createTestList(ctx)
+    await confirmSubscribers(ctx, other.id, [ada.email])
+    for (let time = 0; time < 3; time++) await report({ type, messageId, detail: `words ${time}` })
+    await Promise.all(Array.from({ length: 5 }, () => report({ type, messageId })))
+    expect(await statusesOf(ada.id)).toEqual([status, status])
+    expect(await readContact(ctx, ada.id)).toMatchObject({ emailSubscribedStatus: status })
+    expect(await readStats(ctx, id)).toMatchObject({ sent: 2, [count]: 1 })
+    const told = await database.db.execute(sql`
+      select data from events where type = ${event} and workspace_id = ${uuidOf(ctx.workspaceId)}`)
+    expect(told.rows).toEqual([
+      {
+        data: {
+          email: 'person-1@example.com',
+          permanent: true,
+          detail: 'words 0',
+          messageId,
+          contactId: ada.id,
+          campaignId: id,
+          reportedAt: expect.any(String),
+        },
+      },
+    ])
+  })
+
+  test('is undone by no import, sign-up or deletion, on no list, however the address is written', async () => {
+    const { ada, listId } = await startSent()
+    await report({ type, email: 'PERSON-1@Example.com' })
+    const later = await createTestList(ctx, { doubleOptIn: false })
+    const signUp = (list: string) => subscribe(ctx, list, { email: ada.email, firstName: '', lastName: '' })
+    for (const list of [listId, later.id]) {
+      await confirmSubscribers(ctx, list, [ada.email])
+      await signUp(list)
+    }
+    expect(await statusesOf(ada.id)).toEqual([status])
+    await deleteContact(ctx, ada.id)
+    const again = await createTestContact(ctx, { email: ada.email })
+    await confirmSubscribers(ctx, later.id, [ada.email])
+    await signUp(later.id)
+    expect(await statusesOf(again.id)).toEqual([])
+    expect(await waitingWork(ctx, 'mail')).toEqual([])
+  })
+
+  test('of an address that nobody has yet is kept for whoever comes with it, or changes to it', async () => {
+    await report({ type, email: 'ghost@example.com' })
+    const list = await createTestList(ctx)
+    const [id = ''] = await addSubscribers(ctx, list.id, { count: 1 })
+    const changed = await changeContact(ctx, id, { email: 'ghost@example.com' })
+    expect(changed.emailSubscribedStatus).toBe(status)
+    expect(await statusesOf(id)).toEqual([status])
+  })
+})
+
+test('a bounce that is not permanent is told, and changes nothing else', async () => {
+  const { id, ada, messageId } = await startSent()
+  await report({ permanent: false, messageId })
+  await report({ permanent: false, messageId })
+  expect(await statusesOf(ada.id)).toEqual(['CONFIRMED'])
+  expect(await readStats(ctx, id)).toMatchObject({ bounced: 0 })
+  expect((await eventsOf(ctx)).filter((type) => type === 'mail.bounced')).toHaveLength(1)
+})
+
+test('a complaint outweighs a bounce, whichever comes first', async () => {
+  const { ada } = await startSent()
+  await report({ type: 'COMPLAINT' })
+  await report({ type: 'BOUNCE' })
+  expect(await statusesOf(ada.id)).toEqual(['COMPLAINED'])
+  await report({ type: 'BOUNCE', email: 'person-2@example.com' })
+  await report({ type: 'COMPLAINT', email: 'person-2@example.com' })
+  const found = await database.db.execute<{ status: string }>(sql`
+    select status from suppressions where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  expect(found.rows.map((row) => row.status)).toEqual(['COMPLAINED', 'COMPLAINED'])
+})
+
+test.each([
+  'x',
+  '<1@example.com>',
+  'cmp_x.con_y@example.com',
+  '<cmp_01kag7m3v9e8fs2t4w6x8y0z1b.con_01kag7m3v9e8fs2t4w6x8y0z1b@example.com>',
+  '<cmp_zzzzzzzzzzzzzzzzzzzzzzzzzz.con_zzzzzzzzzzzzzzzzzzzzzzzzzz@example.com>',
+])('a message id that is none of ours, %s, is a report all the same', async (messageId) => {
+  const { ada } = await startSent()
+  await report({ messageId })
+  expect(await statusesOf(ada.id)).toEqual(['BOUNCED'])
+})
+
+test("a message id of another workspace's campaign counts nothing there, and nothing here", async () => {
+  const { id, messageId } = await startSent()
+  const mine = ctx
+  ctx = await createTestCtx(database.db)
+  await report({ messageId })
+  expect(await readStats(mine, id)).toMatchObject({ bounced: 0 })
+  expect(await eventsOf(ctx)).toEqual(['mail.bounced'])
+})
+
+test("who leaves by the link in a campaign's mail counts there, once", async () => {
+  const { id, listId, ada } = await startSent()
+  const url = new URL(unsubscribeUrl(ctx, { listId, contactId: ada.id, campaignId: id }))
+  for (let time = 0; time < 2; time++) await unsubscribe(ctx, url.searchParams.get('token') ?? '')
+  expect(await readStats(ctx, id)).toMatchObject({ unsubscribed: 1 })
+})
+
+test('reports are forgotten after thirty days, and the suppression is not', async () => {
+  const { ada } = await startSent()
+  await report({})
+  expect(await purgeMailReports(database.db)).toBe(0)
+  await database.db.execute(sql`update mail_reports set created_at = now() - interval '31 days'
+    where workspace_id = ${uuidOf(ctx.workspaceId)}`)
+  expect(await purgeMailReports(database.db)).toBe(1)
+  await confirmSubscribers(ctx, (await createTestList(ctx)).id, [ada.email])
+  expect(await statusesOf(ada.id)).toEqual(['BOUNCED'])
+})

@@ -1,0 +1,56 @@
+import { z } from 'zod'
+import { defineEvent } from '../events/event-definition.ts'
+import { Email, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
+
+export const MailReport = z
+  .strictObject({
+    type: z.enum(['BOUNCE', 'COMPLAINT']),
+    email: Email,
+    messageId: SingleLine(998, 1).optional().describe('The `Message-ID` of the mail it is about'),
+    permanent: z
+      .boolean()
+      .optional()
+      .describe('Of a bounce: whether the address is dead. A complaint is always for good'),
+    detail: MultiLine(2_000).default('').describe("The receiving server's words"),
+  })
+  .refine(({ type, permanent }) => type === 'COMPLAINT' || permanent !== undefined, {
+    path: ['permanent'],
+    error: 'must be said of a bounce',
+  })
+  .meta({ examples: [{ type: 'BOUNCE', email: 'ada@example.com', permanent: true, detail: '550 5.1.1 No such user' }] })
+export type MailReport = z.output<typeof MailReport>
+
+export const MailReportTaken = z
+  .object({ success: z.literal(true) })
+  .meta({ id: 'MailReportTaken', examples: [{ success: true }] })
+
+/** What `mail.bounced` and `mail.complained` tell. */
+export const MailEvent = z
+  .object({
+    email: z.string(),
+    permanent: z.boolean(),
+    detail: z.string(),
+    messageId: z.string().nullable(),
+    contactId: z.string().nullable(),
+    campaignId: z.string().nullable(),
+    reportedAt: Timestamp,
+  })
+  .meta({
+    id: 'MailEvent',
+    description: 'A mail that did not arrive, or that somebody called spam.',
+    examples: [
+      {
+        email: 'ada@example.com',
+        permanent: true,
+        detail: '550 5.1.1 No such user',
+        messageId: null,
+        contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        campaignId: null,
+        reportedAt: '2026-11-21T06:35:49.123Z',
+      },
+    ],
+  })
+export type MailEvent = z.output<typeof MailEvent>
+
+export const mailBounced = defineEvent('mail.bounced', MailEvent)
+export const mailComplained = defineEvent('mail.complained', MailEvent)

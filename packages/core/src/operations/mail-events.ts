@@ -1,0 +1,63 @@
+/** What mail providers report of mails that did not arrive, or that somebody called spam. */
+import { createHmac } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import { noteEngagement, personOfMessageId, wasMailed } from '../campaigns/engagement.ts'
+import { findContactByEmail } from '../contacts/contact-address.ts'
+import { noteActivity, suppressContact } from '../contacts/update-contact.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import type { Db } from '../db/client.ts'
+import { emit } from '../events/emit.ts'
+import { toTimestamp } from '../kernel/validation.ts'
+import { suppressAddress } from '../opt-outs/suppressions.ts'
+import { mailReports } from '../db/schema/index.ts'
+import { mailBounced, mailComplained, type MailReport } from './mail-events.schema.ts'
+
+/**
+ * Takes a report. A complaint, and a bounce that is permanent, keep the address out of every list of the workspace; a
+ * bounce that is not is only told. Counts in the campaign whose mail `messageId` names. A report that comes again, as
+ * providers repeat themselves, changes nothing.
+ */
+export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
+  return inTransaction(ctx, async (ctx) => {
+    if (!(await isNew(ctx, report))) return
+    const isComplaint = report.type === 'COMPLAINT'
+    const isPermanent = isComplaint || report.permanent === true
+    const status = isComplaint ? 'COMPLAINED' : 'BOUNCED'
+    if (isPermanent) await suppressAddress(ctx, report.email, status)
+    const contact = await findContactByEmail(ctx, report.email)
+    if (contact && isPermanent) await suppressContact(ctx, contact.id, status)
+    if (contact) await noteActivity(ctx, contact.id)
+    const named = report.messageId === undefined ? undefined : personOfMessageId(report.messageId)
+    const person = named && (await wasMailed(ctx, named)) ? named : undefined
+    if (person && isPermanent) await noteEngagement(ctx, person, isComplaint ? 'complained' : 'bounced')
+    await emit(ctx, isComplaint ? mailComplained : mailBounced, {
+      email: report.email,
+      permanent: isPermanent,
+      detail: report.detail,
+      messageId: report.messageId ?? null,
+      contactId: contact?.id ?? null,
+      campaignId: person?.campaignId ?? null,
+      reportedAt: toTimestamp(new Date()),
+    })
+  })
+}
+
+/** Forgets reports of more than thirty days ago, a few at a time. Answers how many. */
+export async function purgeMailReports(db: Db): Promise<number> {
+  const result = await db.execute(sql`
+    delete from mail_reports where (workspace_id, fingerprint) in (
+      select workspace_id, fingerprint from mail_reports where created_at < now() - interval '30 days' limit 1000)`)
+  return result.rowCount ?? 0
+}
+
+/** By the database's own judgement, so that of two at once one is new. The words of a server may differ each time. */
+async function isNew(ctx: Ctx, { type, email, messageId, permanent }: MailReport): Promise<boolean> {
+  const said = JSON.stringify([ctx.workspaceId, type, email.toLowerCase(), messageId ?? null, permanent ?? null])
+  const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(said).digest('base64url')
+  const inserted = await ctx.db
+    .insert(mailReports)
+    .values({ workspaceId: ctx.workspaceId, fingerprint })
+    .onConflictDoNothing()
+    .returning({ fingerprint: mailReports.fingerprint })
+  return inserted.length > 0
+}

@@ -1,0 +1,81 @@
+import { eq } from 'drizzle-orm'
+import { expect, test } from 'vitest'
+import { unsubscribeUrl } from '../lists/subscription-links.ts'
+import { unsubscribe } from '../lists/subscriptions.ts'
+import { subscriptions } from '../db/schema/index.ts'
+import {
+  addSubscribers,
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  eventsOf,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { mergeContacts } from './merge-contacts.ts'
+import { changeContact, readContact } from '../contacts/update-contact.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+test('the duplicate fills what is empty, tags unite, and it goes', async () => {
+  const kept = await createTestContact(ctx, { email: 'ada@example.com', firstName: 'Ada', tags: ['a'] })
+  const duplicate = await createTestContact(ctx, { firstName: 'A.', lastName: 'Lovelace', phone: '+44 1', tags: ['b'] })
+  const merged = await mergeContacts(ctx, kept.id, { contactId: duplicate.id })
+  expect(merged).toMatchObject({
+    email: 'ada@example.com',
+    firstName: 'Ada',
+    lastName: 'Lovelace',
+    phone: '+44 1',
+    tags: ['a', 'b'],
+  })
+  await expect(readContact(ctx, duplicate.id)).rejects.toMatchObject({ code: 'not_found' })
+  expect(await eventsOf(ctx)).toEqual(['contact.created', 'contact.created', 'contact.merged'])
+})
+
+test('of two merges of the same pair at once one wins, and the other is told what is missing', async () => {
+  for (let round = 0; round < 10; round += 1) {
+    const [a, b] = [await createTestContact(ctx), await createTestContact(ctx)]
+    const results = await Promise.allSettled([
+      mergeContacts(ctx, a.id, { contactId: b.id }),
+      mergeContacts(ctx, round % 2 ? a.id : b.id, { contactId: round % 2 ? b.id : a.id }),
+    ])
+    const refused = results.filter((result) => result.status === 'rejected').map((result) => result.reason as Error)
+    expect(refused).toHaveLength(1)
+    expect(refused[0]).toMatchObject({ message: 'Contact not found' })
+  }
+})
+
+test.each([
+  ['CONFIRMED', 'UNSUBSCRIBED', 'UNSUBSCRIBED'],
+  ['UNSUBSCRIBED', 'CONFIRMED', 'UNSUBSCRIBED'],
+  ['UNSUBSCRIBED', 'COMPLAINED', 'COMPLAINED'],
+  ['PENDING', 'CONFIRMED', 'PENDING'],
+] as const)('%s here and %s there make %s: the strictest opt-out wins', async (here, there, result) => {
+  const list = await createTestList(ctx)
+  const [kept = ''] = await addSubscribers(ctx, list.id, { count: 1, status: here, name: 'kept' })
+  const [duplicate = ''] = await addSubscribers(ctx, list.id, { count: 1, status: there, name: 'duplicate' })
+  await mergeContacts(ctx, kept, { contactId: duplicate })
+  const rows = await ctx.db.select().from(subscriptions).where(eq(subscriptions.workspaceId, ctx.workspaceId))
+  expect(rows).toMatchObject([{ contactId: kept, status: result }])
+})
+
+test('the unsubscribe link of a mail to the duplicate works on who it has become, through several merges', async () => {
+  const list = await createTestList(ctx)
+  const [first = ''] = await addSubscribers(ctx, list.id, { count: 1, name: 'first' })
+  const [second, third] = [await createTestContact(ctx), await createTestContact(ctx)]
+  const token = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: first })).searchParams.get('token') ?? ''
+  await mergeContacts(ctx, second.id, { contactId: first })
+  await mergeContacts(ctx, third.id, { contactId: second.id })
+  expect(await readContact(ctx, third.id)).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
+  await unsubscribe(ctx, token)
+  expect(await readContact(ctx, third.id)).toMatchObject({ emailSubscribedStatus: 'UNSUBSCRIBED' })
+})
+
+test('a contact of another workspace is not found, as the one kept and as the duplicate', async () => {
+  const other = await createTestContact(await createTestCtx(database.db))
+  const own = await createTestContact(ctx)
+  await expect(mergeContacts(ctx, own.id, { contactId: other.id })).rejects.toMatchObject({ code: 'invalid' })
+  await expect(mergeContacts(ctx, other.id, { contactId: own.id })).rejects.toMatchObject({ code: 'not_found' })
+  await expect(mergeContacts(ctx, own.id, { contactId: own.id })).rejects.toMatchObject({ code: 'invalid' })
+  expect(await changeContact(ctx, own.id, {})).toEqual(own)
+})

@@ -1,0 +1,72 @@
+import { and, eq } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { moveDeals } from '../deals/update-deal.ts'
+import { invalidField, notFound } from '../kernel/errors.ts'
+import { emit } from '../events/emit.ts'
+import { moveSubmissions } from '../forms/submissions.ts'
+import { respectAddress } from '../opt-outs/apply-stored-opt-outs.ts'
+import { moveSubscriptions } from '../lists/move-subscriptions.ts'
+import { contactAliases } from '../db/schema/index.ts'
+import { moveTasks } from '../tasks/tasks.ts'
+import type { ContactRow } from '../contacts/contact-record.ts'
+import { lockContact, lockContacts, readContact, removeContact, writeContact } from '../contacts/update-contact.ts'
+import { type Contact, contactMerged, type MergeInput } from '../contacts/contacts.schema.ts'
+import { noteSubscriptionChange } from '../contacts/subscribed-status.ts'
+
+/**
+ * Makes two contacts one: the duplicate fills what is empty in the other, tags and custom values unite, its deals,
+ * tasks, submissions and subscriptions move over with the strictest opt-out winning, what the kept address ever said
+ * included, and it goes. The links by which it can unsubscribe keep working. Of two merges of the same pair at once one
+ * wins; to the other the duplicate is not found.
+ */
+export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeInput): Promise<Contact> {
+  if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
+  return inTransaction(ctx, async (ctx) => {
+    const { survivor, duplicate } = await lockBoth(ctx, id, contactId)
+    await moveSubmissions(ctx, { from: contactId, to: id })
+    const movedAny = await moveSubscriptions(ctx, { from: contactId, to: id })
+    await moveDeals(ctx, { from: contactId, to: id })
+    await moveTasks(ctx, { from: contactId, to: id })
+    await ctx.db
+      .update(contactAliases)
+      .set({ contactId: id })
+      .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.contactId, contactId)))
+    await removeContact(ctx, duplicate)
+    await ctx.db.insert(contactAliases).values({ workspaceId: ctx.workspaceId, id: contactId, contactId: id })
+    await writeContact(ctx, survivor, united(survivor, duplicate))
+    if (movedAny) await noteSubscriptionChange(ctx, [id])
+    if (movedAny) await respectAddress(ctx, survivor)
+    const contact = await readContact(ctx, id)
+    await emit(ctx, contactMerged, { ...contact, mergedContactId: contactId })
+    await audit(ctx, 'contact.merged', { subjectId: id, mergedContactId: contactId })
+    return contact
+  })
+}
+
+async function lockBoth(ctx: Ctx, id: string, contactId: string) {
+  await lockContacts(ctx, [id, contactId])
+  const [survivor, duplicate] = [await lockContact(ctx, id), await lockContact(ctx, contactId)]
+  if (!survivor) throw notFound('Contact')
+  if (!duplicate) throw invalidField('contactId', 'Contact not found')
+  return { survivor, duplicate }
+}
+
+function united(survivor: ContactRow, duplicate: ContactRow): ContactRow {
+  return {
+    ...survivor,
+    firstName: survivor.firstName || duplicate.firstName,
+    lastName: survivor.lastName || duplicate.lastName,
+    phone: survivor.phone ?? duplicate.phone,
+    company: survivor.company ?? duplicate.company,
+    source: survivor.source ?? duplicate.source,
+    tags: [...new Set([...survivor.tags, ...duplicate.tags])],
+    customFieldValues: { ...duplicate.customFieldValues, ...survivor.customFieldValues },
+    lastActivityAt: laterOf(survivor.lastActivityAt, duplicate.lastActivityAt),
+  }
+}
+
+function laterOf(one: Date | null, other: Date | null): Date | null {
+  if (!one || !other) return one ?? other
+  return one > other ? one : other
+}

@@ -1,0 +1,21 @@
+import { renderVerificationMail } from '../auth/email-verification.ts'
+import { renderPasswordResetMail } from '../auth/password-resets.ts'
+import { renderTestMail } from '../campaigns/campaign-mail.ts'
+import type { Ctx } from '../request/context.ts'
+import { renderConfirmationMail } from '../lists/confirmation-mail.ts'
+import { renderInviteMail } from '../team/invites.ts'
+import type { Mail, MailKind } from '../mail/mails.ts'
+import type { OutgoingMail } from '../mail/outgoing-mail.ts'
+
+/** How each kind of single mail is made; undefined when its reason has gone. A new kind does not compile without. */
+const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail | undefined>> = {
+  CONFIRMATION: renderConfirmationMail,
+  CAMPAIGN_TEST: renderTestMail,
+  INVITE: renderInviteMail,
+  PASSWORD_RESET: renderPasswordResetMail,
+  EMAIL_VERIFICATION: renderVerificationMail,
+}
+
+export function renderMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
+  return renderers[mail.kind](ctx, mail)
+}

@@ -1,0 +1,147 @@
+import { sql } from 'drizzle-orm'
+import { beforeEach, expect, test } from 'vitest'
+import { sendTestMail } from '../campaigns/campaign-mail.ts'
+import { readStats } from '../campaigns/campaign-stats.ts'
+import { readCampaign } from '../campaigns/campaigns.ts'
+import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '../campaigns/lifecycle.ts'
+import { claimRecipients, finishBatch, settleRecipients, skipRecipients } from '../campaigns/sending.ts'
+import type { Ctx } from '../request/context.ts'
+import { claimMail } from '../mail/mails.ts'
+import { interruptRestoredWork } from './restored-backup.ts'
+import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import {
+  claimDelivery,
+  countRecipients,
+  createTestCampaign,
+  createTestContact,
+  createTestCtx,
+  createTestWebhook,
+  createTestWorker,
+  silenceWorker,
+  waitingWork,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+
+const database = useTestDatabase()
+let ctx: Ctx
+let workerId: string
+beforeEach(async () => {
+  await database.pool.query('truncate workspaces, workers cascade')
+  ctx = await createTestCtx(database.db)
+  workerId = await createTestWorker(database.db)
+})
+
+/** The worker of a backup has long been gone where it is restored. */
+async function restore(before?: Date) {
+  await silenceWorker(ctx.db, workerId)
+  return interruptRestoredWork(ctx.db, before)
+}
+
+const statusesOf = async (table: 'deliveries' | 'mails') =>
+  (await database.pool.query<{ status: string }>(`select status from ${table} order by id`)).rows.map(
+    (row) => row.status,
+  )
+
+const claim = (uuid?: string) => claimTestBatch(ctx, uuid, workerId)
+
+/** What a worker does with every batch that waits. Answers how many people it would have mailed. */
+async function work(): Promise<number> {
+  workerId = await createTestWorker(database.db)
+  let mailed = 0
+  for (const uuid of await waitingWork(ctx, 'campaigns')) {
+    const batch = await claim(uuid)
+    mailed += (await sendTestBatch(ctx, batch)).recipients.length
+    await finishBatch(ctx, batch)
+  }
+  return mailed
+}
+
+test('deliveries and mails that a backup brings back, waiting or in hand, are interrupted and can be claimed by nobody', async () => {
+  await createTestWebhook(ctx)
+  for (let count = 0; count < 3; count += 1) await createTestContact(ctx)
+  const campaign = await createTestCampaign(ctx)
+  for (const email of ['a@example.com', 'b@example.com']) await sendTestMail(ctx, campaign.id, { email })
+  const [deliveries, mails] = [await waitingWork(ctx, 'webhooks'), await waitingWork(ctx, 'mail')]
+  await claimDelivery(ctx, deliveries[0] ?? '', workerId)
+  await claimMail(ctx, mails[0] ?? '', workerId)
+
+  // What was in hand is the burial's to interrupt.
+  expect(await restore()).toMatchObject({ deliveries: 2, mails: 1 })
+  expect(await statusesOf('deliveries')).toEqual(['INTERRUPTED', 'INTERRUPTED', 'INTERRUPTED'])
+  expect(await statusesOf('mails')).toEqual(['INTERRUPTED', 'INTERRUPTED'])
+  expect(await waitingWork(ctx)).toEqual([])
+  workerId = await createTestWorker(database.db)
+  for (const uuid of deliveries) expect(await claimDelivery(ctx, uuid, workerId)).toBeUndefined()
+  for (const uuid of mails) expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
+})
+
+test('of a campaign under way nobody gets a second mail, whoever was mailed after the backup, and resuming ends it', async () => {
+  const { id } = await startTestCampaign(ctx, 450)
+  const batch = await claim((await waitingWork(ctx, 'campaigns'))[0])
+  const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(0, 30))
+  const outcomes = recipients.map(({ id }, at) => ({
+    contactId: id,
+    status: at < 10 ? ('SENT' as const) : ('WAITING' as const),
+    error: null,
+  }))
+  // Ten are sent, ten wait for another try, ten are in hand, and 420 have not had their turn.
+  await settleRecipients(ctx, batch, outcomes.slice(0, 20))
+
+  expect(await restore()).toMatchObject({ campaigns: 1, recipients: 430 })
+  expect(await readCampaign(ctx, id)).toMatchObject({
+    status: 'PAUSED',
+    pauseReason: expect.stringContaining('backup') as string,
+  })
+  expect(await readStats(ctx, id)).toMatchObject({ queued: 450, sent: 10, interrupted: 440, pending: 0 })
+  expect(await countRecipients(ctx, id)).toEqual({ SENT: 10, INTERRUPTED: 440 })
+  await resumeCampaign(ctx, id)
+  expect(await work()).toBe(0)
+  expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
+})
+
+test('those in doubt get a campaign when somebody asks for it', async () => {
+  const { id } = await startTestCampaign(ctx, 250)
+  await pauseCampaign(ctx, id)
+  expect(await restore()).toMatchObject({ campaigns: 1, recipients: 250 })
+  expect(await retryCampaign(ctx, id, { includeInterrupted: true })).toEqual({ queued: 250 })
+  await resumeCampaign(ctx, id)
+  expect(await work()).toBe(250)
+  expect(await readStats(ctx, id)).toMatchObject({ sent: 250, interrupted: 0 })
+})
+
+test('a second time it finds nothing; what is over, canceled or newer than the moment stays as it is', async () => {
+  const { id: canceled } = await startTestCampaign(ctx, 5)
+  await cancelCampaign(ctx, canceled)
+  await createTestWebhook(ctx)
+  await createTestContact(ctx)
+  expect(await restore()).toEqual({ campaigns: 0, recipients: 0, deliveries: 1, mails: 0 })
+  expect(await restore()).toEqual({ campaigns: 0, recipients: 0, deliveries: 0, mails: 0 })
+  await createTestContact(ctx)
+  expect(await restore(new Date(Date.now() - 60_000))).toEqual({ campaigns: 0, recipients: 0, deliveries: 0, mails: 0 })
+  expect(await statusesOf('deliveries')).toEqual(['INTERRUPTED', 'PENDING'])
+
+  workerId = await createTestWorker(database.db)
+  const batch = await claim((await waitingWork(ctx, 'campaigns'))[0])
+  await skipRecipients(ctx, batch)
+  expect(await readStats(ctx, canceled)).toMatchObject({ skipped: 5 })
+})
+
+test('more than is interrupted at once is interrupted all the same', async () => {
+  await createTestWebhook(ctx)
+  await createTestContact(ctx)
+  await database.db.execute(sql`
+    with copied as (
+      insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
+      select workspace_id, uuidv7(), webhook_id, event_id, event_type from deliveries, generate_series(1, 1200)
+      returning workspace_id, id, webhook_id)
+    insert into outbox (id, workspace_id, queue, lane) select id, workspace_id, 'webhooks', webhook_id from copied`)
+  expect(await restore()).toMatchObject({ deliveries: 1_201 })
+  expect(await waitingWork(ctx)).toEqual([])
+})
+
+test('while a worker is alive nothing is touched', async () => {
+  await createTestWebhook(ctx)
+  await createTestContact(ctx)
+  await expect(interruptRestoredWork(ctx.db, undefined)).rejects.toThrow('A worker is alive')
+  expect(await statusesOf('deliveries')).toEqual(['PENDING'])
+})

@@ -1,0 +1,134 @@
+/**
+ * A backup that is restored brings back work that has since been done: campaigns to whom they have reached, deliveries
+ * that went out. Nothing in it tells which. What may go out once at most is set aside here before a worker sees it.
+ */
+import { type SQL, sql } from 'drizzle-orm'
+import { tally } from '../campaigns/recipient-counters.ts'
+import type { Db } from '../db/client.ts'
+import { conflict } from '../kernel/errors.ts'
+import { finishWork } from '../jobs/outbox.ts'
+import type { QueueName } from '../jobs/queues.ts'
+import { transaction } from '../db/transaction.ts'
+import { buryDeadWorkers, listWorkers } from '../jobs/worker-registry.ts'
+
+export interface InterruptedWork {
+  deliveries: number
+  mails: number
+  /** PAUSED now, with everybody INTERRUPTED who was not settled in the backup. */
+  campaigns: number
+  recipients: number
+}
+
+const reason = 'It was to be done when the backup was made that is restored here: it may have been done since'
+
+/**
+ * Marks as INTERRUPTED what was to go out `before` that moment, or until now: shown, and never sent by itself. A campaign
+ * that was under way is PAUSED: to resume it ends it, and who wants those in doubt to get it retries them first.
+ * Imports and the like go on, as all that they do is in the database. Conflict while a worker is alive. In small
+ * transactions: it may be stopped, and run again.
+ */
+export async function interruptRestoredWork(db: Db, before: Date | undefined): Promise<InterruptedWork> {
+  if ((await listWorkers(db)).some(({ isAlive }) => isAlive)) {
+    throw conflict('A worker is alive, or was fifteen seconds ago: stop the workers, wait as long, and run it again')
+  }
+  await buryDeadWorkers(db)
+  const moment = before?.toISOString() ?? (await readClock(db))
+  const campaigns = await pauseCampaigns(db, moment)
+  return {
+    campaigns,
+    recipients: await interruptRecipients(db, moment),
+    deliveries: await untilNone(() => interruptDeliveries(db, moment)),
+    mails: await untilNone(() => interruptMails(db, moment)),
+  }
+}
+
+const piecesAtOnce = 500
+const batchesAtOnce = 25
+
+async function readClock(db: Db): Promise<string> {
+  const result = await db.execute<{ now: string }>(sql`select now()::text as now`)
+  return result.rows[0]?.now ?? ''
+}
+
+async function untilNone(interruptSome: () => Promise<number>): Promise<number> {
+  let total = 0
+  for (let some = -1; some !== 0; total += some) some = await interruptSome()
+  return total
+}
+
+/** From here on no worker can claim anybody, should one start too early. */
+async function pauseCampaigns(db: Db, before: string): Promise<number> {
+  const paused = await db.execute(sql`
+    update campaigns set status = 'PAUSED', pause_reason = ${reason}, updated_at = now()
+    where status in ('SENDING', 'PAUSED') and sent_at < ${before}::timestamptz`)
+  return paused.rowCount ?? 0
+}
+
+/** The batches stay open, with nobody left in them: so the campaign ends as any other when it is resumed. */
+async function interruptRecipients(db: Db, before: string): Promise<number> {
+  const open = await db.execute<{ id: string }>(sql`
+    select b.id from campaigns c
+    join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
+    where c.status = 'PAUSED' and c.sent_at < ${before}::timestamptz and b.status <> 'DONE' order by b.id`)
+  const uuids = open.rows.map(({ id }) => id)
+  let total = 0
+  for (let start = 0; start < uuids.length; start += batchesAtOnce) {
+    const result = await db.execute<{ people: number }>(sql`
+      with interrupted as (
+        insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, settled_at)
+        select b.workspace_id, b.campaign_id, person.id, b.id, 'INTERRUPTED', ${reason}, now()
+        from campaigns c
+        join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
+        cross join lateral unnest(b.contact_ids) as person (id)
+        where c.status = 'PAUSED' and b.id = any(${sql.param(uuids.slice(start, start + batchesAtOnce))}::uuid[])
+          and b.status <> 'DONE'
+        on conflict (workspace_id, campaign_id, contact_id) do update
+        set status = excluded.status, error = excluded.error, settled_at = excluded.settled_at
+        where r.status = 'WAITING'
+        returning workspace_id, batch_id, null as was, status as became),
+      ${tally('interrupted')}
+      select count(*)::int as people from interrupted`)
+    total += result.rows[0]?.people ?? 0
+  }
+  return total
+}
+
+function interruptDeliveries(db: Db, before: string): Promise<number> {
+  return transaction(db, async (db) => {
+    const interrupted = await db.execute<{ id: string }>(sql`
+      with ${waiting('deliveries', { queue: 'webhooks', before })}
+      update deliveries d set status = 'INTERRUPTED', error = ${reason}
+      from waiting where d.workspace_id = waiting.workspace_id and d.id = waiting.id
+      returning d.id`)
+    return finishAll(db, interrupted.rows)
+  })
+}
+
+function interruptMails(db: Db, before: string): Promise<number> {
+  return transaction(db, async (db) => {
+    const interrupted = await db.execute<{ id: string }>(sql`
+      with ${waiting('mails', { queue: 'mail', before })}
+      update mails m set status = 'INTERRUPTED', error = ${reason}, settled_at = now()
+      from waiting where m.workspace_id = waiting.workspace_id and m.id = waiting.id
+      returning m.id`)
+    return finishAll(db, interrupted.rows)
+  })
+}
+
+/** As a member of a `with` list: some of the table that wait, locked in the order of their ids, as claims lock them. */
+function waiting(table: 'deliveries' | 'mails', { queue, before }: { queue: QueueName; before: string }): SQL {
+  return sql`
+    waiting as (
+      select t.workspace_id, t.id from outbox o
+      join ${sql.identifier(table)} t on t.workspace_id = o.workspace_id and t.id = o.id
+      where o.queue = ${queue} and o.created_at < ${before}::timestamptz and t.status = 'PENDING'
+      order by t.id limit ${piecesAtOnce} for update of t)`
+}
+
+async function finishAll(db: Db, rows: readonly { id: string }[]): Promise<number> {
+  await finishWork(
+    db,
+    rows.map(({ id }) => id),
+  )
+  return rows.length
+}

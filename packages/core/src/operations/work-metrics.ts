@@ -1,0 +1,86 @@
+import { sql } from 'drizzle-orm'
+import type { Registry } from 'prom-client'
+import type { Db } from '../db/client.ts'
+import { readSecondsAhead } from '../db/partitions.ts'
+import { queueNames } from '../jobs/queues.ts'
+import { figureIn, gaugeIn } from '../runtime/metrics.ts'
+
+interface WorkFigures {
+  queues: { queue: string; state: 'waiting' | 'handed over'; count: number; oldestSeconds: number }[]
+  workers: number
+}
+
+/**
+ * What waits to be done in the whole installation. Every row of the outbox is read, some tenths of a second for a million:
+ * an index for it alone would cost every write something, always.
+ */
+export async function readWorkFigures(db: Db): Promise<WorkFigures> {
+  const queues = await db.execute<Record<string, unknown> & WorkFigures['queues'][number]>(sql`
+    select queue, case when relayed_epoch is null then 'waiting' else 'handed over' end as state,
+      count(*)::int as count, greatest(0, extract(epoch from now() - min(created_at)))::float8 as "oldestSeconds"
+    from outbox group by 1, 2`)
+  const workers = await db.execute<{ count: number }>(sql`select count(*)::int as count from workers`)
+  return { queues: queues.rows, workers: workers.rows[0]?.count ?? 0 }
+}
+
+const shortestAgeMs = 10_000
+
+/**
+ * Answers what `read` answered last, for ten seconds or twenty times as long as it took: however often somebody asks,
+ * reading takes a twentieth of the time at most. Those who ask at once share one reading.
+ */
+export function remembering<Result>(read: () => Promise<Result>): () => Promise<Result> {
+  let last: Promise<Result> | undefined
+  let staleAt = 0
+  return () => {
+    if (last && performance.now() < staleAt) return last
+    const startedAt = performance.now()
+    staleAt = Infinity
+    last = read().finally(() => {
+      const tookMs = performance.now() - startedAt
+      staleAt = performance.now() + Math.max(shortestAgeMs, 20 * tookMs)
+    })
+    // What failed is worth another try sooner.
+    last.catch(() => (staleAt = performance.now() + shortestAgeMs))
+    return last
+  }
+}
+
+/** Tells Prometheus what waits, on each queue, how many workers live, and whether they keep the partitions. */
+export function describeWork(registry: Registry, db: Db): void {
+  const read = remembering(() => readWorkFigures(db))
+  const states = ['waiting', 'handed over'] as const
+  const each = queueNames.flatMap((queue) => states.map((state) => ({ queue, state })))
+  gaugeIn(registry, {
+    name: 'outbox_rows',
+    help: 'Work that is not done: waiting in PostgreSQL, or handed over to the queue',
+    labelNames: ['queue', 'state'],
+    read: async () => {
+      const { queues } = await read()
+      return each.map((labels) => ({ labels, value: find(queues, labels)?.count ?? 0 }))
+    },
+  })
+  gaugeIn(registry, {
+    name: 'outbox_oldest_seconds',
+    help: 'Age of the oldest work that is not done',
+    labelNames: ['queue', 'state'],
+    read: async () => {
+      const { queues } = await read()
+      return each.map((labels) => ({ labels, value: find(queues, labels)?.oldestSeconds ?? 0 }))
+    },
+  })
+  figureIn(registry, {
+    name: 'workers',
+    help: 'Workers that have shown within the last seconds that they live',
+    read: async () => (await read()).workers,
+  })
+  figureIn(registry, {
+    name: 'partitions_ahead_seconds',
+    help: 'For how long to come events and deliveries have partitions',
+    read: remembering(() => readSecondsAhead(db)),
+  })
+}
+
+function find(queues: WorkFigures['queues'], { queue, state }: { queue: string; state: string }) {
+  return queues.find((one) => one.queue === queue && one.state === state)
+}

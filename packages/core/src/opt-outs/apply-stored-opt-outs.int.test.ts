@@ -1,0 +1,210 @@
+import { eq } from 'drizzle-orm'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { mergeContacts } from '../operations/merge-contacts.ts'
+import { changeContact, deleteContact, readContact } from '../contacts/update-contact.ts'
+import type { Ctx } from '../request/context.ts'
+import { lists } from '../db/schema/index.ts'
+import { deriveKeys } from '../kernel/crypto.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  eventsOf,
+  tokenMailedTo,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { unsubscribeUrl } from '../lists/subscription-links.ts'
+import type { List } from '../lists/lists.schema.ts'
+import { addSubscriber, listSubscribers, readSubscriber } from '../lists/subscribers.ts'
+import { confirmSubscription, subscribe, unsubscribe } from '../lists/subscriptions.ts'
+import { suppressAddress } from './suppressions.ts'
+
+const database = useTestDatabase()
+let ctx: Ctx
+let list: List
+/** Addresses of this test alone. */
+let hers: string
+let another: string
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+  list = await createTestList(ctx)
+  hers = `hers-${list.id}@example.com`
+  another = `another-${list.id}@example.com`
+})
+
+const statusOf = async (contactId: string, of = list) => (await readSubscriber(ctx, of.id, contactId)).status
+const confirm = async (email: string) =>
+  (await addSubscriber(ctx, list.id, { email, status: 'CONFIRMED' })).subscription.contactId
+const moveAway = (id: string) => changeContact(ctx, id, { email: `away-${list.id}@example.com` })
+
+/** A stranger has typed this address. */
+async function signUp(email: string) {
+  await subscribe(ctx, list.id, { email, firstName: '', lastName: '' })
+  const page = await listSubscribers(ctx, list.id, { limit: 1, sort: '-createdAt' })
+  return page.data[0]?.contactId ?? ''
+}
+
+/** The token of the link in a mail of the list to her. */
+function linkTo(contactId: string) {
+  const url = unsubscribeUrl(ctx, { listId: list.id, contactId, email: hers })
+  return new URL(url).searchParams.get('token') ?? ''
+}
+
+/** Her contact, off the list by her own wish. */
+async function optOut() {
+  const id = await confirm(hers)
+  const url = unsubscribeUrl(ctx, { listId: list.id, contactId: id })
+  await unsubscribe(ctx, new URL(url).searchParams.get('token') ?? '')
+  return id
+}
+
+/** As if the key had been changed since everything so far. */
+function changeSecretKey() {
+  const key = 'a secret that nobody had yet'
+  ctx = { ...ctx, settings: { ...ctx.settings, keys: deriveKeys(key, ['a secret that is known to every test']) } }
+}
+
+const waysToLose: Record<string, (id: string) => Promise<unknown>> = {
+  'was deleted': (id) => deleteContact(ctx, id),
+  'was given another address': moveAway,
+  'was merged into another': async (id) => mergeContacts(ctx, (await createTestContact(ctx)).id, { contactId: id }),
+}
+
+describe('who comes to an address that opted out', () => {
+  test.each(Object.entries(waysToLose))('leaves that list, where its contact %s, and it is told', async (_, lose) => {
+    await lose(await optOut())
+    const id = await confirm(another)
+    const other = await createTestList(ctx)
+    await addSubscriber(ctx, other.id, { contactId: id, status: 'CONFIRMED' })
+    changeSecretKey()
+    const changed = await changeContact(ctx, id, { email: hers.toUpperCase() })
+    expect(await statusOf(id)).toBe('UNSUBSCRIBED')
+    // Nothing was said of the other list, so the word of who changed the address stands.
+    expect(await statusOf(id, other)).toBe('CONFIRMED')
+    expect(changed).toEqual(await readContact(ctx, id))
+    expect((await eventsOf(ctx)).slice(-2)).toEqual(['subscription.unsubscribed', 'contact.updated'])
+  })
+
+  test('leaves it when only PENDING, and comes back by a link that is mailed to that address', async () => {
+    await deleteContact(ctx, await optOut())
+    const id = await signUp(another)
+    await changeContact(ctx, id, { email: hers })
+    expect(await statusOf(id)).toBe('UNSUBSCRIBED')
+    await database.db.execute(`update subscriptions set confirmations_requested_at = '{}'`)
+    await signUp(hers)
+    await confirmSubscription(ctx, await tokenMailedTo(ctx, hers))
+    expect(await statusOf(id)).toBe('CONFIRMED')
+  })
+
+  test('leaves it while its contact is given another address at the same moment', async () => {
+    const [her, id] = [await optOut(), await confirm(another)]
+    const leaving = await openTransaction(ctx.db, (db) =>
+      changeContact({ ...ctx, db }, her, { email: 'x@example.com' }),
+    )
+    const coming = changeContact(ctx, id, { email: hers })
+    await waitUntilBlocked(database.db)
+    await Promise.all([leaving.commit(), coming])
+    expect(await statusOf(id)).toBe('UNSUBSCRIBED')
+  })
+
+  test('leaves every list when it is suppressed, also under a former SECRET_KEY', async () => {
+    await suppressAddress(ctx, hers, 'COMPLAINED')
+    changeSecretKey()
+    const id = await confirm(another)
+    const changed = await changeContact(ctx, id, { email: hers })
+    expect([changed.emailSubscribedStatus, await statusOf(id)]).toEqual(['COMPLAINED', 'COMPLAINED'])
+  })
+})
+
+describe('a merge', () => {
+  test('brings no subscription to an address that opted out of the list', async () => {
+    await deleteContact(ctx, await optOut())
+    const again = await createTestContact(ctx, { email: hers })
+    const merged = await mergeContacts(ctx, again.id, { contactId: await confirm(another) })
+    expect([merged.emailSubscribedStatus, await statusOf(again.id)]).toEqual(['UNSUBSCRIBED', 'UNSUBSCRIBED'])
+  })
+
+  test('brings no subscription to an address that is suppressed', async () => {
+    await suppressAddress(ctx, hers, 'BOUNCED')
+    const { id } = await createTestContact(ctx, { email: hers })
+    const merged = await mergeContacts(ctx, id, { contactId: await confirm(another) })
+    expect([merged.emailSubscribedStatus, await statusOf(id)]).toEqual(['BOUNCED', 'BOUNCED'])
+  })
+})
+
+describe('who has another address', () => {
+  test('stays on the list by the word of who changed it, and off it by their own', async () => {
+    const id = await confirm(another)
+    expect((await moveAway(id)).emailSubscribedStatus).toBe('SUBSCRIBED')
+    const left = await optOut()
+    expect((await changeContact(ctx, left, { email: 'new@example.com' })).emailSubscribedStatus).toBe('UNSUBSCRIBED')
+    expect((await changeContact(ctx, left, { email: hers })).emailSubscribedStatus).toBe('UNSUBSCRIBED')
+  })
+
+  test('that differs in capitals alone, has the same', async () => {
+    const id = await signUp(hers)
+    await changeContact(ctx, id, { email: hers.toUpperCase() })
+    await confirmSubscription(ctx, await tokenMailedTo(ctx, hers))
+    expect(await statusOf(id)).toBe('CONFIRMED')
+    expect(await eventsOf(ctx)).not.toContain('subscription.unsubscribed')
+  })
+})
+
+describe('an unsubscribe link counts for the address it was mailed to, too', () => {
+  test.each(Object.entries(waysToLose))('when its contact %s before', async (_, lose) => {
+    const her = await confirm(hers)
+    await lose(her)
+    const token = linkTo(her)
+    for (let click = 1; click <= 3; click++) await unsubscribe(ctx, token)
+    const id = await confirm(another)
+    await changeContact(ctx, id, { email: hers })
+    expect(await statusOf(id)).toBe('UNSUBSCRIBED')
+  })
+
+  test('and is content when the list is gone', async () => {
+    const her = await confirm(hers)
+    await database.db.delete(lists).where(eq(lists.id, list.id))
+    await expect(unsubscribe(ctx, linkTo(her))).resolves.toBeUndefined()
+  })
+
+  test('until it opts in again by a link that is mailed to it', async () => {
+    const her = await confirm(hers)
+    await unsubscribe(ctx, linkTo(her))
+    await signUp(hers)
+    await confirmSubscription(ctx, await tokenMailedTo(ctx, hers))
+    await deleteContact(ctx, her)
+    expect(await statusOf(await confirm(hers))).toBe('CONFIRMED')
+  })
+})
+
+describe('a confirmation link counts for nobody but the address it was mailed to', () => {
+  const invalidLink = { code: 'invalid', message: 'Invalid or expired link' }
+
+  test('not when the contact has another address since, until it has the first again', async () => {
+    const id = await signUp(another)
+    const token = await tokenMailedTo(ctx, another)
+    await changeContact(ctx, id, { email: hers })
+    await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
+    expect(await statusOf(id)).toBe('PENDING')
+    await changeContact(ctx, id, { email: another })
+    changeSecretKey()
+    await confirmSubscription(ctx, token)
+    expect(await statusOf(id)).toBe('CONFIRMED')
+  })
+
+  test('not when the contact was merged into one with another address', async () => {
+    const duplicate = await signUp(another)
+    const token = await tokenMailedTo(ctx, another)
+    const { id } = await createTestContact(ctx, { email: hers })
+    await mergeContacts(ctx, id, { contactId: duplicate })
+    await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
+    expect(await statusOf(id)).toBe('PENDING')
+  })
+
+  test('not when the mail is written after the address was changed', async () => {
+    const id = await signUp(another)
+    await changeContact(ctx, id, { email: hers })
+    await expect(confirmSubscription(ctx, await tokenMailedTo(ctx, another))).rejects.toMatchObject(invalidLink)
+  })
+})

@@ -1,0 +1,34 @@
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import { noteSubscriptionChange } from '../contacts/subscribed-status.ts'
+import type { Ctx } from '../request/context.ts'
+import { optOuts, subscriptions } from '../db/schema/index.ts'
+import { subscriptionUnsubscribed } from '../lists/lists.schema.ts'
+import { areOptOutsOf } from './opt-outs.ts'
+import { subscriptionColumns, tellSubscription } from './subscription-record.ts'
+import { readSuppression, suppressSubscriptions } from './suppressions.ts'
+
+/**
+ * Takes a locked contact off the lists that their address is to be kept out of: those it once opted out of, and all when
+ * it is suppressed. For whoever has come to another address, or to another's subscriptions: what else they had stays,
+ * on the word of whoever changed them. Answers whether anything changed.
+ */
+export async function respectAddress(ctx: Ctx, contact: { id: string; email: string }): Promise<boolean> {
+  const optedOut = ctx.db.select({ listId: optOuts.listId }).from(optOuts).where(areOptOutsOf(ctx, contact.email))
+  const left = await ctx.db
+    .update(subscriptions)
+    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: sql`now()` })
+    .where(
+      and(
+        eq(subscriptions.workspaceId, ctx.workspaceId),
+        eq(subscriptions.contactId, contact.id),
+        inArray(subscriptions.status, ['PENDING', 'CONFIRMED']),
+        inArray(subscriptions.listId, optedOut),
+      ),
+    )
+    .returning(subscriptionColumns)
+  for (const row of left) await tellSubscription(ctx, row, [subscriptionUnsubscribed])
+  const status = await readSuppression(ctx, contact.email)
+  const isSuppressed = status !== undefined && (await suppressSubscriptions(ctx, contact.id, status))
+  if (isSuppressed) await noteSubscriptionChange(ctx, [contact.id])
+  return left.length > 0 || isSuppressed
+}

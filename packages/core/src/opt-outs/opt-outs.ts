@@ -1,0 +1,72 @@
+/**
+ * The memory of opt-outs beyond the person: an address whose owner was deleted, or has another one since, cannot be
+ * subscribed again by anyone but themselves.
+ */
+import { createHmac } from 'node:crypto'
+import { and, eq, inArray, sql } from 'drizzle-orm'
+import type { AnyPgColumn } from 'drizzle-orm/pg-core'
+import type { Ctx } from '../request/context.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { optOuts, suppressions } from '../db/schema/index.ts'
+
+/** A keyed hash, different in each workspace: the address cannot be told from it, only recognised. */
+export function hashEmail(ctx: Ctx, email: string): string {
+  return hashWith(ctx.settings.keys.optOuts[0], ctx, email)
+}
+
+/** The hashes it may be remembered by: with the present key, and with former ones. */
+export function hashesOf(ctx: Ctx, email: string): string[] {
+  return ctx.settings.keys.optOuts.map((key) => hashWith(key, ctx, email))
+}
+
+function hashWith(key: Buffer, ctx: Ctx, email: string): string {
+  return createHmac('sha256', key).update(`${ctx.workspaceId} ${email.toLowerCase()}`).digest('base64url')
+}
+
+/** Keeps the opt-outs of a contact that is about to lose this address, in the same transaction. */
+export async function keepOptOuts(ctx: Ctx, contact: { id: string; email: string }): Promise<void> {
+  await ctx.db.execute(sql`
+    insert into opt_outs (workspace_id, list_id, email_hash, status)
+    select workspace_id, list_id, ${hashEmail(ctx, contact.email)}, status
+    from subscriptions
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contact.id)}
+      and status in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED')
+    on conflict do nothing`)
+}
+
+/** Keeps the opt-out of an address, unless the list is gone: whoever has the address, if anybody has. */
+export async function rememberOptOut(ctx: Ctx, listId: string, emailHash: string): Promise<void> {
+  await ctx.db.execute(sql`
+    insert into opt_outs (workspace_id, list_id, email_hash, status)
+    select workspace_id, id, ${emailHash}, 'UNSUBSCRIBED' from lists
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(listId)}
+    for key share
+    on conflict do nothing`)
+}
+
+/** The opt-outs that are remembered of an address, of whatever lists. */
+export function areOptOutsOf(ctx: Ctx, email: string) {
+  return and(eq(optOuts.workspaceId, ctx.workspaceId), inArray(optOuts.emailHash, hashesOf(ctx, email)))
+}
+
+/** Which of these addresses opted out of the list and are another's or nobody's since, or are suppressed everywhere. */
+export async function findOptOuts(ctx: Ctx, listId: string, emails: readonly string[]): Promise<Set<string>> {
+  const emailOf = new Map(emails.flatMap((email) => hashesOf(ctx, email).map((hash) => [hash, email])))
+  const isAmong = (column: AnyPgColumn) => sql`${column} = any(${sql.param([...emailOf.keys()])})`
+  const rows = await ctx.db
+    .select({ emailHash: optOuts.emailHash })
+    .from(optOuts)
+    .where(and(eq(optOuts.workspaceId, ctx.workspaceId), eq(optOuts.listId, listId), isAmong(optOuts.emailHash)))
+    .union(
+      ctx.db
+        .select({ emailHash: suppressions.emailHash })
+        .from(suppressions)
+        .where(and(eq(suppressions.workspaceId, ctx.workspaceId), isAmong(suppressions.emailHash))),
+    )
+  return new Set(rows.map((row) => emailOf.get(row.emailHash) ?? ''))
+}
+
+/** They opted in again themselves, by the link in a mail to that address. */
+export async function forgetOptOut(ctx: Ctx, listId: string, email: string): Promise<void> {
+  await ctx.db.delete(optOuts).where(and(eq(optOuts.listId, listId), areOptOutsOf(ctx, email)))
+}

@@ -1,0 +1,35 @@
+import { getTableColumns } from 'drizzle-orm'
+import { noteSubscriptionChange } from '../contacts/subscribed-status.ts'
+import type { Ctx } from '../request/context.ts'
+import type { EventDefinition } from '../events/event-definition.ts'
+import { emit } from '../events/emit.ts'
+import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import { subscriptions } from '../db/schema/index.ts'
+import type { Subscription } from '../lists/lists.schema.ts'
+
+const { workspaceId: _, confirmationsRequestedAt: __, ...columns } = getTableColumns(subscriptions)
+export const subscriptionColumns = columns
+export type SubscriptionRow = Omit<typeof subscriptions.$inferSelect, 'workspaceId' | 'confirmationsRequestedAt'>
+
+/** After a change of a subscription, in its transaction: what follows for its contact, and the events. */
+export async function tellSubscription(
+  ctx: Ctx,
+  row: SubscriptionRow,
+  events: EventDefinition<Subscription>[],
+): Promise<void> {
+  await noteSubscriptionChange(ctx, [row.contactId])
+  for (const definition of events) await emit(ctx, definition, toSubscription(row))
+}
+
+/** A subscription as the API shows it. */
+export function toSubscription(row: SubscriptionRow): Subscription {
+  return {
+    contactId: row.contactId,
+    listId: row.listId,
+    status: row.status,
+    source: row.source,
+    confirmedAt: toTimestampOrNull(row.confirmedAt),
+    unsubscribedAt: toTimestampOrNull(row.unsubscribedAt),
+    createdAt: toTimestamp(row.createdAt),
+  }
+}

@@ -1,0 +1,121 @@
+import { sql } from 'drizzle-orm'
+import { describe, expect, test } from 'vitest'
+import { listContacts } from '../contacts/list-contacts.ts'
+import { type Contact, ContactQuery } from '../contacts/contacts.schema.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { listLists } from '../lists/lists.ts'
+import { ListQuery } from '../lists/lists.schema.ts'
+import type { Page } from './paging.ts'
+import { contacts } from '../db/schema/index.ts'
+import { deriveKeys } from '../kernel/crypto.ts'
+import { addSubscribers, createTestCtx, createTestList } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+
+const page = (query: Record<string, string>): Promise<Page<Contact>> => listContacts(ctx, ContactQuery.parse(query))
+
+/** Every page, one after the other. `between` is done before each further one. */
+async function readAll(query: Record<string, string>, between: () => Promise<unknown> = async () => {}) {
+  const found: Contact[] = []
+  let cursor: string | null = null
+  do {
+    const { data, nextCursor }: Page<Contact> = await page({ ...query, ...(cursor !== null && { cursor }) })
+    found.push(...data)
+    cursor = nextCursor
+    if (cursor !== null) await between()
+  } while (cursor !== null)
+  return found.map(({ id }) => id)
+}
+
+async function addContacts(count: number, name = 'person'): Promise<string[]> {
+  const list = await createTestList(ctx)
+  return addSubscribers(ctx, list.id, { count, name })
+}
+
+describe('reading on page by page', () => {
+  test.each(['createdAt', '-createdAt', 'updatedAt', '-updatedAt', 'email', '-email'])(
+    'by %s shows each record once, though many have the same time',
+    async (sort) => {
+      const ids = await addContacts(23)
+      const found = await readAll({ sort, limit: '4' })
+      expect(found.toSorted()).toEqual(ids.toSorted())
+      const opposite = await readAll({ sort: sort.startsWith('-') ? sort.slice(1) : `-${sort}`, limit: '5' })
+      expect(opposite).toEqual(found.toReversed())
+    },
+  )
+
+  test('ends without an empty page when the last is full', async () => {
+    await addContacts(6)
+    const first = await page({ limit: '3' })
+    const second = await page({ limit: '3', cursor: first.nextCursor ?? '' })
+    expect([first.data.length, second.data.length, second.nextCursor]).toEqual([3, 3, null])
+    expect(await page({ tag: 'nobody' })).toEqual({ data: [], nextCursor: null })
+  })
+
+  test('repeats and misses none while others insert and delete', async () => {
+    const ids = await addContacts(20)
+    let round = 0
+    const found = await readAll({ limit: '3', sort: '-createdAt' }, async () => {
+      round += 1
+      await addContacts(2, `newcomer-${round}`)
+      // The very record that the cursor names.
+      await database.db.execute(sql`delete from contacts where id = ${uuidOf(ids[17] ?? '')}`)
+    })
+    expect(found.toSorted()).toEqual(ids.toSorted())
+  })
+
+  test('has times to the millisecond, as the database keeps them: a cursor never falls between two', async () => {
+    const ids = await addContacts(10)
+    await database.db.update(contacts).set({ createdAt: sql`now() + (random() * interval '5 milliseconds')` })
+    expect((await readAll({ limit: '1' })).toSorted()).toEqual(ids.toSorted())
+  })
+})
+
+describe('a cursor', () => {
+  const invalid = { code: 'invalid', issues: [{ path: 'cursor', message: 'Invalid cursor' }] }
+
+  test('is refused when it was changed, or is of another sort, listing, workspace or installation', async () => {
+    await addContacts(3)
+    await createTestList(ctx)
+    const cursor = (await page({ limit: '1' })).nextCursor ?? ''
+    const [body = '', mac = ''] = cursor.split('.')
+    const forged = Buffer.from(JSON.stringify(['2000-01-01T00:00:00.000Z', '00000000-0000-0000-0000-000000000000']))
+    const wrong = [
+      ['', 'x', '.', `${cursor}x`, cursor.slice(1), `${mac}.${body}`, `${forged.toString('base64url')}.${mac}`],
+      ["' or 1=1 --", Buffer.from('[1e400]').toString('base64url')],
+    ].flat()
+    for (const text of wrong) await expect(page({ limit: '1', cursor: text })).rejects.toMatchObject(invalid)
+    await expect(page({ limit: '1', cursor, sort: 'createdAt' })).rejects.toMatchObject(invalid)
+    await expect(page({ limit: '1', cursor, sort: '-email' })).rejects.toMatchObject(invalid)
+    await expect(listLists(ctx, ListQuery.parse({ cursor }))).rejects.toMatchObject(invalid)
+    const other = await createTestCtx(database.db)
+    await expect(listContacts(other, ContactQuery.parse({ cursor }))).rejects.toMatchObject(invalid)
+    const elsewhere = {
+      ...ctx,
+      settings: { ...ctx.settings, keys: deriveKeys('the secret of another house altogether') },
+    }
+    await expect(listContacts(elsewhere, ContactQuery.parse({ cursor }))).rejects.toMatchObject(invalid)
+    expect((await page({ limit: '1', cursor })).data).toHaveLength(1)
+  })
+
+  test('may be used with another page size', async () => {
+    const ids = await addContacts(5)
+    const first = await page({ limit: '2' })
+    const rest = await page({ limit: '100', cursor: first.nextCursor ?? '' })
+    expect([...first.data, ...rest.data].map(({ id }) => id).toSorted()).toEqual(ids.toSorted())
+  })
+})
+
+test.each(['0', '-1', '101', '1e2', '1.5', '', 'abc', ' 5', '٣', '5 ', '0x5', '9'.repeat(400)])(
+  'a limit of "%s" is refused',
+  (limit) => {
+    expect(ContactQuery.safeParse({ limit }).error?.issues[0]?.message).toBe('must be a whole number from 1 to 100')
+  },
+)
+
+test('no limit is fifty, and an unknown parameter is refused by its name', () => {
+  expect(ContactQuery.parse({}).limit).toBe(50)
+  expect(ContactQuery.safeParse({ curser: 'x' }).error?.issues[0]?.message).toContain('curser')
+})

@@ -1,0 +1,101 @@
+/** What every process tells Prometheus of itself, and the names that dashboards and alerts rely on. */
+import { sql } from 'drizzle-orm'
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
+import type { Database } from '../db/client.ts'
+import { inTime } from '../kernel/with-timeout.ts'
+
+/** An empty registry of a process. Nothing is kept of a process's figures outside it. */
+export const openRegistry = () => new Registry()
+
+/** Where a metric is kept, under `rapport_` and its name. */
+interface Description<Label extends string> {
+  name: string
+  help: string
+  labelNames?: readonly Label[]
+}
+
+export function counterIn<Label extends string = never>(registry: Registry, { name, ...rest }: Description<Label>) {
+  return new Counter<Label>({ name: `rapport_${name}`, registers: [registry], ...rest })
+}
+
+/** With buckets for what takes milliseconds to seconds. */
+export function durationIn<Label extends string = never>(registry: Registry, { name, ...rest }: Description<Label>) {
+  const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
+  return new Histogram<Label>({ name: `rapport_${name}`, registers: [registry], buckets, ...rest })
+}
+
+/**
+ * A gauge that is read whenever somebody asks. `read` answers the labels and value of each; what it does not answer is
+ * left out, and so is all of it when it throws or takes long: an old figure would look like a present one.
+ */
+export function gaugeIn<Label extends string = never>(
+  registry: Registry,
+  { name, read, labelNames = [], help }: Description<Label> & { read: () => Promise<Sample<Label>[]> },
+): void {
+  const gauge = new Gauge<Label>({ name: `rapport_${name}`, help, labelNames, registers: [registry], collect })
+  async function collect() {
+    // After a reset, one without labels would be 0.
+    if (labelNames.length === 0) gauge.remove()
+    else gauge.reset()
+    try {
+      for (const { labels, value } of await inTime(read(), longestReadMs)) gauge.set(labels, value)
+    } catch {}
+  }
+}
+
+/** Longer than whatever a gauge asks may itself take to be given up. */
+const longestReadMs = 3_000
+
+/** The same for a single figure. */
+export function figureIn(registry: Registry, given: { name: string; help: string; read: () => Promise<number> }): void {
+  gaugeIn(registry, { ...given, read: async () => [{ labels: {}, value: await given.read() }] })
+}
+
+/** 1 while `ask` is answered, 0 while it is not. */
+export function upIn(registry: Registry, given: { name: string; help: string; ask: () => Promise<unknown> }): void {
+  const read = () =>
+    inTime(given.ask()).then(
+      () => 1,
+      () => 0,
+    )
+  figureIn(registry, { ...given, read })
+}
+
+export interface Sample<Label extends string = never> {
+  labels: Partial<Record<Label, string>>
+  value: number
+}
+
+/** Node's own figures, and the connections to PostgreSQL. */
+export function describeProcess(registry: Registry, { db, pool }: Pick<Database, 'db' | 'pool'>): void {
+  collectDefaultMetrics({ register: registry })
+  upIn(registry, {
+    name: 'database_up',
+    help: 'Whether PostgreSQL answers this process',
+    ask: () => db.execute(sql`select 1`),
+  })
+  gaugeIn(registry, {
+    name: 'database_connections',
+    help: 'Connections to PostgreSQL that this process holds',
+    labelNames: ['state'],
+    read: async () => [
+      { labels: { state: 'busy' }, value: pool.totalCount - pool.idleCount },
+      { labels: { state: 'idle' }, value: pool.idleCount },
+    ],
+  })
+  figureIn(registry, {
+    name: 'database_connections_max',
+    help: 'Connections to PostgreSQL that this process may hold',
+    read: async () => pool.options.max,
+  })
+  figureIn(registry, {
+    name: 'database_waiting_calls',
+    help: 'Calls in this process that wait for a connection to PostgreSQL',
+    read: async () => pool.waitingCount,
+  })
+}
+
+/** Whether Redis is there. */
+export function describeRedis(registry: Registry, ping: () => Promise<unknown>): void {
+  upIn(registry, { name: 'redis_up', help: 'Whether Redis answers this process', ask: ping })
+}

@@ -1,0 +1,59 @@
+import { and, eq, gt, lt, type SQL, sql } from 'drizzle-orm'
+import { readContact } from '../contacts/update-contact.ts'
+import type { Ctx } from '../request/context.ts'
+import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { dueOrder, tasks } from '../db/schema/index.ts'
+import { type TaskRow, toTask } from './tasks.ts'
+import type { Task, TaskQuery } from './tasks.schema.ts'
+
+/** A page of the workspace's tasks, the longest overdue first unless sorted otherwise; every filter must hold. */
+export function listTasks(ctx: Ctx, query: TaskQuery): Promise<Page<Task>> {
+  return taskPage(ctx, query, { name: 'tasks', where: undefined })
+}
+
+/** The same of one contact. */
+export async function listTasksOfContact(ctx: Ctx, contactId: string, query: TaskQuery): Promise<Page<Task>> {
+  await readContact(ctx, contactId)
+  return taskPage(ctx, query, { name: `tasks ${contactId}`, where: eq(tasks.contactId, contactId) })
+}
+
+async function taskPage(ctx: Ctx, query: TaskQuery, listing: { name: string; where: SQL | undefined }) {
+  const { key, id } = query.sort.endsWith('dueAt') ? byDueDate : byCreation<TaskRow>(tasks)
+  const page = await readPage<TaskRow>(ctx, {
+    name: listing.name,
+    query,
+    key,
+    id,
+    read: ({ after, orderBy, limit }) =>
+      ctx.db
+        .select()
+        .from(tasks)
+        .where(and(taskFilter(ctx, query), listing.where, after))
+        .orderBy(...orderBy)
+        .limit(limit),
+  })
+  return { ...page, data: page.data.map(toTask) }
+}
+
+const order = dueOrder(tasks)
+const byDueDate = {
+  key: {
+    column: order,
+    type: 'timestamptz',
+    valueOf: (row: TaskRow) =>
+      row.status === 'DONE' ? 'infinity' : (row.dueAt?.toISOString() ?? '10000-01-01 00:00:00+00'),
+  },
+  id: { column: tasks.id, valueOf: (row: TaskRow) => row.id },
+} as const
+
+function taskFilter(ctx: Ctx, query: TaskQuery): SQL | undefined {
+  return and(
+    eq(tasks.workspaceId, ctx.workspaceId),
+    query.status ? eq(tasks.status, query.status) : undefined,
+    // What is done stands behind all that is open: said in terms of the order, an index goes straight there.
+    query.status === 'DONE' ? sql`${order} = 'infinity'` : undefined,
+    query.dueBefore ? lt(tasks.dueAt, query.dueBefore) : undefined,
+    query.dueAfter ? gt(tasks.dueAt, query.dueAfter) : undefined,
+    query.assigneeId ? eq(tasks.assigneeId, query.assigneeId) : undefined,
+  )
+}

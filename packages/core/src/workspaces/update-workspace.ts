@@ -1,0 +1,25 @@
+import { eq, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
+import type { Workspace } from '../auth/auth.schema.ts'
+import { readWorkspace, toWorkspace } from './workspaces.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { checkSender } from '../mail/senders.ts'
+import { workspaces } from '../db/schema/index.ts'
+import type { WorkspaceChange } from '../team/team.schema.ts'
+
+/** Sets what the change names. */
+export async function changeWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
+  checkSender(ctx, change.fromEmail)
+  return inTransaction(ctx, async (ctx) => {
+    const named = Object.entries(change).filter(([, value]) => value !== undefined)
+    if (named.length === 0) return readWorkspace(ctx)
+    const [row] = await ctx.db
+      .update(workspaces)
+      .set({ ...change, updatedAt: sql`now()` })
+      .where(eq(workspaces.id, ctx.workspaceId))
+      .returning()
+    if (!row) return readWorkspace(ctx)
+    await audit(ctx, 'workspace.changed', { subjectId: row.id, ...Object.fromEntries(named) })
+    return toWorkspace(row)
+  })
+}

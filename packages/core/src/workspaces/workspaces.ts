@@ -1,0 +1,50 @@
+import { eq } from 'drizzle-orm'
+import type { Ctx } from '../request/context.ts'
+import type { Db } from '../db/client.ts'
+import { AppError } from '../kernel/errors.ts'
+import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import { newId } from '../kernel/ids.ts'
+import { createFirstPipeline } from '../pipelines/pipelines.ts'
+import { type users, workspaces } from '../db/schema/index.ts'
+import type { User, Workspace } from '../auth/auth.schema.ts'
+
+/** A new workspace with its first pipeline, and nobody in it yet. */
+export async function createWorkspace(db: Db, name: string): Promise<Workspace> {
+  const [row] = await db
+    .insert(workspaces)
+    .values({ id: newId('wsp'), name })
+    .returning()
+  if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  await createFirstPipeline({ db, workspaceId: row.id })
+  return toWorkspace(row)
+}
+
+/** The workspace of a credential, which is there as long as the credential is: without it, that is none any more. */
+export async function readWorkspace({ db, workspaceId }: Ctx): Promise<Workspace> {
+  const [row] = await db.select().from(workspaces).where(eq(workspaces.id, workspaceId))
+  if (!row) throw new AppError('unauthenticated', 'Missing or invalid credential')
+  return toWorkspace(row)
+}
+
+export function toWorkspace(row: typeof workspaces.$inferSelect): Workspace {
+  return {
+    id: row.id,
+    name: row.name,
+    currency: row.currency,
+    fromName: row.fromName,
+    fromEmail: row.fromEmail,
+    postalAddress: row.postalAddress,
+    createdAt: toTimestamp(row.createdAt),
+    updatedAt: toTimestamp(row.updatedAt),
+  }
+}
+
+export function toUser(row: Omit<typeof users.$inferSelect, 'passwordHash'>): User {
+  return {
+    id: row.id,
+    email: row.email,
+    name: row.name,
+    emailVerifiedAt: toTimestampOrNull(row.emailVerifiedAt),
+    createdAt: toTimestamp(row.createdAt),
+  }
+}

@@ -1,0 +1,118 @@
+import { randomBytes } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import pg from 'pg'
+import { inject } from 'vitest'
+import { openDatabase, type Db } from '@rapport/core/db/client.ts'
+import { transaction } from '@rapport/core/db/transaction.ts'
+import { waitUntil } from '../wait.ts'
+
+export interface TestDatabase {
+  readonly url: string
+  readonly db: Db
+  readonly pool: pg.Pool
+  /** Ends the pool and drops the database. Throws when others were still connected: somebody forgot to close. */
+  close(): Promise<void>
+}
+
+/** A database of its own with every migration applied, cloned from the template in some 30 ms: one per test file. */
+export function createTestDatabase(): Promise<TestDatabase> {
+  return createDatabase(`template ${inject('testServices').template}`)
+}
+
+/** A database with nothing in it, for the tests of migrations. */
+export function createEmptyDatabase(): Promise<TestDatabase> {
+  return createDatabase('')
+}
+
+async function createDatabase(from: string): Promise<TestDatabase> {
+  const { postgresUrl, databasePrefix } = inject('testServices')
+  const name = `${databasePrefix}${randomBytes(6).toString('hex')}`
+  await administer(postgresUrl, (client) => client.query(`create database ${name} ${from}`))
+  const url = databaseUrl(postgresUrl, name)
+  const database = openDatabase(url, {
+    applicationName: 'rapport test',
+    maxConnections: 10,
+    // Of two hundred at once the last waits for all the others, and the machine may be busy with other tests.
+    connectionTimeoutMs: 20_000,
+    // Connections that break while idle are what some tests are about.
+    onError: () => {},
+  })
+  let closing: Promise<void> | undefined
+  const close = async () => {
+    await database.close()
+    await administer(postgresUrl, (client) => dropDatabase(client, name))
+  }
+  return { url, db: database.db, pool: database.pool, close: () => (closing ??= close()) }
+}
+
+async function dropDatabase(client: pg.Client, name: string): Promise<void> {
+  const findConnections = async () => {
+    const found = await client.query<{ application_name: string; state: string; query: string }>(
+      `select application_name, state, query from pg_stat_activity
+       where datname = $1 and backend_type = 'client backend'`,
+      [name],
+    )
+    return found.rows
+  }
+  // A connection that was closed properly is on its way out for a moment longer.
+  const leaked = await waitUntil(async () => (await findConnections()).length === 0, {
+    describe: 'gone',
+    timeoutMs: 1_000,
+  })
+    .then(() => [])
+    .catch(findConnections)
+  await client.query(`drop database ${name} with (force)`)
+  if (leaked.length === 0) return
+  const list = leaked.map((row) => `  ${row.application_name || 'unnamed'} (${row.state}): ${row.query.slice(0, 200)}`)
+  throw new Error(`${leaked.length} connections to the test's database were left open:\n${list.join('\n')}`)
+}
+
+/** Does `work` in a transaction and leaves it open until `commit`: what others see of it, and wait for, meanwhile. */
+export async function openTransaction(
+  db: Db,
+  work: (db: Db) => Promise<unknown>,
+): Promise<{ commit(): Promise<void> }> {
+  const [done, committing] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const running = transaction(db, async (db) => {
+    await work(db)
+    done.resolve()
+    await committing.promise
+  })
+  await Promise.race([done.promise, running])
+  return { commit: () => (committing.resolve(), running) }
+}
+
+/** Waits until so many statements in this database wait for a lock that another transaction holds. */
+export async function waitUntilBlocked(db: Db, count = 1): Promise<void> {
+  const isBlocked = async () => {
+    const result = await db.execute(sql`
+      select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`)
+    return result.rowCount === count
+  }
+  await waitUntil(isBlocked, { describe: `${count} statements wait for a lock` })
+}
+
+/** The same server and account, another database. */
+export function databaseUrl(postgresUrl: string, name: string): string {
+  const url = new URL(postgresUrl)
+  url.pathname = `/${name}`
+  return url.href
+}
+
+/** Runs `work` over a connection of its own to the server's given database. */
+export async function administer<Result>(
+  postgresUrl: string,
+  work: (client: pg.Client) => Promise<Result>,
+): Promise<Result> {
+  const client = new pg.Client({
+    connectionString: postgresUrl,
+    application_name: 'rapport test administration',
+    connectionTimeoutMillis: 5_000,
+  })
+  await client.connect()
+  try {
+    return await work(client)
+  } finally {
+    await client.end()
+  }
+}

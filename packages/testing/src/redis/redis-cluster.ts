@@ -1,0 +1,156 @@
+/** A Redis Cluster of three masters, and a master with a replica and sentinels: real ones, which a test may kill. */
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Redis } from 'ioredis'
+import { freePort, startCommand, type StartedProcess } from '../processes/processes.ts'
+import { askRedis, redisProgram, startRedisServer } from './redis.ts'
+import { waitUntil } from '../wait.ts'
+
+export interface TestRedisGroup {
+  /** Leads to the whole of it. */
+  readonly url: string
+  /** Ends a server as a crash would: of a cluster the one by that number, of a replicated pair whichever is the master. */
+  kill(node?: number): Promise<void>
+  /** Starts what was killed again, empty. */
+  start(): Promise<void>
+  close(): Promise<void>
+}
+
+const slots = 16_384
+const nodeCount = 3
+
+/** Three masters that share the slots; like any cluster, it answers nobody while one of them is away. */
+export async function createTestRedisCluster(): Promise<TestRedisGroup> {
+  const directory = await mkdtemp(join(tmpdir(), 'rapport-redis-cluster-'))
+  const ports = [await nodePort(), await nodePort(), await nodePort()]
+  const nodes: StartedProcess[] = []
+  let killed: number | undefined
+
+  async function startNode(index: number) {
+    const port = ports[index] ?? 0
+    const settings = {
+      dir: directory,
+      'cluster-enabled': 'yes',
+      'cluster-config-file': `nodes-${port}.conf`,
+      'cluster-node-timeout': '1000',
+    }
+    nodes[index] = (await startRedisServer({ binary: redisProgram(), port, settings })).process
+  }
+  const ask = (index: number, question: (redis: Redis) => Promise<unknown>) =>
+    askRedis(`redis://127.0.0.1:${ports[index]}`, question)
+
+  await Promise.all(ports.map((_, index) => startNode(index)))
+  const share = Math.ceil(slots / nodeCount)
+  for (const index of ports.keys()) {
+    const own = Array.from({ length: slots }, (_, slot) => slot).slice(index * share, (index + 1) * share)
+    await ask(index, (redis) => redis.call('cluster', 'set-config-epoch', index + 1))
+    await ask(index, (redis) => redis.call('cluster', 'addslots', ...own))
+  }
+  for (const port of ports) await ask(0, (redis) => redis.call('cluster', 'meet', '127.0.0.1', port))
+
+  async function waitUntilWhole() {
+    const isWhole = async (index: number) => {
+      let info = ''
+      await ask(index, async (redis) => (info = String(await redis.call('cluster', 'info'))))
+      return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${nodeCount}`)
+    }
+    const areWhole = async () => (await Promise.all([...ports.keys()].map(isWhole))).every(Boolean)
+    await waitUntil(areWhole, { describe: 'every node knows the others', timeoutMs: 15_000 })
+  }
+
+  await waitUntilWhole()
+  return {
+    url: `redis+cluster://${ports.map((port) => `127.0.0.1:${port}`).join(',')}`,
+    async kill(node = 0) {
+      killed = node
+      nodes[node]?.kill('SIGKILL')
+      await nodes[node]?.exited
+    },
+    async start() {
+      if (killed !== undefined) await startNode(killed)
+      await waitUntilWhole()
+    },
+    async close() {
+      for (const node of nodes) node.kill('SIGKILL')
+      await Promise.all(nodes.map((node) => node.exited))
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Below the ports of outgoing connections, and so is the one ten thousand above, where the nodes talk. */
+async function nodePort(): Promise<number> {
+  for (;;) {
+    const port = await freePort()
+    if (port + 10_000 < 32_768) return port
+  }
+}
+
+const master = 'rapport'
+
+/** A master, its replica, and three sentinels of which two must agree that the master is gone. */
+export async function createTestSentinels(): Promise<TestRedisGroup> {
+  const binary = redisProgram()
+  const directory = await mkdtemp(join(tmpdir(), 'rapport-sentinels-'))
+  // A replica that asks for the data gets them at once, not after five seconds in which others might ask too.
+  const settings = { dir: directory, 'repl-diskless-sync-delay': '0' }
+  const first = await startRedisServer({ binary, settings })
+  const replicaof = `127.0.0.1 ${first.port}`
+  const second = await startRedisServer({ binary, settings: { ...settings, replicaof } })
+  const servers = new Map([first, second].map(({ port, process }) => [port, process]))
+  await askRedis(second.url, (redis) =>
+    waitUntil(async () => (await redis.info('replication')).includes('master_link_status:up'), { describe: 'linked' }),
+  )
+  const sentinels = await Promise.all([1, 2, 3].map((number) => startSentinel(number)))
+
+  async function startSentinel(number: number) {
+    const port = await freePort()
+    const file = join(directory, `${number}.conf`)
+    const lines = [
+      `port ${port}`,
+      'bind 127.0.0.1',
+      `dir ${directory}`,
+      `sentinel monitor ${master} 127.0.0.1 ${first.port} 2`,
+      `sentinel down-after-milliseconds ${master} 1000`,
+      `sentinel failover-timeout ${master} 3000`,
+    ]
+    await writeFile(file, `${lines.join('\n')}\n`)
+    const parameters = [file, '--sentinel']
+    return { port, process: await startCommand({ command: binary, parameters, readyPattern: /\+monitor master/ }) }
+  }
+  const askSentinel = async (question: (redis: Redis) => Promise<unknown>) => {
+    for (const { port } of sentinels) await askRedis(`redis://127.0.0.1:${port}`, question)
+  }
+  await askSentinel((redis) =>
+    waitUntil(async () => String(await redis.call('sentinel', 'ckquorum', master)).startsWith('OK 3'), {
+      describe: 'the sentinels know each other',
+      timeoutMs: 15_000,
+    }),
+  )
+
+  let killed: number | undefined
+  return {
+    url: `redis+sentinel://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${master}`,
+    async kill() {
+      await askSentinel(async (redis) => {
+        const [, port] = (await redis.call('sentinel', 'get-master-addr-by-name', master)) as [string, string]
+        killed ??= Number(port)
+      })
+      const server = servers.get(killed ?? 0)
+      server?.kill('SIGKILL')
+      await server?.exited
+    },
+    async start() {
+      if (killed === undefined) return
+      servers.set(killed, (await startRedisServer({ binary, port: killed, settings })).process)
+      killed = undefined
+    },
+    async close() {
+      const processes = [...sentinels.map((sentinel) => sentinel.process), ...servers.values()]
+      for (const started of processes) started.kill('SIGKILL')
+      await Promise.all(processes.map((started) => started.exited))
+      await rm(directory, { recursive: true, force: true })
+    },
+  }
+}
