@@ -1,5 +1,4 @@
 import { type SQL, sql } from 'drizzle-orm'
-import { customType } from 'drizzle-orm/pg-core'
 import { toUUID, typeidUnboxed } from 'typeid-js'
 import { z } from 'zod'
 
@@ -94,13 +93,4 @@ export function Id(prefix: IdPrefix) {
     .max(40, missing)
     .regex(new RegExp(`^${prefix}_(${uuidDigits})$`), missing)
     .meta({ examples: [`${prefix}_01kag7m3v9e8fs2t4w6x8y0z1b`] })
-}
-
-/** Column of an identifier: a `uuid` in the database, `con_01j…` in the program. */
-export function id(prefix: IdPrefix) {
-  return customType<{ data: string; driverData: string }>({
-    dataType: () => 'uuid',
-    toDriver: (value) => uuidOf(value),
-    fromDriver: (value) => idOf(prefix, value),
-  })()
 }

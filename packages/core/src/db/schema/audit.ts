@@ -1,0 +1,28 @@
+import { index, jsonb, text } from 'drizzle-orm/pg-core'
+import { createdAt, id } from './columns.ts'
+import { tenantTable } from './tenant-table.ts'
+
+/** Who did what. Rows are added and never changed. */
+export const auditEntries = tenantTable(
+  'audit_entries',
+  {
+    id: id('aud').notNull(),
+    action: text().notNull(),
+    actorKind: text({ enum: ['user', 'apiKey', 'public', 'system'] }).notNull(),
+    /** Identifiers as the API shows them, of what may be gone by now. */
+    actorId: text(),
+    subjectId: text(),
+    details: jsonb().$type<Record<string, string | number | null>>().notNull(),
+    address: text(),
+    requestId: text().notNull(),
+    createdAt: createdAt(),
+  },
+  {
+    key: ['id'],
+    extra: (t) => [
+      index('audit_entries_created_index').on(t.workspaceId, t.createdAt, t.id),
+      index('audit_entries_action_index').on(t.workspaceId, t.action, t.createdAt, t.id),
+      index('audit_entries_actor_index').on(t.workspaceId, t.actorId, t.createdAt, t.id),
+    ],
+  },
+)

@@ -1,0 +1,101 @@
+import { sql } from 'drizzle-orm'
+import { index, jsonb, text, unique, uniqueIndex, type AnyPgColumn } from 'drizzle-orm/pg-core'
+import { moment, createdAt, lower, oneOf, id } from './columns.ts'
+import { tenantTable } from './tenant-table.ts'
+
+export const emailSubscribedStatuses = [
+  'NONE',
+  'PENDING',
+  'SUBSCRIBED',
+  'UNSUBSCRIBED',
+  'BOUNCED',
+  'COMPLAINED',
+] as const
+
+/** What sorts by `lastActivityAt`: who was never active comes before all others. */
+export const activityOrder = (lastActivityAt: AnyPgColumn) => sql`coalesce(${lastActivityAt}, '-infinity'::timestamptz)`
+
+export const contacts = tenantTable(
+  'contacts',
+  {
+    id: id('con').notNull(),
+    email: text().notNull(),
+    firstName: text().notNull().default(''),
+    lastName: text().notNull().default(''),
+    phone: text(),
+    company: text(),
+    customFieldValues: jsonb().$type<Record<string, string | number | boolean>>().notNull().default({}),
+    tags: text().array().notNull().default([]),
+    /** Derived from the contact's subscriptions by `subscribed-status.ts`, and by nothing else. */
+    emailSubscribedStatus: text({ enum: emailSubscribedStatuses }).notNull().default('NONE'),
+    lastActivityAt: moment(),
+    source: text(),
+    /** What `search` looks in, without case and accents. Kept, as folding each candidate anew would be most of a search. */
+    searchText: text()
+      .notNull()
+      .generatedAlwaysAs(
+        sql`fold_text(first_name || ' ' || last_name || ' ' || email || ' ' || coalesce(company, '') || ' ' || coalesce(phone, ''))`,
+      ),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  {
+    key: ['id'],
+    extra: (t) => [
+      uniqueIndex('contacts_email_key').on(t.workspaceId, lower(t.email)),
+      index('contacts_created_index').on(t.workspaceId, t.createdAt, t.id),
+      index('contacts_updated_index').on(t.workspaceId, t.updatedAt, t.id),
+      index('contacts_status_index').on(t.workspaceId, t.emailSubscribedStatus, t.createdAt, t.id),
+      index('contacts_source_index').on(t.workspaceId, t.source, t.createdAt, t.id).where(sql`${t.source} is not null`),
+      index('contacts_activity_index').on(t.workspaceId, activityOrder(t.lastActivityAt), t.id),
+      index('contacts_search_index').using('gin', t.workspaceId, t.searchText.op('gin_trgm_ops')),
+      index('contacts_tags_index').using('gin', t.workspaceId, t.tags),
+      index('contacts_custom_fields_index').using('gin', t.workspaceId, t.customFieldValues.op('jsonb_path_ops')),
+      oneOf('contacts_status_check', t.emailSubscribedStatus, emailSubscribedStatuses),
+    ],
+  },
+)
+
+/** What every event of a contact moves. Never back: who waited for the contact's lock began earlier than who had it. */
+export const activityNow = { lastActivityAt: sql`greatest(${contacts.lastActivityAt}, now())`, updatedAt: sql`now()` }
+
+export const customFieldTypes = ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'SELECT'] as const
+
+/** What a workspace knows of its contacts beyond the fields everyone has. */
+export const customFields = tenantTable(
+  'custom_fields',
+  {
+    id: id('cfd').notNull(),
+    key: text().notNull(),
+    label: text().notNull(),
+    type: text({ enum: customFieldTypes }).notNull(),
+    /** The choices of a SELECT; empty for the others. */
+    options: text().array().notNull().default([]),
+    /** Removed for everybody but the worker, who takes the values from the contacts and then the row. */
+    removedAt: moment(),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  {
+    key: ['id'],
+    extra: (t) => [
+      unique('custom_fields_key_key').on(t.workspaceId, t.key),
+      index('custom_fields_created_index').on(t.workspaceId, t.createdAt, t.id),
+      oneOf('custom_fields_type_check', t.type, customFieldTypes),
+    ],
+  },
+)
+
+/** The ids of contacts that were merged into another: links in mails they got keep working. */
+export const contactAliases = tenantTable(
+  'contact_aliases',
+  {
+    id: id('con').notNull(),
+    contactId: id('con').notNull(),
+  },
+  {
+    key: ['id'],
+    ownedBy: { contactId: contacts },
+    extra: (t) => [index('contact_aliases_contact_index').on(t.workspaceId, t.contactId)],
+  },
+)

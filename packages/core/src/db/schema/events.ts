@@ -1,0 +1,31 @@
+import { sql } from 'drizzle-orm'
+import { index, json, text } from 'drizzle-orm/pg-core'
+import { transactionId, createdAt, id } from './columns.ts'
+import { tenantTable } from './tenant-table.ts'
+
+/** In partitions by the time in its ids, as deliveries are: see `partitions.ts`. */
+export const events = tenantTable(
+  'events',
+  {
+    id: id('evt').notNull(),
+    type: text().notNull(),
+    /** The record as the API shows it. `json`, not `jsonb`, keeps the order of its fields. */
+    data: json().notNull(),
+    /** Whose activity it is. No foreign key: what happened outlives the person. */
+    contactId: id('con'),
+    /** The transaction that told it: its place in the feed, see `webhooks/event-log.ts`. */
+    transactionId: transactionId().notNull().default(sql`pg_current_xact_id()`),
+    createdAt: createdAt(),
+  },
+  {
+    key: ['id'],
+    extra: (t) => [
+      index('events_created_index').on(t.createdAt),
+      // The type at its end lets a filter pass over what it does not want without a look at the rows.
+      index('events_feed_index').on(t.workspaceId, t.transactionId, t.id, t.type),
+      index('events_contact_index')
+        .on(t.workspaceId, t.contactId, t.createdAt, t.id)
+        .where(sql`${t.contactId} is not null`),
+    ],
+  },
+)

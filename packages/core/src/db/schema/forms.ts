@@ -1,0 +1,82 @@
+import { sql } from 'drizzle-orm'
+import { boolean, index, integer, json, jsonb, text, unique } from 'drizzle-orm/pg-core'
+import { createdAt, id } from './columns.ts'
+import { tenantTable } from './tenant-table.ts'
+import { contacts } from './contacts.ts'
+import { lists } from './lists.ts'
+
+export const formFieldTypes = [
+  'TEXT',
+  'TEXTAREA',
+  'EMAIL',
+  'PHONE',
+  'NUMBER',
+  'DATE',
+  'SELECT',
+  'CHECKBOX',
+  'CONSENT',
+] as const
+
+export interface FormField {
+  id: string
+  label: string
+  type: (typeof formFieldTypes)[number]
+  required: boolean
+  options?: string[]
+  mapsTo?: string
+}
+
+export const forms = tenantTable(
+  'forms',
+  {
+    id: id('frm').notNull(),
+    name: text().notNull(),
+    /** `json`, not `jsonb`, keeps the order of what is shown. */
+    fields: json().$type<FormField[]>().notNull(),
+    /** Emptied when the list is deleted: the migration names the column, which drizzle cannot. */
+    listId: id('lst'),
+    tags: text().array().notNull().default([]),
+    successMessage: text().notNull(),
+    redirectUrl: text(),
+    enabled: boolean().notNull().default(true),
+    /** Submissions that filled the honeypot. */
+    spamCount: integer().notNull().default(0),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  {
+    key: ['id'],
+    references: { listId: lists },
+    extra: (t) => [
+      // The public routes know a form by its id alone.
+      unique('forms_id_key').on(t.id),
+      index('forms_created_index').on(t.workspaceId, t.createdAt, t.id),
+      index('forms_list_index').on(t.workspaceId, t.listId).where(sql`${t.listId} is not null`),
+    ],
+  },
+)
+
+export const formSubmissions = tenantTable(
+  'form_submissions',
+  {
+    id: id('sub').notNull(),
+    formId: id('frm').notNull(),
+    /** Who it maps to, if anyone. It goes with the person. */
+    contactId: id('con'),
+    values: json().$type<Record<string, string | number | boolean>>().notNull(),
+    /** What was consented to, in the words that were shown. */
+    consents: jsonb().$type<{ fieldId: string; wording: string }[]>().notNull(),
+    /** Of the sender's key and what was sent: a repetition is recognised by it. */
+    repetitionHash: text(),
+    createdAt: createdAt(),
+  },
+  {
+    key: ['id'],
+    ownedBy: { formId: forms, contactId: contacts },
+    extra: (t) => [
+      unique('form_submissions_repetition_key').on(t.workspaceId, t.formId, t.repetitionHash),
+      index('form_submissions_created_index').on(t.workspaceId, t.formId, t.createdAt, t.id),
+      index('form_submissions_contact_index').on(t.workspaceId, t.contactId).where(sql`${t.contactId} is not null`),
+    ],
+  },
+)

@@ -1,0 +1,17 @@
+import { index, integer, text } from 'drizzle-orm/pg-core'
+import { createdAt } from './columns.ts'
+import { tenantTable } from './tenant-table.ts'
+
+export const idempotencyRecords = tenantTable(
+  'idempotency_records',
+  {
+    key: text().notNull(),
+    requestHash: text().notNull(),
+    status: integer().notNull(),
+    location: text(),
+    /** The answer's body, encrypted: it may hold a secret that is shown only once. */
+    body: text().notNull(),
+    createdAt: createdAt(),
+  },
+  { key: ['key'], extra: (t) => [index('idempotency_records_created_index').on(t.createdAt)] },
+)

@@ -1,0 +1,25 @@
+import { boolean, index, text, unique } from 'drizzle-orm/pg-core'
+import { moment, createdAt, id } from './columns.ts'
+import { tenantTable } from './tenant-table.ts'
+
+export const lists = tenantTable(
+  'lists',
+  {
+    id: id('lst').notNull(),
+    name: text().notNull(),
+    description: text().notNull().default(''),
+    doubleOptIn: boolean().notNull().default(true),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+    /** Gone for everyone; the worker takes its subscriptions away, and then the row. */
+    deletedAt: moment(),
+  },
+  {
+    key: ['id'],
+    extra: (t) => [
+      // The public route knows a list by its id alone.
+      unique('lists_id_key').on(t.id),
+      index('lists_created_index').on(t.workspaceId, t.createdAt, t.id),
+    ],
+  },
+)

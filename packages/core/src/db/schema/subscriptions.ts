@@ -1,0 +1,55 @@
+import { index, text } from 'drizzle-orm/pg-core'
+import { moment, createdAt, oneOf, id } from './columns.ts'
+import { tenantTable } from './tenant-table.ts'
+import { contacts } from './contacts.ts'
+import { lists } from './lists.ts'
+
+export const subscriptionStatuses = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const
+
+export const subscriptions = tenantTable(
+  'subscriptions',
+  {
+    listId: id('lst').notNull(),
+    contactId: id('con').notNull(),
+    status: text({ enum: subscriptionStatuses }).notNull(),
+    source: text(),
+    /** When a confirmation was asked for by mail, the last three times, newest first. */
+    confirmationsRequestedAt: moment().array().notNull().default([]),
+    confirmedAt: moment(),
+    unsubscribedAt: moment(),
+    createdAt: createdAt(),
+  },
+  {
+    key: ['listId', 'contactId'],
+    ownedBy: { listId: lists, contactId: contacts },
+    extra: (t) => [
+      index('subscriptions_contact_index').on(t.workspaceId, t.contactId),
+      index('subscriptions_created_index').on(t.workspaceId, t.listId, t.createdAt, t.contactId),
+      index('subscriptions_status_index').on(t.workspaceId, t.listId, t.status, t.createdAt, t.contactId),
+      oneOf('subscriptions_status_check', t.status, subscriptionStatuses),
+    ],
+  },
+)
+
+/** The opt-outs of people who were deleted since: a keyed hash of the address, so that nobody is subscribed again by an import. */
+export const optOuts = tenantTable(
+  'opt_outs',
+  {
+    listId: id('lst').notNull(),
+    emailHash: text().notNull(),
+    status: text({ enum: ['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] }).notNull(),
+    createdAt: createdAt(),
+  },
+  { key: ['listId', 'emailHash'], ownedBy: { listId: lists } },
+)
+
+/** Addresses that bounced for good or complained, as keyed hashes: kept out of every list of the workspace. */
+export const suppressions = tenantTable(
+  'suppressions',
+  {
+    emailHash: text().notNull(),
+    status: text({ enum: ['BOUNCED', 'COMPLAINED'] }).notNull(),
+    createdAt: createdAt(),
+  },
+  { key: ['emailHash'], extra: (t) => [oneOf('suppressions_status_check', t.status, ['BOUNCED', 'COMPLAINED'])] },
+)

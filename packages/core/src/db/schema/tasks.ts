@@ -1,0 +1,47 @@
+import { sql } from 'drizzle-orm'
+import { check, foreignKey, index, text, type AnyPgColumn } from 'drizzle-orm/pg-core'
+import { moment, createdAt, oneOf, id } from './columns.ts'
+import { tenantTable } from './tenant-table.ts'
+import { members } from './auth.ts'
+import { contacts } from './contacts.ts'
+
+export const taskStatuses = ['OPEN', 'DONE'] as const
+
+/** What sorts by `dueAt`: open tasks by when they are due, those that never are after them, and last what is done. */
+export const dueOrder = (t: Record<'status' | 'dueAt', AnyPgColumn>) =>
+  sql`(case when ${t.status} = 'OPEN' then coalesce(${t.dueAt}, '10000-01-01 00:00:00+00'::timestamptz) else 'infinity'::timestamptz end)`
+
+export const tasks = tenantTable(
+  'tasks',
+  {
+    id: id('tsk').notNull(),
+    contactId: id('con').notNull(),
+    title: text().notNull(),
+    notes: text().notNull().default(''),
+    status: text({ enum: taskStatuses }).notNull().default('OPEN'),
+    dueAt: moment(),
+    assigneeId: id('usr'),
+    completedAt: moment(),
+    createdAt: createdAt(),
+    updatedAt: createdAt(),
+  },
+  {
+    key: ['id'],
+    ownedBy: { contactId: contacts },
+    extra: (t) => [
+      // A migration makes it SET NULL (assignee_id): who leaves the workspace leaves their tasks to nobody.
+      foreignKey({
+        name: 'tasks_assignee_fk',
+        columns: [t.workspaceId, t.assigneeId],
+        foreignColumns: [members.workspaceId, members.userId],
+      }).onDelete('set null'),
+      index('tasks_created_index').on(t.workspaceId, t.createdAt, t.id),
+      index('tasks_order_index').on(t.workspaceId, dueOrder(t), t.id),
+      index('tasks_due_index').on(t.workspaceId, t.dueAt),
+      index('tasks_contact_index').on(t.workspaceId, t.contactId, dueOrder(t), t.id),
+      index('tasks_assignee_index').on(t.workspaceId, t.assigneeId, dueOrder(t), t.id),
+      oneOf('tasks_status_check', t.status, taskStatuses),
+      check('tasks_completed_check', sql`(${t.status} = 'OPEN') = (${t.completedAt} is null)`),
+    ],
+  },
+)

@@ -1,0 +1,15 @@
+import { pgTable, text } from 'drizzle-orm/pg-core'
+import { moment, createdAt, id } from './columns.ts'
+
+export const workspaces = pgTable('workspaces', {
+  id: id('wsp').primaryKey(),
+  name: text().notNull(),
+  currency: text().notNull().default('EUR'),
+  fromName: text(),
+  fromEmail: text(),
+  postalAddress: text(),
+  createdAt: createdAt(),
+  updatedAt: createdAt(),
+  /** Gone for everyone; the worker takes away what is in it, and then the row. */
+  deletedAt: moment(),
+})
