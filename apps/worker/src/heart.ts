@@ -1,5 +1,6 @@
-import { beat, buryDeadWorkers, dropClaim, findClaims, heartbeatMs } from '@rapport/core/jobs/worker-registry.ts'
+import { beat, heartbeatMs } from '@rapport/core/jobs/worker-registry.ts'
 import { type Tools, whileInHand } from './tools.ts'
+import { buryDeadWorkers, dropClaim, findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
 
 /** Shows that this worker lives, and sets right what dead ones left, and what it lost hold of itself. */
 export function startHeart(tools: Tools): { stop(): Promise<void> } {

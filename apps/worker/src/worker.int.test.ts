@@ -1,5 +1,5 @@
 import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
-import { subscribe } from '@rapport/core/lists/subscriptions.ts'
+import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { workspaceRoom } from '@rapport/core/jobs/outbox.ts'
 import {
   claimDelivery,
@@ -19,10 +19,10 @@ import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/r
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
-import { findClaims } from '@rapport/core/jobs/worker-registry.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { silentLog, testWorkerConfig } from './testing.ts'
 import { startWorker } from './worker.ts'
+import { findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -9,7 +9,8 @@ import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { complainOfLimits, lacksSessions, sessionUrlOf } from '@rapport/core/db/pooler.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/jobs/queues.ts'
 import { deliveryPlanning } from '@rapport/core/webhooks/deliveries.ts'
-import { beat, leave } from '@rapport/core/jobs/worker-registry.ts'
+import { beat, deregisterWorker } from '@rapport/core/jobs/worker-registry.ts'
+import { buryDeadWorkers } from '@rapport/core/operations/dead-worker-recovery.ts'
 import type { Logger } from 'pino'
 import { openDeliveryDesk } from './webhook-delivery/delivery-desk.ts'
 import { startHeart } from './heart.ts'
@@ -106,7 +107,9 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
       farewell.abort()
       await heart.stop()
       const onError = (error: unknown) => log.warn({ err: error }, 'could not take leave')
-      await leave(db, tools.workerId).then(metrics.countInterrupted, onError)
+      await deregisterWorker(db, tools.workerId)
+        .then(() => buryDeadWorkers(db))
+        .then(metrics.countInterrupted, onError)
       await closeRendering()
       tools.mail.close()
       await tools.http.close()

@@ -1,7 +1,7 @@
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import { describeProcess, describeRedis, durationIn, openRegistry } from '@rapport/core/runtime/metrics.ts'
+import { describeRedis, durationIn, openRegistry } from '@rapport/core/runtime/metrics.ts'
 import { describeWork } from '@rapport/core/operations/work-metrics.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
@@ -11,6 +11,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { probeRedis } from './rate-limit/redis.ts'
 import { NoQuery } from '../routes/shapes.ts'
+import { describeProcess } from '@rapport/core/db/process-metrics.ts'
 
 interface Options {
   config: ApiConfig

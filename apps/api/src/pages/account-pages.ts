@@ -1,6 +1,5 @@
 import { ResetPasswordInput, VerifyEmailInput } from '@rapport/core/auth/auth.schema.ts'
 import { verifyEmail } from '@rapport/core/auth/email-verification.ts'
-import { resetPassword } from '@rapport/core/auth/password-resets.ts'
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { AppError, invalidToken } from '@rapport/core/kernel/errors.ts'
 import { acceptInvite } from '@rapport/core/team/invites.ts'
@@ -11,6 +10,7 @@ import { z } from 'zod'
 import { type ErrorBody, errorBody } from '../http/error-handler.ts'
 import { engine, pageAnswer, parsePosted, refusalAnswer, sendDocument, wantsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
+import { resetPassword } from '@rapport/core/operations/reset-password.ts'
 
 const TokenQuery = z.strictObject({ token: z.string().max(200) })
 const PostedFields = z.record(z.string(), z.string()).nullish()

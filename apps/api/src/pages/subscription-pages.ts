@@ -1,12 +1,13 @@
 import { openConfirmation, openUnsubscribe } from '@rapport/core/lists/subscription-links.ts'
 import { findListSender, type ListSender } from '@rapport/core/lists/list-sender.ts'
-import { confirmSubscription, unsubscribe } from '@rapport/core/lists/subscriptions.ts'
+import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorBody } from '../http/error-handler.ts'
 import { pageAnswer, refusalAnswer, wantsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
+import { unsubscribe } from '@rapport/core/operations/unsubscribe.ts'
 
 const TokenQuery = z.strictObject({ token: z.string().max(600) })
 const schema = (summary: string) => ({

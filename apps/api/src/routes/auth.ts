@@ -14,7 +14,7 @@ import {
 } from '@rapport/core/auth/auth.schema.ts'
 import { askToVerifyAgain, verifyEmail } from '@rapport/core/auth/email-verification.ts'
 import { deleteSession, listOwnWorkspaces, listSessions } from '@rapport/core/auth/own-sessions.ts'
-import { forgotPassword, resetPassword } from '@rapport/core/auth/password-resets.ts'
+import { forgotPassword } from '@rapport/core/auth/password-resets.ts'
 import { logIn, logOut, signUp } from '@rapport/core/auth/login.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { acceptInvite } from '@rapport/core/team/invites.ts'
@@ -23,6 +23,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { bearerToken } from '../http/authentication.ts'
 import { inSteadyTime } from '../http/steady-time.ts'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
+import { resetPassword } from '@rapport/core/operations/reset-password.ts'
 
 const tags = ['Authentication']
 

@@ -3,14 +3,7 @@ import { listActivity } from '@rapport/core/contacts/list-activity.ts'
 import { exportContacts } from '@rapport/core/contacts/export/export-contacts.ts'
 import { listContacts } from '@rapport/core/contacts/list-contacts.ts'
 import { mergeContacts } from '@rapport/core/operations/merge-contacts.ts'
-import {
-  addTags,
-  changeContact,
-  deleteContact,
-  readContact,
-  removeTag,
-  upsertContact,
-} from '@rapport/core/contacts/update-contact.ts'
+import { addTags, changeContact, removeTag, upsertContact } from '@rapport/core/contacts/update-contact.ts'
 import {
   Activity,
   ActivityQuery,
@@ -29,6 +22,8 @@ import { fromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { readContact } from '@rapport/core/contacts/read-contact.ts'
+import { deleteContact } from '@rapport/core/operations/delete-contact.ts'
 
 const common = { tags: ['Contacts'], security: [{ bearer: [] }] }
 const params = IdParams('con')

@@ -9,16 +9,16 @@ import {
   SubscribeInput,
   SubscriberInput,
   SubscriberQuery,
-  Subscription,
 } from '@rapport/core/lists/lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from '@rapport/core/lists/subscribers.ts'
-import { subscribe } from '@rapport/core/lists/subscriptions.ts'
+import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { fromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { inSteadyTime } from '../http/steady-time.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
+import { Subscription } from '@rapport/core/subscriptions/subscriptions.schema.ts'
 
 const common = { tags: ['Lists'], security: [{ bearer: [] }] }
 const params = IdParams('lst')

@@ -1,4 +1,3 @@
-import { Workspace } from '@rapport/core/auth/auth.schema.ts'
 import { requireRole } from '@rapport/core/auth/authenticate.ts'
 import { readWorkspace } from '@rapport/core/workspaces/workspaces.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
@@ -12,12 +11,12 @@ import {
   MemberChange,
   MemberQuery,
   MemberRemoval,
-  WorkspaceChange,
 } from '@rapport/core/team/team.schema.ts'
 import { deleteWorkspace } from '@rapport/core/operations/delete-workspace.ts'
 import { changeWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
+import { Workspace, WorkspaceChange } from '@rapport/core/workspaces/workspaces.schema.ts'
 
 const common = { tags: ['Team'], security: [{ bearer: [] }] }
 const config = { role: 'ADMIN' } as const

@@ -1,4 +1,4 @@
-import { changeContact, readContact } from '@rapport/core/contacts/update-contact.ts'
+import { changeContact } from '@rapport/core/contacts/update-contact.ts'
 import {
   changeCustomField,
   createCustomField,
@@ -13,6 +13,7 @@ import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtur
 import { expect, test } from 'vitest'
 import { createTestTools, jobOf } from '../testing.ts'
 import { clearCustomField } from './clear-custom-field.ts'
+import { readContact } from '@rapport/core/contacts/read-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

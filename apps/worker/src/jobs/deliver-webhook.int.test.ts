@@ -13,10 +13,10 @@ import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/te
 import { startTestProxy, type TestProxy } from '@rapport/testing/network/proxy.ts'
 import { startHttpReceiver, verifySignature } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
-import { findClaims } from '@rapport/core/jobs/worker-registry.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestTools, dropLostClaims, fillLane, jobOf, type TestTools } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
+import { findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -4,7 +4,7 @@ import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
-import { subscribe } from '@rapport/core/lists/subscriptions.ts'
+import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
 import { relayLanes } from '@rapport/core/jobs/outbox.ts'
 import type { QueueName } from '@rapport/core/jobs/queues.ts'
@@ -27,7 +27,7 @@ import {
   startHttpReceiver,
   startSmtpReceiver,
 } from '@rapport/testing/network/receivers.ts'
-import { beat, buryDeadWorkers, findClaims } from '@rapport/core/jobs/worker-registry.ts'
+import { beat } from '@rapport/core/jobs/worker-registry.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestTools, dropLostClaims, jobOf } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
@@ -35,6 +35,7 @@ import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { clearCustomField } from './clear-custom-field.ts'
 import { runImport } from './run-import.ts'
 import { sendMail } from './send-mail.ts'
+import { buryDeadWorkers, findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
 
 let database: TestDatabase
 let smtp: SmtpReceiver

@@ -1,4 +1,3 @@
-import { deleteContact } from '@rapport/core/contacts/update-contact.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { readImport } from '@rapport/core/imports/imports.ts'
 import {
@@ -13,8 +12,9 @@ import { countRows, queueFile } from '@rapport/testing/fixtures/imports.ts'
 import { type StartedProcess, startProcess } from '@rapport/testing/processes/processes.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
-import { buryDeadWorkers } from '@rapport/core/jobs/worker-registry.ts'
 import { afterEach, expect, test } from 'vitest'
+import { buryDeadWorkers } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { deleteContact } from '@rapport/core/operations/delete-contact.ts'
 
 const secret = 'a secret that is known to every test'
 const database = useTestDatabase()

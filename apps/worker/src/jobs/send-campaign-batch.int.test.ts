@@ -14,10 +14,10 @@ import {
 import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
-import { buryDeadWorkers } from '@rapport/core/jobs/worker-registry.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestTools, dropLostClaims, jobOf, nobody, type TestTools } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
+import { buryDeadWorkers } from '@rapport/core/operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const smtp = useForFile(() => startSmtpReceiver())

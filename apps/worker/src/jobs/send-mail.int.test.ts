@@ -1,7 +1,7 @@
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
-import { confirmSubscription, subscribe } from '@rapport/core/lists/subscriptions.ts'
+import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
 import {
   createTestCampaign,
   createTestContact,

@@ -1,8 +1,8 @@
 import { counterIn, durationIn, gaugeIn, openRegistry, upIn } from '@rapport/core/runtime/metrics.ts'
 import { type QueueName, queueNames } from '@rapport/core/jobs/queues.ts'
-import type { Interrupted } from '@rapport/core/jobs/worker-registry.ts'
 import type { Registry } from 'prom-client'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
+import type { Interrupted } from '@rapport/core/operations/dead-worker-recovery.ts'
 import type { MailTransport } from '../smtp/mail-transport.ts'
 import type { QueueBackend, WorkQueue } from '../queue-backend.ts'
 

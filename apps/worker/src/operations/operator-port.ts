@@ -1,11 +1,12 @@
 import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
-import { describeProcess, describeRedis } from '@rapport/core/runtime/metrics.ts'
+import { describeRedis } from '@rapport/core/runtime/metrics.ts'
 import { readReadiness } from '@rapport/core/db/readiness.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { QueueBackend } from '../queue-backend.ts'
+import { describeProcess } from '@rapport/core/db/process-metrics.ts'
 
 interface Operated {
   database: Database

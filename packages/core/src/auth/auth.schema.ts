@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Workspace } from '../workspaces/workspaces.schema.ts'
 import { Email, MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -14,20 +15,6 @@ export const User = z
   })
   .meta({ id: 'User' })
 export type User = z.output<typeof User>
-
-export const Workspace = z
-  .object({
-    id: z.string(),
-    name: z.string(),
-    currency: z.string().meta({ description: 'ISO 4217' }),
-    fromName: z.string().nullable(),
-    fromEmail: z.string().nullable(),
-    postalAddress: z.string().nullable(),
-    createdAt: Timestamp,
-    updatedAt: Timestamp,
-  })
-  .meta({ id: 'Workspace' })
-export type Workspace = z.output<typeof Workspace>
 
 /** Compared exactly as typed: neither trimmed nor normalised. */
 export const Password = z

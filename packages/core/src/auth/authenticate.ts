@@ -8,7 +8,8 @@ import { apiKeys, members, type Role, roles, sessions, users } from '../db/schem
 import { hashToken } from '../kernel/crypto.ts'
 import { toApiKey } from './api-keys.ts'
 import type { Me } from './auth.schema.ts'
-import { readWorkspace, toUser } from '../workspaces/workspaces.ts'
+import { readWorkspace } from '../workspaces/workspaces.ts'
+import { toUser } from './users.ts'
 
 const unauthenticated = () => new AppError('unauthenticated', 'Missing or invalid credential')
 

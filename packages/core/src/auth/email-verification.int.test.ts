@@ -11,8 +11,9 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createApiKey } from './api-keys.ts'
 import { ApiKeyInput } from './auth.schema.ts'
 import { askToVerifyAgain, verifyEmail } from './email-verification.ts'
-import { forgotPassword, resetPassword } from './password-resets.ts'
+import { forgotPassword } from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
+import { resetPassword } from '../operations/reset-password.ts'
 
 const [password, newPassword] = ['a long sentence nobody knows', 'another sentence nobody knows']
 

@@ -6,8 +6,9 @@ import { loginFailures } from '../db/schema/index.ts'
 import { testSettings, tokenMailedTo } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { purgeLoginFailures } from './login-throttle.ts'
-import { forgotPassword, resetPassword } from './password-resets.ts'
+import { forgotPassword } from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
+import { resetPassword } from '../operations/reset-password.ts'
 
 const password = 'a long sentence nobody knows'
 

@@ -5,12 +5,13 @@ import { AppError, onConstraint } from '../kernel/errors.ts'
 import { normalizeEmail, toTimestamp } from '../kernel/validation.ts'
 import { members, sessions, workspaces } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
-import type { LoginInput, Session, SignupInput, User, Workspace } from './auth.schema.ts'
+import type { LoginInput, Session, SignupInput, User } from './auth.schema.ts'
 import { askToVerify } from './email-verification.ts'
 import { findByPassword } from './login-throttle.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
-import { createUser } from './users.ts'
-import { createWorkspace, toUser, toWorkspace } from '../workspaces/workspaces.ts'
+import { createUser, toUser } from './users.ts'
+import { createWorkspace, toWorkspace } from '../workspaces/workspaces.ts'
+import type { Workspace } from '../workspaces/workspaces.schema.ts'
 
 const sessionDays = 30
 

@@ -6,8 +6,9 @@ import { mails, passwordResets, sessions, users } from '../db/schema/index.ts'
 import { deriveKeys, mailToken } from '../kernel/crypto.ts'
 import { createTestCtx, tokenMailedTo } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { forgotPassword, purgePasswordResets, renderPasswordResetMail, resetPassword } from './password-resets.ts'
+import { forgotPassword, purgePasswordResets, renderPasswordResetMail } from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
+import { resetPassword } from '../operations/reset-password.ts'
 
 const [oldPassword, password] = ['a long sentence nobody knows', 'another sentence nobody knows']
 

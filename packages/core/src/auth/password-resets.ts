@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, sql } from 'drizzle-orm'
-import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { invalidToken } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
@@ -10,7 +10,6 @@ import { members, passwordResets, sessions, users } from '../db/schema/index.ts'
 import { hashToken, mailToken, storedMailToken } from '../kernel/crypto.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
 import { recognizeClient } from './login-throttle.ts'
-import { takeOverAccount } from '../operations/confirm-ownership.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 
 const mailsAnHour = 3
@@ -39,16 +38,20 @@ export async function forgotPassword(base: BaseCtx, { email }: ForgotPasswordInp
       tokenHash: hashToken(mailToken(base.settings.keys, 'rpr', id)),
       expiresAt: sql`now() + interval '1 hour'`,
     })
-    const ctx: Ctx = { ...base, workspaceId: membership.workspaceId, actor: { kind: 'public' } }
+    const ctx = publicContext(base, membership.workspaceId)
     await enqueueMail(ctx, { kind: 'PASSWORD_RESET', to: user.email, data: { passwordResetId: id } })
   })
 }
 
 /**
- * Sets a new password by the token of a mail, which is good once. Every session of the user ends; and where nothing showed
- * before that the address is theirs, all that lets somebody in who signed up with it in their name.
+ * Sets a new password by the token of an email, which is valid once, and ends every session of the user. `onReset` runs
+ * in the same transaction, with the user locked.
  */
-export async function resetPassword(base: BaseCtx, { token, password }: ResetPasswordInput): Promise<void> {
+export async function replacePassword(
+  base: BaseCtx,
+  { token, password }: ResetPasswordInput,
+  onReset: (base: BaseCtx, userId: string) => Promise<void>,
+): Promise<void> {
   const isMeant = and(eq(passwordResets.tokenHash, hashToken(token)), gt(passwordResets.expiresAt, sql`now()`))
   const [user] = await base.db
     .select({ id: users.id, email: users.email })
@@ -66,7 +69,7 @@ export async function resetPassword(base: BaseCtx, { token, password }: ResetPas
     if (used.length === 0) throw invalidToken()
     await db.update(passwordResets).set(usedUp).where(eq(passwordResets.userId, user.id))
     await db.delete(sessions).where(eq(sessions.userId, user.id))
-    await takeOverAccount({ ...base, db }, user.id)
+    await onReset({ ...base, db }, user.id)
     await recognizeClient({ ...base, db }, user.email)
   })
 }

@@ -2,6 +2,8 @@ import { and, eq, inArray, isNull, notExists, sql } from 'drizzle-orm'
 import type { BaseCtx } from '../request/context.ts'
 import { conflict, onConstraint } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
+import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import type { User } from './auth.schema.ts'
 import { members, users } from '../db/schema/index.ts'
 
 type UserRow = typeof users.$inferSelect
@@ -53,4 +55,15 @@ export async function deleteHomelessUsers(ctx: BaseCtx, userIds: readonly string
   await lockUsers(ctx, userIds)
   const memberships = ctx.db.select().from(members).where(sql`${members.userId} = ${users.id}`)
   await ctx.db.delete(users).where(and(inArray(users.id, [...userIds]), notExists(memberships)))
+}
+
+/** A user as the API shows it: without the hash of the password. */
+export function toUser(row: Omit<typeof users.$inferSelect, 'passwordHash'>): User {
+  return {
+    id: row.id,
+    email: row.email,
+    name: row.name,
+    emailVerifiedAt: toTimestampOrNull(row.emailVerifiedAt),
+    createdAt: toTimestamp(row.createdAt),
+  }
 }

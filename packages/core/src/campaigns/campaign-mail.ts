@@ -1,5 +1,4 @@
 import { and, eq } from 'drizzle-orm'
-import { readContact } from '../contacts/update-contact.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
@@ -14,6 +13,7 @@ import { findNamedContact, readCampaign } from './campaigns.ts'
 import { renderCopy, renderMails } from './templates/rendering.ts'
 import type { TemplateFault } from './templates/template-sources.ts'
 import { trackingOf } from './tracking.ts'
+import { readContact } from '../contacts/read-contact.ts'
 
 /** What a template may say of a person. */
 export type Recipient = Pick<

@@ -9,11 +9,11 @@ import {
   silenceWorker,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { buryDeadWorkers } from '../jobs/worker-registry.ts'
 import { readStats } from './campaign-stats.ts'
 import { changeCampaign, deleteCampaign, readCampaign, sendCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type ClaimedBatch, claimRecipients } from './sending.ts'
+import { buryDeadWorkers } from '../operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -2,7 +2,6 @@ import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
-import { unsubscribe } from '../lists/subscriptions.ts'
 import { campaignBatches, mails } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
@@ -18,6 +17,7 @@ import {
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { sendTestMail } from './campaign-mail.ts'
 import { changeCampaign, readCampaign, sendCampaign } from './campaigns.ts'
+import { unsubscribe } from '../operations/unsubscribe.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

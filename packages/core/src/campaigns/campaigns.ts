@@ -10,7 +10,6 @@ import { checkListId, holdList } from '../lists/lists.ts'
 import { checkSender } from '../mail/senders.ts'
 import { enqueueEach, originOf } from '../jobs/outbox.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
-import { readContact } from '../contacts/update-contact.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { campaigns } from '../db/schema/index.ts'
 import {
@@ -23,6 +22,7 @@ import {
 } from './campaigns.schema.ts'
 import { checkTemplates } from './templates/rendering.ts'
 import { plainTemplate } from './templates/template-sources.ts'
+import { readContact } from '../contacts/read-contact.ts'
 
 export type CampaignRow = typeof campaigns.$inferSelect
 

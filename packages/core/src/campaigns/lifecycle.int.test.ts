@@ -14,12 +14,12 @@ import {
   waitingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { buryDeadWorkers } from '../jobs/worker-registry.ts'
 import { readStats } from './campaign-stats.ts'
 import { readCampaign, sendCampaign } from './campaigns.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from './lifecycle.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type ClaimedBatch, claimRecipients, finishBatch, settleRecipients, skipRecipients } from './sending.ts'
+import { buryDeadWorkers } from '../operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { deleteContact } from '../contacts/update-contact.ts'
 import { mergeContacts } from '../operations/merge-contacts.ts'
 import { idOf } from '../kernel/ids.ts'
 import {
@@ -13,6 +12,7 @@ import { listRecipients } from './list-recipients.ts'
 import { RecipientQuery } from './campaigns.schema.ts'
 import { sendCampaign } from './campaigns.ts'
 import { claimBatch, type ClaimedBatch, claimRecipients, settleRecipients } from './sending.ts'
+import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -14,7 +14,6 @@ import {
   waitingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { buryDeadWorkers } from '../jobs/worker-registry.ts'
 import { readCampaign, sendCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import {
@@ -28,6 +27,7 @@ import {
   settleRecipients,
   undoRecipientClaims,
 } from './sending.ts'
+import { buryDeadWorkers } from '../operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -2,7 +2,7 @@
  * Opt-in tracking: a pixel tells an opening, a link a click. What a link leads to is inside its signed token, so that
  * nobody can make one that leads elsewhere.
  */
-import type { BaseCtx, Ctx } from '../request/context.ts'
+import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
 import { AppError, isDatabaseUnavailable } from '../kernel/errors.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { openPayload } from '../kernel/crypto.ts'
@@ -42,7 +42,7 @@ const invalidLink = () => new AppError('invalid', 'Invalid or expired link')
 
 /** What cannot be noted now is not noted: the reader is to see the picture and the page all the same. */
 async function note(base: BaseCtx, [workspace, campaign, contact]: (string | number)[], engagement: Engagement) {
-  const ctx: Ctx = { ...base, workspaceId: idOf('wsp', String(workspace)), actor: { kind: 'public' } }
+  const ctx = publicContext(base, idOf('wsp', String(workspace)))
   const person = { campaignId: idOf('cmp', String(campaign)), contactId: idOf('con', String(contact)) }
   await noteEngagement(ctx, person, engagement).catch((error: unknown) => {
     if (!isDatabaseUnavailable(error)) throw error

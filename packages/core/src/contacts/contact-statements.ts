@@ -2,7 +2,7 @@
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { endOfJson, tellEach } from '../events/emit.ts'
 import { type Given, prepared, preparedSql } from '../db/prepared-query.ts'
-import { contacts } from '../db/schema/index.ts'
+import { activityNow, contacts } from '../db/schema/index.ts'
 import { contactColumns, type ContactRow, readColumns, type ReadContact } from './contact-record.ts'
 
 const changeable = [
@@ -116,9 +116,6 @@ export const updateContact = prepared('change a contact', (db, given: Given<Key 
     .where(hasKey(given))
     .returning(contactColumns),
 )
-
-/** What every event of a contact moves. Never back: who waited for the contact's lock began earlier than who had it. */
-export const activityNow = { lastActivityAt: sql`greatest(${contacts.lastActivityAt}, now())`, updatedAt: sql`now()` }
 
 /** `activityNow` of one contact, which is locked by it. */
 export const moveActivity = prepared('move a contact’s activity', (db, given: Given<Key>) =>

@@ -2,12 +2,15 @@ import { expect, test } from 'vitest'
 import { createTestContact, createTestCtx, createTestList, eventsOf } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
-import { findOptOuts, hashEmail } from '../opt-outs/opt-outs.ts'
-import { subscribe, unsubscribe } from '../lists/subscriptions.ts'
+import { findOptOuts, hashEmail } from '../subscriptions/opt-outs.ts'
+import { subscribe } from '../lists/subscribe.ts'
 import { listActivity } from './list-activity.ts'
-import { addTags, changeContact, deleteContact, readContact, removeTag, upsertContact } from './update-contact.ts'
+import { addTags, changeContact, removeTag, upsertContact } from './update-contact.ts'
 import { ActivityQuery } from './contacts.schema.ts'
 import { createCustomField } from './custom-fields/custom-fields.ts'
+import { unsubscribe } from '../operations/unsubscribe.ts'
+import { readContact } from './read-contact.ts'
+import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -10,8 +10,8 @@ import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/dat
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
 import { createContact } from './create-contact.ts'
-import { readContact } from './update-contact.ts'
 import { createCustomField } from './custom-fields/custom-fields.ts'
+import { readContact } from './read-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

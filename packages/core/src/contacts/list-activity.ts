@@ -3,8 +3,8 @@ import type { Ctx } from '../request/context.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { events } from '../db/schema/index.ts'
-import { readContact } from './update-contact.ts'
 import type { Activity, ActivityQuery } from './contacts.schema.ts'
+import { readContact } from './read-contact.ts'
 
 type EventRow = typeof events.$inferSelect
 

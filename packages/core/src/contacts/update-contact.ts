@@ -1,30 +1,26 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, inArray, sql } from 'drizzle-orm'
-import { audit } from '../audit/audit.ts'
+import { and, eq, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { perDb } from '../db/client.ts'
 import { brokenConstraint, invalidField, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
-import { gather } from '../kernel/micro-batch.ts'
-import { uuidOf } from '../kernel/ids.ts'
-import { respectAddress } from '../opt-outs/apply-stored-opt-outs.ts'
-import { keepOptOuts } from '../opt-outs/opt-outs.ts'
-import { type SuppressedStatus, suppressSubscriptions } from '../opt-outs/suppressions.ts'
-import { contactAliases, contacts } from '../db/schema/index.ts'
+import { respectAddress } from '../subscriptions/apply-stored-opt-outs.ts'
+import { keepOptOuts } from '../subscriptions/opt-outs.ts'
+import { type SuppressedStatus, suppressSubscriptions } from '../subscriptions/suppressions.ts'
+import { contacts } from '../db/schema/index.ts'
 import { alreadyExists, findContactByEmail } from './contact-address.ts'
 import { insertContact } from './create-contact.ts'
-import { contactColumns, type ContactRow, showContact, toContact } from './contact-record.ts'
-import { moveActivity, selectAndLockContact, selectContacts, updateContact } from './contact-statements.ts'
+import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
+import { moveActivity, updateContact } from './contact-statements.ts'
+import { lockContact } from './lock-contact.ts'
 import {
   type Contact,
   type ContactChange,
-  contactDeleted,
   type ContactInput,
   contactUpdated,
   type TagsInput,
 } from './contacts.schema.ts'
 import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields/custom-fields.ts'
-import { noteSubscriptionChange } from './subscribed-status.ts'
+import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
 
 export const maxTags = 100
 
@@ -40,22 +36,6 @@ export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact:
     return { contact: await replaceContact(ctx, known, next), isNew: false }
   })
 }
-
-/** Reads one contact. */
-export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
-  const row = await readTogether(ctx.db)({ workspaceId: uuidOf(ctx.workspaceId), id: uuidOf(id) })
-  if (!row) throw notFound('Contact')
-  return showContact(row)
-}
-
-/** Those who come while others are being read go together in the next statement: each after it asked. */
-const readTogether = perDb((db) =>
-  gather(async (asked: Record<'workspaceId' | 'id', string>[]) => {
-    const workspaceIds = asked.map(({ workspaceId }) => workspaceId)
-    const rows = await selectContacts(db, { workspaceIds, ids: asked.map(({ id }) => id) })
-    return asked.map(({ workspaceId, id }) => rows.find((row) => row.id === id && row.workspaceId === workspaceId))
-  }),
-)
 
 /** Sets what the change names: merges `customFieldValues` (null removes a key), replaces `tags`. */
 export function changeContact(ctx: Ctx, id: string, change: ContactChange): Promise<Contact> {
@@ -79,17 +59,6 @@ export function removeTag(ctx: Ctx, id: string, tag: string): Promise<Contact> {
   }))
 }
 
-/** Removes the person and what is theirs, and keeps of their opt-outs only what recognises the address. */
-export function deleteContact(ctx: Ctx, id: string): Promise<void> {
-  return inTransaction(ctx, async (ctx) => {
-    const row = await lockContact(ctx, id)
-    if (!row) throw notFound('Contact')
-    await removeContact(ctx, row)
-    await emit(ctx, contactDeleted, toContact(row))
-    await audit(ctx, 'contact.deleted', { subjectId: id })
-  })
-}
-
 /**
  * The contact of this address, made when there is none, and in any case locked until the transaction ends. A stranger's
  * word: it fills what is empty in a known contact and never overwrites. `source` is that of a new contact alone.
@@ -110,47 +79,12 @@ export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promis
 }
 
 /**
- * Locks a contact until the transaction ends; undefined when there is none. Whoever changes a contact, or what hangs on
- * one, takes it first: so a status is never derived from half of two changes, and nobody waits for each other.
- */
-export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow | undefined> {
-  const [row] = await selectAndLockContact(ctx.db, { workspaceId: ctx.workspaceId, id })
-  return row
-}
-
-/** Locks many, in the order in which whoever writes many has them, so that nobody waits for each other. */
-export async function lockContacts(ctx: Ctx, ids: readonly string[]): Promise<void> {
-  await ctx.db
-    .select({ id: contacts.id })
-    .from(contacts)
-    .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...ids])))
-    .orderBy(sql`lower(${contacts.email})`)
-    .for('no key update')
-}
-
-/** Locks who this contact is by now, as it may have been merged into another, and answers whose id that is. */
-export async function lockCurrentContact(ctx: Ctx, id: string): Promise<string> {
-  if (await lockContact(ctx, id)) return id
-  const [alias] = await ctx.db
-    .select({ contactId: contactAliases.contactId })
-    .from(contactAliases)
-    .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.id, id)))
-  return alias ? lockCurrentContact(ctx, alias.contactId) : id
-}
-
-/**
  * Moves `lastActivityAt`, in the transaction of what happened to the contact, and locks it as `lockContact` does.
  * Answers whether there is one.
  */
 export async function noteActivity(ctx: Ctx, id: string): Promise<boolean> {
   const moved = await moveActivity(ctx.db, { workspaceId: ctx.workspaceId, id })
   return moved.length > 0
-}
-
-/** Removes a locked contact and what hangs on it, but for the memory of its opt-outs. */
-export async function removeContact(ctx: Ctx, row: ContactRow): Promise<void> {
-  await keepOptOuts(ctx, row)
-  await ctx.db.delete(contacts).where(matches(ctx, row.id))
 }
 
 /**
@@ -221,8 +155,4 @@ async function insertOrLock(ctx: Ctx, input: ContactInput): Promise<InsertedOrLo
       .for('no key update')
     if (known) return { known }
   }
-}
-
-function matches(ctx: Ctx, id: string) {
-  return and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.id, id))
 }

@@ -3,8 +3,8 @@ import { type SQL } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import { to as copyTo } from 'pg-copy-streams'
-import type { BaseCtx } from '../request/context.ts'
 import type { Db } from './client.ts'
+import type { Replica } from './read-replica.ts'
 import { AppError } from '../kernel/errors.ts'
 
 /** Each holds a connection for as long as its reader takes. */
@@ -19,14 +19,14 @@ const dialect = new PgDialect({ casing: 'snake_case' })
  * that stands still for five minutes loses them. Takes one of PostgreSQL's processors, and leaves the others to whoever
  * waits for an answer.
  */
-export async function copyOut(ctx: BaseCtx, query: SQL): Promise<Readable> {
+export async function copyOut(from: { db: Db; replica?: Replica }, query: SQL): Promise<Readable> {
   // COPY takes no parameters: drizzle writes them into the text, quoted as the standard has it, which is therefore set.
   const { sql } = dialect.sqlToQuery(query.inlineParams())
   if (open >= mostAtOnce) throw new AppError('unavailable', 'Too many exports are running, try again later')
   open += 1
   let client: pg.Client | undefined
   try {
-    client = (await ctx.replica?.connect()) ?? (await connectPrimary(ctx.db))
+    client = (await from.replica?.connect()) ?? (await connectPrimary(from.db))
     const connected = client
     await client.query(`begin isolation level repeatable read read only;
       set local standard_conforming_strings = on; set local statement_timeout = 0;

@@ -6,9 +6,9 @@ import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
 import pg from 'pg'
 import { ConfigError, readMigrateConfig } from '../runtime/config.ts'
 import type { Db } from './client.ts'
-import { adoptForeignEvents } from '../events/emit.ts'
 import { insistOnPartitions } from './partitions.ts'
 import { lacksSessions, sessionUrlOf } from './pooler.ts'
+import { adoptForeignEvents } from './adopt-restored-events.ts'
 
 const migrationsFolder = fileURLToPath(new URL('../../../../drizzle', import.meta.url))
 /** Any number, the same in every process: two that migrate at once take turns. */

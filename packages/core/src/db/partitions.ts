@@ -13,9 +13,11 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from './client.ts'
 import { hasState } from '../kernel/errors.ts'
-import { eventLifetimeDays } from '../events/emit.ts'
 import { timeOfUuid, uuidAt } from '../kernel/ids.ts'
 import { transaction } from './transaction.ts'
+
+/** For how long what happened can be read, and delivered again; then its partition is dropped, within a week. */
+export const eventLifetimeDays = 30
 
 const tables = ['events', 'deliveries'] as const
 type Table = (typeof tables)[number]

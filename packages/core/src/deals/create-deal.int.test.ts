@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import { readContact } from '../contacts/update-contact.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { openDatabase } from '../db/client.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
@@ -20,6 +19,7 @@ import { changeWebhook } from '../webhooks/webhooks.ts'
 import { createDeal } from './create-deal.ts'
 import { readDeal } from './update-deal.ts'
 import { DealInput } from './deals.schema.ts'
+import { readContact } from '../contacts/read-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm'
 import { movingActivities } from '../contacts/contact-statements.ts'
-import { lockContact } from '../contacts/update-contact.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { endOfJson, tellEach } from '../events/emit.ts'
@@ -10,6 +9,7 @@ import { lockStage } from '../pipelines/stages.ts'
 import { preparedSql } from '../db/prepared-query.ts'
 import { type Asked, writtenTogether } from '../request/written-together.ts'
 import type { Deal, DealInput } from './deals.schema.ts'
+import { lockContact } from '../contacts/lock-contact.ts'
 
 /**
  * Creates an OPEN deal, in the pipeline's first stage unless another is named, and tells `deal.created`. What one

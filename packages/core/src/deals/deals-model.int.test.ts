@@ -2,7 +2,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { mergeContacts } from '../operations/merge-contacts.ts'
-import { deleteContact } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { summarizePipeline } from '../pipelines/pipeline-summary.ts'
@@ -27,6 +26,7 @@ import { listDeals } from './list-deals.ts'
 import { createDeal } from './create-deal.ts'
 import { changeDeal, deleteDeal } from './update-deal.ts'
 import { DealChange, DealInput, DealMoveQuery, DealQuery } from './deals.schema.ts'
+import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
 

@@ -2,7 +2,6 @@ import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { listActivity } from '../contacts/list-activity.ts'
 import { mergeContacts } from '../operations/merge-contacts.ts'
-import { deleteContact, readContact } from '../contacts/update-contact.ts'
 import { ActivityQuery } from '../contacts/contacts.schema.ts'
 import type { Ctx } from '../request/context.ts'
 import { newId } from '../kernel/ids.ts'
@@ -21,6 +20,8 @@ import { listDealMoves } from './list-deal-moves.ts'
 import { createDeal } from './create-deal.ts'
 import { changeDeal, deleteDeal, readDeal } from './update-deal.ts'
 import { type Deal, type DealChange, DealMoveQuery } from './deals.schema.ts'
+import { readContact } from '../contacts/read-contact.ts'
+import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

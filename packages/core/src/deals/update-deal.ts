@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { withContactLocked } from '../contacts/lock-contact.ts'
-import { lockContact, noteActivity } from '../contacts/update-contact.ts'
+import { withContactLocked, lockContact } from '../contacts/lock-contact.ts'
+import { noteActivity } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
@@ -65,6 +65,11 @@ export async function moveDeals(ctx: Ctx, contacts: { from: string; to: string }
     .update(deals)
     .set({ contactId: contacts.to, updatedAt: sql`clock_timestamp()` })
     .where(and(eq(deals.workspaceId, ctx.workspaceId), eq(deals.contactId, contacts.from)))
+}
+
+/** Deletes the deals of a locked contact. */
+export async function deleteDealsOfContact(ctx: Ctx, contactId: string): Promise<void> {
+  await ctx.db.delete(deals).where(and(eq(deals.workspaceId, ctx.workspaceId), eq(deals.contactId, contactId)))
 }
 
 async function changed(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {

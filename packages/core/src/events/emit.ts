@@ -2,6 +2,7 @@ import { type Placeholder, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import type { EventDefinition, EventSubject, EventType } from './event-definition.ts'
+import { eventLifetimeDays } from '../db/partitions.ts'
 import { idOf, newId, uuidOf } from '../kernel/ids.ts'
 import { enqueueEach } from '../jobs/outbox.ts'
 import { type Given, preparedSql } from '../db/prepared-query.ts'
@@ -146,9 +147,6 @@ function tellTo(to: SQL, { workspaceId, type }: Teller): SQL {
     ${enqueueEach('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}`
 }
 
-/** For how long what happened can be read, and delivered again; then its partition is dropped, within a week. */
-export const eventLifetimeDays = 30
-
 const isOpen = sql`exists (
   select from deliveries d
   where d.workspace_id = e.workspace_id and d.event_id = e.id and d.status in ('PENDING', 'SENDING'))`
@@ -176,13 +174,4 @@ export function purgeEvents(db: Db): Promise<number> {
       select count(*)::int as count from gone`)
     return gone.rows[0]?.count ?? 0
   })
-}
-
-/**
- * A dump that was restored elsewhere brings transaction numbers of another server: by these the feed would hold its
- * events back until the new server's count has caught up. They become the oldest of all, in the order of their ids.
- */
-export async function adoptForeignEvents(db: Db): Promise<void> {
-  await db.execute(sql`
-    update events set transaction_id = '0' where transaction_id >= pg_snapshot_xmax(pg_current_snapshot())`)
 }

@@ -1,14 +1,13 @@
 /** What submissions do with lists, and with others who are at work at the same time. */
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
-import { changeContact, deleteContact, readContact } from '../contacts/update-contact.ts'
+import { changeContact } from '../contacts/update-contact.ts'
 import { mergeContacts } from '../operations/merge-contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { readSubscriber } from '../lists/subscribers.ts'
-import { unsubscribe } from '../lists/subscriptions.ts'
 import { contacts, mails } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
@@ -22,6 +21,9 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { deleteForm, readForm } from './forms.ts'
 import type { Form } from './forms.schema.ts'
 import { listSubmissions, readSubmission, submitForm } from './submissions.ts'
+import { unsubscribe } from '../operations/unsubscribe.ts'
+import { readContact } from '../contacts/read-contact.ts'
+import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { createContact } from '../contacts/create-contact.ts'
-import { changeContact, readContact } from '../contacts/update-contact.ts'
+import { changeContact } from '../contacts/update-contact.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { CustomFieldInput } from '../contacts/custom-fields/custom-fields.schema.ts'
 import { createCustomField } from '../contacts/custom-fields/custom-fields.ts'
@@ -12,6 +12,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { changeForm, deleteForm, findPublicForm, readForm, versionOf } from './forms.ts'
 import { type Form, FormInput } from './forms.schema.ts'
 import { listSubmissions, readSubmission, submitForm } from './submissions.ts'
+import { readContact } from '../contacts/read-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

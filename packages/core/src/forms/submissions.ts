@@ -2,13 +2,13 @@ import { createHash } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { findOrCreateContact, noteActivity } from '../contacts/update-contact.ts'
-import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { AppError, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId } from '../kernel/ids.ts'
 import { holdList } from '../lists/lists.ts'
-import { requestSubscription } from '../lists/subscriptions.ts'
+import { requestSubscription } from '../lists/subscribe.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { formSubmissions } from '../db/schema/index.ts'
 import { contactFrom } from './form-mapping.ts'
@@ -39,7 +39,7 @@ interface Submit extends SubmitInput {
  */
 export async function submitForm(base: BaseCtx, formId: string, input: Submit): Promise<SubmitResult> {
   const form = await findPublicForm(base, formId)
-  const stranger: Ctx = { ...base, workspaceId: form.workspaceId, actor: { kind: 'public' } }
+  const stranger = publicContext(base, form.workspaceId)
   const { [honeypotId]: honeypot, ...given } = input.values
   if (honeypot !== undefined && honeypot !== null && honeypot !== '') {
     await countSpam(stranger, formId)
@@ -138,6 +138,13 @@ export async function moveSubmissions(ctx: Ctx, contacts: { from: string; to: st
     .update(formSubmissions)
     .set({ contactId: contacts.to })
     .where(and(eq(formSubmissions.workspaceId, ctx.workspaceId), eq(formSubmissions.contactId, contacts.from)))
+}
+
+/** Deletes the submissions of a locked contact. */
+export async function deleteSubmissionsOfContact(ctx: Ctx, contactId: string): Promise<void> {
+  await ctx.db
+    .delete(formSubmissions)
+    .where(and(eq(formSubmissions.workspaceId, ctx.workspaceId), eq(formSubmissions.contactId, contactId)))
 }
 
 async function missing(ctx: Ctx, { formId }: SubmissionKey): Promise<AppError> {

@@ -4,12 +4,12 @@ import { uuidOf } from '../kernel/ids.ts'
 import { createTestCtx, createTestList, silenceWorker, waitingWork } from '@rapport/testing/fixtures/factories.ts'
 import { claimForTest, countRows, importFile, queueFile, runQueued } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { buryDeadWorkers } from '../jobs/worker-registry.ts'
 import { type ClaimedImport, claimImport, clearImport, failImport, finishImport, putBackImport } from './import-work.ts'
 import { listImports, purgeImports, readImport, receiveImport } from './imports.ts'
 import { ImportOptions, ImportQuery } from './imports.schema.ts'
 import { type Chunk, readChunks } from './read-chunks.ts'
 import { writeChunk } from './write-chunk.ts'
+import { buryDeadWorkers } from '../operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

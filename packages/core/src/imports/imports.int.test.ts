@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { listContacts } from '../contacts/list-contacts.ts'
-import { readContact } from '../contacts/update-contact.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
 import { createCustomField, deleteCustomField } from '../contacts/custom-fields/custom-fields.ts'
 import { uuidOf } from '../kernel/ids.ts'
@@ -15,6 +14,7 @@ import {
 import { countRows, importFile, queueFile, runQueued } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readImport } from './imports.ts'
+import { readContact } from '../contacts/read-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

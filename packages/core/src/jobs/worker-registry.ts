@@ -1,20 +1,13 @@
-/** Who is at work. A claim names its worker; what a dead worker had in hand is set right here, and nowhere else. */
+/** The worker processes that are alive. A worker registers before its first claim, as a claim names its worker. */
 import { hostname } from 'node:os'
-import { eq, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { tally } from '../campaigns/recipient-counters.ts'
+import { eq, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
+import { workers } from '../db/schema/index.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { uuidOf } from '../kernel/ids.ts'
-import { maxMailAttempts } from '../mail/mails.ts'
-import { finishWork, requeueWork } from './outbox.ts'
-import { campaignBatches, campaignRecipients, deliveries, imports, mails, workers } from '../db/schema/index.ts'
-import { transaction } from '../db/transaction.ts'
 
 /** How often a worker shows that it lives, and after what silence it counts as dead: by the database's clock. */
 export const heartbeatMs = 3_000
-const longestSilence = sql`interval '15 seconds'`
-/** Any number, the same in every process: one worker at a time sets right what the dead left. */
-const burialLock = 7_277_679
+export const longestSilence = sql`interval '15 seconds'`
 
 /** Shows that this worker lives; to be called before its first claim. One that was taken for dead comes back by this. */
 export async function beat(db: Db, workerId: string): Promise<void> {
@@ -47,134 +40,7 @@ export async function listWorkers(db: Db): Promise<WorkerState[]> {
   return rows.map((row) => ({ ...row, startedAt: toTimestamp(row.startedAt) }))
 }
 
-/** The worker leaves, with nothing in hand. Should it hold something all the same, it is interrupted as by a death. */
-export async function leave(db: Db, workerId: string): Promise<Interrupted> {
+/** Removes a worker that stops. A claim that it still has is recovered like that of a dead one. */
+export async function deregisterWorker(db: Db, workerId: string): Promise<void> {
   await db.delete(workers).where(eq(workers.id, workerId))
-  return buryDeadWorkers(db)
-}
-
-/** How many became INTERRUPTED. */
-export interface Interrupted {
-  deliveries: number
-  mails: number
-}
-
-/**
- * Sets right what is in the hands of no living worker. What may have reached the outside is INTERRUPTED, shown and
- * never repeated by itself; what is harmless to repeat goes back on its queue.
- */
-export async function buryDeadWorkers(db: Db): Promise<Interrupted> {
-  return transaction(db, async (db) => {
-    const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${burialLock}) as taken`)
-    if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: 0 }
-    await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${longestSilence}`))
-    return releaseClaims(db, heldByTheDead, 'The worker died, or lost the database, while it was out')
-  })
-}
-
-/**
- * What the database says that this worker holds, by the UUIDs of its jobs' subjects. What of it the worker does not have
- * in hand is for `dropClaim`.
- */
-export async function findClaims(db: Db, workerId: string): Promise<string[]> {
-  const isHeld = sql`status = 'SENDING' and worker_id = ${workerId}`
-  const result = await db.execute<{ id: string }>(sql`
-    select id from deliveries where ${isHeld}
-    union select id from mails where ${isHeld}
-    union select id from imports where status = 'RUNNING' and worker_id = ${workerId}
-    union select id from campaign_batches where ${isHeld}
-    union select batch_id from campaign_recipients where ${isHeld}`)
-  return result.rows.map((row) => row.id)
-}
-
-/**
- * Sets right what this worker holds of a subject that it has in hand no more, as by a death: how it ended could not be
- * recorded, or the claim came to be only after its caller had given it up.
- */
-export function dropClaim(db: Db, workerId: string, uuid: string): Promise<Interrupted> {
-  const isDropped: Held = (claim, subject, status = inHand) =>
-    sql`${claim.status} = ${status} and ${claim.workerId} = ${workerId} and ${subject} = ${sql.param(uuid)}`
-  return transaction(db, (db) => releaseClaims(db, isDropped, 'How it ended could not be recorded'))
-}
-
-/** Which claims of a table are meant; `subject` is its column that jobs name, `status` what it says of what is in hand. */
-type Held = (claim: { status: SQLWrapper; workerId: SQLWrapper }, subject: SQLWrapper, status?: SQL) => SQL
-
-/** As text, not as a parameter: the indexes are on just these rows. */
-const inHand = sql`'SENDING'`
-
-/** Asked of the claims and not of the workers' own rows: a claim made by one already struck off counts as well. */
-const heldByTheDead: Held = (claim, _subject, status = inHand) =>
-  sql`${claim.status} = ${status} and not exists (select from workers where workers.id = ${claim.workerId})`
-
-async function releaseClaims(db: Db, isHeld: Held, error: string): Promise<Interrupted> {
-  const deliveries = await interruptDeliveries(db, isHeld, error)
-  const recipients = await releaseCampaignBatches(db, isHeld, error)
-  const singleMails = await releaseMails(db, isHeld, error)
-  await releaseImports(db, isHeld)
-  return { deliveries, mails: recipients + singleMails }
-}
-
-async function interruptDeliveries(db: Db, isHeld: Held, error: string): Promise<number> {
-  const interrupted = await db
-    .update(deliveries)
-    .set({ status: 'INTERRUPTED', error })
-    .where(isHeld(deliveries, deliveries.id))
-    .returning({ id: deliveries.id })
-  await finishWork(
-    db,
-    interrupted.map((row) => uuidOf(row.id)),
-  )
-  return interrupted.length
-}
-
-async function releaseCampaignBatches(db: Db, isHeld: Held, error: string): Promise<number> {
-  const interrupted = await db.execute<{ count: number }>(sql`
-    with interrupted as (
-      update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = now()
-      where ${isHeld(campaignRecipients, campaignRecipients.batchId)}
-      returning workspace_id, batch_id, old.status as was, new.status as became),
-    ${tally('interrupted')}
-    select count(*)::int as count from interrupted`)
-  const released = await db
-    .update(campaignBatches)
-    .set({ status: 'PENDING', workerId: null })
-    .where(isHeld(campaignBatches, campaignBatches.id))
-    .returning({ id: campaignBatches.id })
-  await requeueWork(
-    db,
-    released.map((row) => uuidOf(row.id)),
-  )
-  return interrupted.rows[0]?.count ?? 0
-}
-
-async function releaseMails(db: Db, isHeld: Held, error: string): Promise<number> {
-  const isOver = sql`(${mails.kind} = 'CAMPAIGN_TEST' or ${mails.attempts} >= ${maxMailAttempts})`
-  const released = await db
-    .update(mails)
-    .set({
-      status: sql`case when ${isOver} then 'INTERRUPTED' else 'PENDING' end`,
-      error,
-      settledAt: sql`case when ${isOver} then now() end`,
-    })
-    .where(isHeld(mails, mails.id))
-    .returning({ id: mails.id, status: mails.status })
-  const uuidsWhere = (isPending: boolean) =>
-    released.filter((mail) => (mail.status === 'PENDING') === isPending).map((mail) => uuidOf(mail.id))
-  const interrupted = uuidsWhere(false)
-  await requeueWork(db, uuidsWhere(true))
-  await finishWork(db, interrupted)
-  return interrupted.length
-}
-
-async function releaseImports(db: Db, isHeld: Held) {
-  const released = await db
-    .update(imports)
-    .set({ status: 'QUEUED', workerId: null })
-    .where(isHeld(imports, imports.id, sql`'RUNNING'`))
-    .returning({ id: imports.id })
-  await requeueWork(
-    db,
-    released.map((row) => uuidOf(row.id)),
-  )
 }

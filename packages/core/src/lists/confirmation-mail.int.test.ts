@@ -5,7 +5,7 @@ import { createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { renderConfirmationMail } from './confirmation-mail.ts'
 import type { List } from './lists.schema.ts'
-import { subscribe } from './subscriptions.ts'
+import { subscribe } from './subscribe.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -5,7 +5,6 @@ import { sendTestMail } from '../campaigns/campaign-mail.ts'
 import { changeCampaign, createCampaign, readCampaign, sendCampaign } from '../campaigns/campaigns.ts'
 import { listContacts } from '../contacts/list-contacts.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
-import { readContact } from '../contacts/update-contact.ts'
 import { createForm, readForm } from '../forms/forms.ts'
 import { FormInput } from '../forms/forms.schema.ts'
 import { uuidOf } from '../kernel/ids.ts'
@@ -25,7 +24,8 @@ import { clearDeletedList, deleteList } from './delete-list.ts'
 import type { List } from './lists.schema.ts'
 import { changeList, listLists, readList } from './lists.ts'
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from './subscribers.ts'
-import { subscribe } from './subscriptions.ts'
+import { subscribe } from './subscribe.ts'
+import { readContact } from '../contacts/read-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

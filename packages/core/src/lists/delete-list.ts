@@ -1,12 +1,12 @@
 import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { lockContacts } from '../contacts/update-contact.ts'
-import { refreshSubscribedStatus } from '../contacts/subscribed-status.ts'
+import { refreshSubscribedStatus } from '../subscriptions/subscribed-status.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { enqueue, finishWork } from '../jobs/outbox.ts'
 import { campaigns, lists, subscriptions } from '../db/schema/index.ts'
+import { lockContacts } from '../contacts/lock-contact.ts'
 
 /**
  * Deletes a list: from now on it is there for nobody, and the worker takes its subscriptions away, however many there

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { defineEvent } from '../events/event-definition.ts'
 import { Email, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -49,37 +48,6 @@ export type ListChange = z.output<typeof ListChange>
 
 export const ListQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type ListQuery = z.output<typeof ListQuery>
-
-export const Subscription = z
-  .object({
-    contactId: z.string(),
-    listId: z.string(),
-    status: z.enum(subscriptionStatuses),
-    source: z.string().nullable(),
-    confirmedAt: Timestamp.nullable(),
-    unsubscribedAt: Timestamp.nullable(),
-    createdAt: Timestamp,
-  })
-  .meta({
-    id: 'Subscription',
-    description: 'What one contact said about one list.',
-    examples: [
-      {
-        contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
-        listId: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
-        status: 'CONFIRMED',
-        source: 'subscription',
-        confirmedAt: '2026-11-21T06:35:49.123Z',
-        unsubscribedAt: null,
-        createdAt: '2026-11-21T06:30:01.004Z',
-      },
-    ],
-  })
-export type Subscription = z.output<typeof Subscription>
-
-export const subscriptionCreated = defineEvent('subscription.created', Subscription)
-export const subscriptionConfirmed = defineEvent('subscription.confirmed', Subscription)
-export const subscriptionUnsubscribed = defineEvent('subscription.unsubscribed', Subscription)
 
 export const SubscriberQuery = PageQuery.extend({
   status: z.enum(subscriptionStatuses).optional(),

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, isNull, sql } from 'drizzle-orm'
-import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId } from '../kernel/ids.ts'
@@ -96,7 +96,7 @@ export async function enterAsStranger(ctx: BaseCtx, listId: string): Promise<{ c
     .from(lists)
     .where(and(eq(lists.id, listId), isNull(lists.deletedAt), isOfLiveWorkspace(lists.workspaceId)))
   if (!list) throw notFound('List')
-  return { ctx: { ...ctx, workspaceId: list.workspaceId, actor: { kind: 'public' } }, doubleOptIn: list.doubleOptIn }
+  return { ctx: publicContext(ctx, list.workspaceId), doubleOptIn: list.doubleOptIn }
 }
 
 function matches(ctx: Ctx, id: string) {

@@ -1,4 +1,5 @@
-import { sql } from 'drizzle-orm'
+import { and, eq, sql } from 'drizzle-orm'
+import { subscriptions } from '../db/schema/index.ts'
 import type { Ctx } from '../request/context.ts'
 import { uuidOf } from '../kernel/ids.ts'
 
@@ -20,5 +21,13 @@ export async function moveSubscriptions(ctx: Ctx, contacts: { from: string; to: 
     set status = excluded.status, confirmed_at = excluded.confirmed_at, unsubscribed_at = excluded.unsubscribed_at
     where excluded.status in ('UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED')
       and ${strictness('excluded.status')} > ${strictness('kept.status')}`)
+  await deleteSubscriptionsOfContact(ctx, contacts.from)
   return (moved.rowCount ?? 0) > 0
+}
+
+/** Deletes the subscriptions of a locked contact. Their opt-outs are to be stored before, by `keepOptOuts`. */
+export async function deleteSubscriptionsOfContact(ctx: Ctx, contactId: string): Promise<void> {
+  await ctx.db
+    .delete(subscriptions)
+    .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.contactId, contactId)))
 }

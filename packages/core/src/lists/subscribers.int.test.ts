@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { deleteContact, readContact } from '../contacts/update-contact.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { mails, subscriptions } from '../db/schema/index.ts'
@@ -13,9 +12,12 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import type { List, Subscription } from './lists.schema.ts'
+import type { List } from './lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from './subscribers.ts'
-import { requestSubscription, subscribe } from './subscriptions.ts'
+import { requestSubscription, subscribe } from './subscribe.ts'
+import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
+import { readContact } from '../contacts/read-contact.ts'
+import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

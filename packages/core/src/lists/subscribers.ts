@@ -1,15 +1,17 @@
 /** The subscribers of a list, as those who run it manage them. */
 import { and, eq } from 'drizzle-orm'
-import { findOrCreateContact, lockContact } from '../contacts/update-contact.ts'
+import { findOrCreateContact } from '../contacts/update-contact.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { requireList } from './lists.ts'
-import type { SubscriberInput, SubscriberQuery, Subscription } from './lists.schema.ts'
-import { findOptOuts } from '../opt-outs/opt-outs.ts'
-import { subscriptionColumns, type SubscriptionRow, toSubscription } from '../opt-outs/subscription-record.ts'
-import { confirmAtOnce, endSubscription, requestConfirmation } from './subscriptions.ts'
+import type { SubscriberInput, SubscriberQuery } from './lists.schema.ts'
+import { findOptOuts } from '../subscriptions/opt-outs.ts'
+import { subscriptionColumns, type SubscriptionRow, toSubscription } from '../subscriptions/subscription-record.ts'
+import { confirmAtOnce, endSubscription, requestConfirmation } from './subscribe.ts'
+import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
+import { lockContact } from '../contacts/lock-contact.ts'
 
 /** A page of a list's subscriptions, of every status or of one. */
 export async function listSubscribers(ctx: Ctx, listId: string, query: SubscriberQuery): Promise<Page<Subscription>> {

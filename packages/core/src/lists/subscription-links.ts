@@ -2,7 +2,7 @@ import type { BaseCtx, Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { openPayload, signPayload } from '../kernel/crypto.ts'
-import { hashEmail } from '../opt-outs/opt-outs.ts'
+import { hashEmail } from '../subscriptions/opt-outs.ts'
 
 /** One contact's subscription to one list, as a link in a mail names it. */
 export interface SubscriptionLink {

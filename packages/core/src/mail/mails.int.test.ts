@@ -5,7 +5,6 @@ import { uuidOf } from '../kernel/ids.ts'
 import { mails } from '../db/schema/index.ts'
 import { createTestCtx, createTestWorker, silenceWorker, waitingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { buryDeadWorkers } from '../jobs/worker-registry.ts'
 import {
   claimMail,
   enqueueMail,
@@ -16,6 +15,7 @@ import {
   settleMail,
   undoMailClaim,
 } from './mails.ts'
+import { buryDeadWorkers } from '../operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

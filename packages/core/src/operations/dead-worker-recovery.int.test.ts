@@ -21,7 +21,8 @@ import {
   waitingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { beat, buryDeadWorkers, dropClaim, findClaims, leave } from '../jobs/worker-registry.ts'
+import { beat, deregisterWorker } from '../jobs/worker-registry.ts'
+import { buryDeadWorkers, dropClaim, findClaims } from './dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -147,7 +148,8 @@ describe('what a dead worker had in hand', () => {
 
   test('a worker that takes its leave with something in hand leaves it INTERRUPTED at once', async () => {
     await claimNewDelivery()
-    await leave(database.db, workerId)
+    await deregisterWorker(database.db, workerId)
+    await buryDeadWorkers(database.db)
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
     expect(await database.db.select().from(workers).where(eq(workers.id, workerId))).toEqual([])
   })

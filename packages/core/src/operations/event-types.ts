@@ -6,11 +6,15 @@ import { dealCreated, dealDeleted, dealLost, dealStageChanged, dealUpdated, deal
 import type { EmittedType, EventDefinition, EventSubject } from '../events/event-definition.ts'
 import { formSubmitted } from '../forms/forms.schema.ts'
 import { importCompleted } from '../imports/imports.schema.ts'
-import { subscriptionConfirmed, subscriptionCreated, subscriptionUnsubscribed } from '../lists/lists.schema.ts'
 import { mailBounced, mailComplained } from './mail-events.schema.ts'
 import { taskCompleted, taskCreated, taskDeleted } from '../tasks/tasks.schema.ts'
 import { Event, exampleEvent } from '../webhooks/event-log.schema.ts'
 import { webhookTest } from '../webhooks/webhooks.schema.ts'
+import {
+  subscriptionCreated,
+  subscriptionConfirmed,
+  subscriptionUnsubscribed,
+} from '../subscriptions/subscriptions.schema.ts'
 
 /** One line per type: a type that is missing, or stands on the wrong line, does not compile. */
 export const eventDefinitions = {

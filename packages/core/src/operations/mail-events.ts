@@ -8,7 +8,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { suppressAddress } from '../opt-outs/suppressions.ts'
+import { suppressAddress } from '../subscriptions/suppressions.ts'
 import { mailReports } from '../db/schema/index.ts'
 import { mailBounced, mailComplained, type MailReport } from './mail-events.schema.ts'
 

@@ -1,7 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
-import { unsubscribe } from '../lists/subscriptions.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import {
   addSubscribers,
@@ -12,7 +11,9 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { mergeContacts } from './merge-contacts.ts'
-import { changeContact, readContact } from '../contacts/update-contact.ts'
+import { changeContact } from '../contacts/update-contact.ts'
+import { unsubscribe } from './unsubscribe.ts'
+import { readContact } from '../contacts/read-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

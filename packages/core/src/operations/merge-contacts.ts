@@ -1,18 +1,21 @@
-import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { moveDeals } from '../deals/update-deal.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { moveSubmissions } from '../forms/submissions.ts'
-import { respectAddress } from '../opt-outs/apply-stored-opt-outs.ts'
+import { respectAddress } from '../subscriptions/apply-stored-opt-outs.ts'
 import { moveSubscriptions } from '../lists/move-subscriptions.ts'
-import { contactAliases } from '../db/schema/index.ts'
 import { moveTasks } from '../tasks/tasks.ts'
 import type { ContactRow } from '../contacts/contact-record.ts'
-import { lockContact, lockContacts, readContact, removeContact, writeContact } from '../contacts/update-contact.ts'
+import { redirectAliases } from '../contacts/contact-aliases.ts'
+import { deleteContactRow } from '../contacts/delete-contact-row.ts'
+import { lockContact, lockContacts } from '../contacts/lock-contact.ts'
+import { readContact } from '../contacts/read-contact.ts'
+import { writeContact } from '../contacts/update-contact.ts'
+import { keepOptOuts } from '../subscriptions/opt-outs.ts'
 import { type Contact, contactMerged, type MergeInput } from '../contacts/contacts.schema.ts'
-import { noteSubscriptionChange } from '../contacts/subscribed-status.ts'
+import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
 
 /**
  * Makes two contacts one: the duplicate fills what is empty in the other, tags and custom values unite, its deals,
@@ -24,16 +27,14 @@ export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeIn
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
   return inTransaction(ctx, async (ctx) => {
     const { survivor, duplicate } = await lockBoth(ctx, id, contactId)
-    await moveSubmissions(ctx, { from: contactId, to: id })
-    const movedAny = await moveSubscriptions(ctx, { from: contactId, to: id })
-    await moveDeals(ctx, { from: contactId, to: id })
-    await moveTasks(ctx, { from: contactId, to: id })
-    await ctx.db
-      .update(contactAliases)
-      .set({ contactId: id })
-      .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.contactId, contactId)))
-    await removeContact(ctx, duplicate)
-    await ctx.db.insert(contactAliases).values({ workspaceId: ctx.workspaceId, id: contactId, contactId: id })
+    const both = { from: contactId, to: id }
+    await keepOptOuts(ctx, duplicate)
+    await moveSubmissions(ctx, both)
+    const movedAny = await moveSubscriptions(ctx, both)
+    await moveDeals(ctx, both)
+    await moveTasks(ctx, both)
+    await redirectAliases(ctx, both)
+    await deleteContactRow(ctx, contactId)
     await writeContact(ctx, survivor, united(survivor, duplicate))
     if (movedAny) await noteSubscriptionChange(ctx, [id])
     if (movedAny) await respectAddress(ctx, survivor)

@@ -9,7 +9,8 @@ import { conflict } from '../kernel/errors.ts'
 import { finishWork } from '../jobs/outbox.ts'
 import type { QueueName } from '../jobs/queues.ts'
 import { transaction } from '../db/transaction.ts'
-import { buryDeadWorkers, listWorkers } from '../jobs/worker-registry.ts'
+import { listWorkers } from '../jobs/worker-registry.ts'
+import { buryDeadWorkers } from './dead-worker-recovery.ts'
 
 export interface InterruptedWork {
   deliveries: number

@@ -44,6 +44,11 @@ export interface Ctx extends BaseCtx {
   readonly actor: Actor
 }
 
+/** The context of a visitor without a key, in the workspace that a form, a list or a link in a mail belongs to. */
+export function publicContext(base: BaseCtx, workspaceId: string): Ctx {
+  return { ...base, workspaceId, actor: { kind: 'public' } }
+}
+
 /** Runs `work` in a transaction, or in a savepoint of the one that is open, so that verbs compose. Throwing rolls back. */
 export function inTransaction<C extends BaseCtx, Result>(ctx: C, work: (ctx: C) => Promise<Result>): Promise<Result> {
   return transaction(ctx.db, (db) => work({ ...ctx, db }))

@@ -1,7 +1,5 @@
 /** What every process tells Prometheus of itself, and the names that dashboards and alerts rely on. */
-import { sql } from 'drizzle-orm'
-import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Database } from '../db/client.ts'
+import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { inTime } from '../kernel/with-timeout.ts'
 
 /** An empty registry of a process. Nothing is kept of a process's figures outside it. */
@@ -64,35 +62,6 @@ export function upIn(registry: Registry, given: { name: string; help: string; as
 export interface Sample<Label extends string = never> {
   labels: Partial<Record<Label, string>>
   value: number
-}
-
-/** Node's own figures, and the connections to PostgreSQL. */
-export function describeProcess(registry: Registry, { db, pool }: Pick<Database, 'db' | 'pool'>): void {
-  collectDefaultMetrics({ register: registry })
-  upIn(registry, {
-    name: 'database_up',
-    help: 'Whether PostgreSQL answers this process',
-    ask: () => db.execute(sql`select 1`),
-  })
-  gaugeIn(registry, {
-    name: 'database_connections',
-    help: 'Connections to PostgreSQL that this process holds',
-    labelNames: ['state'],
-    read: async () => [
-      { labels: { state: 'busy' }, value: pool.totalCount - pool.idleCount },
-      { labels: { state: 'idle' }, value: pool.idleCount },
-    ],
-  })
-  figureIn(registry, {
-    name: 'database_connections_max',
-    help: 'Connections to PostgreSQL that this process may hold',
-    read: async () => pool.options.max,
-  })
-  figureIn(registry, {
-    name: 'database_waiting_calls',
-    help: 'Calls in this process that wait for a connection to PostgreSQL',
-    read: async () => pool.waitingCount,
-  })
 }
 
 /** Whether Redis is there. */

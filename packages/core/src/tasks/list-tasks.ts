@@ -1,10 +1,10 @@
 import { and, eq, gt, lt, type SQL, sql } from 'drizzle-orm'
-import { readContact } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { dueOrder, tasks } from '../db/schema/index.ts'
 import { type TaskRow, toTask } from './tasks.ts'
 import type { Task, TaskQuery } from './tasks.schema.ts'
+import { readContact } from '../contacts/read-contact.ts'
 
 /** A page of the workspace's tasks, the longest overdue first unless sorted otherwise; every filter must hold. */
 export function listTasks(ctx: Ctx, query: TaskQuery): Promise<Page<Task>> {

@@ -1,7 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../operations/merge-contacts.ts'
-import { deleteContact, readContact } from '../contacts/update-contact.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import { events, members, users } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -11,6 +10,8 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { listTasks, listTasksOfContact } from './list-tasks.ts'
 import { changeTask, deleteTask, readTask } from './tasks.ts'
 import { type Task, TaskQuery } from './tasks.schema.ts'
+import { readContact } from '../contacts/read-contact.ts'
+import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -75,6 +75,11 @@ export async function moveTasks(ctx: Ctx, contacts: { from: string; to: string }
     .where(and(eq(tasks.workspaceId, ctx.workspaceId), eq(tasks.contactId, contacts.from)))
 }
 
+/** Deletes the tasks of a locked contact. */
+export async function deleteTasksOfContact(ctx: Ctx, contactId: string): Promise<void> {
+  await ctx.db.delete(tasks).where(and(eq(tasks.workspaceId, ctx.workspaceId), eq(tasks.contactId, contactId)))
+}
+
 /** By the clock and not by the transaction's beginning, so that changes which waited for each other follow in time. */
 async function writeTask(ctx: Ctx, current: TaskRow, next: TaskRow): Promise<TaskRow> {
   const { title, notes, dueAt, assigneeId, status } = next

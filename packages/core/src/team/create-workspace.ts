@@ -1,9 +1,9 @@
 import { audit } from '../audit/audit.ts'
-import type { Workspace } from '../auth/auth.schema.ts'
 import { createWorkspace } from '../workspaces/workspaces.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { createInvite } from './invites.ts'
 import type { FoundWorkspaceInput, Invite } from './team.schema.ts'
+import type { Workspace } from '../workspaces/workspaces.schema.ts'
 
 /**
  * For who runs the installation: a new workspace, and a mail to its OWNER to be, who comes in by the link in it, with

@@ -3,7 +3,7 @@ import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { createApiKey, listApiKeys } from '../auth/api-keys.ts'
 import { ApiKeyInput } from '../auth/auth.schema.ts'
-import { forgotPassword, resetPassword } from '../auth/password-resets.ts'
+import { forgotPassword } from '../auth/password-resets.ts'
 import type { Ctx } from '../request/context.ts'
 import { members, type Role, users } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -12,6 +12,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { newId } from '../kernel/ids.ts'
 import { createInvite, listInvites } from './invites.ts'
 import { changeMember, removeMember } from './members.ts'
+import { resetPassword } from '../operations/reset-password.ts'
 
 const all = { limit: 100, sort: '-createdAt' } as const
 

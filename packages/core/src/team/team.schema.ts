@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { CreatedBy, MailToken, Password } from '../auth/auth.schema.ts'
-import { Email, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { Email, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
 
@@ -78,21 +78,3 @@ export type MemberRemoval = z.output<typeof MemberRemoval>
 
 export const FoundWorkspaceInput = z.strictObject({ name: SingleLine(200, 1), ownerEmail: Email })
 export type FoundWorkspaceInput = z.output<typeof FoundWorkspaceInput>
-
-const currencies = new Set(Intl.supportedValuesOf('currency'))
-
-export const WorkspaceChange = z
-  .strictObject({
-    name: SingleLine(200, 1),
-    currency: z.string('must be text').refine((code) => currencies.has(code), 'must be a code of ISO 4217 such as EUR'),
-    fromName: SingleLine(200)
-      .nullable()
-      .transform((name) => name || null),
-    fromEmail: Email.nullable(),
-    postalAddress: MultiLine(2_000)
-      .nullable()
-      .transform((address) => address || null),
-  })
-  .partial()
-  .meta({ examples: [{ fromName: 'Ada at Engines', postalAddress: '12 Analytical Street, London' }] })
-export type WorkspaceChange = z.output<typeof WorkspaceChange>

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
 import { eventTypes } from '../events/event-definition.ts'
 import { describeEventTypes, eventDefinitions } from '../operations/event-types.ts'
-import { adoptForeignEvents, purgeEvents } from '../events/emit.ts'
+import { purgeEvents } from '../events/emit.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import { createTestDatabase, openTransaction } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
@@ -12,6 +12,7 @@ import { transaction } from '../db/transaction.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { EventQuery } from './deliveries.schema.ts'
 import { listEvents } from './event-log.ts'
+import { adoptForeignEvents } from '../db/adopt-restored-events.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -1,11 +1,10 @@
 import { eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import type { Workspace } from '../auth/auth.schema.ts'
 import { readWorkspace, toWorkspace } from './workspaces.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { checkSender } from '../mail/senders.ts'
 import { workspaces } from '../db/schema/index.ts'
-import type { WorkspaceChange } from '../team/team.schema.ts'
+import type { Workspace, WorkspaceChange } from './workspaces.schema.ts'
 
 /** Sets what the change names. */
 export async function changeWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {

@@ -2,11 +2,11 @@ import { eq } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
-import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
+import { toTimestamp } from '../kernel/validation.ts'
 import { newId } from '../kernel/ids.ts'
 import { createFirstPipeline } from '../pipelines/pipelines.ts'
-import { type users, workspaces } from '../db/schema/index.ts'
-import type { User, Workspace } from '../auth/auth.schema.ts'
+import { workspaces } from '../db/schema/index.ts'
+import type { Workspace } from './workspaces.schema.ts'
 
 /** A new workspace with its first pipeline, and nobody in it yet. */
 export async function createWorkspace(db: Db, name: string): Promise<Workspace> {
@@ -36,15 +36,5 @@ export function toWorkspace(row: typeof workspaces.$inferSelect): Workspace {
     postalAddress: row.postalAddress,
     createdAt: toTimestamp(row.createdAt),
     updatedAt: toTimestamp(row.updatedAt),
-  }
-}
-
-export function toUser(row: Omit<typeof users.$inferSelect, 'passwordHash'>): User {
-  return {
-    id: row.id,
-    email: row.email,
-    name: row.name,
-    emailVerifiedAt: toTimestampOrNull(row.emailVerifiedAt),
-    createdAt: toTimestamp(row.createdAt),
   }
 }

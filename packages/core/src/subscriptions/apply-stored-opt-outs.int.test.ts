@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../operations/merge-contacts.ts'
-import { changeContact, deleteContact, readContact } from '../contacts/update-contact.ts'
+import { changeContact } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
 import { lists } from '../db/schema/index.ts'
 import { deriveKeys } from '../kernel/crypto.ts'
@@ -17,8 +17,11 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import type { List } from '../lists/lists.schema.ts'
 import { addSubscriber, listSubscribers, readSubscriber } from '../lists/subscribers.ts'
-import { confirmSubscription, subscribe, unsubscribe } from '../lists/subscriptions.ts'
+import { confirmSubscription, subscribe } from '../lists/subscribe.ts'
 import { suppressAddress } from './suppressions.ts'
+import { unsubscribe } from '../operations/unsubscribe.ts'
+import { readContact } from '../contacts/read-contact.ts'
+import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx

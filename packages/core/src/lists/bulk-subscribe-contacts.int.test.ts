@@ -1,7 +1,7 @@
+import { deleteContact } from '../operations/delete-contact.ts'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { listContacts } from '../contacts/list-contacts.ts'
-import { deleteContact } from '../contacts/update-contact.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { ImportOptions } from '../imports/imports.schema.ts'

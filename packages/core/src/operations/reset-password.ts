@@ -1,4 +1,6 @@
 import { eq } from 'drizzle-orm'
+import type { ResetPasswordInput } from '../auth/auth.schema.ts'
+import { replacePassword } from '../auth/password-resets.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { members, users } from '../db/schema/index.ts'
 import { deleteInvitesOf } from '../team/invites.ts'
@@ -6,13 +8,17 @@ import { disableWebhooks } from '../webhooks/webhooks.ts'
 import { deleteApiKeysOf } from '../auth/api-keys.ts'
 import { verifyUser } from '../auth/users.ts'
 
+/** Sets a new password by the token of an email, and confirms by it that the address belongs to the user. */
+export function resetPassword(base: BaseCtx, input: ResetPasswordInput): Promise<void> {
+  return replacePassword(base, input, confirmOwnership)
+}
+
 /**
- * For who shows by a mail that the address is theirs, in the transaction that locked the user. Was that never shown, then
- * somebody else may have signed up with it, to wait for them to move in: the API keys and invites that the account made
- * end, and so do the webhooks of workspaces that it owns, which would tell what comes in. Other members stay: they are
- * people who came by mails of their own, and can be seen.
+ * The token proves that the user owns the address. If that was never proved before, somebody else may have signed up with
+ * it: the API keys and invites that the account made are revoked, and the webhooks of workspaces that it owns are
+ * disabled, as they would leak new data. Other members stay: each joined by an email of their own, and is listed.
  */
-export async function takeOverAccount(base: BaseCtx, userId: string): Promise<void> {
+async function confirmOwnership(base: BaseCtx, userId: string): Promise<void> {
   const [user] = await base.db
     .select({ emailVerifiedAt: users.emailVerifiedAt })
     .from(users)

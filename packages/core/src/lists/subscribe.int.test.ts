@@ -1,6 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { readContact } from '../contacts/update-contact.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { type Mail, claimMail } from '../mail/mails.ts'
 import { renderMail } from '../operations/render-mail.ts'
@@ -10,9 +9,12 @@ import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/dat
 import { createTestContact, createTestList, eventsOf, waitingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { unsubscribeUrl } from './subscription-links.ts'
-import type { List, Subscription } from './lists.schema.ts'
+import type { List } from './lists.schema.ts'
 import { readList } from './lists.ts'
-import { confirmSubscription, subscribe, unsubscribe } from './subscriptions.ts'
+import { confirmSubscription, subscribe } from './subscribe.ts'
+import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
+import { unsubscribe } from '../operations/unsubscribe.ts'
+import { readContact } from '../contacts/read-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm'
 import { lockContactsByEmail } from '../contacts/bulk-write-contacts.ts'
-import { noteSubscriptionChange } from '../contacts/subscribed-status.ts'
+import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { holdList } from './lists.ts'
-import { findOptOuts } from '../opt-outs/opt-outs.ts'
+import { findOptOuts } from '../subscriptions/opt-outs.ts'
 
 /**
  * Confirms the contacts of these addresses on a list, on somebody's word that they consented. Who has ever opted out of

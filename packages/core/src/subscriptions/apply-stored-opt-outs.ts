@@ -1,11 +1,11 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
-import { noteSubscriptionChange } from '../contacts/subscribed-status.ts'
+import { noteSubscriptionChange } from './subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import { optOuts, subscriptions } from '../db/schema/index.ts'
-import { subscriptionUnsubscribed } from '../lists/lists.schema.ts'
 import { areOptOutsOf } from './opt-outs.ts'
 import { subscriptionColumns, tellSubscription } from './subscription-record.ts'
 import { readSuppression, suppressSubscriptions } from './suppressions.ts'
+import { subscriptionUnsubscribed } from './subscriptions.schema.ts'
 
 /**
  * Takes a locked contact off the lists that their address is to be kept out of: those it once opted out of, and all when

@@ -1,8 +1,7 @@
 /** What a contact's subscriptions make of the contact. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { contacts } from '../db/schema/index.ts'
-import { activityNow } from './contact-statements.ts'
+import { contacts, activityNow } from '../db/schema/index.ts'
 
 /** What `emailSubscribedStatus` is: derived from the contact's subscriptions, the strictest word first. */
 const subscribedStatus = sql`coalesce((

@@ -1,11 +1,11 @@
 import { getTableColumns } from 'drizzle-orm'
-import { noteSubscriptionChange } from '../contacts/subscribed-status.ts'
+import { noteSubscriptionChange } from './subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import type { EventDefinition } from '../events/event-definition.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { subscriptions } from '../db/schema/index.ts'
-import type { Subscription } from '../lists/lists.schema.ts'
+import type { Subscription } from './subscriptions.schema.ts'
 
 const { workspaceId: _, confirmationsRequestedAt: __, ...columns } = getTableColumns(subscriptions)
 export const subscriptionColumns = columns

@@ -1,23 +1,23 @@
 /** What strangers do with their own subscriptions: by a form on any site, and by the links in mails. */
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
-import { noteEngagement } from '../campaigns/engagement.ts'
-import { findOrCreateContact, lockContact, lockCurrentContact } from '../contacts/update-contact.ts'
-import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import { findOrCreateContact } from '../contacts/update-contact.ts'
+import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { notFound, onConstraint } from '../kernel/errors.ts'
 import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
-import { invalidLink, openConfirmation, openUnsubscribe, type SubscriptionLink } from './subscription-links.ts'
+import { invalidLink, openConfirmation, type SubscriptionLink } from './subscription-links.ts'
 import { enterAsStranger } from './lists.ts'
-import { findOptOuts, forgetOptOut, hashesOf, rememberOptOut } from '../opt-outs/opt-outs.ts'
+import { findOptOuts, forgetOptOut, hashesOf } from '../subscriptions/opt-outs.ts'
+import type { SubscribeInput } from './lists.schema.ts'
 import {
-  type SubscribeInput,
   subscriptionConfirmed,
   subscriptionCreated,
   subscriptionUnsubscribed,
-} from './lists.schema.ts'
-import { subscriptionColumns, type SubscriptionRow, tellSubscription } from '../opt-outs/subscription-record.ts'
-import { readSuppression } from '../opt-outs/suppressions.ts'
+} from '../subscriptions/subscriptions.schema.ts'
+import { subscriptionColumns, type SubscriptionRow, tellSubscription } from '../subscriptions/subscription-record.ts'
+import { readSuppression } from '../subscriptions/suppressions.ts'
+import { lockContact, lockCurrentContact } from '../contacts/lock-contact.ts'
 
 /** A contact who is to be subscribed, locked, and by what they came. */
 interface SubscriptionRequest {
@@ -54,7 +54,7 @@ export async function requestSubscription(ctx: Ctx, { list, contact, source }: S
  */
 export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
   const { issuedAt, emailHash, ...named } = openConfirmation(base, token)
-  await inTransaction(strangerIn(base, named), async (ctx) => {
+  await inTransaction(publicContext(base, named.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const contact = await lockContact(ctx, link.contactId)
@@ -76,21 +76,6 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
     }
     const [current] = await ctx.db.select().from(subscriptions).where(matches(link))
     if (current?.status !== 'CONFIRMED') throw invalidLink()
-  })
-}
-
-/**
- * Unsubscribes by the token of a mail: the contact it went to, and the address, should that be another's by now.
- * Idempotent, and content when the contact, the list or the workspace is gone.
- */
-export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
-  const { campaignId, emailHash, ...named } = openUnsubscribe(base, token)
-  await inTransaction(strangerIn(base, named), async (ctx) => {
-    if (!(await isLiveWorkspace(ctx))) return
-    const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
-    const hasLeft = await endSubscription(ctx, link)
-    if (emailHash !== undefined) await rememberOptOut(ctx, link.listId, emailHash)
-    if (hasLeft && campaignId) await noteEngagement(ctx, { campaignId, contactId: named.contactId }, 'unsubscribed')
   })
 }
 
@@ -157,10 +142,6 @@ export async function requestConfirmation(
 }
 
 const listNotFound = onConstraint('subscriptions_list_fk', () => notFound('List'))
-
-function strangerIn(base: BaseCtx, link: SubscriptionLink): Ctx {
-  return { ...base, workspaceId: link.workspaceId, actor: { kind: 'public' } }
-}
 
 function matches(link: SubscriptionLink) {
   return and(

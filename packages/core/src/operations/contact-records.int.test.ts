@@ -1,0 +1,96 @@
+/** What a contact's id stands in is deleted and merged by an explicit step, table by table, never by a silent cascade. */
+import { sql } from 'drizzle-orm'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestDeal,
+  createTestForm,
+  createTestList,
+  createTestTask,
+} from '@rapport/testing/fixtures/factories.ts'
+import { submitForm } from '../forms/submissions.ts'
+import { uuidOf } from '../kernel/ids.ts'
+import { addSubscriber } from '../lists/subscribers.ts'
+import type { Ctx } from '../request/context.ts'
+import { deleteContact } from './delete-contact.ts'
+import { mergeContacts } from './merge-contacts.ts'
+
+/** Rows that go with their contact, and move to the other contact in a merge. */
+const owned = ['contact_aliases', 'deals', 'form_submissions', 'subscriptions', 'tasks']
+/** Rows that outlive their contact: history, and the sums of campaigns. */
+const outliving = ['campaign_batches', 'campaign_recipients', 'events']
+
+let database: TestDatabase
+let ctx: Ctx
+beforeAll(async () => {
+  database = await createTestDatabase()
+  await refuseCascades()
+})
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+afterAll(() => database.close())
+
+test('every table with a contact id is known to be owned or to outlive the contact', async () => {
+  const { rows } = await database.db.execute<{ name: string }>(sql`
+    select c.relname as name from pg_attribute a join pg_class c on c.oid = a.attrelid
+    where a.attname in ('contact_id', 'contact_ids') and c.relkind in ('r', 'p') and not c.relispartition
+      and c.relnamespace = 'public'::regnamespace
+    order by name`)
+  expect(rows.map(({ name }) => name)).toEqual([...owned, ...outliving].toSorted())
+})
+
+test('deleting a contact deletes what it owns, without a cascade', async () => {
+  const id = await createContactWithRecords('ada@example.com')
+  expect(await countOwned(id)).toEqual(owned.map((table) => [table, 1]))
+  await deleteContact(ctx, id)
+  expect(await countOwned(id)).toEqual(owned.map((table) => [table, 0]))
+})
+
+test('merging a contact moves what it owns, without a cascade', async () => {
+  const duplicate = await createContactWithRecords('ada@example.com')
+  const { id: survivor } = await createTestContact(ctx)
+  await mergeContacts(ctx, survivor, { contactId: duplicate })
+  expect(await countOwned(duplicate)).toEqual(owned.map((table) => [table, 0]))
+  // The alias of the duplicate itself has come to the one that it had.
+  expect(await countOwned(survivor)).toEqual(owned.map((table) => [table, table === 'contact_aliases' ? 2 : 1]))
+})
+
+/** A contact with one row in every table that it owns. */
+async function createContactWithRecords(email: string): Promise<string> {
+  const { id: merged } = await createTestContact(ctx)
+  const { id } = await createTestContact(ctx, { email })
+  await mergeContacts(ctx, id, { contactId: merged })
+  await createTestDeal(ctx, { contactId: id })
+  await createTestTask(ctx, { contactId: id })
+  const list = await createTestList(ctx)
+  await addSubscriber(ctx, list.id, { contactId: id, status: 'CONFIRMED' })
+  const form = await createTestForm(ctx)
+  await submitForm(ctx, form.id, { values: { email } })
+  return id
+}
+
+/** How many rows of each table belong to a contact. */
+async function countOwned(contactId: string): Promise<[string, number][]> {
+  const counts: [string, number][] = []
+  for (const table of owned) {
+    const { rows } = await database.db.execute<{ count: number }>(sql`
+      select count(*)::int as count from ${sql.identifier(table)} where contact_id = ${uuidOf(contactId)}`)
+    counts.push([table, rows[0]?.count ?? 0])
+  }
+  return counts
+}
+
+/** In this database a row that still points to a contact refuses its deletion, where it would else go in silence. */
+async function refuseCascades(): Promise<void> {
+  const { rows } = await database.db.execute<{ table: string; name: string; definition: string }>(sql`
+    select conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as definition
+    from pg_constraint where confrelid = 'contacts'::regclass and contype = 'f'`)
+  expect(rows.length).toBeGreaterThanOrEqual(owned.length)
+  for (const { table, name, definition } of rows) {
+    const strict = definition.replace('ON DELETE CASCADE', '')
+    await database.db.execute(sql.raw(`alter table ${table} drop constraint ${name}, add constraint ${name} ${strict}`))
+  }
+}

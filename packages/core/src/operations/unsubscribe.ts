@@ -1,0 +1,22 @@
+import { noteEngagement } from '../campaigns/engagement.ts'
+import { openUnsubscribe } from '../lists/subscription-links.ts'
+import { endSubscription } from '../lists/subscribe.ts'
+import { type BaseCtx, inTransaction, publicContext } from '../request/context.ts'
+import { rememberOptOut } from '../subscriptions/opt-outs.ts'
+import { isLiveWorkspace } from '../workspaces/is-live.ts'
+import { lockCurrentContact } from '../contacts/lock-contact.ts'
+
+/**
+ * Unsubscribes by the token of a mail: the contact it went to, and the address, should that be another's by now.
+ * Idempotent, and content when the contact, the list or the workspace is gone.
+ */
+export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
+  const { campaignId, emailHash, ...named } = openUnsubscribe(base, token)
+  await inTransaction(publicContext(base, named.workspaceId), async (ctx) => {
+    if (!(await isLiveWorkspace(ctx))) return
+    const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
+    const hasLeft = await endSubscription(ctx, link)
+    if (emailHash !== undefined) await rememberOptOut(ctx, link.listId, emailHash)
+    if (hasLeft && campaignId) await noteEngagement(ctx, { campaignId, contactId: named.contactId }, 'unsubscribed')
+  })
+}

@@ -1,0 +1,35 @@
+import { z } from 'zod'
+import { subscriptionStatuses } from '../db/schema/index.ts'
+import { defineEvent } from '../events/event-definition.ts'
+import { Timestamp } from '../kernel/validation.ts'
+
+export const Subscription = z
+  .object({
+    contactId: z.string(),
+    listId: z.string(),
+    status: z.enum(subscriptionStatuses),
+    source: z.string().nullable(),
+    confirmedAt: Timestamp.nullable(),
+    unsubscribedAt: Timestamp.nullable(),
+    createdAt: Timestamp,
+  })
+  .meta({
+    id: 'Subscription',
+    description: 'What one contact said about one list.',
+    examples: [
+      {
+        contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+        listId: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
+        status: 'CONFIRMED',
+        source: 'subscription',
+        confirmedAt: '2026-11-21T06:35:49.123Z',
+        unsubscribedAt: null,
+        createdAt: '2026-11-21T06:30:01.004Z',
+      },
+    ],
+  })
+export type Subscription = z.output<typeof Subscription>
+
+export const subscriptionCreated = defineEvent('subscription.created', Subscription)
+export const subscriptionConfirmed = defineEvent('subscription.confirmed', Subscription)
+export const subscriptionUnsubscribed = defineEvent('subscription.unsubscribed', Subscription)

@@ -1,0 +1,65 @@
+/** The TypeScript sources of the repository, for rules that a look at the text can check. */
+import { globSync, readFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+
+const root = resolve(import.meta.dirname, '../../../..')
+
+export interface SourceFile {
+  /** From the root of the repository. */
+  path: string
+  /** Without comments. */
+  code: string
+  /** The package that it belongs to, such as `apps/api`. */
+  home: string
+  isTest: boolean
+}
+
+export const core = 'packages/core/src/'
+
+export const sourceFiles: readonly SourceFile[] = globSync('{apps,packages}/*/**/*.ts', {
+  cwd: root,
+  exclude: ['**/node_modules/**'],
+})
+  .toSorted()
+  .map((path) => ({
+    path,
+    code: withoutComments(readFileSync(join(root, path), 'utf8')),
+    home: path.split('/').slice(0, 2).join('/'),
+    isTest: path.endsWith('.test.ts'),
+  }))
+
+export const coreSources = sourceFiles.filter(({ path, isTest }) => path.startsWith(core) && !isTest)
+
+/** What a file imports, as it is written there. */
+export function importsOf({ code }: Pick<SourceFile, 'code'>): string[] {
+  return [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g)].map(([, name = '']) => name)
+}
+
+/** The path of an imported file of this repository, undefined for a library. */
+export function resolveImport(importer: string, name: string): string | undefined {
+  if (name.startsWith('.')) return join(dirname(importer), name)
+  const [, workspacePackage, file] = /^@rapport\/([\w-]+)\/(.*)/.exec(name) ?? []
+  return workspacePackage && `packages/${workspacePackage}/src/${file}`
+}
+
+export function findImports(
+  among: readonly SourceFile[],
+  isWrong: (file: SourceFile, name: string) => boolean,
+): string[] {
+  return among.flatMap((file) =>
+    importsOf(file)
+      .filter((name) => isWrong(file, name))
+      .map((name) => `${file.path}: ${name}`),
+  )
+}
+
+/** The lines that match, with their files. */
+export function findCode(among: readonly SourceFile[], pattern: RegExp): string[] {
+  const lines = ({ path, code }: SourceFile) => code.split('\n').map((line) => `${path}: ${line.trim()}`)
+  return among.flatMap((file) => lines(file).filter((line) => pattern.test(line)))
+}
+
+/** Line comments only where a string such as an address cannot be meant. */
+function withoutComments(code: string): string {
+  return code.replace(/\/\*[^]*?\*\//g, '').replace(/(^|\s)\/\/ .*$/gm, '$1')
+}

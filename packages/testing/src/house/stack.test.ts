@@ -1,0 +1,46 @@
+/** The given stack: each library is used in its role, and nowhere else. */
+import { existsSync, readdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { expect, test } from 'vitest'
+import { importsOf, sourceFiles } from './source-files.ts'
+
+const root = resolve(import.meta.dirname, '../../../..')
+
+/** Where each library has its role. `only`: no other place may import it, tests and benches excepted. */
+const roles: Record<string, { in: RegExp; only?: RegExp }> = {
+  fastify: { in: /^apps\/api\/src\/app\.ts$/, only: /^apps\/api\// },
+  'fastify-plugin': { in: /^apps\/api\/src\/http\//, only: /^apps\/api\// },
+  '@fastify/rate-limit': { in: /^apps\/api\/src\/http\//, only: /^apps\/api\/src\/http\// },
+  '@fastify/sensible': { in: /^apps\/api\/src\//, only: /^apps\/api\// },
+  zod: { in: /^packages\/core\/src\/contacts\/contacts\.schema\.ts$/ },
+  'fastify-type-provider-zod': { in: /^apps\/api\/src\//, only: /^apps\/api\// },
+  'drizzle-orm': { in: /^packages\/core\/src\/db\//, only: /^packages\/core\// },
+  pg: { in: /^packages\/core\/src\/db\// },
+  bullmq: { in: /^apps\/worker\/src\/queue-backend\.ts$/, only: /^apps\/(worker\/|api\/.*dashboard\.ts$)/ },
+  ioredis: { in: /^packages\/core\/src\/runtime\/redis\.ts$/ },
+  undici: { in: /^apps\/worker\/src\/webhook-delivery\//, only: /^apps\/worker\// },
+}
+
+const importers = (library: string) =>
+  sourceFiles.filter((file) => importsOf(file).some((name) => name === library || name.startsWith(`${library}/`)))
+
+test.each(Object.entries(roles))('%s is used in its role', (library, role) => {
+  const paths = importers(library)
+    .filter(({ isTest }) => !isTest)
+    .map(({ path }) => path)
+  expect(paths.filter((path) => role.in.test(path))).not.toEqual([])
+  const production = paths.filter((path) => !/^(packages\/testing|apps\/(e2e|bench))\//.test(path))
+  expect(production.filter((path) => role.only && !role.only.test(path))).toEqual([])
+})
+
+test('the tests run by vitest, from the workspace file that an editor finds too', () => {
+  expect(importers('vitest').length).toBeGreaterThan(100)
+  expect(['vitest.workspace.ts', 'vitest.config.ts'].filter((name) => !existsSync(resolve(root, name)))).toEqual([])
+})
+
+test('the top level is what a newcomer expects', () => {
+  const folders = readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules')
+    .map(({ name }) => name)
+  expect(folders.toSorted()).toEqual(['apps', 'docs', 'drizzle', 'ops', 'packages'])
+})
