@@ -1,11 +1,10 @@
 /** The linter's `import/no-cycle` leaves out imports of types alone, which entangle files just as much. */
-import { globSync, readFileSync } from 'node:fs'
-import { dirname, join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+import { importsOf, resolveImport, sourceFiles } from './source-files.ts'
 
-const root = resolve(import.meta.dirname, '../../../..')
-const paths = globSync('{apps,packages}/*/**/*.ts', { cwd: root, exclude: ['**/node_modules/**'] }).toSorted()
-const imports = new Map(paths.map((path) => [path, importsOf(path)]))
+const imports = new Map(
+  sourceFiles.map((file) => [file.path, importsOf(file).flatMap((name) => resolveImport(file.path, name) ?? [])]),
+)
 
 test('no files import each other in a circle, types included', () => {
   expect(imports.get('packages/core/src/request/context.ts')).toContain('packages/core/src/db/client.ts')
@@ -24,7 +23,7 @@ test('a circle is found, and printed from its first file back to it', () => {
 /** The shortest circle of each file that is in one, a circle of several files once. */
 function findCycles(): string[][] {
   const found = new Map<string, string[]>()
-  for (const path of paths) {
+  for (const path of imports.keys()) {
     const cycle = cycleThrough(path, imports)
     if (cycle) found.set(cycle.slice(1).toSorted().join(), cycle)
   }
@@ -43,14 +42,4 @@ function cycleThrough(start: string, graph: ReadonlyMap<string, readonly string[
     }
   }
   return undefined
-}
-
-function importsOf(path: string): string[] {
-  const code = readFileSync(join(root, path), 'utf8')
-  const names = [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g)].map(([, name = '']) => name)
-  return names.flatMap((name) => {
-    if (name.startsWith('.')) return join(dirname(path), name)
-    const [, file] = /^@rapport\/core\/(.*)/.exec(name) ?? []
-    return file === undefined ? [] : `packages/core/src/${file}`
-  })
 }
