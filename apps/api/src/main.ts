@@ -4,14 +4,14 @@ import { keepMemorySmall, makeRoomForWork } from '@rapport/core/runtime/heap-tun
 keepMemorySmall()
 const { ConfigError, readApiConfig } = await import('@rapport/core/runtime/config.ts')
 const { openDatabase } = await import('@rapport/core/db/client.ts')
-const { whyNotStarted } = await import('@rapport/core/kernel/errors.ts')
+const { describeStartupError } = await import('@rapport/core/kernel/errors.ts')
 const { announceReady } = await import('@rapport/core/runtime/announce-ready.ts')
 const { errorLogger, openLog } = await import('@rapport/core/runtime/logging.ts')
 const { openTracer } = await import('@rapport/core/runtime/tracing.ts')
-const { complainOfLimits } = await import('@rapport/core/db/pooler.ts')
+const { warnAboutMissingTimeouts } = await import('@rapport/core/db/pooler.ts')
 const { openReplica } = await import('@rapport/core/db/read-replica.ts')
 const { buildApp } = await import('./app.ts')
-const { openRedis } = await import('./http/rate-limit/redis.ts')
+const { openRedis } = await import('./http/rate-limit/redis-connection.ts')
 makeRoomForWork()
 
 /** As long as a statement may take: what is under way has been answered by then. */
@@ -29,7 +29,7 @@ async function start() {
   const replica = config.DATABASE_REPLICA_URL
     ? openReplica(config.DATABASE_REPLICA_URL, { primary: database, applicationName: 'rapport api replica', log })
     : undefined
-  void complainOfLimits(database.db, (message) => log.warn(message))
+  void warnAboutMissingTimeouts(database.db, (message) => log.warn(message))
   const redis = config.REDIS_URL ? openRedis(config.REDIS_URL, errorLogger(log, 'Redis is away')) : undefined
   const stopping = new AbortController()
   const tracer = await openTracer('rapport-api', config)
@@ -63,6 +63,6 @@ async function start() {
 try {
   await start()
 } catch (error) {
-  console.error(error instanceof ConfigError ? error.message : whyNotStarted(error))
+  console.error(error instanceof ConfigError ? error.message : describeStartupError(error))
   process.exit(error instanceof ConfigError ? 78 : 1)
 }

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readClientConfig } from '@rapport/core/runtime/config.ts'
 import { z } from 'zod'
-import { CommandFailed, option, type Tools, usageError } from './command.ts'
+import { CommandFailed, option, type CliContext, usageError } from './command.ts'
 
 /** The options of every command that calls the API. */
 export const apiOptions = {
@@ -48,15 +48,15 @@ const patienceMs = 15_000
 const pauseMs = 1_000
 
 /** By options, the environment, or the local installation, in this order; its key is never sent anywhere else. */
-export function openApi(tools: Tools, options: { api?: string | undefined; key?: string | undefined }): Api {
-  const config = readClientConfig(tools.environment)
+export function openApi(cli: CliContext, options: { api?: string | undefined; key?: string | undefined }): Api {
+  const config = readClientConfig(cli.environment)
   const [given, key = config.RAPPORT_API_KEY] = [
     options.api?.replace(/\/+$/, '') ?? config.RAPPORT_API_URL,
     options.key,
   ]
-  const url = given ?? tools.local?.apiUrl
+  const url = given ?? cli.local?.apiUrl
   if (url === undefined) throw usageError('--api or RAPPORT_API_URL is needed: where the API is')
-  const credential = key ?? (url === tools.local?.apiUrl ? tools.local.apiKey : undefined)
+  const credential = key ?? (url === cli.local?.apiUrl ? cli.local.apiKey : undefined)
   if (credential === undefined) throw usageError('--key or RAPPORT_API_KEY is needed: an API key (rpk_…)')
 
   async function call(path: string, init: RequestInit = {}): Promise<unknown> {
@@ -74,18 +74,18 @@ export function openApi(tools: Tools, options: { api?: string | undefined; key?:
 
   async function follow(path: string): Promise<unknown> {
     for (let isAway = false; ; ) {
-      const signal = AbortSignal.any([tools.stopping, AbortSignal.timeout(patienceMs)])
+      const signal = AbortSignal.any([cli.stopping, AbortSignal.timeout(patienceMs)])
       try {
         const body = await call(path, { signal })
-        if (isAway) tools.terminal.tell('The API answers again.')
+        if (isAway) cli.terminal.tell('The API answers again.')
         return body
       } catch (error) {
-        tools.stopping.throwIfAborted()
+        cli.stopping.throwIfAborted()
         if (error instanceof ApiRefused && error.status !== 429 && error.status < 500) throw error
         const isLimited = error instanceof ApiRefused && error.status === 429
-        if (!isAway && !isLimited) tools.terminal.tell(`${describeFailure(error)} Trying again until it does ...`)
+        if (!isAway && !isLimited) cli.terminal.tell(`${describeFailure(error)} Trying again until it does ...`)
         isAway ||= !isLimited
-        await sleep(isLimited ? error.retryAfterSeconds * 1_000 : pauseMs, undefined, { signal: tools.stopping })
+        await sleep(isLimited ? error.retryAfterSeconds * 1_000 : pauseMs, undefined, { signal: cli.stopping })
       }
     }
   }

@@ -4,7 +4,7 @@ import type { z } from 'zod'
 import type { Terminal } from './terminal.ts'
 
 /** What every command is given. */
-export interface Tools {
+export interface CliContext {
   readonly terminal: Terminal
   /** With the addresses of the local installation, where the shell names none. */
   readonly environment: Record<string, string | undefined>
@@ -26,7 +26,7 @@ export interface Command<Shape extends Options = Options> {
   /** Below the options in the command's own help. */
   readonly notes: string
   /** Answers the exit code. What it throws is for main.ts to tell. */
-  run(tools: Tools, options: z.output<Shape>): Promise<number>
+  run(cli: CliContext, options: z.output<Shape>): Promise<number>
 }
 
 /** Ties the type of the options to their schema. */

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto'
 import { readApiConfig, readMigrateConfig } from '@rapport/core/runtime/config.ts'
 import { type BaseCtx, settingsFrom } from '@rapport/core/request/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
-import type { Tools } from './command.ts'
+import type { CliContext } from './command.ts'
 
 /** Runs `work` on the database that the environment names, and closes it. Connections that break fail their statement. */
 export async function withDatabase<Result>(
-  { environment }: Pick<Tools, 'environment'>,
+  { environment }: Pick<CliContext, 'environment'>,
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> {
   const { DATABASE_URL } = readMigrateConfig(environment)
@@ -19,7 +19,7 @@ export async function withDatabase<Result>(
 }
 
 /** The same for verbs that act on behalf of who runs the installation. */
-export function withOperator<Result>(tools: Tools, work: (ctx: BaseCtx) => Promise<Result>): Promise<Result> {
-  const settings = settingsFrom(readApiConfig(tools.environment))
-  return withDatabase(tools, ({ db }) => work({ db, settings, requestId: `command ${randomUUID()}` }))
+export function withOperator<Result>(cli: CliContext, work: (ctx: BaseCtx) => Promise<Result>): Promise<Result> {
+  const settings = settingsFrom(readApiConfig(cli.environment))
+  return withDatabase(cli, ({ db }) => work({ db, settings, requestId: `command ${randomUUID()}` }))
 }

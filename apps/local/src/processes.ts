@@ -46,12 +46,12 @@ function endingOf(child: ChildProcess): Promise<string> {
 async function stopChild(child: ChildProcess, ended: Promise<string>, graceMs: number): Promise<boolean> {
   child.kill('SIGTERM')
   const timer = new AbortController()
-  const inTime = await Promise.race([
+  const withTimeout = await Promise.race([
     ended.then(() => true),
     sleep(graceMs, false, { signal: timer.signal }).catch(() => false),
   ])
   timer.abort()
-  if (inTime) return true
+  if (withTimeout) return true
   child.kill('SIGKILL')
   await ended
   return false

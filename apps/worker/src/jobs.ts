@@ -10,7 +10,7 @@ import { purgeExpired } from './jobs/purge-expired.ts'
 import { runImport } from './jobs/run-import.ts'
 import { sendCampaignBatch } from './jobs/send-campaign-batch.ts'
 import { sendMail } from './jobs/send-mail.ts'
-import { traced, type Tools } from './tools.ts'
+import { traced, type WorkerDeps } from './worker-deps.ts'
 
 interface Job {
   handle: (data: WorkJob) => Promise<void>
@@ -23,13 +23,13 @@ export function isOurs(queue: QueueName, data: unknown): data is WorkJob {
 }
 
 /** What is done with the jobs of each queue, and how many at once. A queue without a handler does not compile. */
-export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName, Job> {
-  const tracing = (queue: QueueName, handle: (tools: Tools, job: WorkJob) => Promise<void>) => (job: WorkJob) =>
-    traced(tools, { queue, job }, (job) => handle(tools, job))
+export function createJobs(deps: WorkerDeps, config: WorkerConfig): Record<QueueName, Job> {
+  const tracing = (queue: QueueName, handle: (deps: WorkerDeps, job: WorkJob) => Promise<void>) => (job: WorkJob) =>
+    traced(deps, { queue, job }, (job) => handle(deps, job))
   return {
     // Traces each of its deliveries by itself. Many, as they only wait: a workspace has 20 out at most, so that a few with
     // dead receivers keep nobody waiting.
-    webhooks: { handle: (job) => deliverWebhook(tools, job), concurrency: config.WORKER_CONCURRENCY },
+    webhooks: { handle: (job) => deliverWebhook(deps, job), concurrency: config.WORKER_CONCURRENCY },
     campaigns: { handle: tracing('campaigns', sendCampaignBatch), concurrency: 4 },
     mail: { handle: tracing('mail', sendMail), concurrency: 5 },
     imports: { handle: tracing('imports', runImport), concurrency: 2 },
@@ -38,10 +38,10 @@ export function createJobs(tools: Tools, config: WorkerConfig): Record<QueueName
 }
 
 /** What comes by the clock names nothing; the rest names something that was removed, of whichever kind. */
-async function maintain(tools: Tools, job: WorkJob): Promise<void> {
+async function maintain(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const { workspaceId, id }: Partial<WorkJob> = job
-  if (!workspaceId || !id) return purgeExpired(tools)
-  for (const clear of [clearDeletedListJob, clearCustomField, clearDeletedWorkspaceJob]) await clear(tools, job)
+  if (!workspaceId || !id) return purgeExpired(deps)
+  for (const clear of [clearDeletedListJob, clearCustomField, clearDeletedWorkspaceJob]) await clear(deps, job)
 }
 
 const retry = (attempts: number, delay: number): JobsOptions => ({

@@ -2,7 +2,7 @@ import { keepMemorySmall, makeRoomForWork } from '@rapport/core/runtime/heap-tun
 
 keepMemorySmall()
 const { ConfigError, readWorkerConfig } = await import('@rapport/core/runtime/config.ts')
-const { whyNotStarted } = await import('@rapport/core/kernel/errors.ts')
+const { describeStartupError } = await import('@rapport/core/kernel/errors.ts')
 const { announceReady } = await import('@rapport/core/runtime/announce-ready.ts')
 const { openLog } = await import('@rapport/core/runtime/logging.ts')
 const { startWorker } = await import('./worker.ts')
@@ -33,6 +33,6 @@ async function start() {
 try {
   await start()
 } catch (error) {
-  console.error(error instanceof ConfigError ? error.message : whyNotStarted(error))
+  console.error(error instanceof ConfigError ? error.message : describeStartupError(error))
   process.exit(error instanceof ConfigError ? 78 : 1)
 }

@@ -52,7 +52,7 @@ export function startRelay(options: RelayOptions) {
   let lastRecheck = Date.now()
   let isFailing = false
   let wake = (_atOnce: boolean) => {}
-  let woken: 'not' | 'soon' | 'at once' = 'not'
+  let notified: 'not' | 'soon' | 'at once' = 'not'
   let restMs = 0
   const closing = new AbortController()
 
@@ -109,7 +109,7 @@ export function startRelay(options: RelayOptions) {
 
   async function run() {
     while (!closing.signal.aborted) {
-      woken = 'not'
+      notified = 'not'
       restMs = Math.min(Math.max(2 * restMs, shortestRestMs), longestRestMs)
       try {
         await round()
@@ -130,14 +130,14 @@ export function startRelay(options: RelayOptions) {
           clearTimeout(timer)
           timer = setTimeout(resolve, atOnce ? 0 : Math.max(0, restsUntil - performance.now()))
         }
-        if (woken !== 'not') wake(woken === 'at once')
+        if (notified !== 'not') wake(notified === 'at once')
       })
     }
   }
 
   const onNotify = (said: string) => {
     const atOnce = said === roomSaid
-    if (woken !== 'at once') woken = atOnce ? 'at once' : 'soon'
+    if (notified !== 'at once') notified = atOnce ? 'at once' : 'soon'
     wake(atOnce)
   }
   const onError = (error: Error) => log.debug({ err: error }, 'the connection that listens for work broke')

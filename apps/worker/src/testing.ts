@@ -9,49 +9,49 @@ import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { createTestContact, createTestWorker, testSettings, waitingWork } from '@rapport/testing/fixtures/factories.ts'
 import { pino } from 'pino'
 import { openDeliveryDesk } from './webhook-delivery/delivery-desk.ts'
-import { watchClaims } from './heart.ts'
-import { createMailPace } from './smtp/mail-pace.ts'
+import { watchClaims } from './heartbeat.ts'
+import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
-import { createWorkerMetrics } from './operations/metrics.ts'
+import { createWorkerMetrics } from './observability/metrics.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
 import { createQuickLanes } from './webhook-delivery/quick-lanes.ts'
-import type { Tools } from './tools.ts'
+import type { WorkerDeps } from './worker-deps.ts'
 
 export const silentLog = pino({ level: 'silent' })
 
 /** An address that nobody answers at. */
 export const nobody = 'smtp://127.0.0.1:1'
 
-export interface TestTools extends Tools {
+export interface TestDeps extends WorkerDeps {
   /** As when the worker is told to stop. */
   stop(): void
   close(): Promise<void>
 }
 
-/** The tools of a worker of its own that lives. */
-export async function createTestTools(
+/** The deps of a worker of its own that lives. */
+export async function createTestDeps(
   db: Db,
   given: { smtpUrl?: string; mailRate?: number; allowedNetworks?: string[] } = {},
-): Promise<TestTools> {
+): Promise<TestDeps> {
   const { smtpUrl = nobody, mailRate, allowedNetworks = [...testSettings.allowedNetworks] } = given
   const stopping = new AbortController()
   const mail = openMailTransport(smtpUrl)
   const http = openOutboundHttp(allowedNetworks)
-  const [workerId, inHand] = [await createTestWorker(db), new Map<string, Promise<void>>()]
+  const [workerId, activeJobs] = [await createTestWorker(db), new Map<string, Promise<void>>()]
   return {
     db,
     settings: testSettings,
     workerId,
     mail,
-    pace: createMailPace(db, mailRate, stopping.signal),
+    pace: createMailRateLimiter(db, mailRate, stopping.signal),
     http,
-    deliveries: openDeliveryDesk(db, workerId, inHand),
+    deliveries: openDeliveryDesk(db, workerId, activeJobs),
     quickLanes: createQuickLanes(),
     log: silentLog,
     tracer: undefined,
     metrics: createWorkerMetrics(),
     stopping: stopping.signal,
-    inHand,
+    activeJobs,
     stop: () => stopping.abort(),
     async close() {
       mail.close()
@@ -61,8 +61,8 @@ export async function createTestTools(
 }
 
 /** As two heartbeats do. */
-export async function dropLostClaims(tools: Tools): Promise<void> {
-  const look = watchClaims(tools)
+export async function dropLostClaims(deps: WorkerDeps): Promise<void> {
+  const look = watchClaims(deps)
   await look()
   await look()
 }

@@ -6,24 +6,24 @@ import { settingsFrom } from '@rapport/core/request/context.ts'
 import { openDatabase, poolSize } from '@rapport/core/db/client.ts'
 import { withoutParameters } from '@rapport/core/kernel/errors.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
-import { complainOfLimits, lacksSessions, sessionUrlOf } from '@rapport/core/db/pooler.ts'
+import { warnAboutMissingTimeouts, lacksSessions, sessionUrlOf } from '@rapport/core/db/pooler.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/jobs/queues.ts'
 import { deliveryPlanning } from '@rapport/core/webhooks/deliveries.ts'
-import { beat, deregisterWorker } from '@rapport/core/jobs/worker-registry.ts'
-import { buryDeadWorkers } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { recordHeartbeat, deregisterWorker } from '@rapport/core/jobs/worker-registry.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
 import type { Logger } from 'pino'
 import { openDeliveryDesk } from './webhook-delivery/delivery-desk.ts'
-import { startHeart } from './heart.ts'
+import { startHeartbeat } from './heartbeat.ts'
 import { createJobs, isOurs, jobOptions } from './jobs.ts'
-import { createMailPace } from './smtp/mail-pace.ts'
+import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
-import { countingMails, createWorkerMetrics, describeQueues, type WorkerMetrics } from './operations/metrics.ts'
-import { openOperatorPort } from './operations/operator-port.ts'
+import { countingMails, createWorkerMetrics, describeQueues, type WorkerMetrics } from './observability/metrics.ts'
+import { openOperatorPort } from './observability/operator-port.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
 import { chooseBackend, type WorkQueue } from './queue-backend.ts'
 import { createQuickLanes } from './webhook-delivery/quick-lanes.ts'
 import { startRelay } from './relay.ts'
-import type { Tools } from './tools.ts'
+import type { WorkerDeps } from './worker-deps.ts'
 
 /**
  * Starts the worker: the relay, and a BullMQ worker for each queue. `close` takes no new work, lets what is in hand
@@ -46,27 +46,27 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
   const { db } = database
   const stopping = new AbortController()
   const metrics = createWorkerMetrics()
-  const [workerId, inHand] = [randomUUID(), new Map<string, Promise<void>>()]
-  const tools: Tools = {
+  const [workerId, activeJobs] = [randomUUID(), new Map<string, Promise<void>>()]
+  const deps: WorkerDeps = {
     db,
     settings: settingsFrom(config),
     workerId,
     mail: countingMails(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
-    pace: createMailPace(db, config.MAIL_RATE, stopping.signal),
+    pace: createMailRateLimiter(db, config.MAIL_RATE, stopping.signal),
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
-    deliveries: openDeliveryDesk(desk.db, workerId, inHand),
+    deliveries: openDeliveryDesk(desk.db, workerId, activeJobs),
     quickLanes: createQuickLanes(),
     log,
     tracer: await openTracer('rapport-worker', config),
     metrics,
     stopping: stopping.signal,
-    inHand,
+    activeJobs,
   }
   const backend = await chooseBackend(config, log)
   const operatorPort = await openOperatorPort(config, { database, backend, metrics, stopping: stopping.signal })
-  await beat(db, tools.workerId)
-  const heart = startHeart(tools)
-  void complainOfLimits(db, (message) => log.warn(message))
+  await recordHeartbeat(db, deps.workerId)
+  const heart = startHeartbeat(deps)
+  void warnAboutMissingTimeouts(db, (message) => log.warn(message))
   const listenUrl = (await lacksSessions(config)) ? undefined : sessionUrlOf(config)
   if (listenUrl === undefined) log.warn(needsDirectUrl)
   const relay = startRelay({
@@ -76,11 +76,11 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     jobOptions,
     log,
     onHandOver: (queue, count) => metrics.handedOver.inc({ queue }, count),
-    quickLanes: () => tools.quickLanes.list(),
+    quickLanes: () => deps.quickLanes.list(),
     onNewEpoch: scheduleMaintenance,
   })
   describeQueues(metrics.registry, backend, relay.queueOf)
-  const jobs = createJobs(tools, config)
+  const jobs = createJobs(deps, config)
   const inProgress = trackProgress()
   const workers = queueNames.map((name) => {
     const { handle, concurrency } = jobs[name]
@@ -91,7 +91,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     }
     return backend.openWorker(name, work, { concurrency })
   })
-  log.info({ workerId: tools.workerId, queues: backend.name }, 'the worker is ready')
+  log.info({ workerId: deps.workerId, queues: backend.name }, 'the worker is ready')
 
   return {
     async close() {
@@ -107,13 +107,13 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
       farewell.abort()
       await heart.stop()
       const onError = (error: unknown) => log.warn({ err: error }, 'could not take leave')
-      await deregisterWorker(db, tools.workerId)
-        .then(() => buryDeadWorkers(db))
+      await deregisterWorker(db, deps.workerId)
+        .then(() => recoverOrphanedClaims(db))
         .then(metrics.countInterrupted, onError)
       await closeRendering()
-      tools.mail.close()
-      await tools.http.close()
-      await tools.tracer?.close()
+      deps.mail.close()
+      await deps.http.close()
+      await deps.tracer?.close()
       await operatorPort?.close()
       await backend.close()
       await Promise.all([desk.close(), database.close()])

@@ -2,7 +2,7 @@ import { createTestDatabase, openTransaction } from '@rapport/testing/postgres/d
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { openRedis } from './rate-limit/redis.ts'
+import { openRedis } from './rate-limit/redis-connection.ts'
 import { anId, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
 const token = 'known-to-prometheus-alone'

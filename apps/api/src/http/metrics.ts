@@ -9,7 +9,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { probeRedis } from './rate-limit/redis.ts'
+import { probeRedis } from './rate-limit/redis-connection.ts'
 import { NoQuery } from '../routes/shapes.ts'
 import { describeProcess } from '@rapport/core/db/process-metrics.ts'
 

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { NoQuery } from '../routes/shapes.ts'
 import { describeRoute, finishDocument } from './openapi-document.ts'
-import { withRefusals } from './refusals.ts'
+import { withRefusals } from './error-responses.ts'
 
 const tagsInReadingOrder = [
   'Authentication',

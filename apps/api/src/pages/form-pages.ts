@@ -9,7 +9,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { errorBody } from '../http/error-handler.ts'
 import { IdParams, NoQuery } from '../routes/shapes.ts'
-import { inSteadyTime } from '../http/steady-time.ts'
+import { inConstantTime } from '../http/constant-time.ts'
 import { pageAnswer, parsePosted, refusalAnswer, wantsHtml } from './document.ts'
 import { sendFormPage } from './form-page.ts'
 import { sendMessage } from './message-page.ts'
@@ -65,7 +65,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
-      return inSteadyTime(() => submitPage(request, reply, form))
+      return inConstantTime(() => submitPage(request, reply, form))
     },
   )
 

@@ -21,7 +21,7 @@ import { acceptInvite } from '@rapport/core/team/invites.ts'
 import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { bearerToken } from '../http/authentication.ts'
-import { inSteadyTime } from '../http/steady-time.ts'
+import { inConstantTime } from '../http/constant-time.ts'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
 import { resetPassword } from '@rapport/core/operations/reset-password.ts'
 
@@ -64,7 +64,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Session },
       },
     },
-    (request) => inSteadyTime(() => logIn(request.baseCtx, request.body)),
+    (request) => inConstantTime(() => logIn(request.baseCtx, request.body)),
   )
 
   app.post(
@@ -81,7 +81,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await inSteadyTime(() => forgotPassword(request.baseCtx, request.body))
+      await inConstantTime(() => forgotPassword(request.baseCtx, request.body))
       reply.code(202).serializer(() => '')
       return null
     },

@@ -1,6 +1,6 @@
 import { eventTypes } from '@rapport/core/events/event-definition.ts'
 import type { EventTypes } from '@rapport/core/operations/event-types.ts'
-import type { Event } from '@rapport/core/webhooks/event-log.schema.ts'
+import type { Event } from '@rapport/core/webhooks/event-feed.schema.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'

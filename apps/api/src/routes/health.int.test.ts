@@ -5,7 +5,7 @@ import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { openRedis } from '../http/rate-limit/redis.ts'
+import { openRedis } from '../http/rate-limit/redis-connection.ts'
 import { expectError, freshEmail, operationsOf, startTestApi } from '../../test/testing.ts'
 
 async function start(options: Parameters<typeof startTestApi>[0] = {}) {

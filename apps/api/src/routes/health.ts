@@ -3,7 +3,7 @@ import { Readiness, readReadiness } from '@rapport/core/db/readiness.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { probeRedis } from '../http/rate-limit/redis.ts'
+import { probeRedis } from '../http/rate-limit/redis-connection.ts'
 import { NoQuery } from './shapes.ts'
 
 interface Dependencies {

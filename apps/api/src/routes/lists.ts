@@ -16,7 +16,7 @@ import { PageOf } from '@rapport/core/request/paging.ts'
 import { fromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { inSteadyTime } from '../http/steady-time.ts'
+import { inConstantTime } from '../http/constant-time.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 import { Subscription } from '@rapport/core/subscriptions/subscriptions.schema.ts'
 
@@ -185,7 +185,7 @@ export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await inSteadyTime(() => subscribe(request.baseCtx, request.params.id, request.body))
+      await inConstantTime(() => subscribe(request.baseCtx, request.params.id, request.body))
       reply.code(202)
       return { success: true as const }
     },

@@ -4,7 +4,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { idempotencyKeyOf } from '../http/idempotency.ts'
 import type { PublicFormCache, Sendable } from '../http/public-form-cache.ts'
-import { inSteadyTime } from '../http/steady-time.ts'
+import { inConstantTime } from '../http/constant-time.ts'
 import { IdParams, NoQuery } from './shapes.ts'
 
 const params = IdParams('frm')
@@ -59,7 +59,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
           repetitionKey: idempotencyKeyOf(request),
           versions: versionsIn(request.headers['if-match']),
         }
-        const result = await inSteadyTime(() => submitForm(request.baseCtx, request.params.id, submit))
+        const result = await inConstantTime(() => submitForm(request.baseCtx, request.params.id, submit))
         reply.code(201)
         return result
       },

@@ -1,4 +1,3 @@
-import { contactUpdated } from '@rapport/core/contacts/contacts.schema.ts'
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,6 +10,7 @@ import { type Commits, drain, exampleContact, latenciesOf, type Receiver, writeC
 import { type Bench, type Figure, median, type Options, quantile, takeTurns } from '../figures.ts'
 import { type Installation, onInstallation, type Workspace } from '../installation.ts'
 import { end } from '../processes.ts'
+import { contactUpdated } from '@rapport/core/contacts/contact-events.ts'
 
 const [workspacesCount, webhooksEach, concurrency] = [5, 4, 50]
 

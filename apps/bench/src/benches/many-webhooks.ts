@@ -1,11 +1,11 @@
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { createWorkspace } from '@rapport/core/workspaces/workspaces.ts'
-import { contactUpdated } from '@rapport/core/contacts/contacts.schema.ts'
 import { emitMany } from '@rapport/core/events/emit.ts'
 import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { drain, exampleContact } from '../deliveries.ts'
 import { type Bench, takeTurns } from '../figures.ts'
 import { onInstallation } from '../installation.ts'
+import { contactUpdated } from '@rapport/core/contacts/contact-events.ts'
 
 export const manyWebhooks: Bench = {
   about: 'Deliveries of a thousand workspaces with twenty webhooks each beside those of one workspace with one',

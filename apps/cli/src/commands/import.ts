@@ -6,7 +6,7 @@ import { Id } from '@rapport/core/kernel/ids.ts'
 import { type Import, ImportOptions } from '@rapport/core/imports/imports.schema.ts'
 import { z } from 'zod'
 import { type Api, apiOptions, ApiRefused, describeFailure, openApi } from '../api-client.ts'
-import { CommandFailed, defineCommand, exitCodes, flag, option, type Tools, usageError } from '../command.ts'
+import { CommandFailed, defineCommand, exitCodes, flag, option, type CliContext, usageError } from '../command.ts'
 import { countRows, type RowCount } from '../row-count.ts'
 
 const { onConflict, listId } = ImportOptions.shape
@@ -41,21 +41,21 @@ export const importContacts = defineCommand({
     'says. Ctrl-C while the file goes up means that nothing is imported; after that the import goes on in the server.',
     'Exit code 1 when a row failed, with each on standard error, the first hundred of them.',
   ].join('\n'),
-  async run(tools, options) {
+  async run(cli, options) {
     const { file, follow } = options
     if ((file === undefined) === (follow === undefined))
       throw usageError('<file> or --follow is needed, and one of them')
     if (options.list !== undefined && !options.consent) throw usageError('--consent is needed with --list')
-    const api = openApi(tools, options)
+    const api = openApi(cli, options)
     const rows: RowCount = { count: undefined }
-    const id = follow ?? (await upload({ tools, api, rows }, { ...options, file: file ?? '-' }))
-    const done = await followImport({ tools, api, rows }, id)
-    return done === undefined ? exitCodes.interrupted : report(tools, done, options.json)
+    const id = follow ?? (await upload({ cli, api, rows }, { ...options, file: file ?? '-' }))
+    const done = await followImport({ cli, api, rows }, id)
+    return done === undefined ? exitCodes.interrupted : report(cli, done, options.json)
   },
 })
 
 interface Session {
-  tools: Tools
+  cli: CliContext
   api: Api
   /** Of the file, known once it has gone up. */
   rows: RowCount
@@ -71,7 +71,7 @@ interface UploadOptions {
 }
 
 /** Answers the id of the import, which the server has safely when this returns. */
-async function upload({ tools, api, rows }: Session, options: UploadOptions): Promise<string> {
+async function upload({ cli, api, rows }: Session, options: UploadOptions): Promise<string> {
   const { file } = options
   const isGzip = file.endsWith('.gz')
   const format = options.format ?? (/\.(ndjson|jsonl)(\.gz)?$/.test(file) ? 'ndjson' : 'csv')
@@ -84,7 +84,7 @@ async function upload({ tools, api, rows }: Session, options: UploadOptions): Pr
     ...(options.list !== undefined && { listId: options.list, consent: 'confirmed' }),
     ...(options['each-event'] && { events: 'each' }),
   })
-  const show = (sent: number) => tools.terminal.showProgress(`Sending  ${bar(sent, size, formatBytes)}`)
+  const show = (sent: number) => cli.terminal.showProgress(`Sending  ${bar(sent, size, formatBytes)}`)
   const body = ReadableStream.from(countRows(bytes, { format, isGzip, rows, onBytes: show }))
   try {
     const created = (await api.call(`/contacts/import?${query.toString()}`, {
@@ -96,13 +96,13 @@ async function upload({ tools, api, rows }: Session, options: UploadOptions): Pr
       },
       body,
       duplex: 'half',
-      signal: tools.stopping,
+      signal: cli.stopping,
     })) as Import
-    tools.terminal.tell(`${created.id} is taken in.`)
+    cli.terminal.tell(`${created.id} is taken in.`)
     return created.id
   } catch (error) {
     const tellLater = `Whether the file was taken, GET ${api.url}/imports tells.`
-    if (tools.stopping.aborted) {
+    if (cli.stopping.aborted) {
       // All of it was sent, and the answer not awaited.
       const fate = rows.count === undefined ? 'Nothing was imported: the file had not gone up.' : tellLater
       throw new CommandFailed(fate, exitCodes.interrupted)
@@ -129,8 +129,8 @@ async function openFile(path: string): Promise<FileHandle> {
 }
 
 /** Until the import has ended: its record; or until Ctrl-C: undefined. */
-async function followImport({ tools, api, rows }: Session, id: string): Promise<Import | undefined> {
-  const { terminal, stopping } = tools
+async function followImport({ cli, api, rows }: Session, id: string): Promise<Import | undefined> {
+  const { terminal, stopping } = cli
   try {
     for (;;) {
       const record = (await api.follow(`/imports/${id}`)) as Import
@@ -147,7 +147,7 @@ async function followImport({ tools, api, rows }: Session, id: string): Promise<
   }
 }
 
-function report({ terminal }: Tools, record: Import, asJson: boolean): number {
+function report({ terminal }: CliContext, record: Import, asJson: boolean): number {
   for (const { line, message } of record.errors) terminal.tell(`line ${line}: ${message}`)
   const unseen = record.failed - record.errors.length
   if (unseen > 0) terminal.tell(`and ${unseen.toLocaleString('en')} more`)

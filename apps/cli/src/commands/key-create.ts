@@ -28,13 +28,13 @@ export const keyCreate = defineCommand({
     'Prints the key on standard output, this once: only its hash is stored. It works on the database itself, as the',
     'operator, and is recorded in the audit log of the workspace.',
   ].join('\n'),
-  async run(tools, { workspace, name, role, expires, json }) {
-    const created = await withOperator(tools, (base) =>
+  async run(cli, { workspace, name, role, expires, json }) {
+    const created = await withOperator(cli, (base) =>
       createApiKey({ ...base, workspaceId: workspace, actor: { kind: 'system' } }, { name, role, expiresAt: expires }),
     )
-    tools.terminal.print(json ? JSON.stringify(created) : created.key)
+    cli.terminal.print(json ? JSON.stringify(created) : created.key)
     const end = created.expiresAt === null ? 'it never ends by itself' : `it ends ${created.expiresAt}`
-    tools.terminal.tell(`"${created.name}" has the role ${created.role}, ${end}. It is shown this once: keep it now.`)
+    cli.terminal.tell(`"${created.name}" has the role ${created.role}, ${end}. It is shown this once: keep it now.`)
     return exitCodes.good
   },
 })

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventTypes } from '@rapport/core/events/event-definition.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
-import type { Event } from '@rapport/core/webhooks/event-log.schema.ts'
+import type { Event } from '@rapport/core/webhooks/event-feed.schema.ts'
 import { bodyOfEvent, newSecret, signBody } from '@rapport/core/webhooks/signature.ts'
 import { z } from 'zod'
 import { type Api, ApiRefused, apiOptions, openApi, reasonOf } from '../api-client.ts'
-import { defineCommand, exitCodes, flag, option, type Tools } from '../command.ts'
+import { defineCommand, exitCodes, flag, option, type CliContext } from '../command.ts'
 
 /** Below the limit of a hundred a minute. */
 const pollMs = 1_000
@@ -42,23 +42,23 @@ export const listen = defineCommand({
     'the body and the headers that a webhook would have; any answer, or none within ten seconds, is shown and that was it.',
     'Ctrl-C ends it, and shows how to go on from there.',
   ].join('\n'),
-  async run(tools, options) {
+  async run(cli, options) {
     const { forward, secret = newSecret(), json } = options
     const types: ReadonlySet<string> = new Set(options.types)
-    const api = openApi(tools, options)
+    const api = openApi(cli, options)
     let last = options.after
     try {
       last ??= await findNewest(api)
-      tools.terminal.tell(`Signing with ${secret}\nListening to ${api.url}, forwarding to ${forward} ...`)
-      for await (const event of readFeed(tools, api, { after: last, isKnown: options.after === undefined })) {
-        if (types.has('*') || types.has(event.type)) show(tools, await send(event, { forward, secret }), json)
+      cli.terminal.tell(`Signing with ${secret}\nListening to ${api.url}, forwarding to ${forward} ...`)
+      for await (const event of readFeed(cli, api, { after: last, isKnown: options.after === undefined })) {
+        if (types.has('*') || types.has(event.type)) show(cli, await send(event, { forward, secret }), json)
         last = event.id
-        tools.stopping.throwIfAborted()
+        cli.stopping.throwIfAborted()
       }
     } catch (error) {
-      if (!tools.stopping.aborted) throw error
+      if (!cli.stopping.aborted) throw error
     }
-    if (last !== undefined) tools.terminal.tell(`To go on from here: --after ${last}`)
+    if (last !== undefined) cli.terminal.tell(`To go on from here: --after ${last}`)
     return exitCodes.good
   },
 })
@@ -75,7 +75,7 @@ interface Place {
 }
 
 /** Every event after this place, in order and without end. */
-async function* readFeed({ stopping }: Tools, api: Api, start: Place): AsyncGenerator<Event> {
+async function* readFeed({ stopping }: CliContext, api: Api, start: Place): AsyncGenerator<Event> {
   for (let place = start; ; ) {
     const events = await readPage(api, place)
     place = { after: events.at(-1)?.id ?? place.after, isKnown: true }
@@ -129,7 +129,7 @@ async function send(event: Event, { forward, secret }: { forward: string; secret
   return { event, ...outcome, durationMs: Math.round(performance.now() - startedAt) }
 }
 
-function show({ terminal }: Tools, { event, status, error, durationMs }: Sent, asJson: boolean) {
+function show({ terminal }: CliContext, { event, status, error, durationMs }: Sent, asJson: boolean) {
   const { id, type } = event
   if (asJson) return terminal.print(JSON.stringify({ id, type, status, error, durationMs }))
   const isGood = status !== null && status >= 200 && status < 300

@@ -22,9 +22,9 @@ export const queue = defineCommand({
     'oldest that is not done. The lag of the outbox is the time that work waits to be handed over though nothing holds',
     'it back: seconds of it mean that no worker can reach the queue.',
   ].join('\n'),
-  run: (tools, { watch, json }) =>
-    withDatabase(tools, async ({ db }) => {
-      const { terminal, stopping } = tools
+  run: (cli, { watch, json }) =>
+    withDatabase(cli, async ({ db }) => {
+      const { terminal, stopping } = cli
       async function show() {
         const summary = await readWorkSummary(db)
         if (json) terminal.print(JSON.stringify(summary))

@@ -18,12 +18,12 @@ export const restored = defineCommand({
     'that were to go out become INTERRUPTED, and campaigns under way PAUSED with all INTERRUPTED who were not mailed when',
     'the backup was made: they may have been since. Imports go on. It may be run again. See docs/backup.md.',
   ].join('\n'),
-  async run(tools, { before, json }) {
-    const counts = await withDatabase(tools, ({ db }) =>
+  async run(cli, { before, json }) {
+    const counts = await withDatabase(cli, ({ db }) =>
       interruptRestoredWork(db, before === undefined ? undefined : new Date(before)),
     )
     const { deliveries, mails, campaigns, recipients } = counts
-    tools.terminal.print(
+    cli.terminal.print(
       json
         ? JSON.stringify(counts)
         : `INTERRUPTED: ${deliveries} deliveries, ${mails} mails, ${recipients} recipients; PAUSED: ${campaigns} campaigns`,

@@ -14,14 +14,14 @@ export const rotateKey = defineCommand({
     'while they work, be stopped, and run again: what is done is passed over. Exit code 1 when a secret is under a key',
     'that is not known; it is left as it is. See docs/key-rotation.md.',
   ].join('\n'),
-  async run(tools, { json }) {
-    const counts = await withOperator(tools, ({ db, settings }) => resealSecrets(db, settings.keys))
+  async run(cli, { json }) {
+    const counts = await withOperator(cli, ({ db, settings }) => resealSecrets(db, settings.keys))
     const { resealed, lost } = counts
-    tools.terminal.print(
+    cli.terminal.print(
       json ? JSON.stringify(counts) : `${resealed} webhooks encrypted anew, ${lost} under no known key`,
     )
     if (lost === 0) return exitCodes.good
-    tools.terminal.tell(
+    cli.terminal.tell(
       'Name their key in SECRET_KEY_PREVIOUS and run it again, or rotate the secrets of these webhooks.',
     )
     return exitCodes.failed

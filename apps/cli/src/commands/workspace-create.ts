@@ -18,12 +18,12 @@ export const workspaceCreate = defineCommand({
     'Prints the id of the workspace. It works on the database itself, as the operator, and is recorded in the audit log.',
     'The owner needs no account yet: the page behind the link asks for a password. A worker sends the mail.',
   ].join('\n'),
-  async run(tools, options) {
+  async run(cli, options) {
     const { name, 'owner-email': ownerEmail, json } = options
-    const founded = await withOperator(tools, (base) => foundWorkspace(base, { name, ownerEmail }))
+    const founded = await withOperator(cli, (base) => foundWorkspace(base, { name, ownerEmail }))
     const { workspace, invite } = founded
-    tools.terminal.print(json ? JSON.stringify(founded) : workspace.id)
-    tools.terminal.tell(
+    cli.terminal.print(json ? JSON.stringify(founded) : workspace.id)
+    cli.terminal.tell(
       [
         `"${workspace.name}" is there, and an invite for ${invite.email} is on its way, good until ${invite.expiresAt}.`,
         'Next, a key for a program:',

@@ -38,11 +38,11 @@ export function findingsAbout(about: string) {
 
 /** Every check at once, each with its own three seconds; one that takes longer, or breaks, keeps none of the others. */
 export async function examine(patient: Patient, checks: readonly Check[]): Promise<Finding[]> {
-  const findings = await Promise.all(checks.map((check) => inTime(check, patient)))
+  const findings = await Promise.all(checks.map((check) => withTimeout(check, patient)))
   return findings.flat()
 }
 
-async function inTime(check: Check, patient: Patient): Promise<Finding[]> {
+async function withTimeout(check: Check, patient: Patient): Promise<Finding[]> {
   const { fail } = findingsAbout(check.about)
   const timer = new AbortController()
   const late = sleep(patienceMs, undefined, { signal: timer.signal }).then(

@@ -11,13 +11,13 @@ import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/dat
 import { createTestContact, createTestCtx, waitingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { createTestTools, jobOf } from '../testing.ts'
+import { createTestDeps, jobOf } from '../testing.ts'
 import { clearCustomField } from './clear-custom-field.ts'
 import { readContact } from '@rapport/core/contacts/read-contact.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
-const tools = useForFile(() => createTestTools(database.db))
+const deps = useForFile(() => createTestDeps(database.db))
 
 const definition = { key: 'plan', label: 'Plan', type: 'TEXT', options: [] } as const
 const define = (on = ctx) => createCustomField(on, { ...definition, options: [] })
@@ -45,7 +45,7 @@ test('a removed field is gone at once, its key is taken until its values are gon
   await expect(define()).rejects.toThrow('is still being removed')
   expect(await waitingWork(ctx, 'maintenance')).toEqual([uuidOf(field.id)])
 
-  await clearCustomField(tools, jobOf(ctx, uuidOf(field.id)))
+  await clearCustomField(deps, jobOf(ctx, uuidOf(field.id)))
   expect(await waitingWork(ctx)).toEqual([])
   await define()
   expect(await readContact(ctx, id)).toMatchObject({ customFieldValues: { city: 'Rome' } })
@@ -64,7 +64,7 @@ test('who checked a value before its field was removed is waited for, and it is 
   await deleteCustomField(ctx, field.id)
   const late = changeContact(ctx, other.id, { customFieldValues: { plan: 'pro' } })
   await expect(late).rejects.toThrow('Unknown custom field')
-  const clearing = clearCustomField(tools, jobOf(ctx, uuidOf(field.id)))
+  const clearing = clearCustomField(deps, jobOf(ctx, uuidOf(field.id)))
   await waitUntilBlocked(database.db)
   await writing.commit()
   await clearing
@@ -80,7 +80,7 @@ test('a value whose contact moves among those that were cleared already is found
   await changeContact(ctx, id, { email: 'a@example.com' })
   expect(await finishRemoval(ctx, field.id)).toBe(false)
   await expect(define()).rejects.toThrow('is still being removed')
-  await clearCustomField(tools, jobOf(ctx, uuidOf(field.id)))
+  await clearCustomField(deps, jobOf(ctx, uuidOf(field.id)))
   await define()
   expect(await countValues()).toBe(0)
 })
@@ -94,12 +94,12 @@ test('a worker that stops hands the rest on, and the next one, or two at once, f
   )
   await deleteCustomField(ctx, field.id)
   const job = jobOf(ctx, uuidOf(field.id))
-  await clearCustomField({ ...tools, stopping: AbortSignal.abort() }, job)
+  await clearCustomField({ ...deps, stopping: AbortSignal.abort() }, job)
   expect([await countValues(), await waitingWork(ctx, 'maintenance')]).toEqual([2_500, [uuidOf(field.id)]])
-  const second = await createTestTools(database.db)
-  await Promise.all([clearCustomField(tools, job), clearCustomField(second, job)])
+  const second = await createTestDeps(database.db)
+  await Promise.all([clearCustomField(deps, job), clearCustomField(second, job)])
   await second.close()
   expect([await countValues(), await waitingWork(ctx, 'maintenance')]).toEqual([0, []])
-  await clearCustomField(tools, job)
+  await clearCustomField(deps, job)
   await define()
 })

@@ -6,12 +6,12 @@ import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { createTestTools, jobOf } from '../testing.ts'
+import { createTestDeps, jobOf } from '../testing.ts'
 import { clearDeletedListJob } from './clear-deleted-list.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
-const tools = useForFile(() => createTestTools(database.db))
+const deps = useForFile(() => createTestDeps(database.db))
 
 async function count(table: 'lists' | 'subscriptions'): Promise<number> {
   const result = await database.pool.query(`select from ${table} where workspace_id = $1`, [uuidOf(ctx.workspaceId)])
@@ -34,18 +34,18 @@ async function deletedList(people: number): Promise<string> {
 
 test('a long list goes in one job, with every subscription, and nobody is left subscribed', async () => {
   const uuid = await deletedList(2_600)
-  await clearDeletedListJob(tools, jobOf(ctx, uuid))
+  await clearDeletedListJob(deps, jobOf(ctx, uuid))
   expect([await count('lists'), await count('subscriptions'), await countSubscribed()]).toEqual([0, 0, 0])
   expect(await waitingWork(ctx)).toEqual([])
-  await clearDeletedListJob(tools, jobOf(ctx, uuid))
+  await clearDeletedListJob(deps, jobOf(ctx, uuid))
 })
 
 test('a worker that stops does one step and hands the rest on, and two at once finish it', async () => {
   const uuid = await deletedList(2_600)
-  await clearDeletedListJob({ ...tools, stopping: AbortSignal.abort() }, jobOf(ctx, uuid))
+  await clearDeletedListJob({ ...deps, stopping: AbortSignal.abort() }, jobOf(ctx, uuid))
   expect([await count('lists'), await count('subscriptions'), await countSubscribed()]).toEqual([1, 2_100, 2_100])
   expect(await waitingWork(ctx, 'maintenance')).toEqual([uuid])
-  await Promise.all([1, 2].map(() => clearDeletedListJob(tools, jobOf(ctx, uuid))))
+  await Promise.all([1, 2].map(() => clearDeletedListJob(deps, jobOf(ctx, uuid))))
   expect([await count('lists'), await count('subscriptions'), await countSubscribed()]).toEqual([0, 0, 0])
   expect(await waitingWork(ctx)).toEqual([])
 })

@@ -14,15 +14,15 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { createTestTools, jobOf } from '../testing.ts'
+import { createTestDeps, jobOf } from '../testing.ts'
 import { clearDeletedWorkspaceJob } from './clear-deleted-workspace.ts'
 
 const database = useTestDatabase()
-const tools = useForFile(() => createTestTools(database.db))
+const deps = useForFile(() => createTestDeps(database.db))
 
 /** A workspace with an OWNER, two thousand subscribers, a campaign under way and deliveries due. */
 async function fill(name: string): Promise<Ctx> {
-  const base = { db: database.db, requestId: 'test', settings: tools.settings }
+  const base = { db: database.db, requestId: 'test', settings: deps.settings }
   const session = await signUp(base, { email: `${name}@example.com`, password: 'a long sentence nobody knows', name })
   const ctx: Ctx = { ...base, workspaceId: session.workspace.id, actor: { kind: 'system' } }
   await createTestWebhook(ctx, { eventTypes: ['*'] })
@@ -56,20 +56,20 @@ test('everything in a deleted workspace goes, and nothing of another; a worker t
   const before = await countRows(other)
   expect(Object.keys(before).length).toBeGreaterThan(10)
   const job = jobOf(mine, uuidOf(mine.workspaceId))
-  await clearDeletedWorkspaceJob(tools, job)
+  await clearDeletedWorkspaceJob(deps, job)
   expect(await countRows(mine)).toMatchObject({ contacts: 2_001, members: 1 })
 
   await deleteWorkspace(mine)
   await expect(deleteWorkspace(mine)).rejects.toThrow('Workspace not found')
   expect(await countRows(mine)).not.toMatchObject({ members: 1 })
   expect(await countPeople('ada')).toBe(0)
-  await clearDeletedWorkspaceJob({ ...tools, stopping: AbortSignal.abort() }, job)
+  await clearDeletedWorkspaceJob({ ...deps, stopping: AbortSignal.abort() }, job)
   expect(await waitingWork(mine, 'maintenance')).toEqual([uuidOf(mine.workspaceId)])
-  await Promise.all([clearDeletedWorkspaceJob(tools, job), clearDeletedWorkspaceJob(tools, job)])
+  await Promise.all([clearDeletedWorkspaceJob(deps, job), clearDeletedWorkspaceJob(deps, job)])
   expect(await countRows(mine)).toEqual({})
   const left = await database.pool.query('select from workspaces where id = $1', [uuidOf(mine.workspaceId)])
   expect(left.rowCount).toBe(0)
-  await clearDeletedWorkspaceJob(tools, job)
+  await clearDeletedWorkspaceJob(deps, job)
   expect(await countRows(other)).toEqual(before)
   expect(await countPeople('eve')).toBe(1)
 })
@@ -81,7 +81,7 @@ test('who is in another workspace too stays, and their sessions there', async ()
     [uuidOf(other.workspaceId)],
   )
   await deleteWorkspace(mine)
-  await clearDeletedWorkspaceJob(tools, jobOf(mine, uuidOf(mine.workspaceId)))
+  await clearDeletedWorkspaceJob(deps, jobOf(mine, uuidOf(mine.workspaceId)))
   expect(await countPeople('grace')).toBe(1)
   expect(await countRows(other)).toMatchObject({ members: 1 })
 })
@@ -89,6 +89,6 @@ test('who is in another workspace too stays, and their sessions there', async ()
 test('the job of another thing is none of its business', async () => {
   const mine = await fill('hedy')
   const before = await countRows(mine)
-  await clearDeletedWorkspaceJob(tools, jobOf(mine, '00000000-0000-7000-8000-000000000000'))
+  await clearDeletedWorkspaceJob(deps, jobOf(mine, '00000000-0000-7000-8000-000000000000'))
   expect(await countRows(mine)).toEqual(before)
 })

@@ -1,13 +1,13 @@
 import { requeueWork } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { clearDeletedWorkspace } from '@rapport/core/operations/delete-workspace.ts'
-import { keepTrying } from '../keep-trying.ts'
-import { ctxOf, type Tools } from '../tools.ts'
+import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
+import { ctxOf, type WorkerDeps } from '../worker-deps.ts'
 
 /** Takes away what is in a deleted workspace, step by step; a stop hands the rest to the next worker. */
-export async function clearDeletedWorkspaceJob(tools: Tools, job: WorkJob): Promise<void> {
-  const ctx = ctxOf(tools, job)
-  while (await keepTrying(() => clearDeletedWorkspace(ctx, job.id))) {
-    if (tools.stopping.aborted) return requeueWork(tools.db, [job.id])
+export async function clearDeletedWorkspaceJob(deps: WorkerDeps, job: WorkJob): Promise<void> {
+  const ctx = ctxOf(deps, job)
+  while (await retryWhileDatabaseDown(() => clearDeletedWorkspace(ctx, job.id))) {
+    if (deps.stopping.aborted) return requeueWork(deps.db, [job.id])
   }
 }

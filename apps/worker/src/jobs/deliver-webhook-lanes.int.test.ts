@@ -16,12 +16,12 @@ import { beforeEach, expect, test } from 'vitest'
 import type { DeliveryDesk } from '../webhook-delivery/delivery-desk.ts'
 import type { HttpOutcome } from '../webhook-delivery/outbound-http.ts'
 import { createQuickLanes } from '../webhook-delivery/quick-lanes.ts'
-import { createTestTools, fillLane, jobOf } from '../testing.ts'
+import { createTestDeps, fillLane, jobOf } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
-const tools = useForFile(() => createTestTools(database.db))
+const deps = useForFile(() => createTestDeps(database.db))
 const receiver = useForTest(() => startHttpReceiver())
 let uuid: string
 let webhook: CreatedWebhook
@@ -35,17 +35,17 @@ test('a claim on what a job has come for meanwhile is given back, and the delive
   const [next = ''] = await fillLane(ctx, 1)
   const job = Promise.withResolvers<void>()
   const deliveries: DeliveryDesk = {
-    ...tools.deliveries,
+    ...deps.deliveries,
     async settle(ended) {
-      const claimed = await tools.deliveries.settle(ended)
-      if (claimed) tools.inHand.set(claimed.job.id, job.promise)
+      const claimed = await deps.deliveries.settle(ended)
+      if (claimed) deps.activeJobs.set(claimed.job.id, job.promise)
       return claimed
     },
   }
-  const delivering = deliverWebhook({ ...tools, deliveries }, jobOf(ctx, uuid))
-  await waitUntil(() => tools.inHand.has(next), { describe: 'it is in other hands' })
+  const delivering = deliverWebhook({ ...deps, deliveries }, jobOf(ctx, uuid))
+  await waitUntil(() => deps.activeJobs.has(next), { describe: 'it is in other hands' })
   expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 1, SENDING: 1, PENDING: laneRoom - 1 })
-  tools.inHand.delete(next)
+  deps.activeJobs.delete(next)
   job.resolve()
   await delivering
   expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 1, PENDING: laneRoom })
@@ -63,9 +63,9 @@ test('a webhook is remembered as quick as long as its receiver is', async () => 
   const isRemembered = async (answer: Partial<HttpOutcome>) => {
     await createTestContact(ctx)
     const [next = ''] = await waitingWork(ctx)
-    const http = { ...tools.http, post: async () => ({ status: 200, body: '', error: null, durationMs: 1, ...answer }) }
-    await deliverWebhook({ ...tools, http }, jobOf(ctx, next))
-    return tools.quickLanes.list().includes(uuidOf(webhook.id))
+    const http = { ...deps.http, post: async () => ({ status: 200, body: '', error: null, durationMs: 1, ...answer }) }
+    await deliverWebhook({ ...deps, http }, jobOf(ctx, next))
+    return deps.quickLanes.list().includes(uuidOf(webhook.id))
   }
   expect(await isRemembered({ durationMs: 25 })).toBe(true)
   expect(await isRemembered({ durationMs: 26 })).toBe(false)

@@ -14,13 +14,13 @@ import { startTestProxy, type TestProxy } from '@rapport/testing/network/proxy.t
 import { startHttpReceiver, verifySignature } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createTestTools, dropLostClaims, fillLane, jobOf, type TestTools } from '../testing.ts'
+import { createTestDeps, dropLostClaims, fillLane, jobOf, type TestDeps } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
 import { findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
-const tools = useForFile(() => createTestTools(database.db))
+const deps = useForFile(() => createTestDeps(database.db))
 const receiver = useForTest(() => startHttpReceiver())
 let secret: string
 let uuid: string
@@ -33,7 +33,7 @@ beforeEach(async () => {
 const changeWebhook = (change: string) =>
   database.pool.query(`update webhooks set ${change} where workspace_id = $1`, [uuidOf(ctx.workspaceId)])
 
-const deliver = (by: TestTools = tools) => deliverWebhook(by, jobOf(ctx, uuid))
+const deliver = (by: TestDeps = deps) => deliverWebhook(by, jobOf(ctx, uuid))
 
 test('a delivery is one signed request, and is told as it went', async () => {
   receiver.answer(() => ({ status: 202, body: 'thanks' }))
@@ -64,7 +64,7 @@ describe('a job that runs many times at once is one request', () => {
   })
 
   test('in several processes, and again when it is long done', async () => {
-    const others = await Promise.all(Array.from({ length: 4 }, () => createTestTools(database.db)))
+    const others = await Promise.all(Array.from({ length: 4 }, () => createTestDeps(database.db)))
     await Promise.all(others.flatMap((other) => [deliver(other), deliver(other)]))
     await deliver()
     expect(receiver.requests).toHaveLength(1)
@@ -112,7 +112,7 @@ describe('an attempt that fails is FAILED with the reason, and not repeated', ()
   })
 
   test('a private address, when the operator has not allowed it', async () => {
-    const production = await createTestTools(database.db, { allowedNetworks: [] })
+    const production = await createTestDeps(database.db, { allowedNetworks: [] })
     await deliver(production)
     expect(await deliverAgain()).toMatchObject({
       status: 'FAILED',
@@ -140,11 +140,11 @@ test('after a webhook was disabled no request starts', async () => {
 describe('on a network to the database that fails', () => {
   let proxy: TestProxy
   let proxied: Database
-  let shaky: TestTools
+  let shaky: TestDeps
   beforeEach(async () => {
     proxy = await startTestProxy(database.url)
     proxied = openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} })
-    shaky = await createTestTools(proxied.db)
+    shaky = await createTestDeps(proxied.db)
   })
   afterEach(async () => {
     await shaky.close()
@@ -197,10 +197,10 @@ describe('on a network to the database that fails', () => {
     await database.db.execute(`alter table deliveries add constraint broken check (status <> 'SUCCEEDED') not valid`)
     await expect(deliver()).rejects.toThrow('Failed query')
     await database.db.execute('alter table deliveries drop constraint broken')
-    expect(await findClaims(database.db, tools.workerId)).toEqual([uuid])
+    expect(await findClaims(database.db, deps.workerId)).toEqual([uuid])
     await deliver()
     expect(receiver.requests).toHaveLength(1)
-    await dropLostClaims(tools)
+    await dropLostClaims(deps)
     expect(await readOnlyDelivery(ctx)).toMatchObject({
       status: 'INTERRUPTED',
       error: 'How it ended could not be recorded',
@@ -231,7 +231,7 @@ describe('on a network to the database that fails', () => {
     receiver.answer(() => ({ delayMs: 100 }))
     const delivering = deliver()
     await receiver.waitFor(1)
-    await dropLostClaims(tools)
+    await dropLostClaims(deps)
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING' })
     await delivering
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })

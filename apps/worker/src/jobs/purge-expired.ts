@@ -8,7 +8,7 @@ import { purgeMailReports } from '@rapport/core/operations/mail-events.ts'
 import { purgeMails } from '@rapport/core/mail/mails.ts'
 import { keepPartitions } from '@rapport/core/db/partitions.ts'
 import { purgeWebhooks } from '@rapport/core/webhooks/webhooks.ts'
-import type { Tools } from '../tools.ts'
+import type { WorkerDeps } from '../worker-deps.ts'
 
 const purges = [
   purgeIdempotencyRecords,
@@ -26,15 +26,15 @@ const purges = [
  * Forgets what is past its time, in small steps that lock little or for an instant. Harmless to run twice. That the
  * partitions could not be kept, as when the account may not change tables, keeps nothing else: it is thrown at the end.
  */
-export async function purgeExpired(tools: Tools): Promise<void> {
-  const [kept] = await Promise.allSettled([keep(tools)])
+export async function purgeExpired(deps: WorkerDeps): Promise<void> {
+  const [kept] = await Promise.allSettled([keep(deps)])
   for (const purge of purges) {
-    while (!tools.stopping.aborted && (await purge(tools.db)) > 0);
+    while (!deps.stopping.aborted && (await purge(deps.db)) > 0);
   }
   if (kept.status === 'rejected') throw kept.reason
 }
 
-async function keep({ db, log }: Tools): Promise<void> {
+async function keep({ db, log }: WorkerDeps): Promise<void> {
   const upkeep = await keepPartitions(db)
   if (upkeep.heldUp.length > 0) log.warn(upkeep, 'the partitions were in use for too long: next try in an hour')
   else if (upkeep.added.length + upkeep.dropped.length > 0) log.info(upkeep, 'the partitions were kept')

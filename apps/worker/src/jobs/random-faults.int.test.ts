@@ -27,15 +27,15 @@ import {
   startHttpReceiver,
   startSmtpReceiver,
 } from '@rapport/testing/network/receivers.ts'
-import { beat } from '@rapport/core/jobs/worker-registry.ts'
+import { recordHeartbeat } from '@rapport/core/jobs/worker-registry.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestTools, dropLostClaims, jobOf } from '../testing.ts'
+import { createTestDeps, dropLostClaims, jobOf } from '../testing.ts'
 import { deliverWebhook } from './deliver-webhook.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { clearCustomField } from './clear-custom-field.ts'
 import { runImport } from './run-import.ts'
 import { sendMail } from './send-mail.ts'
-import { buryDeadWorkers, findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims, findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
 
 let database: TestDatabase
 let smtp: SmtpReceiver
@@ -101,13 +101,13 @@ async function createWork(ctx: Ctx, seed: number) {
 async function startShakyWorker() {
   const proxy = await startTestProxy(database.url)
   const shaky = openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} })
-  const tools = await createTestTools(shaky.db, { smtpUrl: smtp.url })
+  const deps = await createTestDeps(shaky.db, { smtpUrl: smtp.url })
   const close = async () => {
-    await tools.close()
+    await deps.close()
     await shaky.close()
     await proxy.close()
   }
-  return { proxy, tools, close }
+  return { proxy, deps, close }
 }
 type ShakyWorker = Awaited<ReturnType<typeof startShakyWorker>>
 
@@ -119,21 +119,21 @@ async function readWork(ctx: Ctx) {
   return found.rows
 }
 
-async function harm({ proxy, tools }: ShakyWorker, random: Random) {
+async function harm({ proxy, deps }: ShakyWorker, random: Random) {
   const kind = random()
   if (kind < 0.5) return proxy.cut(pick(statements, random), random() < 0.5 ? 'before' : 'answer', 1)
   if (kind < 0.6) return proxy.cutAll()
-  if (kind < 0.75) return beat(database.db, tools.workerId)
-  await silenceWorker(database.db, tools.workerId)
-  return buryDeadWorkers(database.db)
+  if (kind < 0.75) return recordHeartbeat(database.db, deps.workerId)
+  await silenceWorker(database.db, deps.workerId)
+  return recoverOrphanedClaims(database.db)
 }
 
 /** Takes whatever work there is, again and again, until none is left. */
-async function workOn(ctx: Ctx, { tools }: ShakyWorker, random: Random) {
+async function workOn(ctx: Ctx, { deps }: ShakyWorker, random: Random) {
   for (let work = await readWork(ctx); work.length > 0; work = await readWork(ctx)) {
     const { id, queue } = pick(work, random)
-    await handlers[queue](tools, jobOf(ctx, id)).catch(() => {})
-    await dropLostClaims(tools).catch(() => {})
+    await handlers[queue](deps, jobOf(ctx, id)).catch(() => {})
+    await dropLostClaims(deps).catch(() => {})
   }
 }
 
@@ -166,7 +166,7 @@ test.each([1, 2, 3])('nothing is lost or done twice, whatever happens (seed %d)'
   await working
   for (const worker of workers) await worker.close()
 
-  for (const { tools } of workers) expect(await findClaims(database.db, tools.workerId)).toEqual([])
+  for (const { deps } of workers) expect(await findClaims(database.db, deps.workerId)).toEqual([])
   const requests = http.requests.filter(({ url }) => url === `/${seed}`)
   expect(twice(requests.map(({ headers }) => String(headers['webhook-id'])))).toEqual([])
   // A confirmation may come twice rather than not at all.

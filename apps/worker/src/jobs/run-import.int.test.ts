@@ -13,7 +13,7 @@ import { type StartedProcess, startProcess } from '@rapport/testing/processes/pr
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, expect, test } from 'vitest'
-import { buryDeadWorkers } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
 import { deleteContact } from '@rapport/core/operations/delete-contact.ts'
 
 const secret = 'a secret that is known to every test'
@@ -53,7 +53,7 @@ test('a worker that is killed again and again imports every row once, tells it o
     expect(record.status).toBe('RUNNING')
     // What the next one does when this one's silence has lasted long enough.
     await database.pool.query(`update workers set seen_at = now() - interval '1 hour'`)
-    await buryDeadWorkers(database.db)
+    await recoverOrphanedClaims(database.db)
     expect(await readImport(ctx, id)).toMatchObject({ status: 'QUEUED', processed: expect.any(Number) })
   }
   await start()

@@ -6,56 +6,56 @@ import {
   clearImport,
   failImport,
   finishImport,
-  handOnImport,
-  putBackImport,
+  releaseAndRequeueImport,
+  releaseImport,
 } from '@rapport/core/imports/import-work.ts'
 import { readChunks } from '@rapport/core/imports/read-chunks.ts'
 import { writeChunk } from '@rapport/core/imports/write-chunk.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { idOf } from '@rapport/core/kernel/ids.ts'
-import { keepTrying } from '../keep-trying.ts'
-import { claimOrUndo, ctxOf, type Tools, whileInHand } from '../tools.ts'
+import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
+import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
 
 /**
  * Imports a file chunk by chunk, from where it stands. A kill costs the chunk in hand, which the next worker does again;
  * a stop lets it finish and puts the rest back.
  */
-export function runImport(tools: Tools, job: WorkJob): Promise<void> {
-  return whileInHand(tools, job.id, async () => {
-    const ctx = ctxOf(tools, job)
-    const inHand = { id: idOf('imp', job.id), workerId: tools.workerId }
-    const claimed = await claimOrUndo(
-      () => claimImport(ctx, job.id, tools.workerId),
-      async () => void (await putBackImport(ctx, inHand)),
+export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
+  return runExclusively(deps, job.id, async () => {
+    const ctx = ctxOf(deps, job)
+    const activeJobs = { id: idOf('imp', job.id), workerId: deps.workerId }
+    const claimed = await claimOrRelease(
+      () => claimImport(ctx, job.id, deps.workerId),
+      async () => void (await releaseImport(ctx, activeJobs)),
     )
     if (!claimed) return
     try {
-      const end = await importChunks(tools, ctx, claimed)
-      if (end === 'stopped') return await keepTrying(() => handOnImport(ctx, claimed))
+      const end = await importChunks(deps, ctx, claimed)
+      if (end === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueImport(ctx, claimed))
       if (end === 'lost') return
-      await keepTrying(() => finishImport(ctx, claimed))
+      await retryWhileDatabaseDown(() => finishImport(ctx, claimed))
     } catch (error) {
       if (isDatabaseUnavailable(error)) {
-        await keepTrying(() => putBackImport(ctx, claimed))
+        await retryWhileDatabaseDown(() => releaseImport(ctx, claimed))
         // Not the error itself: the queue keeps what it says, and a failed statement says whose rows it was to write.
         throw new Error('The database was away amid an import', { cause: error })
       }
       // Of a failed statement only why, for the same reason.
       const reason = error instanceof Error && error.cause ? error.cause : error
-      tools.log.error({ err: reason, requestId: ctx.requestId, importId: claimed.id }, 'an import cannot go on')
-      await keepTrying(() => failImport(ctx, claimed, reasonFor(error)))
+      deps.log.error({ err: reason, requestId: ctx.requestId, importId: claimed.id }, 'an import cannot go on')
+      await retryWhileDatabaseDown(() => failImport(ctx, claimed, reasonFor(error)))
     }
     await clearImport(ctx, claimed)
   })
 }
 
 /** `lost`: it is in other hands by now. The next chunk is read while PostgreSQL writes the one before. */
-async function importChunks(tools: Tools, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'stopped' | 'lost'> {
+async function importChunks(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'stopped' | 'lost'> {
   let writing: Promise<'written' | 'lost'> = Promise.resolve('written')
   for await (const chunk of readChunks(ctx, claimed)) {
     if ((await writing) === 'lost') return 'lost'
-    if (tools.stopping.aborted) return 'stopped'
-    writing = keepTrying(() => writeChunk(ctx, claimed, chunk))
+    if (deps.stopping.aborted) return 'stopped'
+    writing = retryWhileDatabaseDown(() => writeChunk(ctx, claimed, chunk))
     // Awaited in the next round, or never when reading fails: what it says then makes no difference.
     writing.catch(() => {})
   }

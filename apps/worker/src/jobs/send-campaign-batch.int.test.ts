@@ -15,13 +15,13 @@ import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtur
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createTestTools, dropLostClaims, jobOf, nobody, type TestTools } from '../testing.ts'
+import { createTestDeps, dropLostClaims, jobOf, nobody, type TestDeps } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
-import { buryDeadWorkers } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const smtp = useForFile(() => startSmtpReceiver())
-const tools = useForTest(() => createTestTools(database.db, { smtpUrl: smtp.url }))
+const deps = useForTest(() => createTestDeps(database.db, { smtpUrl: smtp.url }))
 let ctx: Ctx
 /** How many mails had come before the test began. */
 let before: number
@@ -38,7 +38,7 @@ async function startCampaign(confirmed: number) {
   return { id, uuid }
 }
 
-const send = (uuid: string, by: TestTools = tools) => sendCampaignBatch(by, jobOf(ctx, uuid))
+const send = (uuid: string, by: TestDeps = deps) => sendCampaignBatch(by, jobOf(ctx, uuid))
 const tryAgain = (uuid: string) => expect(send(uuid)).rejects.toThrow('tried again')
 const addressees = () =>
   smtp.mails
@@ -82,8 +82,8 @@ test('a batch sends each of its people one mail, and the last completes the camp
 describe('nobody gets two mails', () => {
   test('when the job runs many times, at once and later, in one process and in several', async () => {
     const { id, uuid } = await startCampaign(30)
-    const others = await Promise.all([1, 2].map(() => createTestTools(database.db, { smtpUrl: smtp.url })))
-    await Promise.all([tools, ...others].flatMap((by) => Array.from({ length: 5 }, () => send(uuid, by))))
+    const others = await Promise.all([1, 2].map(() => createTestDeps(database.db, { smtpUrl: smtp.url })))
+    await Promise.all([deps, ...others].flatMap((by) => Array.from({ length: 5 }, () => send(uuid, by))))
     await send(uuid)
     expect(addressees()).toEqual(people(30))
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 30 })
@@ -97,9 +97,9 @@ describe('nobody gets two mails', () => {
       smtp.decide(() => ({ delayMs: 20 }))
       const frozen = send(uuid)
       await waitForMails(mails)
-      await silenceWorker(database.db, tools.workerId)
-      await buryDeadWorkers(database.db)
-      const other = await createTestTools(database.db, { smtpUrl: smtp.url })
+      await silenceWorker(database.db, deps.workerId)
+      await recoverOrphanedClaims(database.db)
+      const other = await createTestDeps(database.db, { smtpUrl: smtp.url })
       // Who ends first with somebody in the other's hands tries again later.
       await Promise.allSettled([frozen, send(uuid, other)])
       await send(uuid, other)
@@ -160,7 +160,7 @@ describe('the mail server', () => {
 
   test('that is away was not sent anything: they wait', async () => {
     const { id, uuid } = await startCampaign(30)
-    const away = await createTestTools(database.db, { smtpUrl: nobody })
+    const away = await createTestDeps(database.db, { smtpUrl: nobody })
     await expect(send(uuid, away)).rejects.toThrow('tried again')
     expect(await countRecipients(ctx, id)).toEqual({ WAITING: 20 })
     await away.close()
@@ -176,11 +176,11 @@ describe('a stop in the middle', () => {
     smtp.decide(() => ({ delayMs: 30 }))
     const sending = send(uuid)
     await waitForMails(1)
-    tools.stop()
+    deps.stop()
     await sending
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 20 })
     expect(await waitingWork(ctx)).toEqual([uuid])
-    const next = await createTestTools(database.db, { smtpUrl: smtp.url })
+    const next = await createTestDeps(database.db, { smtpUrl: smtp.url })
     await send(uuid, next)
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 60 })
     expect(addressees()).toEqual(people(60))
@@ -189,7 +189,7 @@ describe('a stop in the middle', () => {
 
   test('ends the waiting for a slow pace at once', async () => {
     const { id, uuid } = await startCampaign(3)
-    const slow = await createTestTools(database.db, { smtpUrl: smtp.url, mailRate: 0.01 })
+    const slow = await createTestDeps(database.db, { smtpUrl: smtp.url, mailRate: 0.01 })
     const sending = send(uuid, slow)
     await waitForMails(1)
     slow.stop()
@@ -239,12 +239,12 @@ test('a template that exceeds its limits fails its people with the reason, and c
 
 describe('on a network to the database that fails', () => {
   let proxied: Database
-  let shaky: TestTools
+  let shaky: TestDeps
   let proxy: Awaited<ReturnType<typeof startTestProxy>>
   beforeEach(async () => {
     proxy = await startTestProxy(database.url)
     proxied = openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} })
-    shaky = await createTestTools(proxied.db, { smtpUrl: smtp.url })
+    shaky = await createTestDeps(proxied.db, { smtpUrl: smtp.url })
   })
   afterEach(async () => {
     await shaky.close()

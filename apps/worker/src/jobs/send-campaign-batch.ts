@@ -7,8 +7,8 @@ import {
   type ClaimedRecipient,
   claimRecipients,
   finishBatch,
-  handOnBatch,
-  putBackBatch,
+  releaseAndRequeueBatch,
+  releaseBatch,
   settleRecipients,
   skipRecipients,
   undoRecipientClaims,
@@ -17,60 +17,57 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
-import { keepTrying } from '../keep-trying.ts'
-import { claimOrUndo, ctxOf, type Tools, whileInHand } from '../tools.ts'
+import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
+import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
 
 /**
  * Sends a batch of a campaign in small groups: claim, send, record. A kill leaves at most a group INTERRUPTED; a stop
  * lets the group in hand finish and puts the rest back. Throws when somebody is to be tried again after a pause.
  */
-export function sendCampaignBatch(tools: Tools, job: WorkJob): Promise<void> {
-  return whileInHand(tools, job.id, async () => {
-    const ctx = ctxOf(tools, job)
-    const batch = await claimOrUndo(
-      () => claimBatch(ctx, job.id, tools.workerId),
-      async () => void (await putBackBatch(ctx, { uuid: job.id, workerId: tools.workerId })),
+export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void> {
+  return runExclusively(deps, job.id, async () => {
+    const ctx = ctxOf(deps, job)
+    const batch = await claimOrRelease(
+      () => claimBatch(ctx, job.id, deps.workerId),
+      async () => void (await releaseBatch(ctx, { uuid: job.id, workerId: deps.workerId })),
     )
     if (!batch) return
     try {
-      const end = batch.isCanceled ? await skipRecipients(ctx, batch) : await sendGroups(tools, ctx, batch)
-      if (end === 'stopped') return await keepTrying(() => handOnBatch(ctx, batch))
+      const end = batch.isCanceled ? await skipRecipients(ctx, batch) : await sendGroups(deps, ctx, batch)
+      if (end === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueBatch(ctx, batch))
     } catch (error) {
-      await keepTrying(() => putBackBatch(ctx, batch))
+      await retryWhileDatabaseDown(() => releaseBatch(ctx, batch))
       throw error
     }
-    const end = await keepTrying(() => finishBatch(ctx, batch))
+    const end = await retryWhileDatabaseDown(() => finishBatch(ctx, batch))
     if (end === 'waiting') throw new Error('Some recipients were refused for now and are tried again')
   })
 }
 
 /** `stopped` before everyone in the batch had had their turn. */
-async function sendGroups(tools: Tools, ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'stopped'> {
-  const { pace } = tools
+async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'stopped'> {
+  const { pace } = deps
   const { render, largestGroup } = await compileCampaign(ctx, batch.campaignId)
   const groupSize = Math.min(pace.groupSize, largestGroup)
   for (let start = 0; start < batch.contactUuids.length; start += groupSize) {
     const group = batch.contactUuids.slice(start, start + groupSize)
     await pace.wait(group.length)
-    if (tools.stopping.aborted) return 'stopped'
-    const { stopped, recipients } = await claimOrUndo(
+    if (deps.stopping.aborted) return 'stopped'
+    const { stopped, recipients } = await claimOrRelease(
       () => claimRecipients(ctx, batch, group),
       () => undoRecipientClaims(ctx, batch, group),
     )
     if (stopped) return 'stopped'
-    const answers = await sendGroup(tools, render, recipients)
+    const answers = await sendGroup(deps, render, recipients)
     const { outcomes, refusal } = outcomesFor(answers)
-    await keepTrying(() => settleRecipients(ctx, batch, outcomes))
+    await retryWhileDatabaseDown(() => settleRecipients(ctx, batch, outcomes))
     const sent = outcomes.filter(({ status }) => status === 'SENT').length
     const { requestId } = ctx
-    tools.log.debug(
-      { requestId, campaignId: batch.campaignId, mails: outcomes.length, sent },
-      'a group of mails is out',
-    )
+    deps.log.debug({ requestId, campaignId: batch.campaignId, mails: outcomes.length, sent }, 'a group of mails is out')
     // The rest of the batch would meet the same: a pause first.
     if (refusal?.isFinal === false) throw new Error(`Nobody was sent to, which is tried again: ${refusal.reason}`)
     const reason = refusal?.reason ?? complaintOf(answers, Math.min(largestGroup, fewPeople))
-    if (reason !== undefined) await pauseForReason(tools, ctx, { batch, reason })
+    if (reason !== undefined) await pauseForReason(deps, ctx, { batch, reason })
     if (refusal) return 'stopped'
   }
   return 'done'
@@ -83,19 +80,19 @@ type Answer = MailOutcome & { recipient: ClaimedRecipient }
  * this worker could not make any, nobody is to blame: everyone waits. At a later try it is only those it was too slow for.
  */
 async function sendGroup(
-  tools: Tools,
+  deps: WorkerDeps,
   render: CampaignRenderer['render'],
   recipients: ClaimedRecipient[],
 ): Promise<Answer[]> {
   const made = await render(recipients).catch((error: unknown) => {
-    tools.log.error({ err: error }, 'the mails of a group could not be made')
+    deps.log.error({ err: error }, 'the mails of a group could not be made')
     return []
   })
   const areAllSlow = made.every((one, at) => 'fault' in one && one.fault.isSlow && recipients[at]?.attempts === 1)
   const blames = areAllSlow ? { blames: 'server' as const } : {}
   const sending = recipients.map(async (recipient, index): Promise<Answer> => {
     const one = made[index]
-    if (one && 'mail' in one) return { ...(await tools.mail.send(one.mail)), recipient }
+    if (one && 'mail' in one) return { ...(await deps.mail.send(one.mail)), recipient }
     const error = one ? `${unmade}: ${one.fault.message}` : unmade
     // Whose mail took too long, and not everybody's, may have met a machine that stood still.
     const isWorthAnotherTry = !one || (one.fault.isSlow === true && !areAllSlow)
@@ -118,9 +115,9 @@ function complaintOf(answers: Answer[], smallestGroup: number): string | undefin
 }
 
 /** Unless somebody has just paused or canceled it, or everyone has had their turn. */
-async function pauseForReason(tools: Tools, ctx: Ctx, { batch, reason }: { batch: ClaimedBatch; reason: string }) {
-  tools.log.warn({ requestId: ctx.requestId, campaignId: batch.campaignId, reason }, 'a campaign was paused')
-  await keepTrying(() => pauseCampaign(ctx, batch.campaignId, reason)).catch((error: unknown) => {
+async function pauseForReason(deps: WorkerDeps, ctx: Ctx, { batch, reason }: { batch: ClaimedBatch; reason: string }) {
+  deps.log.warn({ requestId: ctx.requestId, campaignId: batch.campaignId, reason }, 'a campaign was paused')
+  await retryWhileDatabaseDown(() => pauseCampaign(ctx, batch.campaignId, reason)).catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error
   })
 }

@@ -7,12 +7,12 @@ import { countRecipients, createTestCampaign, createTestCtx, waitingWork } from 
 import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestTools, jobOf, nobody, type TestTools } from '../testing.ts'
+import { createTestDeps, jobOf, nobody, type TestDeps } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 
 const database = useTestDatabase()
 const smtp = useForFile(() => startSmtpReceiver())
-const tools = useForTest(() => createTestTools(database.db, { smtpUrl: smtp.url }))
+const deps = useForTest(() => createTestDeps(database.db, { smtpUrl: smtp.url }))
 let ctx: Ctx
 /** How many mails had come before the test began. */
 let before: number
@@ -28,7 +28,7 @@ async function startCampaign(confirmed: number, html?: string) {
   return { id, uuid }
 }
 
-const send = (uuid: string, by: TestTools = tools) => sendCampaignBatch(by, jobOf(ctx, uuid))
+const send = (uuid: string, by: TestDeps = deps) => sendCampaignBatch(by, jobOf(ctx, uuid))
 const addressees = () =>
   smtp.mails
     .slice(before)
@@ -39,7 +39,7 @@ const people = (count: number) => Array.from({ length: count }, (_, n) => `perso
 describe('a mail server', () => {
   test('that stays away pauses the campaign with the reason at the third try, and everyone waits until it is resumed', async () => {
     const { id, uuid } = await startCampaign(50)
-    const away = await createTestTools(database.db, { smtpUrl: nobody })
+    const away = await createTestDeps(database.db, { smtpUrl: nobody })
     await expect(send(uuid, away)).rejects.toThrow('tried again')
     await expect(send(uuid, away)).rejects.toThrow('tried again')
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING', pauseReason: null })
@@ -67,7 +67,7 @@ describe('a mail server', () => {
       before = smtp.mails.length
       const { id, uuid } = await startCampaign(45)
       const server = await startRefusingSmtp(refusal)
-      const refused = await createTestTools(database.db, { smtpUrl: server.url })
+      const refused = await createTestDeps(database.db, { smtpUrl: server.url })
       await send(uuid, refused)
       expect(await readCampaign(ctx, id)).toMatchObject({
         status: 'PAUSED',
@@ -143,7 +143,7 @@ describe('a template that takes long', () => {
     const other = await startCampaign(25, '<p>Hi {{ contact.firstName }}</p>')
     let turns = 0
     const timer = setInterval(() => (turns += 1), 1)
-    await Promise.all([sendCampaignBatch(tools, jobOf(slowCtx, slow.uuid)), send(other.uuid)])
+    await Promise.all([sendCampaignBatch(deps, jobOf(slowCtx, slow.uuid)), send(other.uuid)])
     clearInterval(timer)
     expect(turns).toBeGreaterThan(50)
     expect(await readCampaign(ctx, other.id)).toMatchObject({ status: 'SENT' })

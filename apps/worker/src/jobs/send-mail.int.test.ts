@@ -11,13 +11,13 @@ import {
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { type ReceivedMail, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestTools, jobOf, nobody, type TestTools } from '../testing.ts'
+import { createTestDeps, jobOf, nobody, type TestDeps } from '../testing.ts'
 import { sendMail } from './send-mail.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 const smtp = useForFile(() => startSmtpReceiver())
-const tools = useForTest(() => createTestTools(database.db, { smtpUrl: smtp.url }))
+const deps = useForTest(() => createTestDeps(database.db, { smtpUrl: smtp.url }))
 let before: number
 beforeEach(async () => {
   smtp.decide(() => 'accept')
@@ -25,7 +25,7 @@ beforeEach(async () => {
 })
 
 const received = (): readonly ReceivedMail[] => smtp.mails.slice(before)
-const send = (uuid: string, by: TestTools = tools) => sendMail(by, jobOf(ctx, uuid))
+const send = (uuid: string, by: TestDeps = deps) => sendMail(by, jobOf(ctx, uuid))
 
 async function askForConfirmation(): Promise<string> {
   await subscribe(ctx, (await createTestList(ctx)).id, { email: 'ada@example.com', firstName: '', lastName: '' })
@@ -104,7 +104,7 @@ describe('a confirmation', () => {
 
   test('goes out when the mail server is back', async () => {
     const uuid = await askForConfirmation()
-    const away = await createTestTools(database.db, { smtpUrl: nobody })
+    const away = await createTestDeps(database.db, { smtpUrl: nobody })
     await expect(send(uuid, away)).rejects.toThrow('ECONNREFUSED')
     await away.close()
     await send(uuid)
@@ -160,8 +160,8 @@ describe('a test copy', () => {
 
 test.each([2, 10, 100])('a job that runs %d times at once is one mail', async (times) => {
   const uuid = await askForConfirmation()
-  const other = await createTestTools(database.db, { smtpUrl: smtp.url })
-  await Promise.all(Array.from({ length: times }, (_, n) => send(uuid, n % 2 === 0 ? tools : other)))
+  const other = await createTestDeps(database.db, { smtpUrl: smtp.url })
+  await Promise.all(Array.from({ length: times }, (_, n) => send(uuid, n % 2 === 0 ? deps : other)))
   expect(received()).toHaveLength(1)
   await other.close()
 })

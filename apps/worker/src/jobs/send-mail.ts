@@ -3,37 +3,37 @@ import { renderMail } from '@rapport/core/operations/render-mail.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
-import { keepTrying } from '../keep-trying.ts'
-import { claimOrUndo, ctxOf, type Tools, whileInHand } from '../tools.ts'
+import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
+import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
 
 /** Sends a single mail. Throws when it is to be tried again, which the queue then does after a pause. */
-export function sendMail(tools: Tools, job: WorkJob): Promise<void> {
-  return whileInHand(tools, job.id, async () => {
-    const ctx = ctxOf(tools, job)
-    const mail = await claimOrUndo(
-      () => claimMail(ctx, job.id, tools.workerId),
-      () => undoMailClaim(ctx, job.id, tools.workerId),
+export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
+  return runExclusively(deps, job.id, async () => {
+    const ctx = ctxOf(deps, job)
+    const mail = await claimOrRelease(
+      () => claimMail(ctx, job.id, deps.workerId),
+      () => undoMailClaim(ctx, job.id, deps.workerId),
     )
     if (!mail) return
-    const outcome = await attempt(tools, ctx, mail)
+    const outcome = await attempt(deps, ctx, mail)
     const said = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
-    if (outcome.kind === 'sent') tools.log.debug(said, 'a mail was sent')
-    else tools.log.info({ ...said, reason: outcome.error }, 'a mail was not sent')
-    const next = await keepTrying(() => settleMail(ctx, mail, outcome))
+    if (outcome.kind === 'sent') deps.log.debug(said, 'a mail was sent')
+    else deps.log.info({ ...said, reason: outcome.error }, 'a mail was not sent')
+    const next = await retryWhileDatabaseDown(() => settleMail(ctx, mail, outcome))
     if (next === 'retry') throw new Error(outcome.kind === 'sent' ? '' : outcome.error)
   })
 }
 
-async function attempt(tools: Tools, ctx: Ctx, mail: Mail): Promise<MailOutcome> {
+async function attempt(deps: WorkerDeps, ctx: Ctx, mail: Mail): Promise<MailOutcome> {
   try {
     const outgoing = await renderMail(ctx, mail)
     if (!outgoing) return { kind: 'refused', temporary: false, error: 'Its reason is gone: nothing to send' }
-    return await tools.mail.send(outgoing)
+    return await deps.mail.send(outgoing)
   } catch (error) {
     // A template that exceeds its limits does so again.
     if (error instanceof AppError && error.code === 'invalid')
       return { kind: 'refused', temporary: false, error: error.message }
-    tools.log.error({ err: error, requestId: ctx.requestId, mailId: mail.id }, 'a mail could not be made')
+    deps.log.error({ err: error, requestId: ctx.requestId, mailId: mail.id }, 'a mail could not be made')
     return { kind: 'refused', temporary: true, error: 'The mail could not be made' }
   }
 }

@@ -8,8 +8,8 @@ import {
   readNextDeliveries,
   settleDeliveries,
 } from '@rapport/core/webhooks/settlement.ts'
-import { gather } from '@rapport/core/kernel/micro-batch.ts'
-import { keepTrying } from '../keep-trying.ts'
+import { microBatch } from '@rapport/core/kernel/micro-batch.ts'
+import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 
 /** Where jobs claim deliveries and hand in their outcomes: those of one moment in one statement. */
 export interface DeliveryDesk {
@@ -21,7 +21,7 @@ export interface DeliveryDesk {
 export function openDeliveryDesk(db: Db, workerId: string, inHand: ReadonlyMap<string, unknown>): DeliveryDesk {
   async function settle(ended: EndedDelivery[]) {
     let isRepeated = false
-    return keepTrying(async () => {
+    return retryWhileDatabaseDown(async () => {
       const wasTried = isRepeated
       isRepeated = true
       const { next, hasMadeRoom } = await settleDeliveries(db, workerId, { ended, inHand: [...inHand.keys()] })
@@ -31,11 +31,11 @@ export function openDeliveryDesk(db: Db, workerId: string, inHand: ReadonlyMap<s
     })
   }
   return {
-    claim: gather(async (jobs) => {
+    claim: microBatch(async (jobs) => {
       const claimed = await claimDeliveries(db, workerId, jobs)
       return jobs.map(({ id }) => claimed.find(({ uuid }) => uuid === id))
     }),
-    settle: gather(async (ended) => {
+    settle: microBatch(async (ended) => {
       const next = await settle(ended)
       // Any of them may make any of those: the lanes have been counted.
       return ended.map(({ goesOn }) => (goesOn ? next.shift() : undefined))

@@ -2,7 +2,7 @@ import { and, eq, gt, inArray, isNull, or, sql } from 'drizzle-orm'
 import type { Actor, BaseCtx, Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
-import { gather } from '../kernel/micro-batch.ts'
+import { microBatch } from '../kernel/micro-batch.ts'
 import { type Given, prepared } from '../db/prepared-query.ts'
 import { apiKeys, members, type Role, roles, sessions, users } from '../db/schema/index.ts'
 import { hashToken } from '../kernel/crypto.ts'
@@ -21,8 +21,8 @@ export type Authenticate = (ctx: BaseCtx, token: string) => Promise<Ctx>
  * being asked go together in the next question: of many at once none pays for a way there and back of its own.
  */
 export function createAuthenticator(db: Db): Authenticate {
-  const findApiKey = gather((hashes: string[]) => findApiKeys(db, hashes))
-  const findSession = gather((hashes: string[]) => findSessions(db, hashes))
+  const findApiKey = microBatch((hashes: string[]) => findApiKeys(db, hashes))
+  const findSession = microBatch((hashes: string[]) => findSessions(db, hashes))
   return async (ctx, token) => {
     const find = token.startsWith('rpk_') ? findApiKey : findSession
     const found = await find(hashToken(token))

@@ -8,7 +8,7 @@ import type { OutgoingMail } from '../mail/outgoing-mail.ts'
 import { users } from '../db/schema/index.ts'
 import { openPayload, signPayload } from '../kernel/crypto.ts'
 import type { VerifyEmailInput } from './auth.schema.ts'
-import { findByPassword } from './login-throttle.ts'
+import { verifyCredentials } from './login-throttle.ts'
 import { verifyUser } from './users.ts'
 
 const purpose = 'verify email'
@@ -49,7 +49,7 @@ export async function verifyEmail(base: BaseCtx, { token, password }: VerifyEmai
   const id = idOf('usr', String(uuid))
   const [meant] = await base.db.select({ email: users.email }).from(users).where(eq(users.id, id))
   if (!meant) throw invalidToken()
-  const user = await findByPassword(base, meant.email, password)
+  const user = await verifyCredentials(base, meant.email, password)
   if (user?.id !== id) throw new AppError('unauthenticated', 'The password is wrong')
   await verifyUser(base, id)
 }

@@ -32,7 +32,7 @@ const staysKnown = sql`now() + interval '90 days'`
  * ninety days. Whoever tries many must wait (`throttled`), with the right password too, but never for good; who
  * fails on purpose locks nobody out of where they have logged in before.
  */
-export async function findByPassword(
+export async function verifyCredentials(
   ctx: BaseCtx,
   email: string,
   password: string,

@@ -7,7 +7,7 @@ import { members, sessions, workspaces } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import type { LoginInput, Session, SignupInput, User } from './auth.schema.ts'
 import { askToVerify } from './email-verification.ts'
-import { findByPassword } from './login-throttle.ts'
+import { verifyCredentials } from './login-throttle.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 import { createUser, toUser } from './users.ts'
 import { createWorkspace, toWorkspace } from '../workspaces/workspaces.ts'
@@ -41,7 +41,7 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
 export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
   const wrong = new AppError('unauthenticated', 'Invalid email or password')
   const email = normalizeEmail(input.email) ?? input.email
-  const user = await findByPassword(ctx, email, input.password)
+  const user = await verifyCredentials(ctx, email, input.password)
   if (!user) throw wrong
   const [membership] = await ctx.db
     .select({ workspace: workspaces })

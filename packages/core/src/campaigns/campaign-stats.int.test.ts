@@ -13,7 +13,7 @@ import { readStats } from './campaign-stats.ts'
 import { changeCampaign, deleteCampaign, readCampaign, sendCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type ClaimedBatch, claimRecipients } from './sending.ts'
-import { buryDeadWorkers } from '../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -41,7 +41,7 @@ test('the counts of a campaign are those of its people, whatever happened to the
   await send(second, [0, 4])
   await claimRecipients(ctx, first, first.contactUuids.slice(20, 25))
   await silenceWorker(database.db, workerId)
-  await buryDeadWorkers(database.db)
+  await recoverOrphanedClaims(database.db)
   const counts = await countRecipients(ctx, id)
   expect(counts).toEqual({ SENT: 13, SKIPPED: 1, FAILED: 5, INTERRUPTED: 7, WAITING: 3 })
   expect(await readStats(ctx, id)).toEqual({

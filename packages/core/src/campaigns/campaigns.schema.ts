@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { defineEvent } from '../events/event-definition.ts'
 import { Email, SingleLine, Timestamp, Verbatim } from '../kernel/validation.ts'
 import { Id } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -53,10 +52,6 @@ export const Campaign = z
     ],
   })
 export type Campaign = z.output<typeof Campaign>
-
-export const campaignSending = defineEvent('campaign.sending', Campaign)
-export const campaignSent = defineEvent('campaign.sent', Campaign)
-export const campaignCanceled = defineEvent('campaign.canceled', Campaign)
 
 const template = Verbatim(1_048_576)
 

@@ -8,7 +8,7 @@ import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import { checkListId, holdList } from '../lists/lists.ts'
 import { checkSender } from '../mail/senders.ts'
-import { enqueueEach, originOf } from '../jobs/outbox.ts'
+import { enqueueMany, originOf } from '../jobs/outbox.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { campaigns } from '../db/schema/index.ts'
@@ -17,12 +17,12 @@ import {
   type CampaignChange,
   type CampaignInput,
   type CampaignQuery,
-  campaignSending,
   type SendResult,
 } from './campaigns.schema.ts'
 import { checkTemplates } from './templates/rendering.ts'
 import { plainTemplate } from './templates/template-sources.ts'
 import { readContact } from '../contacts/read-contact.ts'
+import { campaignSending } from './campaign-events.ts'
 
 export type CampaignRow = typeof campaigns.$inferSelect
 
@@ -142,8 +142,8 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
       select ${workspaceId}, uuidv7(), ${uuidOf(campaign.id)}::uuid, ids[first : first + ${batchSize}::int - 1]
       from audience cross join generate_series(1, cardinality(ids), ${batchSize}::int) as first
       returning workspace_id, id, cardinality(contact_ids) as size),
-    ${enqueueEach('campaigns', 'batches', originOf(ctx))}
-    select coalesce(sum(size), 0)::int as queued, (select count(*) from woken) from batches`)
+    ${enqueueMany('campaigns', 'batches', originOf(ctx))}
+    select coalesce(sum(size), 0)::int as queued, (select count(*) from notified) from batches`)
   return result.rows[0]?.queued ?? 0
 }
 

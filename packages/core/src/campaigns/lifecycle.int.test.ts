@@ -19,7 +19,7 @@ import { readCampaign, sendCampaign } from './campaigns.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from './lifecycle.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type ClaimedBatch, claimRecipients, finishBatch, settleRecipients, skipRecipients } from './sending.ts'
-import { buryDeadWorkers } from '../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -149,7 +149,7 @@ describe('canceling', () => {
     const batch = await claim(batches[0])
     await skipRecipients(ctx, batch)
     await silenceWorker(database.db, workerId)
-    await buryDeadWorkers(database.db)
+    await recoverOrphanedClaims(database.db)
     workerId = await createTestWorker(database.db)
     expect(await skip(batches[0] ?? '')).toBe('done')
     expect(await readStats(ctx, id)).toMatchObject({ skipped: 30, pending: 0 })
@@ -229,7 +229,7 @@ describe('a retry', () => {
     const batch = await claim(batches[0])
     const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
     await silenceWorker(database.db, workerId)
-    await buryDeadWorkers(database.db)
+    await recoverOrphanedClaims(database.db)
     const other = await claim(batches[0], await createTestWorker(database.db))
     await finishBatch(ctx, other)
     expect(await readStats(ctx, id)).toMatchObject({ interrupted: 1 })

@@ -8,17 +8,12 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { uuidOf } from '../kernel/ids.ts'
-import { enqueueEach, originOf, requeueWork } from '../jobs/outbox.ts'
+import { enqueueMany, originOf, requeueWork } from '../jobs/outbox.ts'
 import { campaignBatches, campaigns } from '../db/schema/index.ts'
-import {
-  type Campaign,
-  campaignCanceled,
-  campaignSending,
-  type RetryInput,
-  type SendResult,
-} from './campaigns.schema.ts'
+import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
 import { tally } from './recipient-counters.ts'
+import { campaignCanceled, campaignSending } from './campaign-events.ts'
 
 /** Stops sending; whose turn has not come stays pending. `reason` is the system's, where a person gives none. */
 export function pauseCampaign(ctx: Ctx, id: string, reason: string | null = null): Promise<Campaign> {
@@ -159,8 +154,8 @@ async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
       update campaign_batches set status = 'PENDING'
       where workspace_id = ${uuidOf(ctx.workspaceId)} and id = any(${sql.param(batchUuids)}::uuid[]) and status = 'DONE'
       returning workspace_id, id),
-    ${enqueueEach('campaigns', 'reopened', originOf(ctx))}
-    select from woken`)
+    ${enqueueMany('campaigns', 'reopened', originOf(ctx))}
+    select from notified`)
 }
 
 function matches(ctx: Ctx, id: string) {

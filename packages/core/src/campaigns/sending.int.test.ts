@@ -22,12 +22,12 @@ import {
   type ClaimedRecipient,
   claimRecipients,
   finishBatch,
-  handOnBatch,
-  putBackBatch,
+  releaseAndRequeueBatch,
+  releaseBatch,
   settleRecipients,
   undoRecipientClaims,
 } from './sending.ts'
-import { buryDeadWorkers } from '../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -94,13 +94,13 @@ describe('a batch', () => {
   test('that is put back can be claimed by another; handed on, it waits for the relay as well', async () => {
     const { batches } = await startCampaign(3)
     const batch = await claim(batches[0])
-    expect(await putBackBatch(ctx, batch)).toBe(true)
+    expect(await releaseBatch(ctx, batch)).toBe(true)
     const other = await createTestWorker(database.db)
     const theirs = await claim(batches[0], other)
-    expect(await putBackBatch(ctx, batch)).toBe(false)
-    await handOnBatch(ctx, batch)
+    expect(await releaseBatch(ctx, batch)).toBe(false)
+    await releaseAndRequeueBatch(ctx, batch)
     expect(await readBatch(batches[0])).toMatchObject({ status: 'SENDING', workerId: other })
-    await handOnBatch(ctx, theirs)
+    await releaseAndRequeueBatch(ctx, theirs)
     expect(await readBatch(batches[0])).toMatchObject({ status: 'PENDING', workerId: null })
   })
 })
@@ -182,7 +182,7 @@ describe('an answer of the mail server', () => {
     const batch = await claim(batches[0])
     const [one, two, three] = (await claimAll(batch)).map((recipient) => [recipient])
     await silenceWorker(database.db, workerId)
-    await buryDeadWorkers(database.db)
+    await recoverOrphanedClaims(database.db)
     const other = await claim(batches[0], await createTestWorker(database.db))
     expect(await finishBatch(ctx, other)).toBe('done')
     await settle(batch, one ?? [], 'SENT')
@@ -252,7 +252,7 @@ describe('the end', () => {
     const claiming = await openTransaction(database.db, (db) =>
       claimRecipients({ ...ctx, db }, batch, batch.contactUuids.slice(0, 1)),
     )
-    await buryDeadWorkers(database.db)
+    await recoverOrphanedClaims(database.db)
     await claiming.commit()
     const other = await claim(batches[0], await createTestWorker(database.db))
     await settle(other, await claimAll(other))
@@ -268,7 +268,7 @@ describe('the end', () => {
   test('of a batch that is in other hands by now changes nothing', async () => {
     const { id, batches } = await startCampaign(2)
     const batch = await claim(batches[0])
-    await putBackBatch(ctx, batch)
+    await releaseBatch(ctx, batch)
     expect(await finishBatch(ctx, batch)).toBe('done')
     expect(await readBatch(batches[0])).toMatchObject({ status: 'PENDING' })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })

@@ -11,11 +11,11 @@ import { idOf, uuidOf } from '../kernel/ids.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
 import type { Recipient } from './campaign-mail.ts'
-import { campaignSent } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type BatchKeys, claimGroup, settleGroup } from './sending-statements.ts'
 import { tally } from './recipient-counters.ts'
+import { campaignSent } from './campaign-events.ts'
 
 interface BatchInHand {
   uuid: string
@@ -136,7 +136,7 @@ export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'wa
     // a retry, that opens batches again. Those that claim recipients pass: their foreign key asks for the key only.
     await ctx.db.select({ id: campaigns.id }).from(campaigns).where(isCampaignOf(ctx, batch)).for('no key update')
     if (await isAnyoneOpen(ctx, batch)) {
-      await putBackBatch(ctx, batch)
+      await releaseBatch(ctx, batch)
       return 'waiting'
     }
     const done = await ctx.db
@@ -176,7 +176,7 @@ async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<Campaign
 }
 
 /** Puts a batch back that is not done. The job that had it comes again, as it throws. */
-export async function putBackBatch(ctx: Ctx, batch: BatchInHand): Promise<boolean> {
+export async function releaseBatch(ctx: Ctx, batch: BatchInHand): Promise<boolean> {
   const released = await ctx.db
     .update(campaignBatches)
     .set({ status: 'PENDING', workerId: null })
@@ -186,9 +186,9 @@ export async function putBackBatch(ctx: Ctx, batch: BatchInHand): Promise<boolea
 }
 
 /** The same for a job that ends well: the batch goes on the queue again, for any worker to go on with. */
-export function handOnBatch(ctx: Ctx, batch: BatchInHand): Promise<void> {
+export function releaseAndRequeueBatch(ctx: Ctx, batch: BatchInHand): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    if (await putBackBatch(ctx, batch)) await requeueWork(ctx.db, [batch.uuid])
+    if (await releaseBatch(ctx, batch)) await requeueWork(ctx.db, [batch.uuid])
   })
 }
 

@@ -100,7 +100,7 @@ export const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, 
         traceparent
       from inserted join given using (id)),
     ${tellEach(given('workspaceId'), 'contact.created')}
-    select inserted.* from inserted left join woken on true`,
+    select inserted.* from inserted left join notified on true`,
 )
 
 /** All of a contact anew, as of now. */
@@ -118,7 +118,7 @@ export const updateContact = prepared('change a contact', (db, given: Given<Key 
 )
 
 /** `activityNow` of one contact, which is locked by it. */
-export const moveActivity = prepared('move a contact’s activity', (db, given: Given<Key>) =>
+export const updateLastActivity = prepared('move a contact’s activity', (db, given: Given<Key>) =>
   db.update(contacts).set(activityNow).where(hasKey(given)).returning({ id: contacts.id }),
 )
 

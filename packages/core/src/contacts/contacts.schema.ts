@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { defineEvent } from '../events/event-definition.ts'
 import { Email, MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id } from '../kernel/ids.ts'
 import { PageQuery, Sort, SortBy } from '../request/paging.ts'
@@ -44,10 +43,6 @@ export const Contact = z
   })
 export type Contact = z.output<typeof Contact>
 
-export const contactCreated = defineEvent('contact.created', Contact)
-export const contactUpdated = defineEvent('contact.updated', Contact)
-export const contactDeleted = defineEvent('contact.deleted', Contact)
-
 const contactExamples = Contact.meta()?.['examples'] as [Contact]
 
 export const MergedContact = z.object({ ...Contact.shape, mergedContactId: z.string() }).meta({
@@ -55,8 +50,6 @@ export const MergedContact = z.object({ ...Contact.shape, mergedContactId: z.str
   description: 'The contact that two have become; `mergedContactId` is the one that went.',
   examples: [{ ...contactExamples[0], mergedContactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
 })
-
-export const contactMerged = defineEvent('contact.merged', MergedContact)
 
 /** Empty, or digits with what people write between them. */
 export const Phone = SingleLine(32).refine((value) => value === '' || /^(?=.*\d)[\d\s()+./#*x-]+$/i.test(value), {

@@ -1,7 +1,7 @@
-import { perDb } from '../db/client.ts'
+import { memoizePerDb } from '../db/client.ts'
 import { notFound } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
-import { gather } from '../kernel/micro-batch.ts'
+import { microBatch } from '../kernel/micro-batch.ts'
 import type { Ctx } from '../request/context.ts'
 import { showContact } from './contact-record.ts'
 import { selectContacts } from './contact-statements.ts'
@@ -15,8 +15,8 @@ export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
 }
 
 /** Those who come while others are being read go together in the next statement: each after it asked. */
-const readTogether = perDb((db) =>
-  gather(async (asked: Record<'workspaceId' | 'id', string>[]) => {
+const readTogether = memoizePerDb((db) =>
+  microBatch(async (asked: Record<'workspaceId' | 'id', string>[]) => {
     const workspaceIds = asked.map(({ workspaceId }) => workspaceId)
     const rows = await selectContacts(db, { workspaceIds, ids: asked.map(({ id }) => id) })
     return asked.map(({ workspaceId, id }) => rows.find((row) => row.id === id && row.workspaceId === workspaceId))

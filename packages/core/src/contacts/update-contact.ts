@@ -1,26 +1,21 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { brokenConstraint, invalidField, notFound } from '../kernel/errors.ts'
+import { violatedConstraint, invalidField, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
-import { respectAddress } from '../subscriptions/apply-stored-opt-outs.ts'
+import { applyStoredOptOuts } from '../subscriptions/apply-stored-opt-outs.ts'
 import { keepOptOuts } from '../subscriptions/opt-outs.ts'
 import { type SuppressedStatus, suppressSubscriptions } from '../subscriptions/suppressions.ts'
 import { contacts } from '../db/schema/index.ts'
 import { alreadyExists, findContactByEmail } from './contact-address.ts'
 import { insertContact } from './create-contact.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
-import { moveActivity, updateContact } from './contact-statements.ts'
+import { updateLastActivity, updateContact } from './contact-statements.ts'
 import { lockContact } from './lock-contact.ts'
-import {
-  type Contact,
-  type ContactChange,
-  type ContactInput,
-  contactUpdated,
-  type TagsInput,
-} from './contacts.schema.ts'
+import { type Contact, type ContactChange, type ContactInput, type TagsInput } from './contacts.schema.ts'
 import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields/custom-fields.ts'
 import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
+import { contactUpdated } from './contact-events.ts'
 
 export const maxTags = 100
 
@@ -30,7 +25,7 @@ export const maxTags = 100
  */
 export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact: Contact; isNew: boolean }> {
   return inTransaction(ctx, async (ctx) => {
-    const { created, known } = await insertOrLock(ctx, input)
+    const { created, known } = await findOrCreateForUpdate(ctx, input)
     if (created) return { contact: created, isNew: true }
     const next = await changed(ctx, known, { ...input, email: known.email })
     return { contact: await replaceContact(ctx, known, next), isNew: false }
@@ -64,7 +59,7 @@ export function removeTag(ctx: Ctx, id: string, tag: string): Promise<Contact> {
  * word: it fills what is empty in a known contact and never overwrites. `source` is that of a new contact alone.
  */
 export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
-  const { created, known } = await insertOrLock(ctx, input)
+  const { created, known } = await findOrCreateForUpdate(ctx, input)
   if (created) return created
   const custom = await checkCustomValues(ctx, input.customFieldValues ?? {})
   return replaceContact(ctx, known, {
@@ -82,8 +77,8 @@ export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promis
  * Moves `lastActivityAt`, in the transaction of what happened to the contact, and locks it as `lockContact` does.
  * Answers whether there is one.
  */
-export async function noteActivity(ctx: Ctx, id: string): Promise<boolean> {
-  const moved = await moveActivity(ctx.db, { workspaceId: ctx.workspaceId, id })
+export async function touchLastActivity(ctx: Ctx, id: string): Promise<boolean> {
+  const moved = await updateLastActivity(ctx.db, { workspaceId: ctx.workspaceId, id })
   return moved.length > 0
 }
 
@@ -97,14 +92,14 @@ export async function writeContact(ctx: Ctx, current: ContactRow, next: ContactR
   if (next.email === current.email) return (await write(ctx))[0] ?? current
   // In a savepoint, so that an address that is taken leaves a transaction in which its owner can be looked up.
   const [row] = await inTransaction(ctx, write).catch(async (error: unknown) => {
-    throw brokenConstraint(error) === 'contacts_email_key'
+    throw violatedConstraint(error) === 'contacts_email_key'
       ? alreadyExists(await findContactByEmail(ctx, next.email))
       : error
   })
   if (!row) throw notFound('Contact')
   if (row.email.toLowerCase() === current.email.toLowerCase()) return row
   await keepOptOuts(ctx, current)
-  return (await respectAddress(ctx, row)) ? ((await lockContact(ctx, row.id)) ?? row) : row
+  return (await applyStoredOptOuts(ctx, row)) ? ((await lockContact(ctx, row.id)) ?? row) : row
 }
 
 /** Takes a contact off every list, for what happened to their address. Undefined when nothing changed. */
@@ -144,7 +139,7 @@ async function changed(ctx: Ctx, current: ContactRow, change: ContactChange): Pr
 type InsertedOrLocked = { created: Contact; known?: never } | { created?: never; known: ContactRow }
 
 /** Again when the one who had the address goes, or changes it, between the two: then it is free, or another's. */
-async function insertOrLock(ctx: Ctx, input: ContactInput): Promise<InsertedOrLocked> {
+async function findOrCreateForUpdate(ctx: Ctx, input: ContactInput): Promise<InsertedOrLocked> {
   for (;;) {
     const created = await insertContact(ctx, input)
     if (created) return { created }

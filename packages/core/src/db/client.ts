@@ -18,7 +18,7 @@ export interface Database {
 }
 
 /** What is made once for each pool and each connection, and kept as long as that lives. */
-export function perDb<Made, On extends Db = Db>(make: (db: On) => Made): (db: On) => Made {
+export function memoizePerDb<Made, On extends Db = Db>(make: (db: On) => Made): (db: On) => Made {
   const known = new WeakMap<On, Made>()
   return (db) => {
     const made = known.get(db) ?? make(db)

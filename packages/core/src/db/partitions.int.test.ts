@@ -26,7 +26,7 @@ import { explainSelects } from '@rapport/testing/postgres/explain.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { EventQuery } from '../webhooks/deliveries.schema.ts'
 import { redeliver, redeliverMany } from '../webhooks/delivery-log.ts'
-import { listEvents } from '../webhooks/event-log.ts'
+import { listEvents } from '../webhooks/event-feed.ts'
 
 let database: TestDatabase
 let ctx: Ctx

@@ -42,7 +42,7 @@ async function isPooled(databaseUrl: string): Promise<boolean> {
  * Says which of the limits that every connection asks for at its start are not in force: a pooler drops them, and without
  * them a statement or an idle transaction may hold its locks for ever. A database that is away is asked nothing.
  */
-export async function complainOfLimits(db: Db, complain: (message: string) => void): Promise<void> {
+export async function warnAboutMissingTimeouts(db: Db, complain: (message: string) => void): Promise<void> {
   const result = await db
     .execute<{ name: string }>(sql`
       select name from pg_settings

@@ -1,7 +1,7 @@
 import { DrizzleQueryError, fillPlaceholders, type Placeholder, type SQL, sql } from 'drizzle-orm'
 import { PgDialect } from 'drizzle-orm/pg-core'
 import pg from 'pg'
-import { type ConnectionDb, type Db, onConnection, perDb, statementName } from './client.ts'
+import { type ConnectionDb, type Db, onConnection, memoizePerDb, statementName } from './client.ts'
 
 /** Where in a statement a value goes, by its name. */
 export interface Given<Values> {
@@ -22,7 +22,7 @@ export function prepared<Values extends Record<string, unknown>, Result>(
   name: string,
   build: (db: ConnectionDb, given: Given<Values>) => { prepare(name: string): Statement<Result> },
 ): Prepared<Values, Result> {
-  const statementOn = perDb((db: ConnectionDb) => build(db, sql.placeholder).prepare(statementName(db, name)))
+  const statementOn = memoizePerDb((db: ConnectionDb) => build(db, sql.placeholder).prepare(statementName(db, name)))
   return (db, values) => onConnection(db, (db) => statementOn(db).execute(values))
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Db } from './client.ts'
 import { hasPendingMigrations } from './migrate.ts'
-import { inTime } from '../kernel/with-timeout.ts'
+import { withTimeout } from '../kernel/with-timeout.ts'
 
 export const Readiness = z.object({
   status: z.enum(['ready', 'degraded', 'unavailable']),
@@ -34,10 +34,10 @@ function stateOfDatabase(db: Db) {
   const state = hasPendingMigrations(db).then((pending) =>
     pending ? ('migrations pending' as const) : ('up' as const),
   )
-  return inTime(state).catch(down)
+  return withTimeout(state).catch(down)
 }
 
 async function stateOfRedis(ping: (() => Promise<unknown>) | undefined) {
   if (!ping) return 'not used' as const
-  return inTime(ping().then(() => 'up' as const)).catch(down)
+  return withTimeout(ping().then(() => 'up' as const)).catch(down)
 }

@@ -125,5 +125,5 @@ const insertAndTell = preparedSql<{ workspaceId: string; rows: string }, Inserte
         "requestId" as request_id, traceparent
       from inserted join placed using (id)),
     ${tellEach(given('workspaceId'), 'deal.created')}
-    select inserted.* from inserted left join woken on true`
+    select inserted.* from inserted left join notified on true`
 })

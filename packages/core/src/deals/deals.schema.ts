@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { defineEvent } from '../events/event-definition.ts'
 import { MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -38,12 +37,6 @@ export const Deal = z
   })
 export type Deal = z.output<typeof Deal>
 
-export const dealCreated = defineEvent('deal.created', Deal)
-export const dealUpdated = defineEvent('deal.updated', Deal)
-export const dealWon = defineEvent('deal.won', Deal)
-export const dealLost = defineEvent('deal.lost', Deal)
-export const dealDeleted = defineEvent('deal.deleted', Deal)
-
 const dealExamples = Deal.meta()?.['examples'] as [Deal] | undefined
 
 /** The `data` of `deal.stage_changed`: where the deal is, and where it was. */
@@ -59,8 +52,6 @@ export const MovedDeal = z.object({ ...Deal.shape, previousPipelineId: z.string(
   ],
 })
 export type MovedDeal = z.output<typeof MovedDeal>
-
-export const dealStageChanged = defineEvent('deal.stage_changed', MovedDeal)
 
 const valueMessage = `must be a whole number of cents from 0 to ${Number.MAX_SAFE_INTEGER}`
 

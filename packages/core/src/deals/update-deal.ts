@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { withContactLocked, lockContact } from '../contacts/lock-contact.ts'
-import { noteActivity } from '../contacts/update-contact.ts'
+import { touchLastActivity } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
@@ -10,15 +10,8 @@ import { newId } from '../kernel/ids.ts'
 import { lockStage } from '../pipelines/stages.ts'
 import { dealMoves, deals } from '../db/schema/index.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
-import {
-  type Deal,
-  type DealChange,
-  dealDeleted,
-  dealLost,
-  dealStageChanged,
-  dealUpdated,
-  dealWon,
-} from './deals.schema.ts'
+import { type Deal, type DealChange } from './deals.schema.ts'
+import { dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from './deal-events.ts'
 
 /** Reads one deal. */
 export async function readDeal(ctx: Ctx, id: string): Promise<Deal> {
@@ -38,7 +31,7 @@ export async function changeDeal(ctx: Ctx, id: string, change: DealChange): Prom
     const next = await changed(ctx, current, change)
     if (isDeepStrictEqual(next, current)) return toDeal(current)
     const row = await writeDeal(ctx, current, next)
-    await noteActivity(ctx, row.contactId)
+    await touchLastActivity(ctx, row.contactId)
     await recordMove(ctx, current, row)
     await tellChange(ctx, current, row)
     return toDeal(row)
@@ -51,7 +44,7 @@ export async function changeDeal(ctx: Ctx, id: string, change: DealChange): Prom
 export async function deleteDeal(ctx: Ctx, id: string): Promise<void> {
   const deal = await withContactLocked(ctx, { id, find: findDeal }, async (ctx, row) => {
     await ctx.db.delete(deals).where(matches(ctx, id))
-    await noteActivity(ctx, row.contactId)
+    await touchLastActivity(ctx, row.contactId)
     await emit(ctx, dealDeleted, toDeal(row))
     await audit(ctx, 'deal.deleted', { subjectId: id })
     return row

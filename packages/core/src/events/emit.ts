@@ -4,7 +4,7 @@ import type { Db } from '../db/client.ts'
 import type { EventDefinition, EventSubject, EventType } from './event-definition.ts'
 import { eventLifetimeDays } from '../db/partitions.ts'
 import { idOf, newId, uuidOf } from '../kernel/ids.ts'
-import { enqueueEach } from '../jobs/outbox.ts'
+import { enqueueMany } from '../jobs/outbox.ts'
 import { type Given, preparedSql } from '../db/prepared-query.ts'
 import { transaction } from '../db/transaction.ts'
 
@@ -103,7 +103,7 @@ function telling(given: Given<Told>, to: SQL): SQL {
         ${given('requestIds')}::text[], ${given('traceparents')}::text[])
         as told (id, data, contact_id, request_id, traceparent)),
     ${tellTo(to, { workspaceId: given('workspaceId'), type: given('type') })}
-    select from woken`
+    select from notified`
 }
 
 interface Teller {
@@ -114,7 +114,7 @@ interface Teller {
 /**
  * The same as `emitEach` as members of a `with` list, for a statement that itself makes what it tells of. An earlier
  * member `told` has what happened: `id`, `data` (JSON, as text), `contact_id`, `request_id` and `traceparent`. The main
- * query must read `woken`, as PostgreSQL does not run a SELECT that nobody reads. The first member of all is to lock the
+ * query must read `notified`, as PostgreSQL does not run a SELECT that nobody reads. The first member of all is to lock the
  * workspace, as the upkeep of partitions takes that table before those of the events.
  */
 export function tellEach(workspaceId: Placeholder, type: EventType): SQL {
@@ -144,7 +144,7 @@ function tellTo(to: SQL, { workspaceId, type }: Teller): SQL {
       returning workspace_id, id, webhook_id as lane, event_id),
     ready as (
       select delivery.*, request_id, traceparent from delivery join told on told.id = delivery.event_id),
-    ${enqueueEach('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}`
+    ${enqueueMany('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}`
 }
 
 const isOpen = sql`exists (

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { defineEvent } from '../events/event-definition.ts'
 import { SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -199,8 +198,6 @@ export const Submission = z
     ],
   })
 export type Submission = z.output<typeof Submission>
-
-export const formSubmitted = defineEvent('form.submitted', Submission)
 
 export const SubmitInput = z
   .strictObject({ values: z.record(z.string(), z.unknown(), 'must be an object') })

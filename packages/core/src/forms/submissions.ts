@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
-import { findOrCreateContact, noteActivity } from '../contacts/update-contact.ts'
+import { findOrCreateContact, touchLastActivity } from '../contacts/update-contact.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { AppError, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
@@ -15,13 +15,13 @@ import { contactFrom } from './form-mapping.ts'
 import { checkFormValues, type FormValues } from './form-values.ts'
 import { countSpam, findPublicForm, type FormRow, readForm, versionOf } from './forms.ts'
 import {
-  formSubmitted,
   honeypotId,
   type Submission,
   type SubmissionQuery,
   type SubmitInput,
   type SubmitResult,
 } from './forms.schema.ts'
+import { formSubmitted } from './form-events.ts'
 
 type SubmissionRow = typeof formSubmissions.$inferSelect
 
@@ -85,7 +85,7 @@ async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash 
   if (!row) return keepSubmission(ctx, form, { values, repetitionHash })
   await emit(ctx, formSubmitted, toSubmission(row))
   if (!contact) return row.id
-  await noteActivity(ctx, contact.id)
+  await touchLastActivity(ctx, contact.id)
   // A list that was deleted meanwhile keeps nobody from being heard.
   const list = form.listId === null ? undefined : await holdList(ctx, form.listId)
   if (list && consents.length === asked.length) await requestSubscription(ctx, { list, contact, source })

@@ -4,12 +4,12 @@ import { uuidOf } from '../kernel/ids.ts'
 import { createTestCtx, createTestList, silenceWorker, waitingWork } from '@rapport/testing/fixtures/factories.ts'
 import { claimForTest, countRows, importFile, queueFile, runQueued } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { type ClaimedImport, claimImport, clearImport, failImport, finishImport, putBackImport } from './import-work.ts'
+import { type ClaimedImport, claimImport, clearImport, failImport, finishImport, releaseImport } from './import-work.ts'
 import { listImports, purgeImports, readImport, receiveImport } from './imports.ts'
 import { ImportOptions, ImportQuery } from './imports.schema.ts'
 import { type Chunk, readChunks } from './read-chunks.ts'
 import { writeChunk } from './write-chunk.ts'
-import { buryDeadWorkers } from '../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -29,7 +29,7 @@ test('a chunk whose answer was lost is not imported twice, and one of a worker t
   expect(await readImport(ctx, id)).toEqual(afterOne)
 
   await silenceWorker(database.db, first.workerId)
-  await buryDeadWorkers(database.db)
+  await recoverOrphanedClaims(database.db)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'QUEUED', processed: afterOne.processed })
   const second = await claimForTest(ctx, id)
   expect(await writeChunk(ctx, first, next)).toBe('lost')
@@ -37,7 +37,7 @@ test('a chunk whose answer was lost is not imported twice, and one of a worker t
   await clearImport(ctx, first)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'RUNNING' })
   expect((await chunksOf(second))[0]?.start).toEqual(chunk.end)
-  await putBackImport(ctx, second)
+  await releaseImport(ctx, second)
   await runQueued(ctx, id)
   expect(await readImport(ctx, id)).toMatchObject({
     status: 'COMPLETED',
@@ -67,7 +67,7 @@ test('nothing is left of the file at the end, and it shrinks on the way', async 
     mostParts = await countRows(ctx, 'import_parts')
   }
   expect(mostParts).toBe(1)
-  await putBackImport(ctx, claimed)
+  await releaseImport(ctx, claimed)
   await runQueued(ctx, id)
   expect(await countRows(ctx, 'import_parts')).toBe(0)
   expect(await readImport(ctx, id)).toMatchObject({ processed: 12_000, created: 1, skipped: 11_999 })

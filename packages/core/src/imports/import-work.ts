@@ -9,8 +9,8 @@ import { emit } from '../events/emit.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { imports } from '../db/schema/index.ts'
-import { importCompleted } from './imports.schema.ts'
 import { deleteParts, type ImportRecord, toImport } from './imports.ts'
+import { importCompleted } from './import-events.ts'
 
 /** An import in this worker's hands, as it was when it was taken. */
 export interface ClaimedImport extends ImportRecord {
@@ -31,7 +31,7 @@ export async function claimImport(ctx: Ctx, uuid: string, workerId: string): Pro
 }
 
 /** Puts an import back that is not done. The job that had it comes again, as it throws. */
-export async function putBackImport(ctx: Ctx, inHand: InHand): Promise<boolean> {
+export async function releaseImport(ctx: Ctx, inHand: InHand): Promise<boolean> {
   const released = await ctx.db
     .update(imports)
     .set({ status: 'QUEUED', workerId: null })
@@ -41,9 +41,9 @@ export async function putBackImport(ctx: Ctx, inHand: InHand): Promise<boolean> 
 }
 
 /** The same for a job that ends well: the import goes on the queue again, for any worker to go on with. */
-export function handOnImport(ctx: Ctx, inHand: InHand): Promise<void> {
+export function releaseAndRequeueImport(ctx: Ctx, inHand: InHand): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    if (await putBackImport(ctx, inHand)) await requeueWork(ctx.db, [uuidOf(inHand.id)])
+    if (await releaseImport(ctx, inHand)) await requeueWork(ctx.db, [uuidOf(inHand.id)])
   })
 }
 

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { defineEvent } from '../events/event-definition.ts'
 import { Timestamp } from '../kernel/validation.ts'
 import { Id } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
@@ -47,8 +46,6 @@ export const Import = z
     ],
   })
 export type Import = z.output<typeof Import>
-
-export const importCompleted = defineEvent('import.completed', Import)
 
 export const ImportOptions = z
   .strictObject({

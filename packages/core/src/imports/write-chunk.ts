@@ -6,7 +6,6 @@ import {
   readContacts,
   writeContacts,
 } from '../contacts/bulk-write-contacts.ts'
-import { contactCreated } from '../contacts/contacts.schema.ts'
 import { maxTags } from '../contacts/update-contact.ts'
 import { holdCustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -16,6 +15,7 @@ import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
 import { imports } from '../db/schema/index.ts'
 import { type ClaimedImport, isMine } from './import-work.ts'
 import type { Chunk } from './read-chunks.ts'
+import { contactCreated } from '../contacts/contact-events.ts'
 
 const maxErrors = 100
 

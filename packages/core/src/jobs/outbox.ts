@@ -13,8 +13,8 @@ type LanedQueue = 'webhooks'
 export async function enqueue(ctx: Ctx, queue: Exclude<QueueName, LanedQueue>, id: string): Promise<void> {
   await ctx.db.execute(sql`
     with ready as (select ${uuidOf(ctx.workspaceId)}::uuid as workspace_id, ${uuidOf(id)}::uuid as id),
-    ${enqueueEach(queue, 'ready', originOf(ctx))}
-    select from woken`)
+    ${enqueueMany(queue, 'ready', originOf(ctx))}
+    select from notified`)
 }
 
 /** The request that asks for work, as its logs and traces know it; or where a statement finds these. */
@@ -24,9 +24,9 @@ export const originOf = (ctx: Ctx) => ({ requestId: ctx.requestId, traceparent: 
 /**
  * The same for a whole set, as two members of a `with` list: every `workspace_id` and `id` of the earlier member `source`
  * goes on the queue, with its `lane` where the queue has lanes.
- * The main query must read `woken`, as PostgreSQL does not run a SELECT that nobody reads.
+ * The main query must read `notified`, as PostgreSQL does not run a SELECT that nobody reads.
  */
-export function enqueueEach(queue: QueueName, source: string, origin: Origin): SQL {
+export function enqueueMany(queue: QueueName, source: string, origin: Origin): SQL {
   const lane = sql.raw(queue === ('webhooks' satisfies LanedQueue) ? 'lane' : 'null::uuid')
   return sql`
     enqueued as (
@@ -34,7 +34,7 @@ export function enqueueEach(queue: QueueName, source: string, origin: Origin): S
       select id, workspace_id, ${queue}, ${lane}, ${origin.requestId}::text, ${origin.traceparent}::text
       from ${sql.identifier(source)}
       returning id),
-    woken as (select pg_notify(${outboxChannel}, '') from enqueued limit 1)`
+    notified as (select pg_notify(${outboxChannel}, '') from enqueued limit 1)`
 }
 
 /** The work is done and its outcome recorded, in the same transaction. UUIDs, as a job carries them. */
@@ -100,7 +100,7 @@ export const workspaceRoom = 20
  */
 export const quickRoom = workspaceRoom - laneRoom
 /** Settings by which PostgreSQL goes from row to row by the indexes, whatever it knows of how many rows there are. */
-export const alongIndexes = {
+export const forceIndexScans = {
   enable_seqscan: 'off',
   enable_hashjoin: 'off',
   enable_mergejoin: 'off',
@@ -120,7 +120,7 @@ export function relayLanes(
   handOver: HandOver,
 ): Promise<boolean> {
   return transaction(db, async (db) => {
-    const settings = JSON.stringify(alongIndexes)
+    const settings = JSON.stringify(forceIndexScans)
     await db.execute(sql`
       select pg_advisory_xact_lock(${lanesLock}), (
         select count(set_config(key, value, true)) from json_each_text(${settings}))`)

@@ -10,7 +10,7 @@ export const heartbeatMs = 3_000
 export const longestSilence = sql`interval '15 seconds'`
 
 /** Shows that this worker lives; to be called before its first claim. One that was taken for dead comes back by this. */
-export async function beat(db: Db, workerId: string): Promise<void> {
+export async function recordHeartbeat(db: Db, workerId: string): Promise<void> {
   await db
     .insert(workers)
     .values({ id: workerId, host: hostname() })

@@ -4,12 +4,12 @@ import pg from 'pg'
 import { describe, expect, test } from 'vitest'
 import {
   AppError,
-  brokenConstraint,
+  violatedConstraint,
   conflict,
   invalidField,
   isDatabaseUnavailable,
   onConstraint,
-  whyNotStarted,
+  describeStartupError,
   withoutParameters,
 } from './errors.ts'
 
@@ -103,9 +103,9 @@ describe('a broken constraint', () => {
   const broken = wrapped(databaseError('23505', 'users_email_key'))
 
   test('is known by its name', () => {
-    expect(brokenConstraint(broken)).toBe('users_email_key')
-    expect(brokenConstraint(databaseError('23505', 'users_email_key'))).toBe('users_email_key')
-    expect(brokenConstraint(new Error('users_email_key'))).toBeUndefined()
+    expect(violatedConstraint(broken)).toBe('users_email_key')
+    expect(violatedConstraint(databaseError('23505', 'users_email_key'))).toBe('users_email_key')
+    expect(violatedConstraint(new Error('users_email_key'))).toBeUndefined()
   })
 
   test('becomes the error that was agreed, and everything else is thrown on as it is', () => {
@@ -136,11 +136,13 @@ test('a log is told of a failed statement without its parameters, also where it 
 
 test('why a program could not start is a line where the cause is a known one', () => {
   const taken = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE', port: 3000 })
-  expect(whyNotStarted(taken)).toBe('Port 3000 is taken')
+  expect(describeStartupError(taken)).toBe('Port 3000 is taken')
   const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' })
-  expect(whyNotStarted(refused)).toBe('PostgreSQL is away: connect ECONNREFUSED 127.0.0.1:5432')
+  expect(describeStartupError(refused)).toBe('PostgreSQL is away: connect ECONNREFUSED 127.0.0.1:5432')
   const pending = Object.assign(new pg.DatabaseError('no such relation', 0, 'error'), { code: '42P01' })
-  expect(whyNotStarted(new DrizzleQueryError('select', [], pending))).toBe('Migrations are pending: run pnpm migrate')
+  expect(describeStartupError(new DrizzleQueryError('select', [], pending))).toBe(
+    'Migrations are pending: run pnpm migrate',
+  )
   const bug = new TypeError('x is undefined')
-  expect(whyNotStarted(bug)).toBe(bug)
+  expect(describeStartupError(bug)).toBe(bug)
 })

@@ -53,14 +53,14 @@ export function invalidField(path: string, message: string): AppError {
 }
 
 /** The constraint that a failed statement broke, by name; undefined when it failed of anything else. */
-export function brokenConstraint(error: unknown): string | undefined {
+export function violatedConstraint(error: unknown): string | undefined {
   return databaseError(error)?.constraint
 }
 
 /** For `.catch`: turns the breaking of one named constraint into an AppError and throws everything else on. */
 export function onConstraint(constraint: string, toError: () => AppError) {
   return (error: unknown): never => {
-    throw brokenConstraint(error) === constraint ? toError() : error
+    throw violatedConstraint(error) === constraint ? toError() : error
   }
 }
 
@@ -109,12 +109,12 @@ export function hasState(error: unknown, states: readonly string[]): boolean {
  * Whether it may have been a single one of those that were written together who made the transaction fail: wrong data,
  * or another's lock. Then nothing of it was kept, for certain.
  */
-export function mayBeOnesFault(error: unknown): boolean {
+export function isRowSpecificError(error: unknown): boolean {
   return /^(2[23]|40001|40P01|54|55P03)/.test(databaseError(error)?.code ?? '')
 }
 
 /** Why a program could not start, in a line where the cause is a known one. */
-export function whyNotStarted(error: unknown): unknown {
+export function describeStartupError(error: unknown): unknown {
   const { code, port } = error as { code?: string; port?: number }
   if (code === 'EADDRINUSE') return `Port ${port} is taken`
   // undefined_table, undefined_column

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { gather } from './micro-batch.ts'
+import { microBatch } from './micro-batch.ts'
 
 test('what comes while a call is under way goes together in the next, and each gets the answer in its place', async () => {
   const calls: number[][] = []
-  const double = gather(async (numbers: number[]) => {
+  const double = microBatch(async (numbers: number[]) => {
     calls.push(numbers)
     return numbers.map((number) => number * 2)
   })
@@ -12,7 +12,7 @@ test('what comes while a call is under way goes together in the next, and each g
 })
 
 test('a call that fails fails those who were part of it, and nobody after them', async () => {
-  const answer = gather(async (numbers: number[]) => {
+  const answer = microBatch(async (numbers: number[]) => {
     if (numbers.includes(0)) throw new Error('no zero')
     return numbers
   })
@@ -24,7 +24,7 @@ test('a call that fails fails those who were part of it, and nobody after them',
 
 test('of very many a hundred go at a time', async () => {
   const sizes: number[] = []
-  const answer = gather(async (numbers: number[]) => {
+  const answer = microBatch(async (numbers: number[]) => {
     sizes.push(numbers.length)
     return numbers
   })
@@ -35,7 +35,7 @@ test('of very many a hundred go at a time', async () => {
 
 test('nobody waits for the end of a call that takes long', async () => {
   const long = Promise.withResolvers<string[]>()
-  const answer = gather((names: string[]) => (names.includes('long') ? long.promise : Promise.resolve(names)))
+  const answer = microBatch((names: string[]) => (names.includes('long') ? long.promise : Promise.resolve(names)))
   const first = answer('long')
   expect(await answer('short')).toBe('short')
   long.resolve(['at last'])
@@ -45,7 +45,7 @@ test('nobody waits for the end of a call that takes long', async () => {
 test('groups go apart, and wait for none but their own', async () => {
   const held = Promise.withResolvers<string[]>()
   const calls: string[][] = []
-  const answer = gather(
+  const answer = microBatch(
     (names: string[]) => {
       calls.push(names)
       return names.includes('a1') ? held.promise : Promise.resolve(names)

@@ -8,7 +8,7 @@ const patienceMs = 100
  * nobody waits, and for a call that takes long nobody waits to its end. `work` answers for each item in its place; when
  * it throws, that is the answer for all. What `groupOf` tells apart never goes together, nor waits for each other.
  */
-export function gather<Item, Answer>(
+export function microBatch<Item, Answer>(
   work: (items: Item[]) => Promise<Answer[]>,
   groupOf: (item: Item) => unknown = () => undefined,
 ): (item: Item) => Promise<Answer> {

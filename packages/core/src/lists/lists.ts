@@ -90,7 +90,7 @@ export async function checkListId(ctx: Ctx, id: string): Promise<void> {
 }
 
 /** For the public routes, which know a list by its id alone: on behalf of a stranger in the list's workspace. */
-export async function enterAsStranger(ctx: BaseCtx, listId: string): Promise<{ ctx: Ctx; doubleOptIn: boolean }> {
+export async function openPublicList(ctx: BaseCtx, listId: string): Promise<{ ctx: Ctx; doubleOptIn: boolean }> {
   const [list] = await ctx.db
     .select({ workspaceId: lists.workspaceId, doubleOptIn: lists.doubleOptIn })
     .from(lists)

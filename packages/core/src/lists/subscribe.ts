@@ -7,17 +7,17 @@ import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
 import { invalidLink, openConfirmation, type SubscriptionLink } from './subscription-links.ts'
-import { enterAsStranger } from './lists.ts'
+import { openPublicList } from './lists.ts'
 import { findOptOuts, forgetOptOut, hashesOf } from '../subscriptions/opt-outs.ts'
 import type { SubscribeInput } from './lists.schema.ts'
+import { subscriptionColumns, type SubscriptionRow, tellSubscription } from '../subscriptions/subscription-record.ts'
+import { readSuppression } from '../subscriptions/suppressions.ts'
+import { lockContact, lockCurrentContact } from '../contacts/lock-contact.ts'
 import {
   subscriptionConfirmed,
   subscriptionCreated,
   subscriptionUnsubscribed,
-} from '../subscriptions/subscriptions.schema.ts'
-import { subscriptionColumns, type SubscriptionRow, tellSubscription } from '../subscriptions/subscription-record.ts'
-import { readSuppression } from '../subscriptions/suppressions.ts'
-import { lockContact, lockCurrentContact } from '../contacts/lock-contact.ts'
+} from '../subscriptions/subscription-events.ts'
 
 /** A contact who is to be subscribed, locked, and by what they came. */
 interface SubscriptionRequest {
@@ -28,7 +28,7 @@ interface SubscriptionRequest {
 
 /** A stranger asks to be subscribed. Says nothing of what was known before. */
 export async function subscribe(base: BaseCtx, listId: string, input: SubscribeInput): Promise<void> {
-  const { ctx: stranger, doubleOptIn } = await enterAsStranger(base, listId)
+  const { ctx: stranger, doubleOptIn } = await openPublicList(base, listId)
   await inTransaction(stranger, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
     await requestSubscription(ctx, { list: { id: listId, doubleOptIn }, contact, source: 'public' })

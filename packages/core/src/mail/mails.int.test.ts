@@ -15,7 +15,7 @@ import {
   settleMail,
   undoMailClaim,
 } from './mails.ts'
-import { buryDeadWorkers } from '../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -135,7 +135,7 @@ async function claimAndSeemDead(uuid: string): Promise<Mail> {
   const frozen = await createTestWorker(database.db)
   const mail = await claim(uuid, frozen)
   await silenceWorker(database.db, frozen)
-  await buryDeadWorkers(database.db)
+  await recoverOrphanedClaims(database.db)
   return mail
 }
 
@@ -183,7 +183,7 @@ test('a late truth takes no work away from the worker that has the mail now: it 
   expect(await read()).toMatchObject({ status: 'SENDING', workerId: second })
   expect(await waitingWork(ctx)).toEqual([uuid])
   await silenceWorker(database.db, second)
-  await buryDeadWorkers(database.db)
+  await recoverOrphanedClaims(database.db)
   expect(await settleMail(ctx, await claim(uuid), sent)).toBe('done')
   expect(await waitingWork(ctx)).toEqual([])
 })

@@ -21,8 +21,8 @@ import {
   waitingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { beat, deregisterWorker } from '../jobs/worker-registry.ts'
-import { buryDeadWorkers, dropClaim, findClaims } from './dead-worker-recovery.ts'
+import { recordHeartbeat, deregisterWorker } from '../jobs/worker-registry.ts'
+import { recoverOrphanedClaims, dropClaim, findClaims } from './dead-worker-recovery.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -31,7 +31,7 @@ beforeEach(async () => {
   workerId = await createTestWorker(database.db)
 })
 
-const bury = () => buryDeadWorkers(database.db)
+const bury = () => recoverOrphanedClaims(database.db)
 async function die(id = workerId) {
   await silenceWorker(database.db, id)
   await bury()
@@ -149,7 +149,7 @@ describe('what a dead worker had in hand', () => {
   test('a worker that takes its leave with something in hand leaves it INTERRUPTED at once', async () => {
     await claimNewDelivery()
     await deregisterWorker(database.db, workerId)
-    await buryDeadWorkers(database.db)
+    await recoverOrphanedClaims(database.db)
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
     expect(await database.db.select().from(workers).where(eq(workers.id, workerId))).toEqual([])
   })
@@ -158,7 +158,7 @@ describe('what a dead worker had in hand', () => {
 describe('who was taken for dead and lives', () => {
   test('comes back by the next beat, and its next claims are left alone', async () => {
     await die()
-    await beat(database.db, workerId)
+    await recordHeartbeat(database.db, workerId)
     await claimNewDelivery()
     await bury()
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING' })

@@ -22,7 +22,7 @@ export interface Interrupted {
  * Sets right what is in the hands of no living worker. What may have reached the outside is INTERRUPTED, shown and
  * never repeated by itself; what is harmless to repeat goes back on its queue.
  */
-export async function buryDeadWorkers(db: Db): Promise<Interrupted> {
+export async function recoverOrphanedClaims(db: Db): Promise<Interrupted> {
   return transaction(db, async (db) => {
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${recoveryLock}) as taken`)
     if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: 0 }

@@ -1,7 +1,6 @@
 import { audit } from '../audit/audit.ts'
 import { deleteAliasesOfContact } from '../contacts/contact-aliases.ts'
 import { toContact } from '../contacts/contact-record.ts'
-import { contactDeleted } from '../contacts/contacts.schema.ts'
 import { deleteContactRow } from '../contacts/delete-contact-row.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 import { deleteDealsOfContact } from '../deals/update-deal.ts'
@@ -12,6 +11,7 @@ import { deleteSubscriptionsOfContact } from '../lists/move-subscriptions.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { keepOptOuts } from '../subscriptions/opt-outs.ts'
 import { deleteTasksOfContact } from '../tasks/tasks.ts'
+import { contactDeleted } from '../contacts/contact-events.ts'
 
 /**
  * Deletes a contact with its deals, tasks, submissions and subscriptions. Of its opt-outs a salted hash of the address

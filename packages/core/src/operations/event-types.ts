@@ -1,20 +1,20 @@
 /** Every event that the API emits: `GET /event-types` and OpenAPI's `webhooks` come from this list. */
 import { z } from 'zod'
-import { campaignCanceled, campaignSending, campaignSent } from '../campaigns/campaigns.schema.ts'
-import { contactCreated, contactDeleted, contactMerged, contactUpdated } from '../contacts/contacts.schema.ts'
-import { dealCreated, dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from '../deals/deals.schema.ts'
 import type { EmittedType, EventDefinition, EventSubject } from '../events/event-definition.ts'
-import { formSubmitted } from '../forms/forms.schema.ts'
-import { importCompleted } from '../imports/imports.schema.ts'
 import { mailBounced, mailComplained } from './mail-events.schema.ts'
-import { taskCompleted, taskCreated, taskDeleted } from '../tasks/tasks.schema.ts'
-import { Event, exampleEvent } from '../webhooks/event-log.schema.ts'
-import { webhookTest } from '../webhooks/webhooks.schema.ts'
+import { Event, exampleEvent } from '../webhooks/event-feed.schema.ts'
+import { dealCreated, dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from '../deals/deal-events.ts'
+import { taskCompleted, taskCreated, taskDeleted } from '../tasks/task-events.ts'
+import { contactCreated, contactDeleted, contactMerged, contactUpdated } from '../contacts/contact-events.ts'
+import { importCompleted } from '../imports/import-events.ts'
+import { webhookTest } from '../webhooks/webhook-events.ts'
 import {
   subscriptionCreated,
   subscriptionConfirmed,
   subscriptionUnsubscribed,
-} from '../subscriptions/subscriptions.schema.ts'
+} from '../subscriptions/subscription-events.ts'
+import { campaignCanceled, campaignSending, campaignSent } from '../campaigns/campaign-events.ts'
+import { formSubmitted } from '../forms/form-events.ts'
 
 /** One line per type: a type that is missing, or stands on the wrong line, does not compile. */
 export const eventDefinitions = {

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { noteEngagement, personOfMessageId, wasMailed } from '../campaigns/engagement.ts'
 import { findContactByEmail } from '../contacts/contact-address.ts'
-import { noteActivity, suppressContact } from '../contacts/update-contact.ts'
+import { touchLastActivity, suppressContact } from '../contacts/update-contact.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { emit } from '../events/emit.ts'
@@ -26,7 +26,7 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
     if (isPermanent) await suppressAddress(ctx, report.email, status)
     const contact = await findContactByEmail(ctx, report.email)
     if (contact && isPermanent) await suppressContact(ctx, contact.id, status)
-    if (contact) await noteActivity(ctx, contact.id)
+    if (contact) await touchLastActivity(ctx, contact.id)
     const named = report.messageId === undefined ? undefined : personOfMessageId(report.messageId)
     const person = named && (await wasMailed(ctx, named)) ? named : undefined
     if (person && isPermanent) await noteEngagement(ctx, person, isComplaint ? 'complained' : 'bounced')

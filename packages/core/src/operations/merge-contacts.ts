@@ -4,7 +4,7 @@ import { moveDeals } from '../deals/update-deal.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { moveSubmissions } from '../forms/submissions.ts'
-import { respectAddress } from '../subscriptions/apply-stored-opt-outs.ts'
+import { applyStoredOptOuts } from '../subscriptions/apply-stored-opt-outs.ts'
 import { moveSubscriptions } from '../lists/move-subscriptions.ts'
 import { moveTasks } from '../tasks/tasks.ts'
 import type { ContactRow } from '../contacts/contact-record.ts'
@@ -14,8 +14,9 @@ import { lockContact, lockContacts } from '../contacts/lock-contact.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { writeContact } from '../contacts/update-contact.ts'
 import { keepOptOuts } from '../subscriptions/opt-outs.ts'
-import { type Contact, contactMerged, type MergeInput } from '../contacts/contacts.schema.ts'
+import { type Contact, type MergeInput } from '../contacts/contacts.schema.ts'
 import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
+import { contactMerged } from '../contacts/contact-events.ts'
 
 /**
  * Makes two contacts one: the duplicate fills what is empty in the other, tags and custom values unite, its deals,
@@ -37,7 +38,7 @@ export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeIn
     await deleteContactRow(ctx, contactId)
     await writeContact(ctx, survivor, united(survivor, duplicate))
     if (movedAny) await noteSubscriptionChange(ctx, [id])
-    if (movedAny) await respectAddress(ctx, survivor)
+    if (movedAny) await applyStoredOptOuts(ctx, survivor)
     const contact = await readContact(ctx, id)
     await emit(ctx, contactMerged, { ...contact, mergedContactId: contactId })
     await audit(ctx, 'contact.merged', { subjectId: id, mergedContactId: contactId })

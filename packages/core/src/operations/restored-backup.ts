@@ -10,7 +10,7 @@ import { finishWork } from '../jobs/outbox.ts'
 import type { QueueName } from '../jobs/queues.ts'
 import { transaction } from '../db/transaction.ts'
 import { listWorkers } from '../jobs/worker-registry.ts'
-import { buryDeadWorkers } from './dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from './dead-worker-recovery.ts'
 
 export interface InterruptedWork {
   deliveries: number
@@ -32,7 +32,7 @@ export async function interruptRestoredWork(db: Db, before: Date | undefined): P
   if ((await listWorkers(db)).some(({ isAlive }) => isAlive)) {
     throw conflict('A worker is alive, or was fifteen seconds ago: stop the workers, wait as long, and run it again')
   }
-  await buryDeadWorkers(db)
+  await recoverOrphanedClaims(db)
   const moment = before?.toISOString() ?? (await readClock(db))
   const campaigns = await pauseCampaigns(db, moment)
   return {

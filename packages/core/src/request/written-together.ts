@@ -1,7 +1,7 @@
 import type { Ctx } from './context.ts'
-import { perDb } from '../db/client.ts'
-import { mayBeOnesFault } from '../kernel/errors.ts'
-import { gather } from '../kernel/micro-batch.ts'
+import { memoizePerDb } from '../db/client.ts'
+import { isRowSpecificError } from '../kernel/errors.ts'
+import { microBatch } from '../kernel/micro-batch.ts'
 
 /** What a request asks to be written, and on whose behalf: all of one workspace. */
 export interface Asked<Input> {
@@ -19,7 +19,7 @@ export function writtenTogether<Input, Answer>(
   write: (ctx: Ctx, asked: readonly Asked<Input>[]) => Promise<(Answer | Error)[]>,
   groupOf: (asked: Asked<Input>) => string = ({ ctx }) => ctx.workspaceId,
 ): (ctx: Ctx, input: Input) => Promise<Answer> {
-  const writeGathered = perDb(() => gather(writeAll, groupOf))
+  const writeGathered = memoizePerDb(() => microBatch(writeAll, groupOf))
 
   async function writeAll(asked: Asked<Input>[]): Promise<(Answer | Error)[]> {
     const [first] = asked
@@ -27,7 +27,7 @@ export function writtenTogether<Input, Answer>(
     try {
       return await write(first.ctx, asked)
     } catch (error) {
-      if (asked.length === 1 || !mayBeOnesFault(error)) throw error
+      if (asked.length === 1 || !isRowSpecificError(error)) throw error
       const alone = asked.map((one) => writeAll([one]).catch((why: unknown) => [why as Error]))
       return (await Promise.all(alone)).flat()
     }

@@ -1,6 +1,6 @@
 /** What every process tells Prometheus of itself, and the names that dashboards and alerts rely on. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import { inTime } from '../kernel/with-timeout.ts'
+import { withTimeout } from '../kernel/with-timeout.ts'
 
 /** An empty registry of a process. Nothing is kept of a process's figures outside it. */
 export const openRegistry = () => new Registry()
@@ -36,7 +36,7 @@ export function gaugeIn<Label extends string = never>(
     if (labelNames.length === 0) gauge.remove()
     else gauge.reset()
     try {
-      for (const { labels, value } of await inTime(read(), longestReadMs)) gauge.set(labels, value)
+      for (const { labels, value } of await withTimeout(read(), longestReadMs)) gauge.set(labels, value)
     } catch {}
   }
 }
@@ -52,7 +52,7 @@ export function figureIn(registry: Registry, given: { name: string; help: string
 /** 1 while `ask` is answered, 0 while it is not. */
 export function upIn(registry: Registry, given: { name: string; help: string; ask: () => Promise<unknown> }): void {
   const read = () =>
-    inTime(given.ask()).then(
+    withTimeout(given.ask()).then(
       () => 1,
       () => 0,
     )

@@ -15,7 +15,7 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from '@opentelemetry/sdk-trace'
-import { inTime } from '../kernel/with-timeout.ts'
+import { withTimeout } from '../kernel/with-timeout.ts'
 import type { Tracer } from './tracer.ts'
 
 const kinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT }
@@ -45,7 +45,7 @@ export function openOtlpTracer(serviceName: string, endpoint: string, ratio: num
         },
       }
     },
-    close: () => inTime(provider.shutdown()).catch(() => {}),
+    close: () => withTimeout(provider.shutdown()).catch(() => {}),
   }
 }
 

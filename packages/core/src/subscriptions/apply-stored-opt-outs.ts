@@ -5,14 +5,14 @@ import { optOuts, subscriptions } from '../db/schema/index.ts'
 import { areOptOutsOf } from './opt-outs.ts'
 import { subscriptionColumns, tellSubscription } from './subscription-record.ts'
 import { readSuppression, suppressSubscriptions } from './suppressions.ts'
-import { subscriptionUnsubscribed } from './subscriptions.schema.ts'
+import { subscriptionUnsubscribed } from './subscription-events.ts'
 
 /**
  * Takes a locked contact off the lists that their address is to be kept out of: those it once opted out of, and all when
  * it is suppressed. For whoever has come to another address, or to another's subscriptions: what else they had stays,
  * on the word of whoever changed them. Answers whether anything changed.
  */
-export async function respectAddress(ctx: Ctx, contact: { id: string; email: string }): Promise<boolean> {
+export async function applyStoredOptOuts(ctx: Ctx, contact: { id: string; email: string }): Promise<boolean> {
   const optedOut = ctx.db.select({ listId: optOuts.listId }).from(optOuts).where(areOptOutsOf(ctx, contact.email))
   const left = await ctx.db
     .update(subscriptions)

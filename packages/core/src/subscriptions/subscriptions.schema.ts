@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { subscriptionStatuses } from '../db/schema/index.ts'
-import { defineEvent } from '../events/event-definition.ts'
 import { Timestamp } from '../kernel/validation.ts'
 
 export const Subscription = z
@@ -29,7 +28,3 @@ export const Subscription = z
     ],
   })
 export type Subscription = z.output<typeof Subscription>
-
-export const subscriptionCreated = defineEvent('subscription.created', Subscription)
-export const subscriptionConfirmed = defineEvent('subscription.confirmed', Subscription)
-export const subscriptionUnsubscribed = defineEvent('subscription.unsubscribed', Subscription)

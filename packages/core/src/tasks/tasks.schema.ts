@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { defineEvent } from '../events/event-definition.ts'
 import { MomentInput, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id } from '../kernel/ids.ts'
 import { PageQuery, SortBy } from '../request/paging.ts'
@@ -37,10 +36,6 @@ export const Task = z
     ],
   })
 export type Task = z.output<typeof Task>
-
-export const taskCreated = defineEvent('task.created', Task)
-export const taskCompleted = defineEvent('task.completed', Task)
-export const taskDeleted = defineEvent('task.deleted', Task)
 
 const writable = {
   title: SingleLine(300, 1),

@@ -2,14 +2,15 @@ import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { withContactLocked } from '../contacts/lock-contact.ts'
-import { noteActivity } from '../contacts/update-contact.ts'
+import { touchLastActivity } from '../contacts/update-contact.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { invalidField, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { newId } from '../kernel/ids.ts'
 import { tasks } from '../db/schema/index.ts'
-import { type Task, type TaskChange, taskCompleted, taskCreated, taskDeleted, type TaskInput } from './tasks.schema.ts'
+import { type Task, type TaskChange, type TaskInput } from './tasks.schema.ts'
+import { taskCompleted, taskCreated, taskDeleted } from './task-events.ts'
 
 export type TaskRow = typeof tasks.$inferSelect
 
@@ -18,7 +19,7 @@ const assigneeNotFound = onConstraint('tasks_assignee_fk', () => invalidField('a
 /** Creates an OPEN task on a contact, and tells `task.created`. */
 export function createTask(ctx: Ctx, contactId: string, input: TaskInput): Promise<Task> {
   return inTransaction(ctx, async (ctx) => {
-    if (!(await noteActivity(ctx, contactId))) throw notFound('Contact')
+    if (!(await touchLastActivity(ctx, contactId))) throw notFound('Contact')
     const [row] = await ctx.db
       .insert(tasks)
       .values({ ...input, workspaceId: ctx.workspaceId, id: newId('tsk'), contactId })
@@ -46,7 +47,7 @@ export async function changeTask(ctx: Ctx, id: string, change: TaskChange): Prom
     if (isDeepStrictEqual(next, current)) return toTask(current)
     const row = await writeTask(ctx, current, next)
     if (row.status === 'DONE' && current.status === 'OPEN') {
-      await noteActivity(ctx, row.contactId)
+      await touchLastActivity(ctx, row.contactId)
       await emit(ctx, taskCompleted, toTask(row))
     }
     return toTask(row)
@@ -59,7 +60,7 @@ export async function changeTask(ctx: Ctx, id: string, change: TaskChange): Prom
 export async function deleteTask(ctx: Ctx, id: string): Promise<void> {
   const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, row) => {
     await ctx.db.delete(tasks).where(matches(ctx, id))
-    await noteActivity(ctx, row.contactId)
+    await touchLastActivity(ctx, row.contactId)
     await emit(ctx, taskDeleted, toTask(row))
     await audit(ctx, 'task.deleted', { subjectId: id })
     return row

@@ -7,7 +7,7 @@ import { toTimestamp } from '../kernel/validation.ts'
 import { newId } from '../kernel/ids.ts'
 import { requireAtMostOwn } from '../auth/authenticate.ts'
 import { holdCreator } from '../auth/creators.ts'
-import { findByPassword } from '../auth/login-throttle.ts'
+import { verifyCredentials } from '../auth/login-throttle.ts'
 import { checkPassword, hashPassword } from '../auth/passwords.ts'
 import { createUser, findUser, verifyUser } from '../auth/users.ts'
 import { serviceMail } from '../mail/service-mail.ts'
@@ -120,7 +120,7 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   const [invite] = await base.db.select().from(invites).where(isMeant)
   if (!invite) throw invalidToken()
   const known = await findUser(base, invite.email)
-  if (known && !(await findByPassword(base, known.email, password))) {
+  if (known && !(await verifyCredentials(base, known.email, password))) {
     throw new AppError('unauthenticated', 'This address has an account: its password is needed')
   }
   if (!known) checkPassword(password, invite.email)

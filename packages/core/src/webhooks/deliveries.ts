@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Settings } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
-import { alongIndexes } from '../jobs/outbox.ts'
+import { forceIndexScans } from '../jobs/outbox.ts'
 import { preparedSql } from '../db/prepared-query.ts'
 import type { WorkJob } from '../jobs/queues.ts'
 import { unseal } from '../kernel/crypto.ts'
@@ -29,7 +29,7 @@ export interface ClaimedDelivery {
  */
 export const deliveryPlanning = {
   plan_cache_mode: 'force_generic_plan',
-  ...alongIndexes,
+  ...forceIndexScans,
 }
 
 export interface ClaimedRow extends Record<string, unknown> {

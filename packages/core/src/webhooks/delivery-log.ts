@@ -5,12 +5,12 @@ import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import { emitTo } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
-import { enqueueEach, originOf } from '../jobs/outbox.ts'
+import { enqueueMany, originOf } from '../jobs/outbox.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { deliveries } from '../db/schema/index.ts'
 import type { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from './deliveries.schema.ts'
-import { webhookTest } from './webhooks.schema.ts'
 import { readWebhook } from './webhooks.ts'
+import { webhookTest } from './webhook-events.ts'
 
 type DeliveryRow = typeof deliveries.$inferSelect
 
@@ -88,8 +88,8 @@ export function redeliver(ctx: Ctx, webhookId: string, id: string): Promise<Deli
         where d.workspace_id = ${uuidOf(ctx.workspaceId)} and d.webhook_id = ${uuidOf(webhookId)} and d.id = ${uuidOf(id)}
         ${keepingEvents}
         returning workspace_id, id, webhook_id as lane),
-      ${enqueueEach('webhooks', 'again', originOf(ctx))}
-      select id from again, woken`)
+      ${enqueueMany('webhooks', 'again', originOf(ctx))}
+      select id from again, notified`)
     const [newOne] = again.rows
     if (!newOne) throw conflict('The event is past its time')
     return readDelivery(ctx, webhookId, idOf('dlv', newOne.id))
@@ -131,8 +131,8 @@ export function redeliverMany(ctx: Ctx, webhookId: string, input: RedeliverInput
         from (${wanted} order by d.event_id) wanted join events e on e.workspace_id = wanted.workspace_id and e.id = event_id
         ${keepingEvents}
         returning workspace_id, id, webhook_id as lane),
-      ${enqueueEach('webhooks', 'again', originOf(ctx))}
-      select (select count(*)::int from enqueued) as queued from woken`)
+      ${enqueueMany('webhooks', 'again', originOf(ctx))}
+      select (select count(*)::int from enqueued) as queued from notified`)
     return { queued: result.rows[0]?.queued ?? 0 }
   })
 }

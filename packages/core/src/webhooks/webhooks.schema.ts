@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { defineEvent, eventTypes } from '../events/event-definition.ts'
+import { eventTypes } from '../events/event-definition.ts'
 import { SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
@@ -27,8 +27,6 @@ export const Webhook = z
     examples: [example],
   })
 export type Webhook = z.output<typeof Webhook>
-
-export const webhookTest = defineEvent('webhook.test', Webhook)
 
 export const CreatedWebhook = z
   .object({

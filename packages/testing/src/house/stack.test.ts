@@ -1,5 +1,5 @@
 /** The given stack: each library is used in its role, and nowhere else. */
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
 import { importsOf, sourceFiles } from './source-files.ts'
@@ -31,6 +31,22 @@ test.each(Object.entries(roles))('%s is used in its role', (library, role) => {
   expect(paths.filter((path) => role.in.test(path))).not.toEqual([])
   const production = paths.filter((path) => !/^(packages\/testing|apps\/(e2e|bench))\//.test(path))
   expect(production.filter((path) => role.only && !role.only.test(path))).toEqual([])
+})
+
+/** Needed without an import: peers of BullMQ's two backends, types, and vitest where a package has tests alone. */
+const neededUnseen = ['ioredis', 'pg', 'vitest']
+
+test('a package imports every library that it declares', () => {
+  const unused = globSync('{apps,packages}/*/package.json', { cwd: root }).flatMap((path) => {
+    const declared = JSON.parse(readFileSync(resolve(root, path), 'utf8')) as Record<string, object | undefined>
+    const names = [...Object.keys(declared['dependencies'] ?? {}), ...Object.keys(declared['devDependencies'] ?? {})]
+    const imported = sourceFiles.filter(({ home }) => path.startsWith(`${home}/`)).flatMap(importsOf)
+    const isImported = (name: string) => imported.some((one) => one === name || one.startsWith(`${name}/`))
+    return names
+      .filter((name) => !name.startsWith('@types/') && !neededUnseen.includes(name) && !isImported(name))
+      .map((name) => `${path}: ${name}`)
+  })
+  expect(unused).toEqual([])
 })
 
 test('the tests run by vitest, from the workspace file that an editor finds too', () => {

@@ -40,7 +40,7 @@ const repeat = (times: number, base: string, from: string) =>
 const isReady = async (base: string, status: string) =>
   (await call(base, freshAddress(), '/ready')).text.includes(`"${status}"`)
 
-/** How long a command to Redis may take, in apps/api/src/http/rate-limit/redis.ts. */
+/** How long a command to Redis may take, in apps/api/src/http/rate-limit/redis-connection.ts. */
 const commandTimeoutMs = 250
 
 async function medianMs(): Promise<number> {

@@ -5,7 +5,7 @@
 import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import { LRUCache } from 'lru-cache'
-import { limitTag, probeRedis } from './redis.ts'
+import { limitTag, probeRedis } from './redis-connection.ts'
 
 interface Count {
   current: number

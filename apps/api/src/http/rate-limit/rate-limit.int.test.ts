@@ -1,4 +1,4 @@
-import { openRedis } from './redis.ts'
+import { openRedis } from './redis-connection.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { afterEach, expect, test, vi } from 'vitest'

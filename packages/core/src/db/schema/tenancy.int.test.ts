@@ -5,7 +5,7 @@ import { createApiKey } from '../../auth/api-keys.ts'
 import { sendCampaign } from '../../campaigns/campaigns.ts'
 import { claimBatch, claimRecipients } from '../../campaigns/sending.ts'
 import type { Ctx } from '../../request/context.ts'
-import { brokenConstraint } from '../../kernel/errors.ts'
+import { violatedConstraint } from '../../kernel/errors.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import { enqueueMail } from '../../mail/mails.ts'
 import {
@@ -126,7 +126,7 @@ async function tryChange(change: ReturnType<typeof sql>): Promise<string> {
     const { rowCount } = await db.execute(change)
     throw new Error(`${rowCount} rows were changed`)
   })
-  return refused.catch((error: unknown) => brokenConstraint(error) ?? String(error))
+  return refused.catch((error: unknown) => violatedConstraint(error) ?? String(error))
 }
 
 test('every table has rows of both workspaces, so that the tests below can fail', async () => {

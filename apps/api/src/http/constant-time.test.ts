@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { inSteadyTime } from './steady-time.ts'
+import { inConstantTime } from './constant-time.ts'
 
 const { sleep } = vi.hoisted(() => ({ sleep: vi.fn<(ms: number) => Promise<void>>(async () => {}) }))
 vi.mock('node:timers/promises', () => ({ setTimeout: sleep }))
@@ -26,7 +26,7 @@ test.each([
   [51, 49],
   [120, 30],
 ])('work of %d ms ends on a full step, %d ms later', async (spentMs, restMs) => {
-  expect(await inSteadyTime(workFor(spentMs))).toBe('done')
+  expect(await inConstantTime(workFor(spentMs))).toBe('done')
   expect(slept()).toEqual([restMs])
 })
 
@@ -35,6 +35,6 @@ test('work that fails takes as long, and fails as it did', async () => {
     await workFor(7)()
     throw new Error('so')
   }
-  await expect(inSteadyTime(failing)).rejects.toThrow('so')
+  await expect(inConstantTime(failing)).rejects.toThrow('so')
   expect(slept()).toEqual([43])
 })

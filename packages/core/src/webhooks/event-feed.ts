@@ -16,7 +16,7 @@ import { invalidField, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { events } from '../db/schema/index.ts'
-import type { Event } from './event-log.schema.ts'
+import type { Event } from './event-feed.schema.ts'
 import type { EventQuery } from './deliveries.schema.ts'
 
 const oldestRunning = sql`

@@ -3,21 +3,21 @@ import type { Db } from '@rapport/core/db/client.ts'
 import type { Tracer } from '@rapport/core/runtime/tracer.ts'
 import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import type { Logger } from 'pino'
-import { keepTrying } from './keep-trying.ts'
+import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import type { DeliveryDesk } from './webhook-delivery/delivery-desk.ts'
-import type { MailPace } from './smtp/mail-pace.ts'
+import type { MailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import type { MailTransport } from './smtp/mail-transport.ts'
-import type { WorkerMetrics } from './operations/metrics.ts'
+import type { WorkerMetrics } from './observability/metrics.ts'
 import type { OutboundHttp } from './webhook-delivery/outbound-http.ts'
 import type { QuickLanes } from './webhook-delivery/quick-lanes.ts'
 
 /** What every job is given. */
-export interface Tools {
+export interface WorkerDeps {
   db: Db
   settings: Settings
   workerId: string
   mail: MailTransport
-  pace: MailPace
+  pace: MailRateLimiter
   http: OutboundHttp
   deliveries: DeliveryDesk
   quickLanes: QuickLanes
@@ -28,14 +28,14 @@ export interface Tools {
   /** Aborted when the worker is to stop: long jobs put the rest of their work back. */
   stopping: AbortSignal
   /** What this process has in hand, by the id of its subject. */
-  inHand: Map<string, Promise<void>>
+  activeJobs: Map<string, Promise<void>>
 }
 
 /** The context of a job: on behalf of nobody, in the workspace of its subject. */
-export function ctxOf(tools: Tools, job: WorkJob): Ctx {
+export function ctxOf(deps: WorkerDeps, job: WorkJob): Ctx {
   return {
-    db: tools.db,
-    settings: tools.settings,
+    db: deps.db,
+    settings: deps.settings,
     workspaceId: job.workspaceId,
     actor: { kind: 'system' },
     requestId: job.requestId ?? job.id,
@@ -45,7 +45,7 @@ export function ctxOf(tools: Tools, job: WorkJob): Ctx {
 
 /** Does a job under a span that goes on from the request's; `work` is given the job as it goes on from there itself. */
 export async function traced<Result>(
-  { tracer }: Pick<Tools, 'tracer'>,
+  { tracer }: Pick<WorkerDeps, 'tracer'>,
   { queue, job }: { queue: QueueName; job: WorkJob },
   work: (job: WorkJob) => Promise<Result>,
 ): Promise<Result> {
@@ -67,14 +67,18 @@ export async function traced<Result>(
  * jobs of one subject at once would take each other's for their own. The second is not dropped, as the first may just be
  * handing the subject on.
  */
-export async function whileInHand(tools: Pick<Tools, 'inHand'>, id: string, work: () => Promise<void>): Promise<void> {
-  for (let other = tools.inHand.get(id); other; other = tools.inHand.get(id)) await other.catch(() => {})
+export async function runExclusively(
+  deps: Pick<WorkerDeps, 'activeJobs'>,
+  id: string,
+  work: () => Promise<void>,
+): Promise<void> {
+  for (let other = deps.activeJobs.get(id); other; other = deps.activeJobs.get(id)) await other.catch(() => {})
   const working = work()
-  tools.inHand.set(id, working)
+  deps.activeJobs.set(id, working)
   try {
     await working
   } finally {
-    tools.inHand.delete(id)
+    deps.activeJobs.delete(id)
   }
 }
 
@@ -82,11 +86,11 @@ export async function whileInHand(tools: Pick<Tools, 'inHand'>, id: string, work
  * A claim whose answer was lost may have been made all the same. As nothing was done on the strength of it, it is
  * taken back, and the error thrown on so that the job comes again.
  */
-export async function claimOrUndo<Claim>(claim: () => Promise<Claim>, undo: () => Promise<void>): Promise<Claim> {
+export async function claimOrRelease<Claim>(claim: () => Promise<Claim>, undo: () => Promise<void>): Promise<Claim> {
   try {
     return await claim()
   } catch (error) {
-    await keepTrying(undo)
+    await retryWhileDatabaseDown(undo)
     throw error
   }
 }

@@ -5,14 +5,14 @@ import { reserveMailPlaces } from '@rapport/core/mail/mail-rate.ts'
 /** So many mails are claimed, sent and recorded together: few, as a kill interrupts those in hand. */
 const defaultGroupSize = 20
 
-export interface MailPace {
+export interface MailRateLimiter {
   groupSize: number
   /** Waits until `count` mails may leave. */
   wait(count: number): Promise<void>
 }
 
 /** Keeps MAIL_RATE over all workers: each group waits for its place in a line that the database keeps. */
-export function createMailPace(db: Db, perSecond: number | undefined, stopping: AbortSignal): MailPace {
+export function createMailRateLimiter(db: Db, perSecond: number | undefined, stopping: AbortSignal): MailRateLimiter {
   if (perSecond === undefined) return { groupSize: defaultGroupSize, wait: async () => {} }
   return {
     // A quarter of a second's worth at a time, so that a slow pace is not kept in bursts.

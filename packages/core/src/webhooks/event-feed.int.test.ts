@@ -11,7 +11,7 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { EventQuery } from './deliveries.schema.ts'
-import { listEvents } from './event-log.ts'
+import { listEvents } from './event-feed.ts'
 import { adoptForeignEvents } from '../db/adopt-restored-events.ts'
 
 const database = useTestDatabase()

@@ -1,34 +1,34 @@
 import pg from 'pg'
 import { setImmediate as turn } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
-import { keepTrying } from './keep-trying.ts'
-import { claimOrUndo, whileInHand } from './tools.ts'
+import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
+import { claimOrRelease, runExclusively } from './worker-deps.ts'
 
 describe('what is in hand', () => {
-  const create = () => ({ inHand: new Map<string, Promise<void>>() })
+  const create = () => ({ activeJobs: new Map<string, Promise<void>>() })
 
   test('is in hand once: a second job of the same subject waits for the first, and then has its turn', async () => {
-    const tools = create()
+    const deps = create()
     const first = Promise.withResolvers<void>()
     const steps: string[] = []
-    const one = whileInHand(tools, 'a', async () => {
+    const one = runExclusively(deps, 'a', async () => {
       steps.push('first begins')
       await first.promise
       steps.push('first ends')
     })
-    const two = whileInHand(tools, 'a', async () => void steps.push('second'))
-    const other = whileInHand(tools, 'b', async () => void steps.push('another subject'))
+    const two = runExclusively(deps, 'a', async () => void steps.push('second'))
+    const other = runExclusively(deps, 'b', async () => void steps.push('another subject'))
     await other
     await turn()
     expect(steps).toEqual(['first begins', 'another subject'])
     first.resolve()
     await Promise.all([one, two])
     expect(steps).toEqual(['first begins', 'another subject', 'first ends', 'second'])
-    expect(tools.inHand.size).toBe(0)
+    expect(deps.activeJobs.size).toBe(0)
   })
 
   test('is never twice in hand, however many jobs come', async () => {
-    const tools = create()
+    const deps = create()
     let [now, most, done] = [0, 0, 0]
     const work = async () => {
       now += 1
@@ -37,17 +37,17 @@ describe('what is in hand', () => {
       now -= 1
       done += 1
     }
-    await Promise.all(Array.from({ length: 100 }, () => whileInHand(tools, 'a', work)))
+    await Promise.all(Array.from({ length: 100 }, () => runExclusively(deps, 'a', work)))
     expect([most, done]).toEqual([1, 100])
   })
 
   test('is put down when the work throws; the next job does not hear of it', async () => {
-    const tools = create()
-    const failing = whileInHand(tools, 'a', () => Promise.reject(new Error('no luck')))
-    const next = whileInHand(tools, 'a', async () => {})
+    const deps = create()
+    const failing = runExclusively(deps, 'a', () => Promise.reject(new Error('no luck')))
+    const next = runExclusively(deps, 'a', async () => {})
     await expect(failing).rejects.toThrow('no luck')
     await next
-    expect(tools.inHand.size).toBe(0)
+    expect(deps.activeJobs.size).toBe(0)
   })
 })
 
@@ -61,7 +61,7 @@ describe('what must be recorded', () => {
       if (calls < 3) throw away()
       return 'recorded'
     }
-    expect(await keepTrying(record)).toBe('recorded')
+    expect(await retryWhileDatabaseDown(record)).toBe('recorded')
     expect(calls).toBe(3)
   })
 
@@ -74,7 +74,7 @@ describe('what must be recorded', () => {
       if (calls < 4) throw away()
       return 'recorded'
     }
-    expect(await keepTrying(record).finally(() => now.mockRestore())).toBe('recorded')
+    expect(await retryWhileDatabaseDown(record).finally(() => now.mockRestore())).toBe('recorded')
   })
 
   test.each([
@@ -86,7 +86,7 @@ describe('what must be recorded', () => {
       calls += 1
       return Promise.reject(error)
     }
-    await expect(keepTrying(record)).rejects.toBe(error)
+    await expect(retryWhileDatabaseDown(record)).rejects.toBe(error)
     expect(calls).toBe(1)
   })
 })
@@ -99,13 +99,13 @@ describe('a claim', () => {
       if (steps.length < 3) throw away()
     }
     const lost = away()
-    await expect(claimOrUndo(() => Promise.reject(lost), undo)).rejects.toBe(lost)
+    await expect(claimOrRelease(() => Promise.reject(lost), undo)).rejects.toBe(lost)
     expect(steps).toEqual(['undo', 'undo', 'undo'])
   })
 
   test('that was answered stands', async () => {
     const undo = () => Promise.reject(new Error('taken back'))
-    expect(await claimOrUndo(async () => 'mine', undo)).toBe('mine')
-    expect(await claimOrUndo(async () => undefined, undo)).toBeUndefined()
+    expect(await claimOrRelease(async () => 'mine', undo)).toBe('mine')
+    expect(await claimOrRelease(async () => undefined, undo)).toBeUndefined()
   })
 })
