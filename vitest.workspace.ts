@@ -26,6 +26,7 @@ export default defineConfig({
           name: 'unit',
           include: ['{packages,apps}/*/{src,test}/**/*.test.ts'],
           exclude: ['**/*.int.test.ts', 'apps/e2e/**', notOurs],
+          testTimeout: 20_000,
         },
       },
       {

@@ -1,8 +1,11 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { inConstantTime } from './constant-time.ts'
+import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 const { sleep } = vi.hoisted(() => ({ sleep: vi.fn<(ms: number) => Promise<void>>(async () => {}) }))
+// Test files share their modules: this one loads its own, which use the mock, and leaves none behind.
 vi.mock('node:timers/promises', () => ({ setTimeout: sleep }))
+vi.resetModules()
+const { inConstantTime } = await import('./constant-time.ts')
+afterAll(() => void vi.resetModules())
 
 let now = 0
 beforeEach(() => {

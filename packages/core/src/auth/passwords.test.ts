@@ -1,13 +1,16 @@
 import { dictionary } from '@zxcvbn-ts/language-common'
-import * as argon2 from '@node-rs/argon2'
-import { expect, test, vi } from 'vitest'
+import { afterAll, expect, test, vi } from 'vitest'
 import commonPasswords from './common-passwords.json' with { type: 'json' }
-import { checkPassword, hashPassword, isPassword } from './passwords.ts'
 
+// Test files share their modules: this one loads its own, which use the mock, and leaves none behind.
 vi.mock('@node-rs/argon2', async (original) => {
-  const real = await original<typeof argon2>()
+  const real = await original<typeof import('@node-rs/argon2')>()
   return { ...real, verify: vi.fn<typeof real.verify>(real.verify) }
 })
+vi.resetModules()
+const argon2 = await import('@node-rs/argon2')
+const { checkPassword, hashPassword, isPassword } = await import('./passwords.ts')
+afterAll(() => void vi.resetModules())
 
 // The library's whole dictionary takes 170 MB to unpack: what a password of twelve characters can match is kept beside.
 test('the list of common passwords is the library’s, of twelve characters or more', () => {
