@@ -4,6 +4,7 @@ import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { errorLogger } from '@rapport/core/runtime/logging.ts'
 import { sessionUrlOf } from '@rapport/core/db/pooler.ts'
 import { type QueueName, queueNames, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/jobs/queues.ts'
+import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 import { complaintsAboutRedis } from '@rapport/core/runtime/redis-settings.ts'
 import { connectRedis, type RedisClient } from '@rapport/core/runtime/redis.ts'
 import {
@@ -122,8 +123,8 @@ async function onPostgres(connectionString: string, log: Logger): Promise<QueueB
     // The queues live and die with the outbox itself.
     readEpoch: async () => 'postgres',
     ping: undefined,
-    // Not awaited: a worker that did not close in time still has its connection.
-    close: async () => void pool.end().catch(onError),
+    // A worker that did not close in time still has its connection, and the pool would wait for it.
+    close: () => withTimeout(pool.end()).catch(onError),
   }
 }
 
@@ -137,6 +138,7 @@ const queryConnections = 15
 export function openQueuePool(connectionString: string, onError: (error: Error) => void): pg.Pool {
   const pool = new pg.Pool({
     connectionString,
+    application_name: 'rapport queues',
     options: `-c search_path=${queueSchema}`,
     max: queueNames.length + queryConnections,
     keepAlive: true,

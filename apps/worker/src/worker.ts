@@ -63,7 +63,11 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     activeJobs,
   }
   const backend = await chooseBackend(config, log)
-  const operatorPort = await openOperatorPort(config, { database, backend, metrics, stopping: stopping.signal })
+  const operated = { database, backend, metrics, stopping: stopping.signal }
+  const operatorPort = await openOperatorPort(config, operated).catch(async (error: unknown) => {
+    await backend.close()
+    throw error
+  })
   await recordHeartbeat(db, deps.workerId)
   const heart = startHeartbeat(deps)
   void warnAboutMissingTimeouts(db, (message) => log.warn(message))
