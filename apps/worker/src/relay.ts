@@ -1,7 +1,6 @@
 import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '@rapport/core/db/client.ts'
-import { listen } from '@rapport/core/db/client.ts'
 import {
   forgetOtherEpochs,
   type RelayedWork,
@@ -14,6 +13,7 @@ import { outboxChannel, type QueueName } from '@rapport/core/jobs/queues.ts'
 import type { JobsOptions } from 'bullmq'
 import type { Logger } from 'pino'
 import type { QueueBackend, WorkQueue } from './queue-backend.ts'
+import { listen } from '@rapport/core/db/listen.ts'
 
 /** The pause after a look that found nothing, twice as long after each: new work of a lane that is full wakes it too. */
 const [shortestRestMs, longestRestMs] = [5, 40]

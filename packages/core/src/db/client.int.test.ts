@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Database, listen, openDatabase } from './client.ts'
+import { type Database, openDatabase } from './client.ts'
 import { AppError, isDatabaseUnavailable } from '../kernel/errors.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { startTestProxy, type TestProxy } from '@rapport/testing/network/proxy.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { transaction } from './transaction.ts'
+import { listen } from './listen.ts'
 
 const maxConnections = 2
 

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 
@@ -123,50 +122,4 @@ async function prepareConnection(client: pg.PoolClient, settings: Record<string,
 /** Empty, which is unnamed, behind a pooler: the next transaction may run on a connection that lacks the statement. */
 export function statementName({ $client }: ConnectionDb, name: string): string {
   return lentConnections.has($client) ? '' : name
-}
-
-/**
- * Calls `onNotify` with what was said whenever one of the channels is notified, and with nothing once after each
- * (re)connection, as notifications may have been missed. Reconnects by itself for as long as it is open. `close` waits
- * for a call that is under way.
- */
-export function listen(
-  databaseUrl: string,
-  channels: readonly string[],
-  options: { onNotify: (said: string) => void; onError: (error: Error) => void },
-): { close(): Promise<void> } {
-  const closing = new AbortController()
-  const running = (async () => {
-    while (!closing.signal.aborted) {
-      await holdConnection().catch(options.onError)
-      await sleep(1_000, undefined, { signal: closing.signal }).catch(() => {})
-    }
-  })()
-
-  async function holdConnection() {
-    const client = new pg.Client({
-      connectionString: databaseUrl,
-      application_name: 'rapport listen',
-      connectionTimeoutMillis: 2_000,
-      keepAlive: true,
-    })
-    const ended = new Promise<void>((resolve) => client.once('end', resolve))
-    client.on('error', options.onError)
-    client.on('notification', ({ payload = '' }) => options.onNotify(payload))
-    await client.connect()
-    const stop = () => void client.end()
-    closing.signal.addEventListener('abort', stop, { once: true })
-    if (closing.signal.aborted) stop()
-    for (const channel of channels) await client.query(`listen ${channel}`)
-    options.onNotify('')
-    await ended
-    closing.signal.removeEventListener('abort', stop)
-  }
-
-  return {
-    close() {
-      closing.abort()
-      return running
-    },
-  }
 }
