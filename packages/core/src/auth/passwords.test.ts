@@ -1,10 +1,11 @@
 import { dictionary } from '@zxcvbn-ts/language-common'
+import type * as Argon2 from '@node-rs/argon2'
 import { afterAll, expect, test, vi } from 'vitest'
 import commonPasswords from './common-passwords.json' with { type: 'json' }
 
 // Test files share their modules: this one loads its own, which use the mock, and leaves none behind.
 vi.mock('@node-rs/argon2', async (original) => {
-  const real = await original<typeof import('@node-rs/argon2')>()
+  const real = await original<typeof Argon2>()
   return { ...real, verify: vi.fn<typeof real.verify>(real.verify) }
 })
 vi.resetModules()
