@@ -109,7 +109,7 @@ async function onPostgres(connectionString: string, log: Logger): Promise<QueueB
   const onError = errorLogger(log, 'the queues in PostgreSQL are away')
   const postgres = withBackend(createPostgresBackend)
   const pool = openQueuePool(connectionString, onError)
-  await migrateQueues(pool)
+  await withTimeout(migrateQueues(pool), startTimeoutMs)
   // @types/pg declares `on` in another way.
   const connection = pool as unknown as PgPool
   return {
@@ -127,6 +127,9 @@ async function onPostgres(connectionString: string, log: Logger): Promise<QueueB
     close: () => withTimeout(pool.end()).catch(onError),
   }
 }
+
+/** A worker that cannot reach PostgreSQL, or waits for another one's migration, fails its start instead of hanging. */
+const startTimeoutMs = 10_000
 
 /** Shared by all queues and workers. */
 const queryConnections = 15

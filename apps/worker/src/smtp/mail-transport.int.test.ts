@@ -213,6 +213,12 @@ describe('the transport', () => {
     expect(outcomes[7]).toMatchObject({ kind: 'refused', temporary: false, error: '550 7@example.com is refused' })
   })
 
+  test('keeps its own limits, whatever the parameters of SMTP_URL say', async () => {
+    const own = openMailTransport(`${smtp.url}?socketTimeout=1&maxRequeues=-1&pool=false`)
+    expect(await own.send(mail)).toEqual({ kind: 'sent' })
+    own.close()
+  })
+
   test('lets no line of a message be taken for its end', async () => {
     for (const text of ['one\r\n.\r\ntwo', '.', '..\n.three']) {
       expect(await transport.send({ ...mail, text })).toEqual({ kind: 'sent' })

@@ -19,18 +19,7 @@ const noAccess = { disableFileAccess: true, disableUrlAccess: true }
  * first byte is ambiguous. With a key every mail is signed.
  */
 export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTransport {
-  const smtp = createTransport({
-    url: smtpUrl,
-    pool: true,
-    maxConnections: mailConnections,
-    maxMessages: Number.POSITIVE_INFINITY,
-    // The server may have closed a connection while it was idle: nodemailer requeues a mail of which no byte was read.
-    maxRequeues: 1,
-    connectionTimeout: 5_000,
-    greetingTimeout: 5_000,
-    socketTimeout: 30_000,
-    ...noAccess,
-  })
+  const smtp = createTransport({ ...poolOptions, url: withoutParameters(smtpUrl, Object.keys(poolOptions)) })
   smtp.use('stream', ({ message, data }, done) => {
     message.processFunc((stream) => {
       ;(data as WatchedMail).onStream(stream)
@@ -53,6 +42,25 @@ export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTranspor
     },
     close: () => smtp.close(),
   }
+}
+
+const poolOptions = {
+  pool: true,
+  maxConnections: mailConnections,
+  maxMessages: Number.POSITIVE_INFINITY,
+  // The server may have closed a connection while it was idle: nodemailer requeues a mail of which no byte was read.
+  maxRequeues: 1,
+  connectionTimeout: 5_000,
+  greetingTimeout: 5_000,
+  socketTimeout: 30_000,
+  ...noAccess,
+} as const
+
+/** nodemailer prefers the parameters of a URL to its options, but these options carry our guarantees. */
+function withoutParameters(url: string, names: readonly string[]): string {
+  const result = new URL(url)
+  for (const name of names) result.searchParams.delete(name)
+  return result.href
 }
 
 /** nodemailer reads the stream of a message once the server has answered DATA. A second attempt has a stream of its own. */

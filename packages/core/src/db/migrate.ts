@@ -16,16 +16,22 @@ const migrationLock = 7_277_678
 
 /** Brings the database up to date. Safe to run from several processes at once, and again. */
 export async function migrate(databaseUrl: string): Promise<void> {
-  // A single connection, whose session holds the lock throughout.
-  const pool = new pg.Pool({ connectionString: databaseUrl, application_name: 'rapport migrate', max: 1 })
+  const connection = { connectionString: databaseUrl, application_name: 'rapport migrate' }
+  // The session of the lock runs nothing else: a pool replaces a connection on which a statement failed.
+  const lock = new pg.Client(connection)
+  // A connection that breaks fails the next statement; without a listener its error would end the process.
+  lock.on('error', () => {})
+  const pool = new pg.Pool({ ...connection, max: 1 })
   try {
-    await pool.query('select pg_advisory_lock($1)', [migrationLock])
+    await lock.connect()
+    await lock.query('select pg_advisory_lock($1)', [migrationLock])
     const db = drizzle(pool)
     await runMigrations(db, { migrationsFolder })
     await adoptForeignEvents(db)
     await insistOnPartitions(db)
   } finally {
     await pool.end()
+    await lock.end()
   }
 }
 
