@@ -17,7 +17,7 @@ const notOurs = '**/node_modules/**'
 
 export default defineConfig({
   test: {
-    // Tests wait more than they compute: one worker would leave half of a small machine idle.
+    // One worker would leave half of a small machine idle; more than two overload it, and tests with a time limit fail.
     maxWorkers: Math.max(2, availableParallelism()),
     projects: [
       {
@@ -47,7 +47,7 @@ export default defineConfig({
           name: 'e2e',
           include: ['apps/e2e/**/*.test.ts'],
           exclude: [notOurs],
-          // After all others, and two files at a time: each has processes of its own, and waits for them most of the time.
+          // After all others, and two files at a time: each starts processes of its own.
           sequence: { groupOrder: 1 },
           maxWorkers: 2,
           testTimeout: 120_000,
