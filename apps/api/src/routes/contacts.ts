@@ -3,7 +3,7 @@ import { listActivity } from '@rapport/core/contacts/list-activity.ts'
 import { exportContacts } from '@rapport/core/contacts/export/export-contacts.ts'
 import { listContacts } from '@rapport/core/contacts/list-contacts.ts'
 import { mergeContacts } from '@rapport/core/operations/merge-contacts.ts'
-import { addTags, changeContact, removeTag, upsertContact } from '@rapport/core/contacts/update-contact.ts'
+import { addTags, updateContact, removeTag, upsertContact } from '@rapport/core/contacts/update-contact.ts'
 import {
   Activity,
   ActivityQuery,
@@ -134,7 +134,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Contact },
       },
     },
-    (request) => changeContact(request.ctx, request.params.id, request.body),
+    (request) => updateContact(request.ctx, request.params.id, request.body),
   )
 
   app.delete(

@@ -1,4 +1,4 @@
-import { changeContact } from '@rapport/core/contacts/update-contact.ts'
+import { updateContact } from '@rapport/core/contacts/update-contact.ts'
 import {
   changeCustomField,
   createCustomField,
@@ -58,11 +58,11 @@ test('who checked a value before its field was removed is waited for, and it is 
   const [known, other] = [await createTestContact(ctx), await createTestContact(ctx)]
   const writing = await openTransaction(database.db, async (db) => {
     await createTestContact({ ...ctx, db }, { customFieldValues: { plan: 'pro' } })
-    await changeContact({ ...ctx, db }, known.id, { customFieldValues: { plan: 'pro' } })
+    await updateContact({ ...ctx, db }, known.id, { customFieldValues: { plan: 'pro' } })
   })
   // The removal itself waits for nobody.
   await deleteCustomField(ctx, field.id)
-  const late = changeContact(ctx, other.id, { customFieldValues: { plan: 'pro' } })
+  const late = updateContact(ctx, other.id, { customFieldValues: { plan: 'pro' } })
   await expect(late).rejects.toThrow('Unknown custom field')
   const clearing = clearCustomField(deps, jobOf(ctx, uuidOf(field.id)))
   await waitUntilBlocked(database.db)
@@ -77,7 +77,7 @@ test('a value whose contact moves among those that were cleared already is found
   const { id } = await createTestContact(ctx, { email: 'z@example.com', customFieldValues: { plan: 'pro' } })
   await deleteCustomField(ctx, field.id)
   expect(await clearNextValues(ctx, field.id, 'z@example.com')).toBeUndefined()
-  await changeContact(ctx, id, { email: 'a@example.com' })
+  await updateContact(ctx, id, { email: 'a@example.com' })
   expect(await finishRemoval(ctx, field.id)).toBe(false)
   await expect(define()).rejects.toThrow('is still being removed')
   await clearCustomField(deps, jobOf(ctx, uuidOf(field.id)))

@@ -3,7 +3,7 @@ import type { Actor, BaseCtx, Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
 import { microBatch } from '../kernel/micro-batch.ts'
-import { type Given, prepared } from '../db/prepared-query.ts'
+import { type Params, prepared } from '../db/prepared-query.ts'
 import { apiKeys, members, type Role, roles, sessions, users } from '../db/schema/index.ts'
 import { hashToken } from '../kernel/crypto.ts'
 import { toApiKey } from './api-keys.ts'
@@ -77,7 +77,7 @@ async function findApiKeys(db: Db, hashes: string[]): Promise<(Found | undefined
   })
 }
 
-const selectApiKeys = prepared('find API keys', (db, given: Given<Hashes>) =>
+const selectApiKeys = prepared('find API keys', (db, param: Params<Hashes>) =>
   db
     .select({
       hash: apiKeys.keyHash,
@@ -90,7 +90,7 @@ const selectApiKeys = prepared('find API keys', (db, given: Given<Hashes>) =>
     .from(apiKeys)
     .where(
       and(
-        sql`${apiKeys.keyHash} = any(${given('hashes')})`,
+        sql`${apiKeys.keyHash} = any(${param('hashes')})`,
         or(isNull(apiKeys.expiresAt), gt(apiKeys.expiresAt, sql`now()`)),
       ),
     ),
@@ -106,7 +106,7 @@ async function findSessions(db: Db, hashes: string[]): Promise<(Found | undefine
   })
 }
 
-const selectSessions = prepared('find sessions', (db, given: Given<Hashes>) =>
+const selectSessions = prepared('find sessions', (db, param: Params<Hashes>) =>
   db
     .select({
       hash: sessions.tokenHash,
@@ -117,5 +117,5 @@ const selectSessions = prepared('find sessions', (db, given: Given<Hashes>) =>
     })
     .from(sessions)
     .innerJoin(members, and(eq(members.workspaceId, sessions.workspaceId), eq(members.userId, sessions.userId)))
-    .where(and(sql`${sessions.tokenHash} = any(${given('hashes')})`, gt(sessions.expiresAt, sql`now()`))),
+    .where(and(sql`${sessions.tokenHash} = any(${param('hashes')})`, gt(sessions.expiresAt, sql`now()`))),
 )

@@ -14,23 +14,23 @@ export interface BatchKeys extends Record<string, unknown> {
 /** Inserts the recipients of a group, or takes over those that wait: a row, if only of nulls, while the batch may go on. */
 export const claimGroup = preparedSql<BatchKeys & { contactIds: readonly string[] }, Record<string, unknown>>(
   'claim recipients',
-  (given) => sql`
+  (param) => sql`
     with mine as (
       select c.list_id from campaigns c
       join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
-      where c.workspace_id = ${given('workspaceId')}::uuid and b.id = ${given('batchId')}::uuid
-        and c.status = 'SENDING' and b.status = 'SENDING' and b.worker_id = ${given('workerId')}::uuid),
+      where c.workspace_id = ${param('workspaceId')}::uuid and b.id = ${param('batchId')}::uuid
+        and c.status = 'SENDING' and b.status = 'SENDING' and b.worker_id = ${param('workerId')}::uuid),
     claimed as (
       insert into campaign_recipients as r
         (workspace_id, campaign_id, contact_id, batch_id, status, worker_id, error, settled_at)
-      select ${given('workspaceId')}::uuid, ${given('campaignId')}::uuid, person.id, ${given('batchId')}::uuid,
-        case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end, ${given('workerId')}::uuid,
+      select ${param('workspaceId')}::uuid, ${param('campaignId')}::uuid, person.id, ${param('batchId')}::uuid,
+        case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end, ${param('workerId')}::uuid,
         case when s.status = 'CONFIRMED' then null else 'Left the list before the mail was sent' end,
         case when s.status = 'CONFIRMED' then null else now() end
       from mine
-      cross join unnest(${given('contactIds')}::uuid[]) as person (id)
+      cross join unnest(${param('contactIds')}::uuid[]) as person (id)
       left join subscriptions s
-        on s.workspace_id = ${given('workspaceId')}::uuid and s.list_id = mine.list_id and s.contact_id = person.id
+        on s.workspace_id = ${param('workspaceId')}::uuid and s.list_id = mine.list_id and s.contact_id = person.id
       on conflict (workspace_id, campaign_id, contact_id) do update
       set status = excluded.status, worker_id = excluded.worker_id, error = excluded.error,
         settled_at = excluded.settled_at, attempts = r.attempts + 1
@@ -42,7 +42,7 @@ export const claimGroup = preparedSql<BatchKeys & { contactIds: readonly string[
     from mine
     left join (
       select contacts.*, claimed.attempts from claimed
-      join contacts on contacts.workspace_id = ${given('workspaceId')}::uuid and contacts.id = claimed.contact_id
+      join contacts on contacts.workspace_id = ${param('workspaceId')}::uuid and contacts.id = claimed.contact_id
       where claimed.became = 'SENDING') c on true`,
 )
 
@@ -59,18 +59,18 @@ interface Outcomes extends BatchKeys {
  */
 export const settleGroup = preparedSql<Outcomes>(
   'settle recipients',
-  (given) => sql`
+  (param) => sql`
     with settled as (
     update campaign_recipients r
     set status = case when outcome.status = 'WAITING' and r.status = 'INTERRUPTED' then 'FAILED' else outcome.status end,
       error = outcome.error, attempts = r.attempts - outcome.uncounted,
       settled_at = case when outcome.status = 'WAITING' and r.status = 'SENDING' then null else now() end
     from unnest(
-      ${given('contactIds')}::uuid[], ${given('statuses')}::text[], ${given('errors')}::text[],
-      ${given('uncounted')}::int[])
+      ${param('contactIds')}::uuid[], ${param('statuses')}::text[], ${param('errors')}::text[],
+      ${param('uncounted')}::int[])
       as outcome (contact_id, status, error, uncounted)
-    where r.workspace_id = ${given('workspaceId')}::uuid and r.batch_id = ${given('batchId')}::uuid
-      and r.contact_id = outcome.contact_id and r.worker_id = ${given('workerId')}::uuid
+    where r.workspace_id = ${param('workspaceId')}::uuid and r.batch_id = ${param('batchId')}::uuid
+      and r.contact_id = outcome.contact_id and r.worker_id = ${param('workerId')}::uuid
       and r.status in ('SENDING', 'INTERRUPTED')
     returning r.workspace_id, r.batch_id, old.status as was, new.status as became),
     ${tally('settled')}

@@ -5,7 +5,7 @@ import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { findOptOuts, hashEmail } from '../subscriptions/opt-outs.ts'
 import { subscribe } from '../lists/subscribe.ts'
 import { listActivity } from './list-activity.ts'
-import { addTags, changeContact, removeTag, upsertContact } from './update-contact.ts'
+import { addTags, updateContact, removeTag, upsertContact } from './update-contact.ts'
 import { ActivityQuery } from './contacts.schema.ts'
 import { createCustomField } from './custom-fields/custom-fields.ts'
 import { unsubscribe } from '../operations/unsubscribe.ts'
@@ -38,7 +38,7 @@ test('an upsert sets what it names and leaves the rest, the spelling of the addr
 
 test('a change that changes nothing writes nothing and tells nothing', async () => {
   const contact = await createTestContact(ctx, { firstName: 'Ada', tags: ['vip'] })
-  expect(await changeContact(ctx, contact.id, { firstName: 'Ada', tags: ['vip'] })).toEqual(contact)
+  expect(await updateContact(ctx, contact.id, { firstName: 'Ada', tags: ['vip'] })).toEqual(contact)
   expect(await addTags(ctx, contact.id, { tags: ['vip'] })).toEqual(contact)
   expect(await removeTag(ctx, contact.id, 'nobody has this')).toEqual(contact)
   expect(await eventsOf(ctx)).toEqual(['contact.created'])
@@ -48,7 +48,7 @@ test('a change merges custom values, null removes one, and is told once', async 
   await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'TEXT', options: [] })
   await createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
   const { id } = await createTestContact(ctx, { customFieldValues: { plan: 'free', seats: 3 } })
-  const changed = await changeContact(ctx, id, { customFieldValues: { plan: 'pro', seats: null } })
+  const changed = await updateContact(ctx, id, { customFieldValues: { plan: 'pro', seats: null } })
   expect(changed.customFieldValues).toEqual({ plan: 'pro' })
   expect(await eventsOf(ctx)).toEqual(['contact.created', 'contact.updated'])
 })
@@ -62,7 +62,7 @@ test('tags that many add at once are all there', async () => {
 test('an address that another contact has is a conflict that names whose', async () => {
   const ada = await createTestContact(ctx, { email: 'ada@example.com' })
   const eve = await createTestContact(ctx, { email: 'eve@example.com' })
-  await expect(changeContact(ctx, eve.id, { email: 'ADA@example.com' })).rejects.toMatchObject({
+  await expect(updateContact(ctx, eve.id, { email: 'ADA@example.com' })).rejects.toMatchObject({
     code: 'conflict',
     details: { contactId: ada.id },
   })
@@ -98,7 +98,7 @@ test('who was deleted after opting out is not confirmed at once when somebody ty
 test('the activity of a contact is what happened to them, newest first', async () => {
   const { id } = await createTestContact(ctx)
   await createTestContact(ctx)
-  await changeContact(ctx, id, { firstName: 'Ada' })
+  await updateContact(ctx, id, { firstName: 'Ada' })
   const page = await listActivity(ctx, id, ActivityQuery.parse({}))
   expect(page.data.map((activity) => activity.type)).toEqual(['contact.updated', 'contact.created'])
 })

@@ -1,18 +1,15 @@
 import { and, arrayContains, eq, exists, gt, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { invalidField } from '../kernel/errors.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../db/schema/index.ts'
-import { contactColumns, type ContactRow, type ReadContact, showContact, toContact } from './contact-record.ts'
-import { selectNewestContacts, selectOlderContacts } from './contact-statements.ts'
+import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
 import { searchCondition, searchRank } from './search-contacts.ts'
 import type { Contact, ContactFilters, ContactQuery } from './contacts.schema.ts'
 import { checkCustomValue, fromText, readCustomFields } from './custom-fields/custom-fields.ts'
 
 /** A page of the workspace's contacts; every filter that is given must hold. A search without `sort` has the best first. */
 export async function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contact>> {
-  if (isPlain(query)) return plainPage(ctx, query)
   const { search, sort } = query
   const page =
     search === undefined
@@ -88,29 +85,6 @@ function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
 }
 
 const newestFirst = '-createdAt'
-
-/** Whether all contacts are asked for, the newest first, as most ask. */
-function isPlain(query: ContactQuery): boolean {
-  const { sort = newestFirst, customFields } = query
-  const isFiltered = Object.keys(query).some((name) => !['limit', 'cursor', 'sort', 'customFields'].includes(name))
-  return sort === newestFirst && !isFiltered && Object.keys(customFields).length === 0
-}
-
-/** What `sortedPage` would read, by statements that are prepared. */
-async function plainPage(ctx: Ctx, query: ContactQuery): Promise<Page<Contact>> {
-  const workspaceId = uuidOf(ctx.workspaceId)
-  const page = await readPage<ReadContact>(ctx, {
-    name: 'contacts',
-    query: { ...query, sort: newestFirst },
-    key: { ...sortKeys.createdAt, valueOf: (row) => row.createdAt },
-    id: { column: contacts.id, valueOf: (row) => idOf('con', row.id) },
-    read: ({ position, limit }) =>
-      position
-        ? selectOlderContacts(ctx.db, { workspaceId, limit, ...position })
-        : selectNewestContacts(ctx.db, { workspaceId, limit }),
-  })
-  return { ...page, data: page.data.map(showContact) }
-}
 
 const moment = (date: Date) => date.toISOString()
 const sortKeys = {

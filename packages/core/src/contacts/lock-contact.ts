@@ -1,19 +1,23 @@
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { contactAliases, contacts } from '../db/schema/index.ts'
-import type { ContactRow } from './contact-record.ts'
-import { selectAndLockContact } from './contact-statements.ts'
+import { byId } from '../request/by-id.ts'
+import { contactColumns, type ContactRow } from './contact-record.ts'
 
 /**
- * Locks a contact until the transaction ends; undefined when there is none. Whoever changes a contact, or what hangs on
- * one, takes it first: so a status is never derived from half of two changes, and nobody waits for each other.
+ * Locks a contact until the transaction ends; undefined when there is none. Every change of a contact, or of a record
+ * that belongs to one, takes this lock first: so no status is derived from half of two changes, and no two deadlock.
  */
 export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow | undefined> {
-  const [row] = await selectAndLockContact(ctx.db, { workspaceId: ctx.workspaceId, id })
+  const [row] = await ctx.db
+    .select(contactColumns)
+    .from(contacts)
+    .where(byId(contacts, ctx, id))
+    .for('no key update')
   return row
 }
 
-/** Locks many, in the order in which whoever writes many has them, so that nobody waits for each other. */
+/** Locks many contacts, in the order of every writer of many, so that no two deadlock. */
 export async function lockContacts(ctx: Ctx, ids: readonly string[]): Promise<void> {
   await ctx.db
     .select({ id: contacts.id })
@@ -23,13 +27,13 @@ export async function lockContacts(ctx: Ctx, ids: readonly string[]): Promise<vo
     .for('no key update')
 }
 
-/** Locks who this contact is by now, as it may have been merged into another, and answers whose id that is. */
+/** Locks a contact, or the one that it was merged into, and returns the id of that. */
 export async function lockCurrentContact(ctx: Ctx, id: string): Promise<string> {
   if (await lockContact(ctx, id)) return id
   const [alias] = await ctx.db
     .select({ contactId: contactAliases.contactId })
     .from(contactAliases)
-    .where(and(eq(contactAliases.workspaceId, ctx.workspaceId), eq(contactAliases.id, id)))
+    .where(byId(contactAliases, ctx, id))
   return alias ? lockCurrentContact(ctx, alias.contactId) : id
 }
 
@@ -37,15 +41,14 @@ interface OfContact<Row> {
   id: string
   /** Undefined when there is none. */
   find: (ctx: Ctx, id: string) => Promise<Row | undefined>
-  /** Another contact that is to be locked too, if the record goes there. */
+  /** Another contact to lock, if the record moves there. */
   otherContactId?: string | undefined
 }
 
 /**
- * Does `work` in one transaction on a record that hangs on a contact. The contact's lock is the record's too: whoever
- * changes either takes it first, a merge and a deletion of the contact included, so that changes follow one another and
- * nobody waits for each other. Undefined when there is no such record. Where the record went to another contact before
- * its own was locked, all begins anew.
+ * Runs `work` in one transaction on a record that belongs to a contact. The contact's lock guards the record too: every
+ * change of either takes it first, a merge or deletion of the contact included. Returns undefined when there is no such
+ * record. Starts again when the record moved to another contact before its own was locked.
  */
 export async function withContactLocked<Row extends { contactId: string }, Result>(
   ctx: Ctx,

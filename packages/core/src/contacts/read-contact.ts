@@ -1,24 +1,39 @@
+import { and, eq, sql } from 'drizzle-orm'
 import { memoizePerDb } from '../db/client.ts'
+import { type Params, prepared } from '../db/prepared-query.ts'
+import { contacts } from '../db/schema/index.ts'
 import { notFound } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { microBatch } from '../kernel/micro-batch.ts'
 import type { Ctx } from '../request/context.ts'
-import { showContact } from './contact-record.ts'
-import { selectContacts } from './contact-statements.ts'
+import { contactColumns, toContact } from './contact-record.ts'
 import type { Contact } from './contacts.schema.ts'
 
-/** Reads one contact. */
+/** Reads one contact. Throws `not_found`. */
 export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
-  const row = await readTogether(ctx.db)({ workspaceId: uuidOf(ctx.workspaceId), id: uuidOf(id) })
+  const row = await readInBatch(ctx.db)({ workspaceId: ctx.workspaceId, id })
   if (!row) throw notFound('Contact')
-  return showContact(row)
+  return toContact(row)
 }
 
-/** Those who come while others are being read go together in the next statement: each after it asked. */
-const readTogether = memoizePerDb((db) =>
-  microBatch(async (asked: Record<'workspaceId' | 'id', string>[]) => {
-    const workspaceIds = asked.map(({ workspaceId }) => workspaceId)
-    const rows = await selectContacts(db, { workspaceIds, ids: asked.map(({ id }) => id) })
-    return asked.map(({ workspaceId, id }) => rows.find((row) => row.id === id && row.workspaceId === workspaceId))
+type Key = Record<'workspaceId' | 'id', string>
+
+/** Reads that arrive during another share the next statement. */
+const readInBatch = memoizePerDb((db) =>
+  microBatch(async (keys: Key[]) => {
+    const rows = await selectContacts(db, {
+      workspaceIds: keys.map(({ workspaceId }) => uuidOf(workspaceId)),
+      ids: keys.map(({ id }) => uuidOf(id)),
+    })
+    return keys.map(({ workspaceId, id }) => rows.find((row) => row.id === id && row.workspaceId === workspaceId))
   }),
+)
+
+const selectContacts = prepared(
+  'read contacts',
+  (db, param: Params<{ workspaceIds: readonly string[]; ids: readonly string[] }>) => {
+    const keys = sql`unnest(${param('workspaceIds')}::uuid[], ${param('ids')}::uuid[]) as key (workspace_id, id)`
+    const isAsked = and(eq(contacts.workspaceId, sql`key.workspace_id`), eq(contacts.id, sql`key.id`))
+    return db.select(contactColumns).from(contacts).innerJoin(keys, isAsked)
+  },
 )

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Database, openDatabase } from './client.ts'
-import { type Given, prepared, preparedSql } from './prepared-query.ts'
+import { type Params, prepared, preparedSql } from './prepared-query.ts'
 import { users } from './schema/index.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { transaction } from './transaction.ts'
@@ -17,14 +17,14 @@ afterAll(async () => {
   await testDatabase.close()
 })
 
-const double = preparedSql<{ number: number }, { result: number }>('double', (given) => {
-  return sql`select ${given('number')}::int * 2 as result`
+const double = preparedSql<{ number: number }, { result: number }>('double', (param) => {
+  return sql`select ${param('number')}::int * 2 as result`
 })
-const findUser = prepared('find a user', (db, given: Given<{ email: string }>) =>
+const findUser = prepared('find a user', (db, param: Params<{ email: string }>) =>
   db
     .select()
     .from(users)
-    .where(sql`${users.email} = ${given('email')}`),
+    .where(sql`${users.email} = ${param('email')}`),
 )
 
 test('a statement takes its values, and is prepared once for each who asks on a connection', async () => {
@@ -54,8 +54,8 @@ test('a prepared statement in SQL returns the same values as an unprepared one',
 
 test('what a prepared statement writes goes with its transaction', async () => {
   await database.db.execute(sql`create table numbers (number int)`)
-  const write = preparedSql<{ number: number }>('write', (given) => {
-    return sql`insert into numbers values (${given('number')}) returning number`
+  const write = preparedSql<{ number: number }>('write', (param) => {
+    return sql`insert into numbers values (${param('number')}) returning number`
   })
   await transaction(database.db, async (db) => {
     await write(db, { number: 1 })

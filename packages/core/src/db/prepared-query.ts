@@ -4,7 +4,7 @@ import pg from 'pg'
 import { type ConnectionDb, type Db, onConnection, memoizePerDb, statementName } from './client.ts'
 
 /** Where in a statement a value goes, by its name. */
-export interface Given<Values> {
+export interface Params<Values> {
   (name: keyof Values & string): Placeholder
   readonly values?: Values
 }
@@ -20,7 +20,7 @@ type Prepared<Values, Result> = (db: Db, values: Values) => Promise<Result>
  */
 export function prepared<Values extends Record<string, unknown>, Result>(
   name: string,
-  build: (db: ConnectionDb, given: Given<Values>) => { prepare(name: string): Statement<Result> },
+  build: (db: ConnectionDb, param: Params<Values>) => { prepare(name: string): Statement<Result> },
 ): Prepared<Values, Result> {
   const statementOn = memoizePerDb((db: ConnectionDb) => build(db, sql.placeholder).prepare(statementName(db, name)))
   return (db, values) => onConnection(db, (db) => statementOn(db).execute(values))
@@ -29,7 +29,7 @@ export function prepared<Values extends Record<string, unknown>, Result>(
 /** The same for a statement written in SQL: answers its rows, as the driver reads them. */
 export function preparedSql<Values extends Record<string, unknown>, Row = unknown>(
   name: string,
-  build: (given: Given<Values>) => SQL,
+  build: (param: Params<Values>) => SQL,
 ): Prepared<Values, Row[]> {
   const query = new PgDialect({ casing: 'snake_case' }).sqlToQuery(build(sql.placeholder))
   return (db, values) =>

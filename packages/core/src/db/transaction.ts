@@ -3,6 +3,9 @@ import { type Db, openConnection } from './client.ts'
 
 type Work<Result> = (db: Db) => Promise<Result>
 
+/** Whether statements on `db` belong to an open transaction. */
+export const isInTransaction = (db: Db) => !(db.$client instanceof pg.Pool)
+
 /** Runs `work` in a transaction, or in a savepoint if `db` is in a transaction. An error of `work` rolls back. */
 export async function transaction<Result>(db: Db, work: Work<Result>): Promise<Result> {
   if (db.$client instanceof pg.Pool) return runTransaction(await db.$client.connect(), work)

@@ -1,12 +1,15 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { withContactLocked, lockContact } from '../contacts/lock-contact.ts'
-import { touchLastActivity } from '../contacts/update-contact.ts'
+import { touchLastActivity } from '../contacts/touch-last-activity.ts'
+import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { newId } from '../kernel/ids.ts'
+import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { lockStage } from '../pipelines/stages.ts'
 import { dealMoves, deals } from '../db/schema/index.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
@@ -28,13 +31,13 @@ export async function readDeal(ctx: Ctx, id: string): Promise<Deal> {
 export async function changeDeal(ctx: Ctx, id: string, change: DealChange): Promise<Deal> {
   const record = { id, find: findDeal, otherContactId: change.contactId }
   const deal = await withContactLocked(ctx, record, async (ctx, current) => {
-    const next = await changed(ctx, current, change)
+    const next = await applyChange(ctx, current, change)
     if (isDeepStrictEqual(next, current)) return toDeal(current)
-    const row = await writeDeal(ctx, current, next)
-    await touchLastActivity(ctx, row.contactId)
-    await recordMove(ctx, current, row)
-    await tellChange(ctx, current, row)
-    return toDeal(row)
+    const saved = await saveDeal(ctx, current, next)
+    await touchLastActivity(ctx, saved.contactId)
+    await recordMove(ctx, current, saved)
+    await emitChanges(ctx, current, saved)
+    return toDeal(saved)
   })
   if (!deal) throw notFound('Deal')
   return deal
@@ -43,7 +46,7 @@ export async function changeDeal(ctx: Ctx, id: string, change: DealChange): Prom
 /** Removes a deal and its history, and tells `deal.deleted`. */
 export async function deleteDeal(ctx: Ctx, id: string): Promise<void> {
   const deal = await withContactLocked(ctx, { id, find: findDeal }, async (ctx, row) => {
-    await ctx.db.delete(deals).where(matches(ctx, id))
+    await ctx.db.delete(deals).where(byId(deals, ctx, id))
     await touchLastActivity(ctx, row.contactId)
     await emit(ctx, dealDeleted, toDeal(row))
     await audit(ctx, 'deal.deleted', { subjectId: id })
@@ -56,7 +59,7 @@ export async function deleteDeal(ctx: Ctx, id: string): Promise<void> {
 export async function moveDeals(ctx: Ctx, contacts: { from: string; to: string }): Promise<void> {
   await ctx.db
     .update(deals)
-    .set({ contactId: contacts.to, updatedAt: sql`clock_timestamp()` })
+    .set({ contactId: contacts.to, updatedAt: new Date() })
     .where(and(eq(deals.workspaceId, ctx.workspaceId), eq(deals.contactId, contacts.from)))
 }
 
@@ -65,45 +68,27 @@ export async function deleteDealsOfContact(ctx: Ctx, contactId: string): Promise
   await ctx.db.delete(deals).where(and(eq(deals.workspaceId, ctx.workspaceId), eq(deals.contactId, contactId)))
 }
 
-async function changed(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {
+async function applyChange(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {
   const { pipelineId = current.pipelineId, contactId = current.contactId } = change
   const stageId = change.stageId ?? (pipelineId === current.pipelineId ? current.stageId : undefined)
   const isElsewhere = pipelineId !== current.pipelineId || stageId !== current.stageId
   const place = isElsewhere ? await lockStage(ctx, { pipelineId, stageId }) : current
   if (contactId !== current.contactId) await requireContact(ctx, contactId)
-  return {
-    ...current,
-    pipelineId: place.pipelineId,
-    stageId: place.stageId,
-    contactId,
-    name: change.name ?? current.name,
-    valueCents: change.valueCents ?? current.valueCents,
-    status: change.status ?? current.status,
-  }
+  return { ...current, ...withoutUndefined(change), pipelineId: place.pipelineId, stageId: place.stageId }
 }
 
-/** By the clock and not by the transaction's beginning, so that changes which waited for each other follow in time. */
-async function writeDeal(ctx: Ctx, current: DealRow, next: DealRow): Promise<DealRow> {
-  const { pipelineId, stageId, contactId, name, valueCents, status } = next
-  const closedAt = status === 'OPEN' ? null : sql`clock_timestamp()`
-  const [row] = await ctx.db
+async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promise<DealRow> {
+  const now = timeOfUpdate(current.updatedAt)
+  const closedAt = next.status === 'OPEN' ? null : now
+  const saved = { ...next, closedAt: next.status === current.status ? next.closedAt : closedAt, updatedAt: now }
+  await ctx.db
     .update(deals)
-    .set({
-      pipelineId,
-      stageId,
-      contactId,
-      name,
-      valueCents,
-      ...(status !== current.status && { status, closedAt }),
-      updatedAt: sql`clock_timestamp()`,
-    })
-    .where(matches(ctx, current.id))
-    .returning()
-  if (!row) throw notFound('Deal')
-  return row
+    .set(saved)
+    .where(byId(deals, ctx, current.id))
+  return saved
 }
 
-/** Keeps that the deal went to another stage or status, if it did. */
+/** Records that a deal moved to another stage or status, if it did. */
 async function recordMove(ctx: Ctx, from: DealRow, to: DealRow): Promise<void> {
   if (from.stageId === to.stageId && from.status === to.status) return
   const { actor } = ctx
@@ -123,7 +108,7 @@ async function recordMove(ctx: Ctx, from: DealRow, to: DealRow): Promise<void> {
   })
 }
 
-async function tellChange(ctx: Ctx, before: DealRow, after: DealRow): Promise<void> {
+async function emitChanges(ctx: Ctx, before: DealRow, after: DealRow): Promise<void> {
   const deal = toDeal(after)
   const isReopened = after.status === 'OPEN' && before.status !== 'OPEN'
   const isUpdated =
@@ -142,10 +127,9 @@ async function requireContact(ctx: Ctx, contactId: string): Promise<void> {
 }
 
 async function findDeal(ctx: Ctx, id: string): Promise<DealRow | undefined> {
-  const [row] = await ctx.db.select().from(deals).where(matches(ctx, id))
+  const [row] = await ctx.db
+    .select()
+    .from(deals)
+    .where(byId(deals, ctx, id))
   return row
-}
-
-function matches(ctx: Ctx, id: string) {
-  return and(eq(deals.workspaceId, ctx.workspaceId), eq(deals.id, id))
 }

@@ -1,23 +1,23 @@
-import { type Placeholder, type SQL, sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
-import type { EventDefinition, EventSubject, EventType } from './event-definition.ts'
+import type { EventDefinition, EventSubject } from './event-definition.ts'
 import { eventLifetimeDays } from '../db/partitions.ts'
-import { idOf, newId, uuidOf } from '../kernel/ids.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
 import { enqueueMany } from '../jobs/outbox.ts'
-import { type Given, preparedSql } from '../db/prepared-query.ts'
+import { type Params, preparedSql } from '../db/prepared-query.ts'
 import { transaction } from '../db/transaction.ts'
 
-/** Whose activity an event is, if a person's. */
+/** The contact whose timeline an event belongs to, as a UUID. */
 function contactOf(type: string, data: EventSubject): string | null {
   const id = type.startsWith('contact.') ? data.id : data.contactId
   return id ? uuidOf(id) : null
 }
 
 /**
- * Records what happened, in the transaction of the change, with a delivery for each webhook that is enabled and wants
- * it as the statement begins. One statement; where nobody listens it writes the event and nothing else. The lock, which
- * the foreign key would take in any case, leaves out a webhook that is just being deleted, where the key would refuse it.
+ * Records an event in the transaction of the change, with a delivery for each enabled webhook that subscribes to its type
+ * when the statement begins. One statement: without such a webhook it writes the event alone. The lock on the webhook,
+ * which the foreign key would take in any case, leaves out a webhook that is being deleted, where the key would fail.
  */
 export function emit<Data extends EventSubject>(
   ctx: Ctx,
@@ -27,124 +27,102 @@ export function emit<Data extends EventSubject>(
   return emitMany(ctx, definition, [data])
 }
 
-/** The same for many at once, told in their order: still one statement. */
-export async function emitMany<Data extends EventSubject>(
+/** Emits an event for each record, in their order, by one statement. */
+export function emitMany<Data extends EventSubject>(
   ctx: Ctx,
   definition: EventDefinition<Data>,
   records: readonly NoInfer<Data>[],
 ): Promise<void> {
-  await emitEach(
+  return emitRecords(
     ctx,
     definition,
     records.map((data) => ({ data, origin: ctx })),
   )
 }
 
-/** The same where several requests are answered in one transaction: each thing happened by the request it names. */
-export async function emitEach<Data extends EventSubject>(
-  ctx: Ctx,
-  { type }: EventDefinition<Data>,
-  happened: readonly Happened<NoInfer<Data>>[],
-): Promise<void> {
-  if (happened.length > 0) await tellAll(ctx.db, toValues(ctx, type, happened))
-}
-
-interface Happened<Data> {
+/** What happened, and the request that caused it: a transaction may serve several. */
+export interface EventRecord<Data> {
   data: Data
   origin: Pick<Ctx, 'requestId' | 'traceparent'>
 }
 
-/** Tells one webhook alone, whatever it wants to know of. Answers the event's id. */
+/** Emits events of one type that several requests of a workspace caused, by one statement. */
+export async function emitRecords<Data extends EventSubject>(
+  ctx: Ctx,
+  { type }: EventDefinition<Data>,
+  records: readonly EventRecord<NoInfer<Data>>[],
+): Promise<void> {
+  if (records.length > 0) await emitToSubscribed(ctx.db, toParams(ctx, type, records))
+}
+
+/** Emits an event to one webhook, whatever that subscribes to. Returns the event's id. */
 export async function emitTo<Data extends EventSubject>(
   ctx: Ctx,
   { type }: EventDefinition<Data>,
   { webhookId, data }: { webhookId: string; data: NoInfer<Data> },
 ): Promise<string> {
-  const values = toValues(ctx, type, [{ data, origin: ctx }])
-  await tellOne(ctx.db, { ...values, webhookId: uuidOf(webhookId) })
-  return idOf('evt', values.ids[0] ?? '')
+  const params = toParams(ctx, type, [{ data, origin: ctx }])
+  const [event] = await emitToWebhook(ctx.db, { ...params, webhookId: uuidOf(webhookId) })
+  if (!event) throw new Error('INSERT returned no event')
+  return idOf('evt', event.id)
 }
 
-/** What is told, an array for each column. */
-interface Told extends Record<string, unknown> {
+/** The events of one statement, an array for each column. */
+interface EventParams extends Record<string, unknown> {
   workspaceId: string
   type: string
-  ids: string[]
   data: string[]
   contactIds: (string | null)[]
   requestIds: string[]
   traceparents: (string | null)[]
 }
 
-function toValues(ctx: Ctx, type: string, happened: readonly Happened<EventSubject>[]): Told {
+function toParams(ctx: Ctx, type: string, records: readonly EventRecord<EventSubject>[]): EventParams {
   return {
     workspaceId: uuidOf(ctx.workspaceId),
     type,
-    ids: happened.map(() => uuidOf(newId('evt'))),
-    data: happened.map(({ data }) => JSON.stringify(data)),
-    contactIds: happened.map(({ data }) => contactOf(type, data)),
-    requestIds: happened.map(({ origin }) => origin.requestId),
-    traceparents: happened.map(({ origin }) => origin.traceparent ?? null),
+    data: records.map(({ data }) => JSON.stringify(data)),
+    contactIds: records.map(({ data }) => contactOf(type, data)),
+    requestIds: records.map(({ origin }) => origin.requestId),
+    traceparents: records.map(({ origin }) => origin.traceparent ?? null),
   }
 }
 
-const wantsIt = (type: SQL | Placeholder) => sql`w.enabled and w.event_types && array[${type}, '*']`
-
-const tellAll = preparedSql('tell all', (given: Given<Told>) => telling(given, wantsIt(given('type'))))
-
-const tellOne = preparedSql('tell one', (given: Given<Told & { webhookId: string }>) =>
-  telling(given, sql`w.id = ${given('webhookId')}::uuid`),
+const emitToSubscribed = preparedSql<EventParams>('emit events', (param) =>
+  insertEvents(param, sql`w.enabled and w.event_types && array[${param('type')}, '*']`),
 )
 
-function telling(given: Given<Told>, to: SQL): SQL {
-  return sql`
-    with told as (
-      select * from unnest(${given('ids')}::uuid[], ${given('data')}::text[], ${given('contactIds')}::uuid[],
-        ${given('requestIds')}::text[], ${given('traceparents')}::text[])
-        as told (id, data, contact_id, request_id, traceparent)),
-    ${tellTo(to, { workspaceId: given('workspaceId'), type: given('type') })}
-    select from notified`
-}
-
-interface Teller {
-  workspaceId: Placeholder
-  type: SQL | Placeholder
-}
-
-/**
- * The same as `emitEach` as members of a `with` list, for a statement that itself makes what it tells of. An earlier
- * member `told` has what happened: `id`, `data` (JSON, as text), `contact_id`, `request_id` and `traceparent`. The main
- * query must read `notified`, as PostgreSQL does not run a SELECT that nobody reads. The first member of all is to lock the
- * workspace, as the upkeep of partitions takes that table before those of the events.
- */
-export function tellEach(workspaceId: Placeholder, type: EventType): SQL {
-  const typed = sql`${type}::text`
-  return tellTo(wantsIt(typed), { workspaceId, type: typed })
-}
-
-/** The end of the JSON of a record that was just made, and has `"createdAt"` and `"updatedAt"`, which nobody knew before. */
-export const endOfJson = sql.raw(
-  `format(',"createdAt":"%s","updatedAt":"%s"}', ${['"createdAt"', '"updatedAt"']
-    .map((moment) => `to_char(${moment} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`)
-    .join(', ')})`,
+const emitToWebhook = preparedSql<EventParams & { webhookId: string }, { id: string }>(
+  'emit an event to a webhook',
+  (param) => insertEvents(param, sql`w.id = ${param('webhookId')}::uuid`),
 )
 
-function tellTo(to: SQL, { workspaceId, type }: Teller): SQL {
+/** Ids and times are the database's: the order of the feed and the partitions rest on them. */
+function insertEvents(param: Params<EventParams>, isReceiver: SQL): SQL {
+  const workspaceId = sql`${param('workspaceId')}::uuid`
   return sql`
+    -- Before the table of events: the order in which the upkeep of partitions locks the tables.
+    with workspace as (
+      select id from workspaces where id = ${workspaceId} for key share),
+    record as (
+      select uuidv7() as id, given.*
+      from unnest(${param('data')}::text[], ${param('contactIds')}::uuid[], ${param('requestIds')}::text[],
+        ${param('traceparents')}::text[]) as given (data, contact_id, request_id, traceparent)),
     event as (
       insert into events (workspace_id, id, type, data, contact_id)
-      select ${workspaceId}::uuid, id, ${type}, data::json, contact_id from told),
+      select workspace.id, record.id, ${param('type')}, data::json, contact_id from workspace cross join record),
     delivery as (
       insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-      select w.workspace_id, uuidv7(), w.id, told.id, ${type}
-      from told cross join webhooks w
-      where w.workspace_id = ${workspaceId}::uuid and ${to}
-      -- A webhook that is just being deleted is left out, where the foreign key would refuse it.
+      select w.workspace_id, uuidv7(), w.id, record.id, ${param('type')}
+      from record cross join webhooks w
+      where w.workspace_id = ${workspaceId} and ${isReceiver}
+      -- Leaves out a webhook that is being deleted, where the foreign key would fail.
       for key share of w
       returning workspace_id, id, webhook_id as lane, event_id),
     ready as (
-      select delivery.*, request_id, traceparent from delivery join told on told.id = delivery.event_id),
-    ${enqueueMany('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}`
+      select delivery.*, request_id, traceparent from delivery join record on record.id = delivery.event_id),
+    ${enqueueMany('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}
+    select record.id from record left join notified on true`
 }
 
 const isOpen = sql`exists (
@@ -152,9 +130,8 @@ const isOpen = sql`exists (
   where d.workspace_id = e.workspace_id and d.event_id = e.id and d.status in ('PENDING', 'SENDING'))`
 
 /**
- * Forgets events that are past their time and lie in a partition that cannot be dropped yet (it is of longer than a week,
- * or some in it are needed), a few at a time, and with them their deliveries. One with a delivery that somebody just
- * asked for again waits for its end. Answers how many.
+ * Deletes events past their lifetime that lie in a partition which cannot be dropped yet (it spans more than a week, or
+ * part of it is needed), a few at a time, with their deliveries. An event with an open delivery stays. Returns the count.
  */
 export function purgeEvents(db: Db): Promise<number> {
   return transaction(db, async (db) => {

@@ -4,7 +4,7 @@ import {
   checkCustomValue,
   type CustomFields,
   type CustomValues,
-  holdCustomFields,
+  lockCustomFields,
   readCustomFields,
 } from '../contacts/custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'
@@ -85,7 +85,7 @@ async function customValuesFrom(ctx: Ctx, mapped: FormField[], values: FormValue
   })
   if (named.length === 0) return {}
   const keys = named.map(({ key }) => key)
-  const definitions = await holdCustomFields(ctx, keys)
+  const definitions = await lockCustomFields(ctx, keys)
   const custom: CustomValues = {}
   for (const { key, value } of named) {
     const checked = checkCustomValue(definitions, key, value)

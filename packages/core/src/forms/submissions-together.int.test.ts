@@ -1,7 +1,7 @@
 /** What submissions do with lists, and with others who are at work at the same time. */
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
-import { changeContact } from '../contacts/update-contact.ts'
+import { updateContact } from '../contacts/update-contact.ts'
 import { mergeContacts } from '../operations/merge-contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { uuidOf } from '../kernel/ids.ts'
@@ -125,7 +125,7 @@ describe('while others are at work', () => {
       const changing = await openTransaction(ctx.db, (db) => {
         if (how === 'deleted') return deleteContact({ ...ctx, db }, known.id)
         if (how === 'merged') return mergeContacts({ ...ctx, db }, other.id, { contactId: known.id })
-        return changeContact({ ...ctx, db }, known.id, { email: 'new@example.com' })
+        return updateContact({ ...ctx, db }, known.id, { email: 'new@example.com' })
       })
       const submitting = submit(form, { email, first: 'Ada' })
       await waitUntilBlocked(ctx.db)

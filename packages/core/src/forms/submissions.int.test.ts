@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { createContact } from '../contacts/create-contact.ts'
-import { changeContact } from '../contacts/update-contact.ts'
+import { updateContact } from '../contacts/update-contact.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { CustomFieldInput } from '../contacts/custom-fields/custom-fields.schema.ts'
 import { createCustomField } from '../contacts/custom-fields/custom-fields.ts'
@@ -176,7 +176,7 @@ describe('repeated', () => {
     const form = await createTestForm(ctx)
     const first = await submit(form, { email, first: 'Ada' }, { repetitionKey: key })
     const { id = '' } = (await findContact()) ?? {}
-    const changed = await changeContact(ctx, id, { email: 'new@example.com', firstName: '' })
+    const changed = await updateContact(ctx, id, { email: 'new@example.com', firstName: '' })
     expect(await submit(form, { email, first: 'Ada' }, { repetitionKey: key })).toEqual(first)
     expect(await findContact()).toBeUndefined()
     expect(await readContact(ctx, id)).toEqual(changed)

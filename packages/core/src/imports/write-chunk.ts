@@ -7,7 +7,7 @@ import {
   writeContacts,
 } from '../contacts/bulk-write-contacts.ts'
 import { maxTags } from '../contacts/update-contact.ts'
-import { holdCustomFields } from '../contacts/custom-fields/custom-fields.ts'
+import { lockCustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emitMany } from '../events/emit.ts'
 import { uuidOf } from '../kernel/ids.ts'
@@ -136,7 +136,7 @@ async function refuseOverflow(ctx: Ctx, people: Person[], refused: Outcome['refu
 /** Those with a value of a field that was removed since the rows were checked. */
 async function refuseUnknown(ctx: Ctx, people: Person[], refused: Outcome['refused']): Promise<Person[]> {
   const keysOf = ({ contact }: Person) => Object.keys(contact.customFieldValues)
-  const fields = await holdCustomFields(ctx, [...new Set(people.flatMap(keysOf))])
+  const fields = await lockCustomFields(ctx, [...new Set(people.flatMap(keysOf))])
   const unknownOf = (person: Person) => keysOf(person).find((key) => !fields.has(key))
   for (const person of people) {
     const key = unknownOf(person)

@@ -1,59 +1,49 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { withTimeout } from './with-timeout.ts'
 
-const mostAtOnce = 100
-const patienceMs = 100
+const maxBatchSize = 100
+const maxWaitMs = 100
 
 /**
- * Makes one call of many: what comes while a call is under way goes together in the next. Where there is one at a time,
- * nobody waits, and for a call that takes long nobody waits to its end. `work` answers for each item in its place; when
- * it throws, that is the answer for all. What `groupOf` tells apart never goes together, nor waits for each other.
+ * Makes one call out of several: items that arrive during a call share the next one. A single item does not wait, and no
+ * item waits longer than 100 ms for a slow call to end. `work` returns a result for each item, in their order; an error
+ * rejects all of them. Items of different groups never share a call and do not wait for each other.
  */
-export function microBatch<Item, Answer>(
-  work: (items: Item[]) => Promise<Answer[]>,
+export function microBatch<Item, Result>(
+  work: (items: Item[]) => Promise<Result[]>,
   groupOf: (item: Item) => unknown = () => undefined,
-): (item: Item) => Promise<Answer> {
-  interface Asked extends PromiseWithResolvers<Answer> {
+): (item: Item) => Promise<Result> {
+  interface Pending extends PromiseWithResolvers<Result> {
     item: Item
   }
-  /** Who waits, by group: there is an entry as long as a call is under way. */
-  const waitingBy = new Map<unknown, Asked[]>()
+  /** Items that wait, by group. A group has an entry during its calls. */
+  const pendingByGroup = new Map<unknown, Pending[]>()
 
-  async function workOn(group: unknown, waiting: Asked[]) {
-    while (waiting.length > 0) {
-      const asked = waiting.splice(0, mostAtOnce)
-      const call = work(asked.map(({ item }) => item)).then(
-        (answers) => asked.forEach(({ resolve }, at) => resolve(answers[at] as Answer)),
-        (error: unknown) => asked.forEach(({ reject }) => reject(error)),
+  async function runCalls(group: unknown, pending: Pending[]) {
+    while (pending.length > 0) {
+      const batch = pending.splice(0, maxBatchSize)
+      const call = work(batch.map(({ item }) => item)).then(
+        (results) => batch.forEach(({ resolve }, index) => resolve(results[index] as Result)),
+        (error: unknown) => batch.forEach(({ reject }) => reject(error)),
       )
-      await endOf(call)
-      // Whoever was answered comes first: what they do next may matter to the next call, or be part of it.
+      await withTimeout(call, maxWaitMs).catch(() => {})
+      // The callers continue first: what they do next may belong to the next batch.
       await nextTurn()
     }
-    waitingBy.delete(group)
+    pendingByGroup.delete(group)
   }
 
   return (item) => {
-    const asked = { item, ...Promise.withResolvers<Answer>() }
+    const entry = { item, ...Promise.withResolvers<Result>() }
     const group = groupOf(item)
-    const waiting = waitingBy.get(group)
-    if (waiting) {
-      waiting.push(asked)
+    const pending = pendingByGroup.get(group)
+    if (pending) {
+      pending.push(entry)
     } else {
-      const first = [asked]
-      waitingBy.set(group, first)
-      void workOn(group, first)
+      const first = [entry]
+      pendingByGroup.set(group, first)
+      void runCalls(group, first)
     }
-    return asked.promise
+    return entry.promise
   }
-}
-
-/** Or of the patience. */
-function endOf(call: Promise<void>): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, patienceMs).unref()
-    void call.then(() => {
-      clearTimeout(timer)
-      resolve()
-    })
-  })
 }

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { readStats } from '../campaigns/campaign-stats.ts'
-import { changeContact } from '../contacts/update-contact.ts'
+import { updateContact } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
@@ -101,7 +101,7 @@ describe.each([
     await report({ type, email: 'ghost@example.com' })
     const list = await createTestList(ctx)
     const [id = ''] = await addSubscribers(ctx, list.id, { count: 1 })
-    const changed = await changeContact(ctx, id, { email: 'ghost@example.com' })
+    const changed = await updateContact(ctx, id, { email: 'ghost@example.com' })
     expect(changed.emailSubscribedStatus).toBe(status)
     expect(await statusesOf(id)).toEqual([status])
   })

@@ -11,7 +11,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { mergeContacts } from './merge-contacts.ts'
-import { changeContact } from '../contacts/update-contact.ts'
+import { updateContact } from '../contacts/update-contact.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
@@ -78,5 +78,5 @@ test('a contact of another workspace is not found, as the one kept and as the du
   await expect(mergeContacts(ctx, own.id, { contactId: other.id })).rejects.toMatchObject({ code: 'invalid' })
   await expect(mergeContacts(ctx, other.id, { contactId: own.id })).rejects.toMatchObject({ code: 'not_found' })
   await expect(mergeContacts(ctx, own.id, { contactId: own.id })).rejects.toMatchObject({ code: 'invalid' })
-  expect(await changeContact(ctx, own.id, {})).toEqual(own)
+  expect(await updateContact(ctx, own.id, {})).toEqual(own)
 })

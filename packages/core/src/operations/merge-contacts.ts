@@ -12,7 +12,7 @@ import { redirectAliases } from '../contacts/contact-aliases.ts'
 import { deleteContactRow } from '../contacts/delete-contact-row.ts'
 import { lockContact, lockContacts } from '../contacts/lock-contact.ts'
 import { readContact } from '../contacts/read-contact.ts'
-import { writeContact } from '../contacts/update-contact.ts'
+import { saveContact } from '../contacts/update-contact.ts'
 import { keepOptOuts } from '../subscriptions/opt-outs.ts'
 import { type Contact, type MergeInput } from '../contacts/contacts.schema.ts'
 import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
@@ -36,7 +36,7 @@ export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeIn
     await moveTasks(ctx, both)
     await redirectAliases(ctx, both)
     await deleteContactRow(ctx, contactId)
-    await writeContact(ctx, survivor, united(survivor, duplicate))
+    await saveContact(ctx, survivor, united(survivor, duplicate))
     if (movedAny) await noteSubscriptionChange(ctx, [id])
     if (movedAny) await applyStoredOptOuts(ctx, survivor)
     const contact = await readContact(ctx, id)

@@ -57,8 +57,6 @@ interface Listing<Row> {
 }
 
 interface Part {
-  /** Where the page before ended, for what is prepared; `after` says it as a condition. */
-  position: { key: string; uuid: string } | undefined
   after: SQL | undefined
   /** Says of the key alone what `after` says: for a key and a tie-break out of two tables, which no index has. */
   from: SQL | undefined
@@ -78,7 +76,6 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
   const comparison = sql.raw(descending ? '<' : '>')
   const keyAt = position && sql`${position.key}::${sql.raw(key.type)}`
   const rows = await listing.read({
-    position,
     after: position && sql`(${key.column}, ${id.column}) ${comparison} (${keyAt}, ${position.uuid}::uuid)`,
     from: position && sql`${key.column} ${comparison}= ${keyAt}`,
     orderBy: [key.column, id.column].map((column) => (descending ? sql`${column} desc` : sql`${column} asc`)),

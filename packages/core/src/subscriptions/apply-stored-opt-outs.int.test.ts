@@ -1,7 +1,7 @@
 import { eq } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../operations/merge-contacts.ts'
-import { changeContact } from '../contacts/update-contact.ts'
+import { updateContact } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
 import { lists } from '../db/schema/index.ts'
 import { deriveKeys } from '../kernel/crypto.ts'
@@ -39,7 +39,7 @@ beforeEach(async () => {
 const statusOf = async (contactId: string, of = list) => (await readSubscriber(ctx, of.id, contactId)).status
 const confirm = async (email: string) =>
   (await addSubscriber(ctx, list.id, { email, status: 'CONFIRMED' })).subscription.contactId
-const moveAway = (id: string) => changeContact(ctx, id, { email: `away-${list.id}@example.com` })
+const moveAway = (id: string) => updateContact(ctx, id, { email: `away-${list.id}@example.com` })
 
 /** A stranger has typed this address. */
 async function signUp(email: string) {
@@ -81,7 +81,7 @@ describe('who comes to an address that opted out', () => {
     const other = await createTestList(ctx)
     await addSubscriber(ctx, other.id, { contactId: id, status: 'CONFIRMED' })
     changeSecretKey()
-    const changed = await changeContact(ctx, id, { email: hers.toUpperCase() })
+    const changed = await updateContact(ctx, id, { email: hers.toUpperCase() })
     expect(await statusOf(id)).toBe('UNSUBSCRIBED')
     // Nothing was said of the other list, so the word of who changed the address stands.
     expect(await statusOf(id, other)).toBe('CONFIRMED')
@@ -92,7 +92,7 @@ describe('who comes to an address that opted out', () => {
   test('leaves it when only PENDING, and comes back by a link that is mailed to that address', async () => {
     await deleteContact(ctx, await optOut())
     const id = await signUp(another)
-    await changeContact(ctx, id, { email: hers })
+    await updateContact(ctx, id, { email: hers })
     expect(await statusOf(id)).toBe('UNSUBSCRIBED')
     await database.db.execute(`update subscriptions set confirmations_requested_at = '{}'`)
     await signUp(hers)
@@ -103,9 +103,9 @@ describe('who comes to an address that opted out', () => {
   test('leaves it while its contact is given another address at the same moment', async () => {
     const [her, id] = [await optOut(), await confirm(another)]
     const leaving = await openTransaction(ctx.db, (db) =>
-      changeContact({ ...ctx, db }, her, { email: 'x@example.com' }),
+      updateContact({ ...ctx, db }, her, { email: 'x@example.com' }),
     )
-    const coming = changeContact(ctx, id, { email: hers })
+    const coming = updateContact(ctx, id, { email: hers })
     await waitUntilBlocked(database.db)
     await Promise.all([leaving.commit(), coming])
     expect(await statusOf(id)).toBe('UNSUBSCRIBED')
@@ -115,7 +115,7 @@ describe('who comes to an address that opted out', () => {
     await suppressAddress(ctx, hers, 'COMPLAINED')
     changeSecretKey()
     const id = await confirm(another)
-    const changed = await changeContact(ctx, id, { email: hers })
+    const changed = await updateContact(ctx, id, { email: hers })
     expect([changed.emailSubscribedStatus, await statusOf(id)]).toEqual(['COMPLAINED', 'COMPLAINED'])
   })
 })
@@ -141,13 +141,13 @@ describe('who has another address', () => {
     const id = await confirm(another)
     expect((await moveAway(id)).emailSubscribedStatus).toBe('SUBSCRIBED')
     const left = await optOut()
-    expect((await changeContact(ctx, left, { email: 'new@example.com' })).emailSubscribedStatus).toBe('UNSUBSCRIBED')
-    expect((await changeContact(ctx, left, { email: hers })).emailSubscribedStatus).toBe('UNSUBSCRIBED')
+    expect((await updateContact(ctx, left, { email: 'new@example.com' })).emailSubscribedStatus).toBe('UNSUBSCRIBED')
+    expect((await updateContact(ctx, left, { email: hers })).emailSubscribedStatus).toBe('UNSUBSCRIBED')
   })
 
   test('that differs in capitals alone, has the same', async () => {
     const id = await signUp(hers)
-    await changeContact(ctx, id, { email: hers.toUpperCase() })
+    await updateContact(ctx, id, { email: hers.toUpperCase() })
     await confirmSubscription(ctx, await tokenMailedTo(ctx, hers))
     expect(await statusOf(id)).toBe('CONFIRMED')
     expect(await eventsOf(ctx)).not.toContain('subscription.unsubscribed')
@@ -161,7 +161,7 @@ describe('an unsubscribe link counts for the address it was mailed to, too', () 
     const token = linkTo(her)
     for (let click = 1; click <= 3; click++) await unsubscribe(ctx, token)
     const id = await confirm(another)
-    await changeContact(ctx, id, { email: hers })
+    await updateContact(ctx, id, { email: hers })
     expect(await statusOf(id)).toBe('UNSUBSCRIBED')
   })
 
@@ -187,10 +187,10 @@ describe('a confirmation link counts for nobody but the address it was mailed to
   test('not when the contact has another address since, until it has the first again', async () => {
     const id = await signUp(another)
     const token = await tokenMailedTo(ctx, another)
-    await changeContact(ctx, id, { email: hers })
+    await updateContact(ctx, id, { email: hers })
     await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
     expect(await statusOf(id)).toBe('PENDING')
-    await changeContact(ctx, id, { email: another })
+    await updateContact(ctx, id, { email: another })
     changeSecretKey()
     await confirmSubscription(ctx, token)
     expect(await statusOf(id)).toBe('CONFIRMED')
@@ -207,7 +207,7 @@ describe('a confirmation link counts for nobody but the address it was mailed to
 
   test('not when the mail is written after the address was changed', async () => {
     const id = await signUp(another)
-    await changeContact(ctx, id, { email: hers })
+    await updateContact(ctx, id, { email: hers })
     await expect(confirmSubscription(ctx, await tokenMailedTo(ctx, another))).rejects.toMatchObject(invalidLink)
   })
 })

@@ -1,9 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { withContactLocked } from '../contacts/lock-contact.ts'
-import { touchLastActivity } from '../contacts/update-contact.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
+import { touchContactsOf, touchLastActivity } from '../contacts/touch-last-activity.ts'
+import { insertStatement } from '../db/insert-rows.ts'
+import { insertWithEvents } from '../events/insert-with-events.ts'
+import { timeOfUpdate } from '../kernel/time-of-update.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
+import { byId } from '../request/by-id.ts'
+import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
@@ -16,21 +21,32 @@ export type TaskRow = typeof tasks.$inferSelect
 
 const assigneeNotFound = onConstraint('tasks_assignee_fk', () => invalidField('assigneeId', 'User not found'))
 
-/** Creates an OPEN task on a contact, and tells `task.created`. */
-export function createTask(ctx: Ctx, contactId: string, input: TaskInput): Promise<Task> {
-  return inTransaction(ctx, async (ctx) => {
-    if (!(await touchLastActivity(ctx, contactId))) throw notFound('Contact')
-    const [row] = await ctx.db
-      .insert(tasks)
-      .values({ ...input, workspaceId: ctx.workspaceId, id: newId('tsk'), contactId })
-      .returning()
-      .catch(assigneeNotFound)
-    if (!row) throw new Error('INSERT … RETURNING returned nothing')
-    const task = toTask(row)
-    await emit(ctx, taskCreated, task)
-    return task
-  })
+/** Creates an OPEN task on a contact and emits `task.created`. Throws `not_found` without the contact. */
+export async function createTask(ctx: Ctx, contactId: string, input: TaskInput): Promise<Task> {
+  const now = new Date()
+  const task: TaskRow = {
+    workspaceId: ctx.workspaceId,
+    id: newId('tsk'),
+    contactId,
+    title: input.title,
+    notes: input.notes,
+    status: 'OPEN',
+    dueAt: input.dueAt,
+    assigneeId: input.assigneeId,
+    completedAt: null,
+    createdAt: now,
+    updatedAt: now,
+  }
+  if (!(await insertTask(ctx, task).catch(assigneeNotFound))) throw notFound('Contact')
+  return toTask(task)
 }
+
+const insertTask = insertWithEvents({
+  insert: insertStatement(tasks),
+  event: taskCreated,
+  toData: toTask,
+  lockReferences: touchContactsOf<TaskRow>,
+})
 
 /** Reads one task. */
 export async function readTask(ctx: Ctx, id: string): Promise<Task> {
@@ -39,27 +55,26 @@ export async function readTask(ctx: Ctx, id: string): Promise<Task> {
   return toTask(row)
 }
 
-/** Sets what the change names. DONE sets `completedAt` and tells `task.completed`; OPEN clears it. */
+/** Sets what the change names. DONE sets `completedAt` and emits `task.completed`; OPEN clears it. */
 export async function changeTask(ctx: Ctx, id: string, change: TaskChange): Promise<Task> {
   const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, current) => {
-    const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
-    const next: TaskRow = { ...current, ...given }
+    const next: TaskRow = { ...current, ...withoutUndefined(change) }
     if (isDeepStrictEqual(next, current)) return toTask(current)
-    const row = await writeTask(ctx, current, next)
-    if (row.status === 'DONE' && current.status === 'OPEN') {
-      await touchLastActivity(ctx, row.contactId)
-      await emit(ctx, taskCompleted, toTask(row))
+    const saved = await saveTask(ctx, current, next)
+    if (saved.status === 'DONE' && current.status === 'OPEN') {
+      await touchLastActivity(ctx, saved.contactId)
+      await emit(ctx, taskCompleted, toTask(saved))
     }
-    return toTask(row)
+    return toTask(saved)
   })
   if (!task) throw notFound('Task')
   return task
 }
 
-/** Removes a task, and tells `task.deleted`. */
+/** Deletes a task and emits `task.deleted`. */
 export async function deleteTask(ctx: Ctx, id: string): Promise<void> {
   const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, row) => {
-    await ctx.db.delete(tasks).where(matches(ctx, id))
+    await ctx.db.delete(tasks).where(byId(tasks, ctx, id))
     await touchLastActivity(ctx, row.contactId)
     await emit(ctx, taskDeleted, toTask(row))
     await audit(ctx, 'task.deleted', { subjectId: id })
@@ -72,7 +87,7 @@ export async function deleteTask(ctx: Ctx, id: string): Promise<void> {
 export async function moveTasks(ctx: Ctx, contacts: { from: string; to: string }): Promise<void> {
   await ctx.db
     .update(tasks)
-    .set({ contactId: contacts.to, updatedAt: sql`clock_timestamp()` })
+    .set({ contactId: contacts.to, updatedAt: new Date() })
     .where(and(eq(tasks.workspaceId, ctx.workspaceId), eq(tasks.contactId, contacts.from)))
 }
 
@@ -81,36 +96,31 @@ export async function deleteTasksOfContact(ctx: Ctx, contactId: string): Promise
   await ctx.db.delete(tasks).where(and(eq(tasks.workspaceId, ctx.workspaceId), eq(tasks.contactId, contactId)))
 }
 
-/** By the clock and not by the transaction's beginning, so that changes which waited for each other follow in time. */
-async function writeTask(ctx: Ctx, current: TaskRow, next: TaskRow): Promise<TaskRow> {
-  const { title, notes, dueAt, assigneeId, status } = next
-  const completedAt = status === 'OPEN' ? null : sql`clock_timestamp()`
-  const [row] = await ctx.db
+async function saveTask(ctx: Ctx, current: TaskRow, next: TaskRow): Promise<TaskRow> {
+  const now = timeOfUpdate(current.updatedAt)
+  const completedAt = next.status === 'OPEN' ? null : now
+  const saved = {
+    ...next,
+    completedAt: next.status === current.status ? next.completedAt : completedAt,
+    updatedAt: now,
+  }
+  await ctx.db
     .update(tasks)
-    .set({
-      title,
-      notes,
-      dueAt,
-      assigneeId,
-      ...(status !== current.status && { status, completedAt }),
-      updatedAt: sql`clock_timestamp()`,
-    })
-    .where(matches(ctx, current.id))
-    .returning()
+    .set(saved)
+    .where(byId(tasks, ctx, current.id))
     .catch(assigneeNotFound)
-  if (!row) throw notFound('Task')
-  return row
+  return saved
 }
 
 async function findTask(ctx: Ctx, id: string): Promise<TaskRow | undefined> {
-  const [row] = await ctx.db.select().from(tasks).where(matches(ctx, id))
+  const [row] = await ctx.db
+    .select()
+    .from(tasks)
+    .where(byId(tasks, ctx, id))
   return row
 }
 
-function matches(ctx: Ctx, id: string) {
-  return and(eq(tasks.workspaceId, ctx.workspaceId), eq(tasks.id, id))
-}
-
+/** A task as responses and events have it. */
 export function toTask(row: TaskRow): Task {
   return {
     id: row.id,

@@ -67,9 +67,9 @@ export async function claimDeliveries(
 
 const claim = preparedSql<Jobs & { workerId: string }, ClaimedRow>(
   'claim deliveries',
-  (given) => sql`
+  (param) => sql`
     with job as (
-      select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[]) as job (id, workspace_id)),
+      select * from unnest(${param('ids')}::uuid[], ${param('workspaceIds')}::uuid[]) as job (id, workspace_id)),
     waiting as (
       select d.*, e.*
       from (select * from job order by id) job
@@ -85,7 +85,7 @@ const claim = preparedSql<Jobs & { workerId: string }, ClaimedRow>(
         where w.workspace_id = named.workspace_id and w.id = named.webhook_id and w.enabled for share) w),
     claimed as (
       update deliveries d
-      set status = 'SENDING', worker_id = ${given('workerId')}, attempted_at = now()
+      set status = 'SENDING', worker_id = ${param('workerId')}, attempted_at = now()
       from waiting, listening w
       where d.workspace_id = waiting.workspace_id and d.id = waiting.id
         and w.workspace_id = waiting.workspace_id and w.id = waiting.webhook_id

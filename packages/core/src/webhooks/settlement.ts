@@ -119,17 +119,17 @@ interface Settlement extends Jobs {
 
 const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
   'settle deliveries',
-  (given) => sql`
+  (param) => sql`
     with ended as (
-      select * from unnest(${given('ids')}::uuid[], ${given('workspaceIds')}::uuid[], ${given('goesOn')}::bool[],
-        ${given('isQuick')}::bool[], ${given('statuses')}::text[], ${given('durationsMs')}::int[],
-        ${given('responseStatuses')}::int[], ${given('responseBodies')}::text[], ${given('errors')}::text[])
+      select * from unnest(${param('ids')}::uuid[], ${param('workspaceIds')}::uuid[], ${param('goesOn')}::bool[],
+        ${param('isQuick')}::bool[], ${param('statuses')}::text[], ${param('durationsMs')}::int[],
+        ${param('responseStatuses')}::int[], ${param('responseBodies')}::text[], ${param('errors')}::text[])
         as ended (id, workspace_id, goes_on, is_quick, status, duration_ms, response_status, response_body, error)),
     held as (
       select ended.* from (select * from ended order by id) ended cross join lateral (
         select from deliveries d
         where d.workspace_id = ended.workspace_id and d.id = ended.id
-          and d.worker_id = ${given('workerId')} and d.status in ('SENDING', 'INTERRUPTED') for update) held),
+          and d.worker_id = ${param('workerId')} and d.status in ('SENDING', 'INTERRUPTED') for update) held),
     settled as (
       update deliveries d
       set status = held.status, duration_ms = held.duration_ms, response_status = held.response_status,
@@ -157,7 +157,7 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
     oldest as (
       select o.*, room.lane, room.epoch from room cross join lateral (
         select o.id, o.workspace_id, o.request_id, o.traceparent from outbox o
-        where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
+        where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${param('inHand')}::uuid[])
           and (o.created_at, o.id) > (room.since_at, room.since_id)
         order by o.created_at, o.id
         limit greatest(0, least(going_on, ${workspaceRoom}::int - in_workspace + freed,
@@ -180,7 +180,7 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
         for share skip locked) w),
     claimed as (
       update deliveries d
-      set status = 'SENDING', worker_id = ${given('workerId')}, attempted_at = now()
+      set status = 'SENDING', worker_id = ${param('workerId')}, attempted_at = now()
       from waiting, listening w
       where d.workspace_id = waiting.workspace_id and d.id = waiting.id
         and w.workspace_id = waiting.workspace_id and w.id = waiting.webhook_id
@@ -193,12 +193,12 @@ const settle = preparedSql<Settlement, FreedLane & (NextRow | { id: null })>(
         when freed = found then found
         when freed = going_on then (select count(*)::int from (
           select from outbox o
-          where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
+          where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${param('inHand')}::uuid[])
             and (o.created_at, o.id) > (room.since_at, room.since_id)
           limit ${workspaceRoom + 1}::int) o)
         else (select count(*)::int from (
           select from outbox o
-          where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${given('inHand')}::uuid[])
+          where o.lane = room.lane and o.relayed_epoch is null and o.id <> all(${param('inHand')}::uuid[])
           limit ${workspaceRoom + 1}::int) o) end as waiting
     from room cross join lateral (select count(*)::int as found from oldest where oldest.lane = room.lane) found
     left join claimed on claimed.webhook = room.lane`,

@@ -86,10 +86,10 @@ export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
 }
 
 /**
- * The definitions of these keys, for values that are written in the same transaction: whoever clears the values of a
- * removed field waits until it ends, so that none is written behind their back. A removal itself does not wait.
+ * Locks the definitions of these keys, for values that are written in the same transaction: the job that clears the
+ * values of a removed field waits until it ends, so that it misses none. A removal itself does not wait.
  */
-export async function holdCustomFields(ctx: Ctx, keys: readonly string[]): Promise<CustomFields> {
+export async function lockCustomFields(ctx: Ctx, keys: readonly string[]): Promise<CustomFields> {
   if (keys.length === 0) return new Map()
   const rows = await selectDefinitions(ctx)
     .where(and(isKnown(ctx), inArray(customFields.key, [...keys])))
@@ -99,19 +99,14 @@ export async function holdCustomFields(ctx: Ctx, keys: readonly string[]): Promi
 }
 
 /**
- * Checks values against their definitions: an unknown key or a wrong value is an issue. Null means "no value" and is
- * handed back as such. Reads the definitions only when there is something to check, and holds them: call it in the
- * transaction that writes the values.
+ * Checks values against their definitions, which it locks. Throws `invalid` for unknown keys and wrong values. Null, which
+ * removes a value, is returned as it is.
  */
 export async function checkCustomValues(
   ctx: Ctx,
   given: Record<string, unknown>,
 ): Promise<Record<string, CustomValue | null>> {
-  return checkAgainst(await holdCustomFields(ctx, Object.keys(given)), given)
-}
-
-/** The same where the definitions of the keys are at hand. */
-export function checkAgainst(fields: CustomFields, given: Record<string, unknown>): Record<string, CustomValue | null> {
+  const fields = await lockCustomFields(ctx, Object.keys(given))
   const issues: Issue[] = []
   const values: Record<string, CustomValue | null> = {}
   for (const [key, value] of Object.entries(given)) {

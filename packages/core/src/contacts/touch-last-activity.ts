@@ -1,0 +1,69 @@
+import { sql } from 'drizzle-orm'
+import { preparedSql } from '../db/prepared-query.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+
+/** A contact to which something happened, and when. */
+interface Activity {
+  contactId: string
+  at: Date
+}
+
+/**
+ * Moves `lastActivityAt` of contacts forward, in the transaction of what happened to them, and locks them as `lockContact`
+ * does: with `skipLocked`, only those that no other transaction has locked. Returns the ids of the contacts it moved.
+ */
+async function touchLastActivities(
+  ctx: Ctx,
+  activities: readonly Activity[],
+  { skipLocked = false }: { skipLocked?: boolean } = {},
+): Promise<Set<string>> {
+  const touch = skipLocked ? touchUnlocked : touchAll
+  const touched = await touch(ctx.db, {
+    workspaceId: uuidOf(ctx.workspaceId),
+    contactIds: activities.map(({ contactId }) => uuidOf(contactId)),
+    moments: activities.map(({ at }) => at.toISOString()),
+  })
+  return new Set(touched.map(({ id }) => idOf('con', id)))
+}
+
+/** The same for one contact. Returns whether it exists. */
+export async function touchLastActivity(ctx: Ctx, contactId: string, at = new Date()): Promise<boolean> {
+  const touched = await touchLastActivities(ctx, [{ contactId, at }])
+  return touched.size > 0
+}
+
+/**
+ * The rows whose contacts exist: locks these contacts, and moves their `lastActivityAt` to the creation of the row. For
+ * `insertWithEvents`.
+ */
+export async function touchContactsOf<Row extends { contactId: string; createdAt: Date }>(
+  ctx: Ctx,
+  rows: readonly Row[],
+  options: { skipLocked: boolean },
+): Promise<Row[]> {
+  const activities = rows.map(({ contactId, createdAt }) => ({ contactId, at: createdAt }))
+  const touched = await touchLastActivities(ctx, activities, options)
+  return rows.filter(({ contactId }) => touched.has(contactId))
+}
+
+const prepareTouch = (name: string, skipLocked: '' | 'skip locked') =>
+  preparedSql<{ workspaceId: string; contactIds: string[]; moments: string[] }, { id: string }>(
+    name,
+    (param) => sql`
+      with latest as (
+        select contact_id, max(moment) as moment
+        from unnest(${param('contactIds')}::uuid[], ${param('moments')}::timestamptz[]) as given (contact_id, moment)
+        group by contact_id),
+      locked as (
+        select c.id, moment from latest join contacts c on c.id = contact_id
+        where c.workspace_id = ${param('workspaceId')}::uuid
+        -- The order of every writer of many contacts, so that no two wait for each other.
+        order by lower(c.email) for no key update of c ${sql.raw(skipLocked)})
+      update contacts c
+      set last_activity_at = greatest(c.last_activity_at, moment), updated_at = greatest(c.updated_at, moment)
+      from locked where c.workspace_id = ${param('workspaceId')}::uuid and c.id = locked.id
+      returning c.id`,
+  )
+const touchAll = prepareTouch('touch contacts', '')
+const touchUnlocked = prepareTouch('touch unlocked contacts', 'skip locked')
