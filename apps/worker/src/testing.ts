@@ -1,5 +1,6 @@
 /** What tests of the worker begin with. */
-import { compileCampaign, type Recipient } from '@rapport/core/campaigns/campaign-mail.ts'
+import { compileCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
+import type { Recipient } from '@rapport/core/campaigns/recipient.ts'
 import { readWorkerConfig, type WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import type { Db } from '@rapport/core/db/client.ts'

@@ -67,7 +67,7 @@ const handlers = {
 const statements = [
   [/claim deliveries/, /settle deliveries/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
   [/update "campaign_batches"/, /claim recipients/, /settle recipients/, /update "campaigns"/],
-  [/delete from "outbox"/, /update "outbox"/, /tell all/],
+  [/delete from "outbox"/, /update "outbox"/, /emit events/],
 ].flat()
 const audience = 70
 const smtpDecisions: SmtpDecision[] = [

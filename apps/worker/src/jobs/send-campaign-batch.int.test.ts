@@ -259,7 +259,7 @@ describe('on a network to the database that fails', () => {
     ['the end of the batch', /update "campaign_batches" set "status" = \$1, "worker_id" = \$2 where/],
     ['the end of the work', /delete from "outbox"/],
     ['the completion', /"completed_at" = now/],
-    ['the event', /tell all/],
+    ['the event', /emit events/],
     ['the commit', /^Q?.{0,9}commit/],
   ])('cut at %s, before or after the server acted, nobody gets two mails and all ends well', async (_what, pattern) => {
     for (const moment of ['before', 'answer'] as const) {

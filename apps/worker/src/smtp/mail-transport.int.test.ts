@@ -1,6 +1,6 @@
 /** What leaves the house: mails as a mail server receives them, byte by byte. */
 import { type AddressInfo, createServer } from 'node:net'
-import type { Recipient } from '@rapport/core/campaigns/campaign-mail.ts'
+import type { Recipient } from '@rapport/core/campaigns/recipient.ts'
 import type { CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { openUnsubscribe } from '@rapport/core/lists/subscription-links.ts'

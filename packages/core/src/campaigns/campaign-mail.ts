@@ -1,5 +1,4 @@
 import { and, eq } from 'drizzle-orm'
-import type { Contact } from '../contacts/contacts.schema.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
@@ -10,16 +9,11 @@ import { senderAddress } from '../mail/senders.ts'
 import { campaigns, lists, workspaces } from '../db/schema/index.ts'
 import type { Preview, PreviewInput, SendResult, SendTestInput } from './campaigns.schema.ts'
 import { findNamedContact, readCampaign } from './campaigns.ts'
+import type { Recipient } from './recipient.ts'
 import { renderCopy, renderMails } from './templates/rendering.ts'
 import type { TemplateFault } from './templates/template-sources.ts'
 import { trackingOf } from './tracking.ts'
 import { readContact } from '../contacts/read-contact.ts'
-
-/** What a template may say of a person. */
-export type Recipient = Pick<
-  Contact,
-  'id' | 'email' | 'firstName' | 'lastName' | 'phone' | 'company' | 'customFieldValues' | 'tags'
->
 
 /** A mail, or what is wrong with it. */
 export type CampaignMail = { mail: EncodedMail | OutgoingMail } | { fault: TemplateFault }

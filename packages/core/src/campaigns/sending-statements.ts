@@ -1,6 +1,8 @@
 /** What is asked of the database for every group of a campaign, prepared. `sending.ts` says what it is for. */
 import { sql } from 'drizzle-orm'
+import { toSnakeCase } from 'drizzle-orm/casing'
 import { preparedSql } from '../db/prepared-query.ts'
+import { type Recipient, recipientProperties } from './recipient.ts'
 import { tally } from './recipient-counters.ts'
 
 /** A batch in a worker's hands, in UUIDs. */
@@ -11,8 +13,15 @@ export interface BatchKeys extends Record<string, unknown> {
   workerId: string
 }
 
+/** A recipient with its UUID, or nulls. */
+type ClaimedRow = (Recipient & { attempts: number }) | (Record<keyof Recipient, null> & { attempts: null })
+
+const recipientColumns = sql.raw(
+  recipientProperties.map((property) => `c.${toSnakeCase(property)} as "${property}"`).join(', '),
+)
+
 /** Inserts the recipients of a group, or takes over those that wait: a row, if only of nulls, while the batch may go on. */
-export const claimGroup = preparedSql<BatchKeys & { contactIds: readonly string[] }, Record<string, unknown>>(
+export const claimGroup = preparedSql<BatchKeys & { contactIds: readonly string[] }, ClaimedRow>(
   'claim recipients',
   (param) => sql`
     with mine as (
@@ -37,8 +46,7 @@ export const claimGroup = preparedSql<BatchKeys & { contactIds: readonly string[
       where r.status = 'WAITING'
       returning workspace_id, batch_id, contact_id, null as was, status as became, attempts),
     ${tally('claimed')}
-    select c.id, c.email, c.first_name, c.last_name, c.phone, c.company, c.custom_field_values, c.tags,
-      c.attempts
+    select ${recipientColumns}, c.attempts
     from mine
     left join (
       select contacts.*, claimed.attempts from claimed

@@ -10,7 +10,7 @@ import { emit } from '../events/emit.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
-import type { Recipient } from './campaign-mail.ts'
+import type { Recipient } from './recipient.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type BatchKeys, claimGroup, settleGroup } from './sending-statements.ts'
@@ -86,7 +86,8 @@ export async function claimRecipients(
   contactUuids: readonly string[],
 ): Promise<{ stopped: boolean; recipients: ClaimedRecipient[] }> {
   const rows = await claimGroup(ctx.db, { ...keysOf(ctx, batch), contactIds: contactUuids })
-  return { stopped: rows.length === 0, recipients: rows.filter((row) => row['id'] !== null).map(toRecipient) }
+  const claimed = rows.filter((row) => row.id !== null)
+  return { stopped: rows.length === 0, recipients: claimed.map((row) => ({ ...row, id: idOf('con', row.id) })) }
 }
 
 const keysOf = (ctx: Ctx, batch: ClaimedBatch): BatchKeys => ({
@@ -218,18 +219,4 @@ function isMine(ctx: Ctx, batch: BatchInHand) {
 
 function isCampaignOf(ctx: Ctx, batch: ClaimedBatch) {
   return and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.id, batch.campaignId))
-}
-
-function toRecipient(row: Record<string, unknown>): ClaimedRecipient {
-  return {
-    id: idOf('con', String(row['id'])),
-    email: String(row['email']),
-    firstName: String(row['first_name']),
-    lastName: String(row['last_name']),
-    phone: row['phone'] as string | null,
-    company: row['company'] as string | null,
-    customFieldValues: row['custom_field_values'] as Recipient['customFieldValues'],
-    tags: row['tags'] as string[],
-    attempts: Number(row['attempts']),
-  }
 }

@@ -9,7 +9,12 @@ import { alreadyExists, findContactByEmail } from './contact-address.ts'
 import { contactCreated } from './contact-events.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactInput } from './contacts.schema.ts'
-import { checkCustomValues, lockCustomFields, mergeCustomValues } from './custom-fields/custom-fields.ts'
+import {
+  checkCustomValues,
+  type CustomValues,
+  lockCustomFields,
+  mergeCustomValues,
+} from './custom-fields/custom-fields.ts'
 
 /** Creates a contact and emits `contact.created`. Throws `conflict`, with the id of the contact that has the address. */
 export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
@@ -25,6 +30,11 @@ const workspaceDeleted = onConstraint('contacts_workspace_id_workspaces_id_fk', 
 /** The row of a new contact. Throws `invalid` for an unknown custom field or a wrong value of one. */
 export async function completeContact(ctx: Ctx, input: ContactInput): Promise<ContactRow> {
   const customFieldValues = await checkCustomValues(ctx, input.customFieldValues ?? {})
+  return newContact(ctx, { ...input, customFieldValues: mergeCustomValues({}, customFieldValues) })
+}
+
+/** The same from an input whose custom values are checked. */
+export function newContact(ctx: Ctx, input: CheckedContact): ContactRow {
   const now = new Date()
   return {
     workspaceId: ctx.workspaceId,
@@ -34,7 +44,7 @@ export async function completeContact(ctx: Ctx, input: ContactInput): Promise<Co
     lastName: input.lastName ?? '',
     phone: input.phone ?? null,
     company: input.company ?? null,
-    customFieldValues: mergeCustomValues({}, customFieldValues),
+    customFieldValues: input.customFieldValues,
     tags: input.tags ?? [],
     emailSubscribedStatus: 'NONE',
     lastActivityAt: null,
@@ -43,6 +53,8 @@ export async function completeContact(ctx: Ctx, input: ContactInput): Promise<Co
     updatedAt: now,
   }
 }
+
+export type CheckedContact = Omit<ContactInput, 'customFieldValues'> & { customFieldValues: CustomValues }
 
 /** Inserts a complete contact and emits `contact.created`. Returns false when the address is taken. */
 export const insertContact = insertWithEvents({

@@ -12,6 +12,7 @@ import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
 import { type SuppressedStatus, suppressSubscriptions } from '../subscriptions/suppressions.ts'
 import { alreadyExists, findContactByEmail, lockContactByEmail } from './contact-address.ts'
 import { contactUpdated } from './contact-events.ts'
+import { fillEmptyProperties } from './contact-properties.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
 import { completeContact, insertContact } from './create-contact.ts'
@@ -61,11 +62,7 @@ export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promis
   if (isNew) return toContact(contact)
   const custom = await checkCustomValues(ctx, input.customFieldValues ?? {})
   return saveAndEmit(ctx, contact, {
-    ...contact,
-    firstName: contact.firstName || (input.firstName ?? ''),
-    lastName: contact.lastName || (input.lastName ?? ''),
-    phone: contact.phone ?? input.phone ?? null,
-    company: contact.company ?? input.company ?? null,
+    ...fillEmptyProperties(contact, withoutUndefined(input)),
     customFieldValues: mergeCustomValues(custom as CustomValues, contact.customFieldValues),
     tags: [...new Set([...contact.tags, ...(input.tags ?? [])])].slice(0, maxTags),
   })

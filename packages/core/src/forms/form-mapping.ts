@@ -1,4 +1,5 @@
 /** How the fields of a form become the properties of a contact. */
+import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
 import type { ContactInput } from '../contacts/contacts.schema.ts'
 import {
   checkCustomValue,
@@ -14,13 +15,10 @@ import type { FormValues } from './form-values.ts'
 
 type FieldType = FormField['type']
 
-/** A map, since what an author writes is looked up in it: `constructor` is no property of a contact. */
+/** A map, as authors choose the names that it is asked for: `constructor` is no property of a contact. */
 const propertyTypes: ReadonlyMap<string, readonly FieldType[]> = new Map([
   ['email', ['EMAIL']],
-  ['firstName', ['TEXT']],
-  ['lastName', ['TEXT']],
-  ['phone', ['PHONE']],
-  ['company', ['TEXT']],
+  ...textPropertyNames.map((name) => [name, textProperties[name].fieldTypes] as const),
 ])
 
 const customTypes: Record<'TEXT' | 'NUMBER' | 'BOOLEAN' | 'DATE' | 'SELECT', readonly FieldType[]> = {

@@ -1,3 +1,4 @@
+import { textPropertyNames } from '../contacts/contact-properties.ts'
 import { z } from 'zod'
 import { SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id } from '../kernel/ids.ts'
@@ -106,7 +107,9 @@ const FormFieldInput = z
       .string('must be text')
       .max(100)
       .optional()
-      .describe('`email`, `firstName`, `lastName`, `phone`, `company` or `customFieldValues.<key>`'),
+      .describe(
+        `${['email', ...textPropertyNames].map((name) => `\`${name}\``).join(', ')} or \`customFieldValues.<key>\``,
+      ),
   })
   .refine((field) => (field.type === 'SELECT') === (field.options !== undefined), {
     path: ['options'],

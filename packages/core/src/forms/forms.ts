@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
+import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
 import { audit } from '../audit/audit.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, invalidField, type Issue, notFound, onConstraint } from '../kernel/errors.ts'
@@ -99,23 +100,19 @@ export function toPublicForm(row: FormRow): PublicForm {
   return {
     id: row.id,
     name: row.name,
-    fields: row.fields.map(({ mapsTo = '', ...field }) => ({
-      ...field,
-      ...(autocompletes[mapsTo] && { autocomplete: autocompletes[mapsTo] }),
-    })),
+    fields: row.fields.map(({ mapsTo = '', ...field }) => {
+      const autocomplete = autocompletes.get(mapsTo)
+      return { ...field, ...(autocomplete && { autocomplete }) }
+    }),
     successMessage: row.successMessage,
     redirectUrl: row.redirectUrl,
   }
 }
 
-/** What a browser may fill in by itself (HTML `autocomplete`, WCAG 1.3.5). */
-const autocompletes: Record<string, string> = {
-  email: 'email',
-  firstName: 'given-name',
-  lastName: 'family-name',
-  phone: 'tel',
-  company: 'organization',
-}
+const autocompletes = new Map([
+  ['email', 'email'],
+  ...textPropertyNames.map((name) => [name, textProperties[name].autocomplete] as const),
+])
 
 /** Another for each state of what a form shows: whoever fills one in can say which they saw. */
 export function versionOf(row: FormRow): string {

@@ -1,4 +1,5 @@
 /** What a file's first bytes say: where its rows begin and, of a CSV, what its columns are. */
+import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
 import type { CustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { AppError } from '../kernel/errors.ts'
 import { openWindow, type Place } from './byte-window.ts'
@@ -56,24 +57,19 @@ function findDelimiter(text: string): string {
   return Object.entries(counts).reduce((best, other) => (other[1] > best[1] ? other : best))[0]
 }
 
-const properties = ['email', 'firstName', 'lastName', 'phone', 'company', 'tags', 'source']
+const properties = ['email', ...textPropertyNames, 'tags', 'source']
 /** What an export shows and nobody can write. */
 export const readOnlyProperties = ['id', 'createdAt', 'updatedAt', 'lastActivityAt', 'emailSubscribedStatus']
 
-const otherNames: Record<string, string> = {
-  emailaddress: 'email',
-  mail: 'email',
-  givenname: 'firstName',
-  forename: 'firstName',
-  surname: 'lastName',
-  familyname: 'lastName',
-  phonenumber: 'phone',
-  telephone: 'phone',
-  companyname: 'company',
-  organization: 'company',
-  organisation: 'company',
-  tag: 'tags',
-}
+/** A property by the other names of its column. */
+const propertiesByColumnName = new Map([
+  ['emailaddress', 'email'],
+  ['mail', 'email'],
+  ['tag', 'tags'],
+  ...textPropertyNames.flatMap((property) =>
+    textProperties[property].columnNames.map((name) => [name, property] as const),
+  ),
+])
 
 /**
  * What each column is, by its name in any usual spelling: a property of a contact first, then a custom field by key or
@@ -99,7 +95,7 @@ function matchColumn(name: string, fields: CustomFields): string | null | undefi
   const prefixed = /^custom[\s_-]*fields?(?:[\s_-]*values?)?\.(.+)$/i.exec(name)?.[1]
   const key = findCustomField(prefixed ?? name, fields)
   if (key !== undefined) return `customFieldValues.${key}`
-  return prefixed === undefined ? otherNames[plain] : undefined
+  return prefixed === undefined ? propertiesByColumnName.get(plain) : undefined
 }
 
 /** By its key to the letter; else by key, else by label, in any usual spelling, when that means one field only. */

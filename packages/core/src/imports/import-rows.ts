@@ -1,6 +1,6 @@
 /** From a row of a file to a contact. The rules are those of `POST /contacts`. */
 import { parse } from 'csv-parse/sync'
-import type { BulkContact } from '../contacts/bulk-write-contacts.ts'
+import type { CheckedContact } from '../contacts/create-contact.ts'
 import { ContactInput } from '../contacts/contacts.schema.ts'
 import {
   checkCustomValue,
@@ -12,7 +12,7 @@ import type { FileRow } from './csv-rows.ts'
 import { type Layout, printable, readOnlyProperties } from './import-header.ts'
 
 /** A person as a row has them, or what is wrong with the row. No message holds a value of the row. */
-export type ImportRow = { line: number; contact: BulkContact } | { line: number; error: string }
+export type ImportRow = { line: number; contact: CheckedContact } | { line: number; error: string }
 
 type Custom = Record<string, unknown>
 
@@ -77,20 +77,7 @@ function toContact(
     if ('message' in checked) return { line, error: `${customPrefix}${key}: ${checked.message}` }
     values[key] = checked.value
   }
-  const { email, firstName, lastName, phone, company, source, tags } = result.data
-  return {
-    line,
-    contact: {
-      email,
-      firstName: firstName || null,
-      lastName: lastName || null,
-      phone: phone ?? null,
-      company: company ?? null,
-      source: source ?? null,
-      tags: tags ?? [],
-      customFieldValues: values,
-    },
-  }
+  return { line, contact: { ...result.data, customFieldValues: values } }
 }
 
 /** Takes off the apostrophe by which an export keeps spreadsheets from seeing a formula. */

@@ -1,11 +1,6 @@
 import { sql } from 'drizzle-orm'
-import {
-  type BulkContact,
-  compareContacts,
-  findTagOverflow,
-  readContacts,
-  writeContacts,
-} from '../contacts/bulk-write-contacts.ts'
+import { compareContacts, findTagOverflow, readContacts, writeContacts } from '../contacts/bulk-write-contacts.ts'
+import type { CheckedContact } from '../contacts/create-contact.ts'
 import { maxTags } from '../contacts/update-contact.ts'
 import { lockCustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -21,7 +16,7 @@ const maxErrors = 100
 
 interface Person {
   line: number
-  contact: BulkContact
+  contact: CheckedContact
 }
 interface Outcome {
   created: number

@@ -7,6 +7,7 @@ import { moveSubmissions } from '../forms/submissions.ts'
 import { applyStoredOptOuts } from '../subscriptions/apply-stored-opt-outs.ts'
 import { moveSubscriptions } from '../lists/move-subscriptions.ts'
 import { moveTasks } from '../tasks/tasks.ts'
+import { fillEmptyProperties } from '../contacts/contact-properties.ts'
 import type { ContactRow } from '../contacts/contact-record.ts'
 import { redirectAliases } from '../contacts/contact-aliases.ts'
 import { deleteContactRow } from '../contacts/delete-contact-row.ts'
@@ -56,11 +57,7 @@ async function lockBoth(ctx: Ctx, id: string, contactId: string) {
 
 function united(survivor: ContactRow, duplicate: ContactRow): ContactRow {
   return {
-    ...survivor,
-    firstName: survivor.firstName || duplicate.firstName,
-    lastName: survivor.lastName || duplicate.lastName,
-    phone: survivor.phone ?? duplicate.phone,
-    company: survivor.company ?? duplicate.company,
+    ...fillEmptyProperties(survivor, duplicate),
     source: survivor.source ?? duplicate.source,
     tags: [...new Set([...survivor.tags, ...duplicate.tags])],
     customFieldValues: { ...duplicate.customFieldValues, ...survivor.customFieldValues },

@@ -6,7 +6,7 @@ import { type Database, openDatabase } from '../db/client.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import { relayLanes } from '../jobs/outbox.ts'
 import type { WorkJob } from '../jobs/queues.ts'
-import { webhooks } from '../db/schema/index.ts'
+import { events, webhooks } from '../db/schema/index.ts'
 import {
   claimDelivery,
   createTestContact,
@@ -140,7 +140,9 @@ describe('what is sent', () => {
     const delivery = await claim()
     const body = JSON.parse(delivery.body) as Record<string, unknown>
     expect(Object.keys(body)).toEqual(['id', 'type', 'timestamp', 'data'])
-    expect(body).toEqual({ id: delivery.eventId, type: 'contact.created', timestamp: contact.createdAt, data: contact })
+    const [event] = await ctx.db.select().from(events).where(eq(events.id, delivery.eventId))
+    const timestamp = event?.createdAt.toISOString()
+    expect(body).toEqual({ id: delivery.eventId, type: 'contact.created', timestamp, data: contact })
     expect(JSON.stringify(body['data'])).toBe(JSON.stringify(contact))
     expect(delivery).toMatchObject({ url: 'https://example.com/new', webhookId: webhook.id })
   })

@@ -1,0 +1,34 @@
+/** The text properties of a contact that forms, imports, merges and templates know. */
+import type { FormField } from '../db/schema/index.ts'
+import type { ContactRow } from './contact-record.ts'
+import type { ContactInput } from './contacts.schema.ts'
+
+export type TextProperty = Exclude<keyof ContactInput, 'email' | 'customFieldValues' | 'tags' | 'source'>
+
+interface Property {
+  /** Types of form fields that can map to it. */
+  fieldTypes: readonly FormField['type'][]
+  /** What a browser may fill in by itself (HTML `autocomplete`, WCAG 1.3.5). */
+  autocomplete: string
+  /** Other names of its column in an imported file, in lower case, without separators. */
+  columnNames: readonly string[]
+}
+
+export const textProperties: Readonly<Record<TextProperty, Property>> = {
+  firstName: { fieldTypes: ['TEXT'], autocomplete: 'given-name', columnNames: ['givenname', 'forename'] },
+  lastName: { fieldTypes: ['TEXT'], autocomplete: 'family-name', columnNames: ['surname', 'familyname'] },
+  phone: { fieldTypes: ['PHONE'], autocomplete: 'tel', columnNames: ['phonenumber', 'telephone'] },
+  company: {
+    fieldTypes: ['TEXT'],
+    autocomplete: 'organization',
+    columnNames: ['companyname', 'organization', 'organisation'],
+  },
+}
+
+export const textPropertyNames = Object.keys(textProperties) as TextProperty[]
+
+/** The contact, with its empty text properties filled from `other`. */
+export function fillEmptyProperties(contact: ContactRow, other: Partial<Pick<ContactRow, TextProperty>>): ContactRow {
+  const empty = textPropertyNames.filter((name) => !contact[name] && other[name])
+  return { ...contact, ...Object.fromEntries(empty.map((name) => [name, other[name]])) }
+}
