@@ -3,7 +3,7 @@ import { Id, type IdPrefix } from '@rapport/core/kernel/ids.ts'
 import { z } from 'zod'
 
 /** `{id}` of a path. An id of the wrong form is answered as one that is not there. */
-export function IdParams(prefix: IdPrefix) {
+export function IdParams<Prefix extends IdPrefix>(prefix: Prefix) {
   return z.object({ id: Id(prefix) })
 }
 

@@ -31,13 +31,49 @@ const resourceNames = {
 } as const
 export type IdPrefix = keyof typeof resourceNames
 
+/** Prefixes whose identifiers are plain strings still. */
+type UnbrandedPrefix = IdPrefix
+declare const idBrand: unique symbol
+type BrandedId<Prefix> = string & { readonly [idBrand]: Prefix }
+
+/**
+ * An identifier of one kind of record. It is a string at run time; the brand exists for the compiler alone, so that an id
+ * of another kind, a UUID or any other string does not compile in its place.
+ */
+export type IdOf<Prefix extends IdPrefix> = Prefix extends UnbrandedPrefix ? string : BrandedId<Prefix>
+
+export type WorkspaceId = IdOf<'wsp'>
+export type UserId = IdOf<'usr'>
+export type ApiKeyId = IdOf<'key'>
+export type InviteId = IdOf<'inv'>
+export type SessionId = IdOf<'ses'>
+export type AuditEntryId = IdOf<'aud'>
+export type PasswordResetId = IdOf<'rst'>
+export type ContactId = IdOf<'con'>
+export type CustomFieldId = IdOf<'cfd'>
+export type ImportId = IdOf<'imp'>
+export type ListId = IdOf<'lst'>
+export type FormId = IdOf<'frm'>
+export type SubmissionId = IdOf<'sub'>
+export type PipelineId = IdOf<'pip'>
+export type StageId = IdOf<'stg'>
+export type DealId = IdOf<'dea'>
+export type DealMoveId = IdOf<'mov'>
+export type TaskId = IdOf<'tsk'>
+export type CampaignId = IdOf<'cmp'>
+export type CampaignBatchId = IdOf<'bat'>
+export type MailId = IdOf<'mai'>
+export type WebhookId = IdOf<'whk'>
+export type EventId = IdOf<'evt'>
+export type DeliveryId = IdOf<'dlv'>
+
 /** A new identifier: a TypeID, that is a prefix and a UUIDv7, so that identifiers sort by the time they were made. */
-export function newId(prefix: IdPrefix): string {
-  return typeidUnboxed(prefix)
+export function newId<Prefix extends IdPrefix>(prefix: Prefix): IdOf<Prefix> {
+  return typeidUnboxed(prefix) as string as IdOf<Prefix>
 }
 
 /** The UUID that the database keeps for an identifier. Throws when it is none: routes validate with `Id` before. */
-export function uuidOf(id: string): string {
+export function uuidOf(id: IdOf<IdPrefix>): string {
   return toUUID(id as Parameters<typeof toUUID>[0])
 }
 
@@ -50,7 +86,7 @@ const suffix = Buffer.alloc(26)
  * The identifier for a UUID of the database, which is not looked at again. 128 bits, led by two zeros, five in a letter.
  * typeid-js takes four times as long for it, a tenth of what a page of records costs.
  */
-export function idOf(prefix: IdPrefix, uuid: string): string {
+export function idOf<Prefix extends IdPrefix>(prefix: Prefix, uuid: string): IdOf<Prefix> {
   let end = 0
   let bits = 0
   let pending = 2
@@ -64,7 +100,7 @@ export function idOf(prefix: IdPrefix, uuid: string): string {
     pending -= 5
     suffix[end++] = idDigits[(bits >> pending) & 31] ?? 0
   }
-  return `${prefix}_${suffix.toString('latin1', 0, end)}`
+  return `${prefix}_${suffix.toString('latin1', 0, end)}` as IdOf<Prefix>
 }
 
 /** The same in SQL, for a statement that tells of what it has found itself. */
@@ -86,11 +122,17 @@ const digit = '[0-9a-hjkmnp-tv-z]'
 const uuidDigits = `[0-7]${digit}{9}[2-9a-h]${digit}{2}[89abrstv]${digit}{12}|0{26}|7z{25}`
 
 /** Schema of an identifier: of its prefix, in the right form, and of what is a UUID. Its message is that of a missing record: a wrong form tells no more than a wrong id. */
-export function Id(prefix: IdPrefix) {
+export function Id<Prefix extends IdPrefix>(prefix: Prefix): z.ZodType<IdOf<Prefix>, string> {
   const missing = { error: `${resourceNames[prefix]} not found`, abort: true }
-  return z
+  const schema = z
     .string()
     .max(40, missing)
     .regex(new RegExp(`^${prefix}_(${uuidDigits})$`), missing)
     .meta({ examples: [`${prefix}_01kag7m3v9e8fs2t4w6x8y0z1b`] })
+  return schema as z.ZodType<string, string> as z.ZodType<IdOf<Prefix>, string>
+}
+
+/** Schema of an identifier in a response or an event. It comes from a record, so its form is not checked again. */
+export function RecordId<Prefix extends IdPrefix>(_prefix: Prefix): z.ZodType<IdOf<Prefix>, IdOf<Prefix>> {
+  return z.string() as z.ZodType<string, string> as z.ZodType<IdOf<Prefix>, IdOf<Prefix>>
 }

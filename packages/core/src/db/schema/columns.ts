@@ -1,11 +1,11 @@
 /** Columns that many tables have. */
 import { sql } from 'drizzle-orm'
 import { type AnyPgColumn, check, customType, timestamp } from 'drizzle-orm/pg-core'
-import { type IdPrefix, idOf, uuidOf } from '../../kernel/ids.ts'
+import { type IdOf, type IdPrefix, idOf, uuidOf } from '../../kernel/ids.ts'
 
 /** Column of an identifier: a `uuid` in the database, `con_01j…` in the program. */
-export function id(prefix: IdPrefix) {
-  return customType<{ data: string; driverData: string }>({
+export function id<Prefix extends IdPrefix>(prefix: Prefix) {
+  return customType<{ data: IdOf<Prefix>; driverData: string }>({
     dataType: () => 'uuid',
     toDriver: (value) => uuidOf(value),
     fromDriver: (value) => idOf(prefix, value),
