@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { RecordId } from '../kernel/ids.ts'
 import { SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
@@ -37,7 +38,7 @@ export type AuditAction = (typeof auditActions)[number]
 
 export const AuditEntry = z
   .object({
-    id: z.string(),
+    id: RecordId('aud'),
     action: z.string(),
     actor: z
       .object({ kind: z.enum(['user', 'apiKey', 'public', 'system']), id: z.string().nullable() })

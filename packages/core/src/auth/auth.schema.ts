@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { Workspace } from '../workspaces/workspaces.schema.ts'
 import { Email, MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
-import { Id } from '../kernel/ids.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
 
 export const User = z
   .object({
-    id: z.string(),
+    id: RecordId('usr'),
     email: z.string(),
     name: z.string(),
     emailVerifiedAt: Timestamp.nullable().describe('When it was first proved that the address is theirs'),
@@ -73,8 +73,8 @@ export type Session = z.output<typeof Session>
 
 export const OpenSession = z
   .object({
-    id: z.string(),
-    workspaceId: z.string(),
+    id: RecordId('ses'),
+    workspaceId: RecordId('wsp'),
     current: z.boolean().describe('Whether it is the one that asks'),
     expiresAt: Timestamp,
     createdAt: Timestamp,
@@ -94,14 +94,13 @@ export const WorkspaceQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type WorkspaceQuery = z.output<typeof WorkspaceQuery>
 
 /** Of what stays when they go. */
-export const CreatedBy = z
-  .string()
+export const CreatedBy = RecordId('usr')
   .nullable()
   .describe('The user who made it, by themselves or by an API key of theirs; they may have left since')
 
 export const ApiKey = z
   .object({
-    id: z.string(),
+    id: RecordId('key'),
     name: z.string(),
     role: z.enum(roles),
     prefix: z.string().meta({ description: 'The start of the key, to recognise it by' }),

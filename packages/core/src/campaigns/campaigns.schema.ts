@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { Email, SingleLine, Timestamp, Verbatim } from '../kernel/validation.ts'
-import { Id } from '../kernel/ids.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { campaignStatuses } from '../db/schema/index.ts'
 
 export const Campaign = z
   .object({
-    id: z.string(),
+    id: RecordId('cmp'),
     name: z.string(),
     subject: z.string(),
-    listId: z.string().nullable(),
+    listId: RecordId('lst').nullable(),
     status: z.enum(campaignStatuses),
     html: z.string().nullable(),
     text: z.string().nullable(),
@@ -174,7 +174,7 @@ const shownStatuses = ['PENDING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as
 
 export const CampaignRecipient = z
   .object({
-    contactId: z.string(),
+    contactId: RecordId('con'),
     email: z.string().nullable().describe('null when the contact is gone'),
     status: z.enum(shownStatuses),
     error: z.string().nullable().describe('Why not; of a PENDING one, why not yet'),

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
-import { Id } from '../kernel/ids.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { dealStatuses } from '../db/schema/index.ts'
 
 export const Deal = z
   .object({
     id: z.string(),
-    pipelineId: z.string(),
-    stageId: z.string(),
+    pipelineId: RecordId('pip'),
+    stageId: RecordId('stg'),
     contactId: z.string(),
     name: z.string(),
     valueCents: z.number().int(),
@@ -40,17 +40,19 @@ export type Deal = z.output<typeof Deal>
 const dealExamples = Deal.meta()?.['examples'] as [Deal] | undefined
 
 /** The `data` of `deal.stage_changed`: where the deal is, and where it was. */
-export const MovedDeal = z.object({ ...Deal.shape, previousPipelineId: z.string(), previousStageId: z.string() }).meta({
-  id: 'MovedDeal',
-  description: 'A deal that has come from another stage.',
-  examples: [
-    {
-      ...dealExamples?.[0],
-      previousPipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
-      previousStageId: 'stg_01kag7m3v9e8fs2t4w6x8y0z2c',
-    },
-  ],
-})
+export const MovedDeal = z
+  .object({ ...Deal.shape, previousPipelineId: RecordId('pip'), previousStageId: RecordId('stg') })
+  .meta({
+    id: 'MovedDeal',
+    description: 'A deal that has come from another stage.',
+    examples: [
+      {
+        ...dealExamples?.[0],
+        previousPipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
+        previousStageId: 'stg_01kag7m3v9e8fs2t4w6x8y0z2c',
+      },
+    ],
+  })
 export type MovedDeal = z.output<typeof MovedDeal>
 
 const valueMessage = `must be a whole number of cents from 0 to ${Number.MAX_SAFE_INTEGER}`
@@ -111,15 +113,15 @@ export const DealQuery = PageQuery.extend({
 })
 export type DealQuery = z.output<typeof DealQuery>
 
-const DealPlace = z.object({ pipelineId: z.string(), stageId: z.string(), status: z.enum(dealStatuses) })
+const DealPlace = z.object({ pipelineId: RecordId('pip'), stageId: RecordId('stg'), status: z.enum(dealStatuses) })
 
 export const DealMove = z
   .object({
     id: z.string(),
     from: DealPlace,
     to: DealPlace,
-    userId: z.string().nullable(),
-    apiKeyId: z.string().nullable(),
+    userId: RecordId('usr').nullable(),
+    apiKeyId: RecordId('key').nullable(),
     createdAt: Timestamp,
   })
   .meta({

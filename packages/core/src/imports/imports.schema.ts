@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import { Timestamp } from '../kernel/validation.ts'
-import { Id } from '../kernel/ids.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
 export const Import = z
   .object({
-    id: z.string(),
+    id: RecordId('imp'),
     status: z.enum(['QUEUED', 'RUNNING', 'COMPLETED', 'FAILED']),
     format: z.enum(['csv', 'ndjson']),
     onConflict: z.enum(['skip', 'update']),
-    listId: z.string().nullable(),
+    listId: RecordId('lst').nullable(),
     dryRun: z.boolean(),
     processed: z.number().int(),
     created: z.number().int(),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { defineEvent } from '../events/event-definition.ts'
+import { RecordId } from '../kernel/ids.ts'
 import { Email, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
 
 export const MailReport = z
@@ -31,8 +32,8 @@ export const MailEvent = z
     permanent: z.boolean(),
     detail: z.string(),
     messageId: z.string().nullable(),
-    contactId: z.string().nullable(),
-    campaignId: z.string().nullable(),
+    contactId: RecordId('con').nullable(),
+    campaignId: RecordId('cmp').nullable(),
     reportedAt: Timestamp,
   })
   .meta({

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { SingleLine, Timestamp } from '../kernel/validation.ts'
-import { Id } from '../kernel/ids.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
 export const Stage = z
   .object({
-    id: z.string(),
+    id: RecordId('stg'),
     name: z.string(),
     position: z.number().int().meta({ description: 'From 0, in the order a deal passes them' }),
     winProbability: z.number().int().meta({ description: 'Per cent, 0 to 100' }),
@@ -15,7 +15,7 @@ export type Stage = z.output<typeof Stage>
 
 export const Pipeline = z
   .object({
-    id: z.string(),
+    id: RecordId('pip'),
     name: z.string(),
     stages: z.array(Stage),
     createdAt: Timestamp,
@@ -99,8 +99,8 @@ const sums = {
 
 export const PipelineSummary = z
   .object({
-    pipelineId: z.string(),
-    stages: z.array(z.object({ stageId: z.string(), ...sums })),
+    pipelineId: RecordId('pip'),
+    stages: z.array(z.object({ stageId: RecordId('stg'), ...sums })),
     total: z.object({
       ...sums,
       weightedValueCents: cents.meta({

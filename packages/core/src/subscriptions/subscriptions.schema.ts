@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import { subscriptionStatuses } from '../db/schema/index.ts'
+import { RecordId } from '../kernel/ids.ts'
 import { Timestamp } from '../kernel/validation.ts'
 
 export const Subscription = z
   .object({
-    contactId: z.string(),
-    listId: z.string(),
+    contactId: RecordId('con'),
+    listId: RecordId('lst'),
     status: z.enum(subscriptionStatuses),
     source: z.string().nullable(),
     confirmedAt: Timestamp.nullable(),

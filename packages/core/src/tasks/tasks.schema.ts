@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { MomentInput, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
-import { Id } from '../kernel/ids.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, SortBy } from '../request/paging.ts'
 import { taskStatuses } from '../db/schema/index.ts'
 
@@ -12,7 +12,7 @@ export const Task = z
     notes: z.string(),
     status: z.enum(taskStatuses),
     dueAt: Timestamp.nullable(),
-    assigneeId: z.string().nullable(),
+    assigneeId: RecordId('usr').nullable(),
     completedAt: Timestamp.nullable(),
     createdAt: Timestamp,
     updatedAt: Timestamp,

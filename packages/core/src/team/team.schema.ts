@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { CreatedBy, MailToken, Password } from '../auth/auth.schema.ts'
+import { RecordId } from '../kernel/ids.ts'
 import { Email, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
@@ -8,7 +9,7 @@ const AnyRole = z.enum(roles, { error: `must be one of ${roles.join(', ')}` })
 
 export const Invite = z
   .object({
-    id: z.string(),
+    id: RecordId('inv'),
     email: z.string(),
     role: z.enum(roles),
     createdBy: CreatedBy,
@@ -45,7 +46,7 @@ export const AcceptInviteInput = z
 export type AcceptInviteInput = z.output<typeof AcceptInviteInput>
 
 export const Member = z
-  .object({ id: z.string(), email: z.string(), name: z.string(), role: z.enum(roles), createdAt: Timestamp })
+  .object({ id: RecordId('usr'), email: z.string(), name: z.string(), role: z.enum(roles), createdAt: Timestamp })
   .meta({
     id: 'Member',
     description: "A person in the workspace. `id` is the user's.",

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { eventTypes } from '../events/event-definition.ts'
 import { MomentInput, Timestamp } from '../kernel/validation.ts'
-import { Id } from '../kernel/ids.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort, SortBy } from '../request/paging.ts'
 
 /** A delivery that is being attempted at this moment still shows as PENDING. */
@@ -9,9 +9,9 @@ export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] 
 
 export const Delivery = z
   .object({
-    id: z.string(),
-    webhookId: z.string(),
-    eventId: z.string(),
+    id: RecordId('dlv'),
+    webhookId: RecordId('whk'),
+    eventId: RecordId('evt'),
     eventType: z.string(),
     status: z.enum(deliveryStates),
     attemptedAt: Timestamp.nullable(),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { eventTypes } from '../events/event-definition.ts'
+import { RecordId } from '../kernel/ids.ts'
 import { SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 
@@ -15,7 +16,7 @@ const example = {
 
 export const Webhook = z
   .object({
-    id: z.string(),
+    id: RecordId('whk'),
     url: z.string(),
     eventTypes: z.array(z.enum(subscribable)),
     enabled: z.boolean(),

@@ -1,9 +1,10 @@
 import { z } from 'zod'
+import { RecordId } from '../kernel/ids.ts'
 import { Email, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
 
 export const Workspace = z
   .object({
-    id: z.string(),
+    id: RecordId('wsp'),
     name: z.string(),
     currency: z.string().meta({ description: 'ISO 4217' }),
     fromName: z.string().nullable(),

@@ -1,11 +1,12 @@
 import { z } from 'zod'
+import { RecordId } from '../../kernel/ids.ts'
 import { SingleLine, Timestamp } from '../../kernel/validation.ts'
 import { PageQuery, Sort } from '../../request/paging.ts'
 import { customFieldTypes } from '../../db/schema/index.ts'
 
 export const CustomField = z
   .object({
-    id: z.string(),
+    id: RecordId('cfd'),
     key: z.string(),
     label: z.string(),
     type: z.enum(customFieldTypes),
