@@ -3,7 +3,7 @@ import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 import { eventLifetimeDays } from '../db/partitions.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type EventId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { enqueueMany } from '../jobs/outbox.ts'
 import { type Params, preparedSql } from '../db/prepared-query.ts'
 import { transaction } from '../db/transaction.ts'
@@ -59,8 +59,8 @@ export async function emitRecords<Data extends EventSubject>(
 export async function emitTo<Data extends EventSubject>(
   ctx: Ctx,
   { type }: EventDefinition<Data>,
-  { webhookId, data }: { webhookId: string; data: NoInfer<Data> },
-): Promise<string> {
+  { webhookId, data }: { webhookId: WebhookId; data: NoInfer<Data> },
+): Promise<EventId> {
   const params = toParams(ctx, type, [{ data, origin: ctx }])
   const [event] = await emitToWebhook(ctx.db, { ...params, webhookId: uuidOf(webhookId) })
   if (!event) throw new Error('INSERT returned no event')

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Settings } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type EventId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { forceIndexScans } from '../jobs/outbox.ts'
 import { preparedSql } from '../db/prepared-query.ts'
 import type { WorkJob } from '../jobs/queues.ts'
@@ -15,8 +15,8 @@ export interface ClaimedDelivery {
   /** For `signatureHeaders`, and sealed until then. */
   sealedSecret: string
   formerSecrets: { encrypted: string; until: string }[]
-  webhookId: string
-  eventId: string
+  webhookId: WebhookId
+  eventId: EventId
   /** The exact text to sign and to send. */
   body: string
 }

@@ -4,7 +4,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import { emitTo } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type DeliveryId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { enqueueMany, originOf } from '../jobs/outbox.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { deliveries } from '../db/schema/index.ts'
@@ -19,7 +19,7 @@ const mostAtOnce = 100_000
 const keepingEvents = sql`for key share of e`
 
 /** A page of a webhook's deliveries. */
-export async function listDeliveries(ctx: Ctx, webhookId: string, query: DeliveryQuery): Promise<Page<Delivery>> {
+export async function listDeliveries(ctx: Ctx, webhookId: WebhookId, query: DeliveryQuery): Promise<Page<Delivery>> {
   await readWebhook(ctx, webhookId)
   const { status, eventType } = query
   const statuses = status === 'PENDING' ? (['PENDING', 'SENDING'] as const) : status && ([status] as const)
@@ -46,7 +46,7 @@ export async function listDeliveries(ctx: Ctx, webhookId: string, query: Deliver
 }
 
 /** Reads one delivery of a webhook. */
-export async function readDelivery(ctx: Ctx, webhookId: string, id: string): Promise<Delivery> {
+export async function readDelivery(ctx: Ctx, webhookId: WebhookId, id: DeliveryId): Promise<Delivery> {
   await readWebhook(ctx, webhookId)
   const [row] = await ctx.db
     .select()
@@ -57,7 +57,7 @@ export async function readDelivery(ctx: Ctx, webhookId: string, id: string): Pro
 }
 
 /** Tells the webhook a `webhook.test` event about itself. A disabled webhook is a conflict. */
-export function testWebhook(ctx: Ctx, id: string): Promise<Delivery> {
+export function testWebhook(ctx: Ctx, id: WebhookId): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
     const data = await readEnabledWebhook(ctx, id)
     const eventId = await emitTo(ctx, webhookTest, { webhookId: id, data })
@@ -75,7 +75,7 @@ export function testWebhook(ctx: Ctx, id: string): Promise<Delivery> {
  * A person's wish, not a retry: a new delivery of the same event, so that the receiver sees the same `webhook-id`. One
  * that is still under way, a disabled webhook, or an event that is past its time and gone, is a conflict.
  */
-export function redeliver(ctx: Ctx, webhookId: string, id: string): Promise<Delivery> {
+export function redeliver(ctx: Ctx, webhookId: WebhookId, id: DeliveryId): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
     await readEnabledWebhook(ctx, webhookId)
     const { status } = await readDelivery(ctx, webhookId, id)
@@ -100,7 +100,7 @@ export function redeliver(ctx: Ctx, webhookId: string, id: string): Promise<Deli
  * The same for many: each event once whose deliveries match and of which none has succeeded since or is under way, so
  * that asking twice does not send twice. Answers how many; with `dryRun`, how many it would be.
  */
-export function redeliverMany(ctx: Ctx, webhookId: string, input: RedeliverInput): Promise<RedeliverResult> {
+export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverInput): Promise<RedeliverResult> {
   return inTransaction(ctx, async (ctx) => {
     await readEnabledWebhook(ctx, webhookId)
     // Two wishes at once would both find the same lacking. Not by a lock of the webhook's row: its claims take that.
@@ -137,13 +137,13 @@ export function redeliverMany(ctx: Ctx, webhookId: string, input: RedeliverInput
   })
 }
 
-async function readEnabledWebhook(ctx: Ctx, id: string) {
+async function readEnabledWebhook(ctx: Ctx, id: WebhookId) {
   const webhook = await readWebhook(ctx, id)
   if (!webhook.enabled) throw conflict('The webhook is disabled')
   return webhook
 }
 
-function isOf(ctx: Ctx, webhookId: string) {
+function isOf(ctx: Ctx, webhookId: WebhookId) {
   return and(eq(deliveries.workspaceId, ctx.workspaceId), eq(deliveries.webhookId, webhookId))
 }
 

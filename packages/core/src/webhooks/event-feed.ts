@@ -14,6 +14,7 @@ import { and, eq, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
+import type { EventId } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { events } from '../db/schema/index.ts'
 import type { Event } from './event-feed.schema.ts'
@@ -60,19 +61,19 @@ export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Even
 }
 
 /** Reads one event. */
-export async function readEvent(ctx: Ctx, id: string): Promise<Event> {
+export async function readEvent(ctx: Ctx, id: EventId): Promise<Event> {
   const row = await findEvent(ctx, id)
   if (!row) throw notFound('Event')
   return toEvent(row)
 }
 
-async function positionOf(ctx: Ctx, id: string) {
+async function positionOf(ctx: Ctx, id: EventId) {
   const row = await findEvent(ctx, id)
   if (!row) throw invalidField('after', 'Event not found')
   return sql`(${events.transactionId}, ${events.id}) > (${row.transactionId}::xid8, ${events.id.mapToDriverValue(id)}::uuid)`
 }
 
-async function findEvent(ctx: Ctx, id: string): Promise<EventRow | undefined> {
+async function findEvent(ctx: Ctx, id: EventId): Promise<EventRow | undefined> {
   const [row] = await ctx.db
     .select()
     .from(events)

@@ -1,5 +1,6 @@
 /** What a receiver of webhooks gets: the body of an event, and the headers of Standard Webhooks 1.0 that vouch for it. */
 import { createHmac, randomBytes } from 'node:crypto'
+import type { EventId } from '../kernel/ids.ts'
 
 /** A new secret to sign with, as receivers keep it. */
 export const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
@@ -11,7 +12,7 @@ export function bodyOfEvent({ id, type, timestamp, data }: Record<'id' | 'type' 
 
 /** HMAC-SHA256 over `id.timestamp.body` by each of the secrets (`whsec_` and base64), so that a receiver may know any. */
 export function signBody(
-  { eventId, body }: { eventId: string; body: string },
+  { eventId, body }: { eventId: EventId; body: string },
   secrets: readonly string[],
   now = new Date(),
 ): Record<string, string> {

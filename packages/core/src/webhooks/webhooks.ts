@@ -5,7 +5,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { newId, uuidOf } from '../kernel/ids.ts'
+import { newId, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { webhooks, workspaces } from '../db/schema/index.ts'
 import { type Keys, seal, storageKeyIds, unseal } from '../kernel/crypto.ts'
@@ -45,7 +45,7 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
 }
 
 /** Reads one webhook. */
-export async function readWebhook(ctx: Ctx, id: string): Promise<Webhook> {
+export async function readWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook> {
   const [row] = await ctx.db.select().from(webhooks).where(matches(ctx, id))
   if (!row) throw notFound('Webhook')
   return toWebhook(row)
@@ -72,7 +72,7 @@ export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<
  * Sets what the change names. What already waits goes to the new address; of a webhook that is disabled it fails
  * without an attempt, and once this has answered no new request starts.
  */
-export async function changeWebhook(ctx: Ctx, id: string, change: WebhookChange): Promise<Webhook> {
+export async function changeWebhook(ctx: Ctx, id: WebhookId, change: WebhookChange): Promise<Webhook> {
   const url = change.url === undefined ? {} : { url: checkWebhookUrl(change.url, ctx.settings.allowedNetworks) }
   if (Object.keys(change).length === 0) return readWebhook(ctx, id)
   const row = await inTransaction(ctx, async (ctx) => {
@@ -103,7 +103,7 @@ export async function disableWebhooks(ctx: Ctx): Promise<void> {
  * Deletes a webhook with its deliveries; those that wait are not attempted, and once this has answered no new request
  * starts. To all but the worker it is gone at once; its rows follow in small steps, as there may be very many.
  */
-export async function deleteWebhook(ctx: Ctx, id: string): Promise<void> {
+export async function deleteWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const { rowCount } = await ctx.db
       .update(webhooks)
@@ -116,7 +116,7 @@ export async function deleteWebhook(ctx: Ctx, id: string): Promise<void> {
 }
 
 /** Gives a new secret, in this answer alone; the old one signs as well for 24 hours. */
-export function rotateSecret(ctx: Ctx, id: string): Promise<CreatedWebhook> {
+export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db.select().from(webhooks).where(matches(ctx, id)).for('no key update')
     if (!current) throw notFound('Webhook')
@@ -160,7 +160,7 @@ export async function purgeWebhooks(db: Db): Promise<number> {
  * Waits for requests that were claimed a moment ago, as they may not have started yet; no other can be claimed any more.
  * Those that have been out for longer have surely started, and need not end.
  */
-async function startedRequestsAreOut(ctx: Ctx, id: string) {
+async function startedRequestsAreOut(ctx: Ctx, id: WebhookId) {
   const countFresh = async () => {
     const fresh = await ctx.db.execute(sql`
       select from deliveries
@@ -177,7 +177,7 @@ export async function countUnsignable(db: Db, keys: Keys): Promise<number> {
   return db.$count(webhooks, and(isNull(webhooks.deletedAt), notInArray(keyId, storageKeyIds(keys))))
 }
 
-function opens(ctx: Ctx, sealed: string, id: string): boolean {
+function opens(ctx: Ctx, sealed: string, id: WebhookId): boolean {
   try {
     unseal(ctx.settings.keys, sealed, id)
     return true
@@ -190,7 +190,7 @@ function exists(ctx: Ctx) {
   return and(eq(webhooks.workspaceId, ctx.workspaceId), isNull(webhooks.deletedAt))
 }
 
-function matches(ctx: Ctx, id: string) {
+function matches(ctx: Ctx, id: WebhookId) {
   return and(exists(ctx), eq(webhooks.id, id))
 }
 
