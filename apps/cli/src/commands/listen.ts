@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { eventTypes } from '@rapport/core/events/event-definition.ts'
-import { Id } from '@rapport/core/kernel/ids.ts'
+import { type EventId, Id } from '@rapport/core/kernel/ids.ts'
 import type { Event } from '@rapport/core/webhooks/event-feed.schema.ts'
 import { bodyOfEvent, newSecret, signBody } from '@rapport/core/webhooks/signature.ts'
 import { z } from 'zod'
@@ -69,7 +69,7 @@ interface Page {
 
 interface Place {
   /** Undefined: the beginning of the feed. */
-  after: string | undefined
+  after: EventId | undefined
   /** Whether the API has named it, and not only the person. */
   isKnown: boolean
 }
@@ -84,7 +84,7 @@ async function* readFeed({ stopping }: CliContext, api: Api, start: Place): Asyn
   }
 }
 
-async function findNewest(api: Api): Promise<string | undefined> {
+async function findNewest(api: Api): Promise<EventId | undefined> {
   const { data } = (await api.follow('/events?limit=1')) as Page
   return data[0]?.id
 }

@@ -3,7 +3,7 @@ import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { newId } from '../kernel/ids.ts'
+import { type ApiKeyId, newId, type UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { apiKeys, roles } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
@@ -50,7 +50,7 @@ export async function listApiKeys(ctx: Ctx, query: ApiKeyQuery): Promise<Page<Ap
 }
 
 /** Revokes a key: the very next request with it is refused. */
-export async function deleteApiKey(ctx: Ctx, id: string): Promise<void> {
+export async function deleteApiKey(ctx: Ctx, id: ApiKeyId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .delete(apiKeys)
@@ -62,7 +62,7 @@ export async function deleteApiKey(ctx: Ctx, id: string): Promise<void> {
 }
 
 /** Revokes every key that somebody made, by themselves or by one of these keys. In the caller's transaction. */
-export async function deleteApiKeysOf(ctx: Ctx, userId: string): Promise<void> {
+export async function deleteApiKeysOf(ctx: Ctx, userId: UserId): Promise<void> {
   // Until there is none: while one was waited for, another one may have been made with it.
   for (;;) {
     const gone = await ctx.db.delete(apiKeys).where(isMadeBy(ctx, userId)).returning()
@@ -77,7 +77,7 @@ export async function deleteApiKeys(ctx: Ctx): Promise<void> {
 }
 
 const isOwn = (ctx: Ctx) => eq(apiKeys.workspaceId, ctx.workspaceId)
-const isMadeBy = (ctx: Ctx, userId: string) => and(isOwn(ctx), eq(apiKeys.createdBy, userId))
+const isMadeBy = (ctx: Ctx, userId: UserId) => and(isOwn(ctx), eq(apiKeys.createdBy, userId))
 
 export function toApiKey(row: ApiKeyRow): ApiKey {
   return {

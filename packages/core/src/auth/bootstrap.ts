@@ -1,12 +1,12 @@
 import { openDatabase } from '../db/client.ts'
-import { newId } from '../kernel/ids.ts'
+import { newId, type WorkspaceId } from '../kernel/ids.ts'
 import { apiKeys } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import { transaction } from '../db/transaction.ts'
 import { createWorkspace } from '../workspaces/workspaces.ts'
 
 /** A workspace with an ADMIN key, for who has just installed Rapport. The key is returned here and kept nowhere. */
-export async function createFirstWorkspace(databaseUrl: string): Promise<{ workspaceId: string; apiKey: string }> {
+export async function createFirstWorkspace(databaseUrl: string): Promise<{ workspaceId: WorkspaceId; apiKey: string }> {
   const database = openDatabase(databaseUrl, { applicationName: 'rapport setup', onError: () => {} })
   try {
     return await transaction(database.db, async (db) => {

@@ -1,6 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
+import type { UserId } from '../kernel/ids.ts'
 import { apiKeys, members, roles } from '../db/schema/index.ts'
 
 /**
@@ -8,7 +9,7 @@ import { apiKeys, members, roles } from '../db/schema/index.ts'
  * caller's transaction ends they are neither removed nor lowered and the key is not revoked: whoever does that waits,
  * and takes away what was made as well. Throws where it was done a moment ago.
  */
-export async function holdCreator({ actor, db, workspaceId }: Ctx): Promise<string | null> {
+export async function holdCreator({ actor, db, workspaceId }: Ctx): Promise<UserId | null> {
   if (actor.kind === 'user') {
     const [member] = await db
       .select({ role: members.role })

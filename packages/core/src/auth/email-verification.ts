@@ -1,7 +1,7 @@
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict, invalidToken } from '../kernel/errors.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { idOf, type UserId, uuidOf } from '../kernel/ids.ts'
 import { serviceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
@@ -15,7 +15,7 @@ const purpose = 'verify email'
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
 
 /** Asks the user by mail to show that the address is theirs, at most once an hour: otherwise `throttled`. */
-export async function askToVerify(ctx: Ctx, userId: string): Promise<void> {
+export async function askToVerify(ctx: Ctx, userId: UserId): Promise<void> {
   const waitSeconds = sql<
     number | null
   >`ceil(extract(epoch from ${users.verificationMailedAt} + interval '1 hour' - now()))::int`
@@ -56,7 +56,8 @@ export async function verifyEmail(base: BaseCtx, { token, password }: VerifyEmai
 
 /** The mail with the link; undefined when it is verified meanwhile. */
 export async function renderVerificationMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  const id = mail.data['userId'] ?? ''
+  const id = mail.data.userId
+  if (!id) return undefined
   const isWaiting = and(eq(users.id, id), isNull(users.emailVerifiedAt))
   if ((await ctx.db.$count(users, isWaiting)) === 0) return undefined
   // From the mail's own time, so that a second copy carries the same link.

@@ -3,6 +3,7 @@ import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
+import { idOf, type SessionId, type WorkspaceId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { members, sessions, workspaces } from '../db/schema/index.ts'
 import type { OpenSession, OwnWorkspace, SessionQuery, WorkspaceQuery } from './auth.schema.ts'
@@ -40,7 +41,7 @@ export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<
 }
 
 /** Ends one of one's own sessions: its token is dead at once. */
-export function deleteSession(ctx: Ctx, id: string): Promise<void> {
+export function deleteSession(ctx: Ctx, id: SessionId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .delete(sessions)
@@ -71,11 +72,11 @@ export async function listOwnWorkspaces(ctx: Ctx, query: WorkspaceQuery): Promis
 
 interface OwnWorkspaceRow {
   workspace: typeof workspaces.$inferSelect
-  id: string
+  id: WorkspaceId
   createdAt: Date
   role: OwnWorkspace['role']
 }
 
-const nobody = 'usr_00000000000000000000000000'
+const nobody = idOf('usr', '00000000-0000-0000-0000-000000000000')
 const ownId = ({ actor }: Ctx) => (actor.kind === 'user' ? actor.userId : nobody)
 const isOwn = (ctx: Ctx) => eq(sessions.userId, ownId(ctx))

@@ -2,7 +2,7 @@ import { and, asc, eq, gt, sql } from 'drizzle-orm'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { invalidToken } from '../kernel/errors.ts'
-import { newId } from '../kernel/ids.ts'
+import { newId, type UserId } from '../kernel/ids.ts'
 import { serviceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
@@ -50,7 +50,7 @@ export async function forgotPassword(base: BaseCtx, { email }: ForgotPasswordInp
 export async function replacePassword(
   base: BaseCtx,
   { token, password }: ResetPasswordInput,
-  onReset: (base: BaseCtx, userId: string) => Promise<void>,
+  onReset: (base: BaseCtx, userId: UserId) => Promise<void>,
 ): Promise<void> {
   const isMeant = and(eq(passwordResets.tokenHash, hashToken(token)), gt(passwordResets.expiresAt, sql`now()`))
   const [user] = await base.db
@@ -82,7 +82,8 @@ const takeOverWarning =
 
 /** The mail with the link; undefined when it was used or has expired meanwhile. */
 export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  const id = mail.data['passwordResetId'] ?? ''
+  const id = mail.data.passwordResetId
+  if (!id) return undefined
   const [reset] = await ctx.db
     .select({ id: passwordResets.id, tokenHash: passwordResets.tokenHash, emailVerifiedAt: users.emailVerifiedAt })
     .from(passwordResets)
@@ -110,7 +111,7 @@ export async function purgePasswordResets(db: Db): Promise<number> {
   return result.rowCount ?? 0
 }
 
-async function countRecent(db: Db, userId: string): Promise<number> {
+async function countRecent(db: Db, userId: UserId): Promise<number> {
   const recent = and(eq(passwordResets.userId, userId), gt(passwordResets.createdAt, sql`now() - interval '1 hour'`))
   return db.$count(passwordResets, recent)
 }

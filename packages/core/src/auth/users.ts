@@ -1,7 +1,7 @@
 import { and, eq, inArray, isNull, notExists, sql } from 'drizzle-orm'
 import type { BaseCtx } from '../request/context.ts'
 import { conflict, onConstraint } from '../kernel/errors.ts'
-import { newId } from '../kernel/ids.ts'
+import { newId, type UserId } from '../kernel/ids.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { User } from './auth.schema.ts'
 import { members, users } from '../db/schema/index.ts'
@@ -23,7 +23,7 @@ export async function createUser(
 }
 
 /** From now on the address is theirs beyond doubt, if it was not before. */
-export async function verifyUser({ db }: BaseCtx, id: string): Promise<void> {
+export async function verifyUser({ db }: BaseCtx, id: UserId): Promise<void> {
   await db
     .update(users)
     .set({ emailVerifiedAt: sql`now()` })
@@ -37,7 +37,7 @@ export async function findUser(ctx: BaseCtx, email: string): Promise<UserRow | u
 }
 
 /** Holds users until the transaction ends: whoever takes away what hangs on them comes here first, in one order. */
-export async function lockUsers({ db }: BaseCtx, ids: readonly string[]): Promise<void> {
+export async function lockUsers({ db }: BaseCtx, ids: readonly UserId[]): Promise<void> {
   await db
     .select({ id: users.id })
     .from(users)
@@ -50,7 +50,7 @@ export async function lockUsers({ db }: BaseCtx, ids: readonly string[]): Promis
  * Forgets those of these users who are in no workspace any more, in the transaction that took them out: they could not
  * log in anywhere, and their address would be taken for ever.
  */
-export async function deleteHomelessUsers(ctx: BaseCtx, userIds: readonly string[]): Promise<void> {
+export async function deleteHomelessUsers(ctx: BaseCtx, userIds: readonly UserId[]): Promise<void> {
   // So that one who joins another workspace at this moment is either seen below or told that they are gone.
   await lockUsers(ctx, userIds)
   const memberships = ctx.db.select().from(members).where(sql`${members.userId} = ${users.id}`)

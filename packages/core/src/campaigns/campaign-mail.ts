@@ -1,6 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
+import type { CampaignId } from '../kernel/ids.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { holdList } from '../lists/lists.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
@@ -28,7 +29,7 @@ export interface CampaignRenderer {
 const groupCharacters = 1_000_000
 
 /** Loads a campaign with its list and workspace. Its renderer says what is wrong where the templates exceed their limits. */
-export async function compileCampaign(ctx: Ctx, campaignId: string): Promise<CampaignRenderer> {
+export async function compileCampaign(ctx: Ctx, campaignId: CampaignId): Promise<CampaignRenderer> {
   const { sources, address } = await loadCampaign(ctx, campaignId, 'mail')
   return {
     largestGroup: Math.ceil(groupCharacters / Object.values(sources).join('').length),
@@ -45,7 +46,7 @@ export async function compileCampaign(ctx: Ctx, campaignId: string): Promise<Cam
 }
 
 /** A `copy` that somebody looks at is tracked by nothing. */
-async function loadCampaign(ctx: Ctx, campaignId: string, kind: 'mail' | 'copy') {
+async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'copy') {
   const [found] = await ctx.db
     .select({ campaign: campaigns, list: lists, workspace: workspaces })
     .from(campaigns)
@@ -111,7 +112,7 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
 }
 
 /** What a contact, or an invented one, would get: nothing is sent. A template that exceeds its limits is invalid. */
-export async function previewCampaign(ctx: Ctx, campaignId: string, { contactId }: PreviewInput): Promise<Preview> {
+export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contactId }: PreviewInput): Promise<Preview> {
   await readCampaign(ctx, campaignId)
   const { subject, html, text } = await makeCopy(ctx, campaignId, async () =>
     contactId ? await findNamedContact(ctx, contactId) : inventedRecipient,
@@ -123,7 +124,7 @@ export async function previewCampaign(ctx: Ctx, campaignId: string, { contactId 
  * Mails one test copy, whatever the campaign's status. With `contactId`, as that contact would get it. A template that
  * exceeds its limits is invalid.
  */
-export async function sendTestMail(ctx: Ctx, id: string, { email, contactId }: SendTestInput): Promise<SendResult> {
+export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId }: SendTestInput): Promise<SendResult> {
   // Not in the transaction, which would wait for it.
   await previewCampaign(ctx, id, { contactId })
   return inTransaction(ctx, async (ctx) => {
@@ -138,7 +139,7 @@ export async function sendTestMail(ctx: Ctx, id: string, { email, contactId }: S
   })
 }
 
-async function makeCopy(ctx: Ctx, id: string, findRecipient: () => Promise<Recipient>): Promise<OutgoingMail> {
+async function makeCopy(ctx: Ctx, id: CampaignId, findRecipient: () => Promise<Recipient>): Promise<OutgoingMail> {
   const { sources, address } = await loadCampaign(ctx, id, 'copy')
   const { given, headerOf } = address(await findRecipient())
   const made = await renderCopy(ctx.workspaceId, { sources, recipient: given })

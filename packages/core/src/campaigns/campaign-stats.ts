@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import type { Audience, CampaignStats } from './campaigns.schema.ts'
 import { readCampaign } from './campaigns.ts'
 
 /** Whom a `send` at this instant would reach, and whom on the list it would not: nobody where the list was deleted. */
-export async function readAudience(ctx: Ctx, id: string): Promise<Audience> {
+export async function readAudience(ctx: Ctx, id: CampaignId): Promise<Audience> {
   const { listId } = await readCampaign(ctx, id)
   const result = await ctx.db.execute<{ status: string; people: number }>(sql`
     select status, count(*)::int as people from subscriptions
@@ -22,7 +22,7 @@ export async function readAudience(ctx: Ctx, id: string): Promise<Audience> {
 }
 
 /** A campaign's sums, exact and of one instant. Read from its batches: a row for two hundred people. */
-export async function readStats(ctx: Ctx, id: string): Promise<CampaignStats> {
+export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats> {
   const sum = (column: string) => sql.raw(`coalesce(sum(b.${column}), 0)::int as ${column}`)
   const columns = [
     'sent',

@@ -5,7 +5,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict, invalidField, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { newId, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, type ContactId, newId, uuidOf } from '../kernel/ids.ts'
 import { checkListId, holdList } from '../lists/lists.ts'
 import { checkSender } from '../mail/senders.ts'
 import { enqueueMany, originOf } from '../jobs/outbox.ts'
@@ -47,7 +47,7 @@ export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Ca
 }
 
 /** Reads one campaign. */
-export async function readCampaign(ctx: Ctx, id: string): Promise<Campaign> {
+export async function readCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   const [row] = await ctx.db.select().from(campaigns).where(matches(ctx, id))
   if (!row) throw notFound('Campaign')
   return toCampaign(row)
@@ -71,7 +71,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
 }
 
 /** Changes a DRAFT; anything else is a conflict. */
-export async function changeCampaign(ctx: Ctx, id: string, change: CampaignChange): Promise<void> {
+export async function changeCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<void> {
   await checkTemplates(ctx.workspaceId, change)
   checkSender(ctx, change.fromEmail)
   if (change.listId) await checkListId(ctx, change.listId)
@@ -85,7 +85,7 @@ export async function changeCampaign(ctx: Ctx, id: string, change: CampaignChang
 }
 
 /** Deletes a DRAFT; anything else is a conflict, as it is a record of what was sent to whom. */
-export function deleteCampaign(ctx: Ctx, id: string): Promise<void> {
+export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .delete(campaigns)
@@ -100,7 +100,7 @@ export function deleteCampaign(ctx: Ctx, id: string): Promise<void> {
  * Queues a DRAFT to everyone who is confirmed on its list at this instant, and answers how many that is, exactly.
  * One short transaction however long the list: people go into batches, not rows. Of two sends at once, one conflicts.
  */
-export function sendCampaign(ctx: Ctx, id: string): Promise<SendResult> {
+export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
     const [draft] = await ctx.db
       .update(campaigns)
@@ -120,7 +120,7 @@ export function sendCampaign(ctx: Ctx, id: string): Promise<SendResult> {
 }
 
 /** The contact that a body names: one that is not there is invalid. */
-export async function findNamedContact(ctx: Ctx, contactId: string): Promise<Contact> {
+export async function findNamedContact(ctx: Ctx, contactId: ContactId): Promise<Contact> {
   return readContact(ctx, contactId).catch((error: unknown) => {
     throw error instanceof AppError ? invalidField('contactId', 'Contact not found') : error
   })
@@ -147,12 +147,12 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
   return result.rows[0]?.queued ?? 0
 }
 
-async function notADraft(ctx: Ctx, id: string, what: 'changed' | 'deleted' | 'sent') {
+async function notADraft(ctx: Ctx, id: CampaignId, what: 'changed' | 'deleted' | 'sent') {
   const { status } = await readCampaign(ctx, id)
   return conflict(`Only a DRAFT can be ${what}: this campaign is ${status}`)
 }
 
-function matches(ctx: Ctx, id: string) {
+function matches(ctx: Ctx, id: CampaignId) {
   return and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.id, id))
 }
 

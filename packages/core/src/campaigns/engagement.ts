@@ -1,7 +1,8 @@
 /** What people did with a campaign's mail. Each counts once for a person, however often they do it. */
 import { sql } from 'drizzle-orm'
+import { z } from 'zod'
 import type { Ctx } from '../request/context.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, type ContactId, Id, uuidOf } from '../kernel/ids.ts'
 import { isOfLiveWorkspace } from '../workspaces/is-live.ts'
 
 const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
@@ -9,8 +10,8 @@ export type Engagement = (typeof engagements)[number]
 
 /** A person of a campaign, as a link in their mail names them: by the id they had when it was sent. */
 export interface MailedPerson {
-  campaignId: string
-  contactId: string
+  campaignId: CampaignId
+  contactId: ContactId
 }
 
 /**
@@ -30,18 +31,13 @@ export async function noteEngagement(ctx: Ctx, person: MailedPerson, engagement:
     from noted where b.workspace_id = noted.workspace_id and b.id = noted.batch_id`)
 }
 
+const personIds = z.object({ campaignId: Id('cmp'), contactId: Id('con') })
 const messageId = /^<?cmp_(\w{26})\.con_(\w{26})@[^@<>\s]+>?$/
 
 /** Whose mail of which campaign a `Message-ID` names; undefined when it is none of a campaign's. */
 export function personOfMessageId(text: string): MailedPerson | undefined {
   const [, campaign, contact] = messageId.exec(text) ?? []
-  try {
-    const person = { campaignId: `cmp_${campaign}`, contactId: `con_${contact}` }
-    const isWhole = idOf('cmp', uuidOf(person.campaignId)) === person.campaignId
-    return isWhole && idOf('con', uuidOf(person.contactId)) === person.contactId ? person : undefined
-  } catch {
-    return undefined
-  }
+  return personIds.safeParse({ campaignId: `cmp_${campaign}`, contactId: `con_${contact}` }).data
 }
 
 /** Whether that person was among the campaign's recipients, in this workspace. */

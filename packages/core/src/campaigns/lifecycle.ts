@@ -7,7 +7,7 @@ import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { enqueueMany, originOf, requeueWork } from '../jobs/outbox.ts'
 import { campaignBatches, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
@@ -16,7 +16,7 @@ import { tally } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
 
 /** Stops sending; whose turn has not come stays pending. `reason` is the system's, where a person gives none. */
-export function pauseCampaign(ctx: Ctx, id: string, reason: string | null = null): Promise<Campaign> {
+export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = null): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'PAUSED') return toCampaign(campaign)
@@ -26,7 +26,7 @@ export function pauseCampaign(ctx: Ctx, id: string, reason: string | null = null
 }
 
 /** Goes on with a PAUSED campaign where it stood. */
-export function resumeCampaign(ctx: Ctx, id: string): Promise<Campaign> {
+export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'SENDING') return toCampaign(campaign)
@@ -40,7 +40,7 @@ export function resumeCampaign(ctx: Ctx, id: string): Promise<Campaign> {
  * Ends a campaign for good. Mails that are on their way at this instant still arrive; everyone else becomes SKIPPED,
  * batch by batch, and `completedAt` says when the last one has.
  */
-export function cancelCampaign(ctx: Ctx, id: string): Promise<Campaign> {
+export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'CANCELED') return toCampaign(campaign)
@@ -56,7 +56,7 @@ export function cancelCampaign(ctx: Ctx, id: string): Promise<Campaign> {
  * Puts who FAILED, and if asked who was INTERRUPTED, back into waiting, and answers how many that are. A campaign that
  * was SENT is SENDING again; one that is PAUSED stays so. Of two at once the second finds nobody left.
  */
-export function retryCampaign(ctx: Ctx, id: string, { includeInterrupted }: RetryInput): Promise<SendResult> {
+export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: RetryInput): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
     mustBe(campaign, ['SENDING', 'PAUSED', 'SENT'], 'retried')
@@ -79,7 +79,7 @@ export function retryCampaign(ctx: Ctx, id: string, { includeInterrupted }: Retr
 /** So many that one statement stays well within its time, at two hundred people each. */
 const batchesAtOnce = 250
 
-async function lockCampaign(ctx: Ctx, id: string): Promise<CampaignRow> {
+async function lockCampaign(ctx: Ctx, id: CampaignId): Promise<CampaignRow> {
   const [row] = await ctx.db.select().from(campaigns).where(matches(ctx, id)).for('no key update')
   if (!row) throw notFound('Campaign')
   return row
@@ -92,7 +92,7 @@ function mustBe({ status }: CampaignRow, allowed: CampaignRow['status'][], what:
 
 type Change = Partial<Pick<CampaignRow, 'status' | 'pauseReason' | 'completedAt'>>
 
-async function setStatus(ctx: Ctx, id: string, change: Change): Promise<Campaign> {
+async function setStatus(ctx: Ctx, id: CampaignId, change: Change): Promise<Campaign> {
   const [row] = await ctx.db
     .update(campaigns)
     .set({ ...change, updatedAt: sql`now()` })
@@ -103,7 +103,7 @@ async function setStatus(ctx: Ctx, id: string, change: Change): Promise<Campaign
 }
 
 /** Jobs that came while the campaign was paused found nothing to do and are gone from the queue: they come again. */
-async function requeueOpenBatches(ctx: Ctx, id: string) {
+async function requeueOpenBatches(ctx: Ctx, id: CampaignId) {
   const open = await ctx.db
     .select({ id: campaignBatches.id })
     .from(campaignBatches)
@@ -121,7 +121,7 @@ async function requeueOpenBatches(ctx: Ctx, id: string) {
   )
 }
 
-async function findUnsentBatches(ctx: Ctx, id: string, includeInterrupted: boolean): Promise<string[]> {
+async function findUnsentBatches(ctx: Ctx, id: CampaignId, includeInterrupted: boolean): Promise<string[]> {
   const isUnsent = includeInterrupted
     ? sql`${campaignBatches.failed} + ${campaignBatches.interrupted} > 0`
     : sql`${campaignBatches.failed} > 0`
@@ -158,6 +158,6 @@ async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
     select from notified`)
 }
 
-function matches(ctx: Ctx, id: string) {
+function matches(ctx: Ctx, id: CampaignId) {
   return and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.id, id))
 }

@@ -1,13 +1,17 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import type { Campaign, CampaignRecipient, RecipientQuery } from './campaigns.schema.ts'
 import { readCampaign } from './campaigns.ts'
 
 /** What became of a campaign's people, page by page: everyone whose turn has come, or by status, or one contact. */
-export async function listRecipients(ctx: Ctx, id: string, query: RecipientQuery): Promise<Page<CampaignRecipient>> {
+export async function listRecipients(
+  ctx: Ctx,
+  id: CampaignId,
+  query: RecipientQuery,
+): Promise<Page<CampaignRecipient>> {
   const campaign = await readCampaign(ctx, id)
   if (query.contactId) return { data: await findRecipient(ctx, campaign, query), nextCursor: null }
   const page = query.status === 'PENDING' ? listPending(ctx, id, query) : listReached(ctx, id, query)
@@ -15,7 +19,7 @@ export async function listRecipients(ctx: Ctx, id: string, query: RecipientQuery
   return { data: data.map((row) => toRecipient(row, campaign)), nextCursor }
 }
 
-function listReached(ctx: Ctx, id: string, query: RecipientQuery): Promise<Page<RecipientRow>> {
+function listReached(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<Page<RecipientRow>> {
   return readPage<RecipientRow>(ctx, {
     name: `recipients ${id} ${query.status ?? ''}`,
     query,
@@ -36,7 +40,7 @@ function listReached(ctx: Ctx, id: string, query: RecipientQuery): Promise<Page<
  * Who waits, in the order of their batches, as those whose turn has not come are in their batch alone. Few batches are
  * read for a page, however many there are.
  */
-function listPending(ctx: Ctx, id: string, query: RecipientQuery): Promise<Page<RecipientRow>> {
+function listPending(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<Page<RecipientRow>> {
   return readPage<RecipientRow>(ctx, {
     name: `recipients ${id} PENDING`,
     query,
@@ -72,7 +76,7 @@ async function findRecipient(ctx: Ctx, campaign: Campaign, query: RecipientQuery
   return found.filter(({ status }) => query.status === undefined || query.status === status)
 }
 
-function isOf(ctx: Ctx, campaignId: string, table: 'b' | 'r') {
+function isOf(ctx: Ctx, campaignId: CampaignId, table: 'b' | 'r') {
   const name = sql.raw(table)
   return sql`${name}.workspace_id = ${uuidOf(ctx.workspaceId)} and ${name}.campaign_id = ${uuidOf(campaignId)}`
 }

@@ -1,9 +1,10 @@
 /** What the answers of the mail server mean: for a recipient, and for the whole campaign when it refuses everything. */
 import type { MailOutcome } from '../mail/mails.ts'
+import type { ContactId } from '../kernel/ids.ts'
 
 /** How one recipient's mail ended. */
 export interface RecipientOutcome {
-  contactId: string
+  contactId: ContactId
   status: 'SENT' | 'WAITING' | 'FAILED' | 'INTERRUPTED'
   error: string | null
   /** Of their attempts so many do not count, as they were no fault of theirs. */

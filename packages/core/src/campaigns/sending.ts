@@ -7,7 +7,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/index.ts'
 import type { Recipient } from './recipient.ts'
@@ -24,7 +24,7 @@ interface BatchInHand {
 
 /** A batch in this worker's hands. `isCanceled`: its campaign is, and who is left is to be skipped. */
 export interface ClaimedBatch extends BatchInHand {
-  campaignId: string
+  campaignId: CampaignId
   contactUuids: string[]
   isCanceled: boolean
 }

@@ -6,7 +6,7 @@ import { audit } from '../audit/audit.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, invalidField, type Issue, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { newId } from '../kernel/ids.ts'
+import { type ListId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { type FormField, forms } from '../db/schema/index.ts'
@@ -147,7 +147,7 @@ async function checkFields(ctx: Ctx, given: readonly FormFieldInput[]): Promise<
 }
 
 /** A form that could never subscribe anybody to its list is a mistake worth telling. */
-function checkList({ fields, listId }: { fields: readonly FormField[]; listId: string | null }) {
+function checkList({ fields, listId }: { fields: readonly FormField[]; listId: ListId | null }) {
   const canSubscribe = fields.some(({ type }) => type === 'CONSENT') && fields.some(({ mapsTo }) => mapsTo === 'email')
   if (listId !== null && !canSubscribe) {
     throw invalidField('listId', 'listId: needs a field of type CONSENT and a field that maps to email')

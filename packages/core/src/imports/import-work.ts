@@ -6,7 +6,7 @@
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emit } from '../events/emit.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { idOf, type ImportId, uuidOf } from '../kernel/ids.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { imports } from '../db/schema/index.ts'
 import { deleteParts, type ImportRecord, toImport } from './imports.ts'
@@ -92,7 +92,7 @@ function endImport(ctx: Ctx, inHand: InHand, end: { status: 'COMPLETED' | 'FAILE
   })
 }
 
-async function deleteSeen(ctx: Ctx, id: string): Promise<number> {
+async function deleteSeen(ctx: Ctx, id: ImportId): Promise<number> {
   const result = await ctx.db.execute(sql`
     delete from import_seen where (workspace_id, import_id, email_hash) in (
       select s.workspace_id, s.import_id, s.email_hash from import_seen s

@@ -5,7 +5,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError, notFound } from '../kernel/errors.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { newId } from '../kernel/ids.ts'
+import { type ImportId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { enqueue } from '../jobs/outbox.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -27,7 +27,7 @@ export async function receiveImport(
   ctx: Ctx,
   options: ImportOptions & { format: 'csv' | 'ndjson' },
   file: AsyncIterable<Buffer>,
-): Promise<string> {
+): Promise<ImportId> {
   if (options.listId) await checkListId(ctx, options.listId)
   const id = newId('imp')
   let size = 0
@@ -48,7 +48,7 @@ export async function receiveImport(
 }
 
 /** The file is complete: puts the import on the queue. */
-export function queueImport(ctx: Ctx, id: string): Promise<Import> {
+export function queueImport(ctx: Ctx, id: ImportId): Promise<Import> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .update(imports)
@@ -62,13 +62,13 @@ export function queueImport(ctx: Ctx, id: string): Promise<Import> {
 }
 
 /** Removes an import that was not queued, with its file. */
-export async function discardImport(ctx: Ctx, id: string): Promise<void> {
+export async function discardImport(ctx: Ctx, id: ImportId): Promise<void> {
   while ((await deleteParts(ctx, id, ['RECEIVING'])) > 0);
   await ctx.db.delete(imports).where(and(matches(ctx, id), eq(imports.status, 'RECEIVING')))
 }
 
 /** Reads one import. */
-export async function readImport(ctx: Ctx, id: string): Promise<Import> {
+export async function readImport(ctx: Ctx, id: ImportId): Promise<Import> {
   const [row] = await ctx.db.select().from(imports).where(matches(ctx, id))
   if (!row) throw notFound('Import')
   return toImport(row)
@@ -92,7 +92,7 @@ export async function listImports(ctx: Ctx, query: ImportQuery): Promise<Page<Im
 }
 
 /** Removes parts of a file, a few at a time, if its import is in one of these states. Answers how many. */
-export async function deleteParts(ctx: Ctx, id: string, statuses: ImportRecord['status'][]): Promise<number> {
+export async function deleteParts(ctx: Ctx, id: ImportId, statuses: ImportRecord['status'][]): Promise<number> {
   const result = await ctx.db.execute(sql`
     delete from import_parts where (workspace_id, import_id, position) in (
       select p.workspace_id, p.import_id, p.position from import_parts p
@@ -163,7 +163,7 @@ async function* partsOf(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
 
 async function createImport(
   ctx: Ctx,
-  options: ImportOptions & { format: 'csv' | 'ndjson'; id: string },
+  options: ImportOptions & { format: 'csv' | 'ndjson'; id: ImportId },
   head: Buffer,
 ): Promise<void> {
   const { id, format, onConflict, listId = null, dryRun, events } = options
@@ -185,7 +185,7 @@ async function createImport(
   })
 }
 
-async function storePart(ctx: Ctx, id: string, part: { position: number; bytes: Buffer }): Promise<void> {
+async function storePart(ctx: Ctx, id: ImportId, part: { position: number; bytes: Buffer }): Promise<void> {
   await ctx.db.insert(importParts).values({ workspaceId: ctx.workspaceId, importId: id, ...part })
   await ctx.db
     .update(imports)
@@ -193,6 +193,6 @@ async function storePart(ctx: Ctx, id: string, part: { position: number; bytes: 
     .where(matches(ctx, id))
 }
 
-function matches(ctx: Ctx, id: string) {
+function matches(ctx: Ctx, id: ImportId) {
   return and(eq(imports.workspaceId, ctx.workspaceId), eq(imports.id, id))
 }

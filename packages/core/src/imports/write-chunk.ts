@@ -5,7 +5,7 @@ import { maxTags } from '../contacts/update-contact.ts'
 import { lockCustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emitMany } from '../events/emit.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type ImportId, uuidOf } from '../kernel/ids.ts'
 import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
 import { imports } from '../db/schema/index.ts'
 import { type ClaimedImport, isMine } from './import-work.ts'
@@ -143,7 +143,7 @@ async function refuseUnknown(ctx: Ctx, people: Person[], refused: Outcome['refus
 const contactsOf = (people: readonly Person[]) => people.map(({ contact }) => contact)
 
 /** Those whose address the dry run had not come across. */
-async function noteSeen(ctx: Ctx, importId: string, people: Person[]): Promise<Person[]> {
+async function noteSeen(ctx: Ctx, importId: ImportId, people: Person[]): Promise<Person[]> {
   const emails = people.map(({ contact }) => contact.email.toLowerCase())
   const result = await ctx.db.execute<{ email: string }>(sql`
     with given as (
@@ -159,7 +159,7 @@ async function noteSeen(ctx: Ctx, importId: string, people: Person[]): Promise<P
 }
 
 /** The parts of the file that are done with; the one that holds `position` is not. */
-async function deletePartsBefore(ctx: Ctx, importId: string, position: number): Promise<void> {
+async function deletePartsBefore(ctx: Ctx, importId: ImportId, position: number): Promise<void> {
   const mine = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and import_id = ${uuidOf(importId)}`
   await ctx.db.execute(sql`
     delete from import_parts where ${mine} and position < (

@@ -1,7 +1,7 @@
 import { and, eq, gt, inArray, isNotNull, isNull, lt, or, type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type IdOf, idOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import { outboxChannel, type WorkJob, type QueueName } from './queues.ts'
 import { outbox } from '../db/schema/index.ts'
 import { transaction } from '../db/transaction.ts'
@@ -10,7 +10,7 @@ import { transaction } from '../db/transaction.ts'
 type LanedQueue = 'webhooks'
 
 /** Puts work on a queue, in the caller's transaction: it exists if, and only if, that commits. `id` is its subject's. */
-export async function enqueue(ctx: Ctx, queue: Exclude<QueueName, LanedQueue>, id: string): Promise<void> {
+export async function enqueue(ctx: Ctx, queue: Exclude<QueueName, LanedQueue>, id: IdOf<IdPrefix>): Promise<void> {
   await ctx.db.execute(sql`
     with ready as (select ${uuidOf(ctx.workspaceId)}::uuid as workspace_id, ${uuidOf(id)}::uuid as id),
     ${enqueueMany(queue, 'ready', originOf(ctx))}

@@ -3,7 +3,7 @@ import { lockContactsByEmail } from '../contacts/bulk-write-contacts.ts'
 import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { idOf, type ListId, uuidOf } from '../kernel/ids.ts'
 import { holdList } from './lists.ts'
 import { findOptOuts } from '../subscriptions/opt-outs.ts'
 
@@ -12,7 +12,7 @@ import { findOptOuts } from '../subscriptions/opt-outs.ts'
  * it stays out: whoever is UNSUBSCRIBED, BOUNCED or COMPLAINED, and whoever was before they were deleted. Tells no event. Throws
  * when the list is not there any more.
  */
-export async function confirmSubscribers(ctx: Ctx, listId: string, emails: readonly string[]): Promise<void> {
+export async function confirmSubscribers(ctx: Ctx, listId: ListId, emails: readonly string[]): Promise<void> {
   // Whoever changes subscriptions of a contact has the contact first, so that its status is derived from all of them.
   const people = await lockContactsByEmail(ctx, emails)
   if (!(await holdList(ctx, listId))) throw notFound('List')

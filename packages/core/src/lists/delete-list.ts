@@ -3,7 +3,7 @@ import { audit } from '../audit/audit.ts'
 import { refreshSubscribedStatus } from '../subscriptions/subscribed-status.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, idOf, type ListId, uuidOf } from '../kernel/ids.ts'
 import { enqueue, finishWork } from '../jobs/outbox.ts'
 import { campaigns, lists, subscriptions } from '../db/schema/index.ts'
 import { lockContacts } from '../contacts/lock-contact.ts'
@@ -12,7 +12,7 @@ import { lockContacts } from '../contacts/lock-contact.ts'
  * Deletes a list: from now on it is there for nobody, and the worker takes its subscriptions away, however many there
  * are. A conflict while a campaign to it is under way. Campaigns, forms and events that named it stay.
  */
-export function deleteList(ctx: Ctx, id: string): Promise<void> {
+export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     // Waits for those who hold the list, so that a campaign that began meanwhile is seen, and none begins after.
     const [row] = await ctx.db
@@ -57,7 +57,7 @@ export function clearDeletedList(ctx: Ctx, uuid: string): Promise<boolean> {
   })
 }
 
-async function findSubscribers(ctx: Ctx, listId: string): Promise<string[]> {
+async function findSubscribers(ctx: Ctx, listId: ListId): Promise<string[]> {
   const rows = await ctx.db
     .select({ contactId: subscriptions.contactId })
     .from(subscriptions)
@@ -66,7 +66,7 @@ async function findSubscribers(ctx: Ctx, listId: string): Promise<string[]> {
   return rows.map((row) => row.contactId)
 }
 
-async function removeSubscriptions(ctx: Ctx, listId: string, contactIds: readonly string[]) {
+async function removeSubscriptions(ctx: Ctx, listId: ListId, contactIds: readonly ContactId[]) {
   await lockContacts(ctx, contactIds)
   await ctx.db
     .delete(subscriptions)
@@ -80,10 +80,10 @@ async function removeSubscriptions(ctx: Ctx, listId: string, contactIds: readonl
   await refreshSubscribedStatus(ctx, contactIds)
 }
 
-function matches(ctx: Ctx, id: string) {
+function matches(ctx: Ctx, id: ListId) {
   return and(eq(lists.workspaceId, ctx.workspaceId), eq(lists.id, id))
 }
 
-function isDeleted(ctx: Ctx, id: string) {
+function isDeleted(ctx: Ctx, id: ListId) {
   return and(matches(ctx, id), isNotNull(lists.deletedAt))
 }

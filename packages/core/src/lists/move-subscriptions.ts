@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { subscriptions } from '../db/schema/index.ts'
 import type { Ctx } from '../request/context.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type ContactId, uuidOf } from '../kernel/ids.ts'
 
 /**
  * Moves the subscriptions of one contact to another, who is to be the same person. Where both have one for a list, an
@@ -26,7 +26,7 @@ export async function moveSubscriptions(ctx: Ctx, contacts: { from: string; to: 
 }
 
 /** Deletes the subscriptions of a locked contact. Their opt-outs are to be stored before, by `keepOptOuts`. */
-export async function deleteSubscriptionsOfContact(ctx: Ctx, contactId: string): Promise<void> {
+export async function deleteSubscriptionsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   await ctx.db
     .delete(subscriptions)
     .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.contactId, contactId)))

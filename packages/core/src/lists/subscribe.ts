@@ -3,6 +3,7 @@ import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
 import { findOrCreateContact } from '../contacts/update-contact.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { notFound, onConstraint } from '../kernel/errors.ts'
+import type { ListId } from '../kernel/ids.ts'
 import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
@@ -27,7 +28,7 @@ interface SubscriptionRequest {
 }
 
 /** A stranger asks to be subscribed. Says nothing of what was known before. */
-export async function subscribe(base: BaseCtx, listId: string, input: SubscribeInput): Promise<void> {
+export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeInput): Promise<void> {
   const { ctx: stranger, doubleOptIn } = await openPublicList(base, listId)
   await inTransaction(stranger, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })

@@ -3,6 +3,7 @@ import { and, eq } from 'drizzle-orm'
 import { findOrCreateContact } from '../contacts/update-contact.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
+import type { ContactId, ListId } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { requireList } from './lists.ts'
@@ -14,7 +15,7 @@ import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 
 /** A page of a list's subscriptions, of every status or of one. */
-export async function listSubscribers(ctx: Ctx, listId: string, query: SubscriberQuery): Promise<Page<Subscription>> {
+export async function listSubscribers(ctx: Ctx, listId: ListId, query: SubscriberQuery): Promise<Page<Subscription>> {
   await requireList(ctx, listId)
   const ofStatus = query.status && eq(subscriptions.status, query.status)
   const page = await readPage<SubscriptionRow>(ctx, {
@@ -40,7 +41,7 @@ export async function listSubscribers(ctx: Ctx, listId: string, query: Subscribe
  */
 export function addSubscriber(
   ctx: Ctx,
-  listId: string,
+  listId: ListId,
   input: SubscriberInput,
 ): Promise<{ subscription: Subscription; isNew: boolean }> {
   return inTransaction(ctx, async (ctx) => {
@@ -63,7 +64,7 @@ export function addSubscriber(
 }
 
 /** Reads what one contact said about a list. */
-export async function readSubscriber(ctx: Ctx, listId: string, contactId: string): Promise<Subscription> {
+export async function readSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId): Promise<Subscription> {
   await requireList(ctx, listId)
   const row = await findSubscription(ctx, listId, contactId)
   if (!row) throw notFound('Subscription')
@@ -71,7 +72,7 @@ export async function readSubscriber(ctx: Ctx, listId: string, contactId: string
 }
 
 /** Takes somebody off a list: UNSUBSCRIBED, kept as a record, as if they had left themselves. Idempotent. */
-export function removeSubscriber(ctx: Ctx, listId: string, contactId: string): Promise<void> {
+export function removeSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     await requireList(ctx, listId)
     await lockContact(ctx, contactId)
@@ -87,7 +88,7 @@ async function findContact(ctx: Ctx, input: SubscriberInput): Promise<{ id: stri
   return contact
 }
 
-async function findSubscription(ctx: Ctx, listId: string, contactId: string): Promise<SubscriptionRow | undefined> {
+async function findSubscription(ctx: Ctx, listId: ListId, contactId: ContactId): Promise<SubscriptionRow | undefined> {
   const [row] = await ctx.db
     .select(subscriptionColumns)
     .from(subscriptions)

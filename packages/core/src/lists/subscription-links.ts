@@ -1,29 +1,29 @@
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { openPayload, signPayload } from '../kernel/crypto.ts'
 import { hashEmail } from '../subscriptions/opt-outs.ts'
 
 /** One contact's subscription to one list, as a link in a mail names it. */
 export interface SubscriptionLink {
-  workspaceId: string
-  listId: string
-  contactId: string
+  workspaceId: WorkspaceId
+  listId: ListId
+  contactId: ContactId
 }
 
 interface Confirmation {
-  listId: string
-  contactId: string
+  listId: ListId
+  contactId: ContactId
   email: string
   issuedAt: Date
 }
 interface Unsubscription {
-  listId: string
-  contactId: string
+  listId: ListId
+  contactId: ContactId
   email?: string
-  campaignId?: string
+  campaignId?: CampaignId
 }
-type OpenedUnsubscription = SubscriptionLink & { campaignId?: string; emailHash?: string }
+type OpenedUnsubscription = SubscriptionLink & { campaignId?: CampaignId; emailHash?: string }
 type OpenedConfirmation = SubscriptionLink & { issuedAt: Date; emailHash: string }
 
 const confirmationLifetimeMs = 7 * 24 * 60 * 60 * 1000

@@ -4,7 +4,7 @@ import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
 import { idOf, newId, uuidOf } from '../kernel/ids.ts'
 import { enqueue, finishWork } from '../jobs/outbox.ts'
-import { type mailKinds, mails } from '../db/schema/index.ts'
+import { type MailData, type mailKinds, mails } from '../db/schema/index.ts'
 
 export type MailKind = (typeof mailKinds)[number]
 export type Mail = typeof mails.$inferSelect
@@ -13,10 +13,7 @@ export type Mail = typeof mails.$inferSelect
 export const maxMailAttempts = 3
 
 /** Asks for a single mail, in the caller's transaction. `data` names what the kind's template needs, by ids. */
-export async function enqueueMail(
-  ctx: Ctx,
-  mail: { kind: MailKind; to: string; data: Record<string, string | null> },
-): Promise<void> {
+export async function enqueueMail(ctx: Ctx, mail: { kind: MailKind; to: string; data: MailData }): Promise<void> {
   const id = newId('mai')
   await ctx.db
     .insert(mails)

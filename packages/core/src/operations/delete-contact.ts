@@ -7,6 +7,7 @@ import { deleteDealsOfContact } from '../deals/update-deal.ts'
 import { emit } from '../events/emit.ts'
 import { deleteSubmissionsOfContact } from '../forms/submissions.ts'
 import { notFound } from '../kernel/errors.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import { deleteSubscriptionsOfContact } from '../lists/move-subscriptions.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { keepOptOuts } from '../subscriptions/opt-outs.ts'
@@ -17,7 +18,7 @@ import { contactDeleted } from '../contacts/contact-events.ts'
  * Deletes a contact with its deals, tasks, submissions and subscriptions. Of its opt-outs a salted hash of the address
  * remains, so that an import cannot subscribe it again. Throws `not_found`.
  */
-export function deleteContact(ctx: Ctx, id: string): Promise<void> {
+export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const contact = await lockContact(ctx, id)
     if (!contact) throw notFound('Contact')

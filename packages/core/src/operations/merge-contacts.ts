@@ -2,6 +2,7 @@ import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { moveDeals } from '../deals/update-deal.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import { emit } from '../events/emit.ts'
 import { moveSubmissions } from '../forms/submissions.ts'
 import { applyStoredOptOuts } from '../subscriptions/apply-stored-opt-outs.ts'
@@ -25,7 +26,7 @@ import { contactMerged } from '../contacts/contact-events.ts'
  * included, and it goes. The links by which it can unsubscribe keep working. Of two merges of the same pair at once one
  * wins; to the other the duplicate is not found.
  */
-export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeInput): Promise<Contact> {
+export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: MergeInput): Promise<Contact> {
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
   return inTransaction(ctx, async (ctx) => {
     const { survivor, duplicate } = await lockBoth(ctx, id, contactId)
@@ -47,7 +48,7 @@ export async function mergeContacts(ctx: Ctx, id: string, { contactId }: MergeIn
   })
 }
 
-async function lockBoth(ctx: Ctx, id: string, contactId: string) {
+async function lockBoth(ctx: Ctx, id: ContactId, contactId: ContactId) {
   await lockContacts(ctx, [id, contactId])
   const [survivor, duplicate] = [await lockContact(ctx, id), await lockContact(ctx, contactId)]
   if (!survivor) throw notFound('Contact')

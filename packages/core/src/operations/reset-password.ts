@@ -7,6 +7,7 @@ import { deleteInvitesOf } from '../team/invites.ts'
 import { disableWebhooks } from '../webhooks/webhooks.ts'
 import { deleteApiKeysOf } from '../auth/api-keys.ts'
 import { verifyUser } from '../auth/users.ts'
+import type { UserId } from '../kernel/ids.ts'
 
 /** Sets a new password by the token of an email, and confirms by it that the address belongs to the user. */
 export function resetPassword(base: BaseCtx, input: ResetPasswordInput): Promise<void> {
@@ -18,7 +19,7 @@ export function resetPassword(base: BaseCtx, input: ResetPasswordInput): Promise
  * it: the API keys and invites that the account made are revoked, and the webhooks of workspaces that it owns are
  * disabled, as they would leak new data. Other members stay: each joined by an email of their own, and is listed.
  */
-async function confirmOwnership(base: BaseCtx, userId: string): Promise<void> {
+async function confirmOwnership(base: BaseCtx, userId: UserId): Promise<void> {
   const [user] = await base.db
     .select({ emailVerifiedAt: users.emailVerifiedAt })
     .from(users)

@@ -1,7 +1,7 @@
 /** What is to be done over the whole installation, and who does it: for the people who run it, asked of PostgreSQL alone. */
 import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { idOf } from '../kernel/ids.ts'
+import { type CampaignId, idOf, type WorkspaceId } from '../kernel/ids.ts'
 import { type QueueName, queueNames } from '../jobs/queues.ts'
 import { campaignStatuses } from '../db/schema/index.ts'
 import { deliveryStates } from '../webhooks/deliveries.schema.ts'
@@ -22,8 +22,8 @@ export interface QueueState {
 }
 
 export interface CampaignState {
-  id: string
-  workspaceId: string
+  id: CampaignId
+  workspaceId: WorkspaceId
   name: string
   status: string
   queued: number

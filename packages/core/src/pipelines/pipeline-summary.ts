@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { idOf, type PipelineId, uuidOf } from '../kernel/ids.ts'
 import type { PipelineSummary } from './pipelines.schema.ts'
 
 interface StageSums extends Record<string, unknown> {
@@ -16,7 +16,7 @@ interface StageSums extends Record<string, unknown> {
  * The OPEN deals of a pipeline, counted and summed by stage and in all. One statement, so one instant: a deal that moves
  * meanwhile is counted once. Reads an index that holds the values, and no deal itself.
  */
-export async function summarizePipeline(ctx: Ctx, id: string): Promise<PipelineSummary> {
+export async function summarizePipeline(ctx: Ctx, id: PipelineId): Promise<PipelineSummary> {
   const { rows } = await ctx.db.execute<StageSums>(sql`
     select s.id, s.win_probability as probability, open.count, open.cents
     from stages s cross join lateral (

@@ -4,7 +4,7 @@ import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { newId } from '../kernel/ids.ts'
+import { newId, type PipelineId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { pipelines, stages } from '../db/schema/index.ts'
 import type { Pipeline, PipelineChange, PipelineInput, PipelineQuery, Stage } from './pipelines.schema.ts'
@@ -33,7 +33,7 @@ export function createPipeline(ctx: Ctx, input: PipelineInput): Promise<Pipeline
 }
 
 /** Reads one pipeline with its stages in order. */
-export async function readPipeline(ctx: Ctx, id: string): Promise<Pipeline> {
+export async function readPipeline(ctx: Ctx, id: PipelineId): Promise<Pipeline> {
   const [row] = await ctx.db.select().from(pipelines).where(matches(ctx, id))
   if (!row) throw notFound('Pipeline')
   return withStages(ctx, row)
@@ -64,7 +64,7 @@ export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Pag
  * Sets the name, and replaces the ordered stages: those that are named by id stay, the others go, all of it or nothing.
  * A stage that has deals cannot go: conflict. The pipeline's lock makes two changes follow one another.
  */
-export function changePipeline(ctx: Ctx, id: string, change: PipelineChange): Promise<Pipeline> {
+export function changePipeline(ctx: Ctx, id: PipelineId, change: PipelineChange): Promise<Pipeline> {
   return inTransaction(ctx, async (ctx) => {
     const row = await lockPipeline(ctx, id)
     const current = await withStages(ctx, row)
@@ -85,7 +85,7 @@ export function changePipeline(ctx: Ctx, id: string, change: PipelineChange): Pr
 }
 
 /** Removes a pipeline that has no deals; otherwise a conflict that says how many. */
-export function deletePipeline(ctx: Ctx, id: string): Promise<void> {
+export function deletePipeline(ctx: Ctx, id: PipelineId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const { stages } = await withStages(ctx, await lockPipeline(ctx, id))
     await removeStages(
@@ -97,7 +97,7 @@ export function deletePipeline(ctx: Ctx, id: string): Promise<void> {
   })
 }
 
-async function lockPipeline(ctx: Ctx, id: string): Promise<PipelineRow> {
+async function lockPipeline(ctx: Ctx, id: PipelineId): Promise<PipelineRow> {
   const [row] = await ctx.db.select().from(pipelines).where(matches(ctx, id)).for('update')
   if (!row) throw notFound('Pipeline')
   return row
@@ -119,7 +119,7 @@ async function withStages(ctx: Ctx, row: PipelineRow): Promise<Pipeline> {
   return toPipeline(row, (await readStages(ctx, [row.id])).get(row.id))
 }
 
-function matches(ctx: Ctx, id: string) {
+function matches(ctx: Ctx, id: PipelineId) {
   return and(eq(pipelines.workspaceId, ctx.workspaceId), eq(pipelines.id, id))
 }
 

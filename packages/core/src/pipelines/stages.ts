@@ -1,18 +1,18 @@
 import { and, asc, count, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { conflict, invalidField } from '../kernel/errors.ts'
-import { newId } from '../kernel/ids.ts'
+import { newId, type PipelineId, type StageId } from '../kernel/ids.ts'
 import { deals, stages } from '../db/schema/index.ts'
 import type { Stage, StageChange } from './pipelines.schema.ts'
 
 /** Where a deal is to stand; without `stageId`, in the pipeline's first stage. */
 export interface Place {
-  pipelineId: string
-  stageId?: string | undefined
+  pipelineId: PipelineId
+  stageId?: StageId | undefined
 }
 
 /** Finds the stage and locks it, so that it cannot go before the transaction ends; or throws what is wrong with the place. */
-export async function lockStage(ctx: Ctx, place: Place): Promise<{ pipelineId: string; stageId: string }> {
+export async function lockStage(ctx: Ctx, place: Place): Promise<{ pipelineId: PipelineId; stageId: StageId }> {
   const ofPipeline = ofPipelines(ctx, [place.pipelineId])
   const [stage] = await ctx.db
     .select({ pipelineId: stages.pipelineId, stageId: stages.id })
@@ -29,7 +29,7 @@ export async function lockStage(ctx: Ctx, place: Place): Promise<{ pipelineId: s
 }
 
 /** The stages of several pipelines, by pipeline, in order. */
-export async function readStages(ctx: Ctx, pipelineIds: readonly string[]): Promise<Map<string, Stage[]>> {
+export async function readStages(ctx: Ctx, pipelineIds: readonly PipelineId[]): Promise<Map<PipelineId, Stage[]>> {
   const rows = await ctx.db.select().from(stages).where(ofPipelines(ctx, pipelineIds)).orderBy(asc(stages.position))
   const byPipeline = Map.groupBy(rows, (stage) => stage.pipelineId)
   const toStage = ({ id, name, position, winProbability }: Stage) => ({ id, name, position, winProbability })
@@ -49,7 +49,7 @@ export function arrangeStages(current: readonly Stage[], change: readonly StageC
 /** Puts `next` in the place of all the stages of a locked pipeline. One that has deals cannot go: conflict. */
 export async function replaceStages(
   ctx: Ctx,
-  pipelineId: string,
+  pipelineId: PipelineId,
   { current, next }: { current: readonly Stage[]; next: readonly Stage[] },
 ): Promise<void> {
   // All at once and in the order of their ids, as whoever takes several does, so that no two wait for each other.
@@ -83,7 +83,7 @@ export async function replaceStages(
 }
 
 /** Removes stages that have no deals; otherwise a conflict that says how many. */
-export async function removeStages(ctx: Ctx, ids: readonly string[]): Promise<void> {
+export async function removeStages(ctx: Ctx, ids: readonly StageId[]): Promise<void> {
   if (ids.length === 0) return
   const named = and(eq(stages.workspaceId, ctx.workspaceId), inArray(stages.id, [...ids]))
   // After this no deal can come in until the transaction ends, so the count below is the last word.
@@ -99,7 +99,7 @@ export async function removeStages(ctx: Ctx, ids: readonly string[]): Promise<vo
   await ctx.db.delete(stages).where(named)
 }
 
-function ofPipelines(ctx: Ctx, pipelineIds: readonly string[]) {
+function ofPipelines(ctx: Ctx, pipelineIds: readonly PipelineId[]) {
   return and(eq(stages.workspaceId, ctx.workspaceId), inArray(stages.pipelineId, [...pipelineIds]))
 }
 

@@ -3,6 +3,7 @@ import type { Db } from '../db/client.ts'
 import type { Replica } from '../db/read-replica.ts'
 import type { Role } from '../db/schema/index.ts'
 import { deriveKeys, type Keys } from '../kernel/crypto.ts'
+import type { ApiKeyId, SessionId, UserId, WorkspaceId } from '../kernel/ids.ts'
 import { transaction } from '../db/transaction.ts'
 
 /** What verbs need to know of the installation. */
@@ -18,8 +19,8 @@ export interface Settings {
 }
 
 export type Actor =
-  | { kind: 'user'; userId: string; role: Role; sessionId?: string }
-  | { kind: 'apiKey'; apiKeyId: string; role: Role }
+  | { kind: 'user'; userId: UserId; role: Role; sessionId?: SessionId }
+  | { kind: 'apiKey'; apiKeyId: ApiKeyId; role: Role }
   /** A stranger: a form, a link in a mail. */
   | { kind: 'public' }
   /** The worker. */
@@ -40,12 +41,12 @@ export interface BaseCtx {
 
 /** What every verb takes first: the pool or the open transaction, and on whose behalf. */
 export interface Ctx extends BaseCtx {
-  readonly workspaceId: string
+  readonly workspaceId: WorkspaceId
   readonly actor: Actor
 }
 
 /** The context of a visitor without a key, in the workspace that a form, a list or a link in a mail belongs to. */
-export function publicContext(base: BaseCtx, workspaceId: string): Ctx {
+export function publicContext(base: BaseCtx, workspaceId: WorkspaceId): Ctx {
   return { ...base, workspaceId, actor: { kind: 'public' } }
 }
 

@@ -2,7 +2,7 @@ import { sql, type SQL, type SQLWrapper } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Ctx } from './context.ts'
 import { invalidField } from '../kernel/errors.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import { openPayload, signPayload } from '../kernel/crypto.ts'
 
 const limitMessage = 'must be a whole number from 1 to 100'
@@ -52,7 +52,7 @@ interface Listing<Row> {
     valueOf: (row: Row) => string
   }
   /** The tie-break, unique in the listing. */
-  id: { column: SQLWrapper; valueOf: (row: Row) => string }
+  id: { column: SQLWrapper; valueOf: (row: Row) => IdOf<IdPrefix> }
   read: (part: Part) => Promise<Row[]>
 }
 
@@ -97,7 +97,7 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
 }
 
 /** Newest first by `created_at`: the key of listings that know no other order. */
-export function byCreation<Row extends { id: string; createdAt: Date }>(table: {
+export function byCreation<Row extends { id: IdOf<IdPrefix>; createdAt: Date }>(table: {
   createdAt: SQLWrapper
   id: SQLWrapper
 }): Pick<Listing<Row>, 'key' | 'id'> {

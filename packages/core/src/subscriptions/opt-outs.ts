@@ -6,7 +6,7 @@ import { createHmac } from 'node:crypto'
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import type { Ctx } from '../request/context.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type ListId, uuidOf } from '../kernel/ids.ts'
 import { optOuts, suppressions } from '../db/schema/index.ts'
 
 /** A keyed hash, different in each workspace: the address cannot be told from it, only recognised. */
@@ -35,7 +35,7 @@ export async function keepOptOuts(ctx: Ctx, contact: { id: string; email: string
 }
 
 /** Keeps the opt-out of an address, unless the list is gone: whoever has the address, if anybody has. */
-export async function rememberOptOut(ctx: Ctx, listId: string, emailHash: string): Promise<void> {
+export async function rememberOptOut(ctx: Ctx, listId: ListId, emailHash: string): Promise<void> {
   await ctx.db.execute(sql`
     insert into opt_outs (workspace_id, list_id, email_hash, status)
     select workspace_id, id, ${emailHash}, 'UNSUBSCRIBED' from lists
@@ -50,7 +50,7 @@ export function areOptOutsOf(ctx: Ctx, email: string) {
 }
 
 /** Which of these addresses opted out of the list and are another's or nobody's since, or are suppressed everywhere. */
-export async function findOptOuts(ctx: Ctx, listId: string, emails: readonly string[]): Promise<Set<string>> {
+export async function findOptOuts(ctx: Ctx, listId: ListId, emails: readonly string[]): Promise<Set<string>> {
   const emailOf = new Map(emails.flatMap((email) => hashesOf(ctx, email).map((hash) => [hash, email])))
   const isAmong = (column: AnyPgColumn) => sql`${column} = any(${sql.param([...emailOf.keys()])})`
   const rows = await ctx.db
@@ -67,6 +67,6 @@ export async function findOptOuts(ctx: Ctx, listId: string, emails: readonly str
 }
 
 /** They opted in again themselves, by the link in a mail to that address. */
-export async function forgetOptOut(ctx: Ctx, listId: string, email: string): Promise<void> {
+export async function forgetOptOut(ctx: Ctx, listId: ListId, email: string): Promise<void> {
   await ctx.db.delete(optOuts).where(and(eq(optOuts.listId, listId), areOptOutsOf(ctx, email)))
 }

@@ -2,6 +2,7 @@
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { contacts, activityNow } from '../db/schema/index.ts'
+import type { ContactId } from '../kernel/ids.ts'
 
 /** What `emailSubscribedStatus` is: derived from the contact's subscriptions, the strictest word first. */
 const subscribedStatus = sql`coalesce((
@@ -19,7 +20,7 @@ const subscribedStatus = sql`coalesce((
  * Sets `emailSubscribedStatus` anew and moves `lastActivityAt`; call it in the transaction that changed a subscription,
  * after `lockContact`.
  */
-export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly string[]): Promise<void> {
+export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
   await ctx.db
     .update(contacts)
     .set({ emailSubscribedStatus: subscribedStatus, ...activityNow })
@@ -27,7 +28,7 @@ export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly stri
 }
 
 /** The same where it was nobody's activity: subscriptions went with their list. */
-export async function refreshSubscribedStatus(ctx: Ctx, contactIds: readonly string[]): Promise<void> {
+export async function refreshSubscribedStatus(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
   await ctx.db
     .update(contacts)
     .set({ emailSubscribedStatus: subscribedStatus, updatedAt: sql`now()` })

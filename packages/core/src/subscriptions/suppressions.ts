@@ -1,7 +1,7 @@
 /** Addresses that bounced for good, or complained: kept out of every list of the workspace, whoever they belong to. */
 import { and, desc, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { suppressions } from '../db/schema/index.ts'
 import { hashEmail, hashesOf } from './opt-outs.ts'
 
@@ -31,7 +31,11 @@ export async function readSuppression(ctx: Ctx, email: string): Promise<Suppress
 }
 
 /** Takes a contact, who is locked, off every list. Answers whether they were on any. */
-export async function suppressSubscriptions(ctx: Ctx, contactId: string, status: SuppressedStatus): Promise<boolean> {
+export async function suppressSubscriptions(
+  ctx: Ctx,
+  contactId: ContactId,
+  status: SuppressedStatus,
+): Promise<boolean> {
   const changed = await ctx.db.execute(sql`
     update subscriptions set status = ${status}
     where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${uuidOf(contactId)}

@@ -4,7 +4,7 @@ import type { BaseCtx, Ctx } from '../request/context.ts'
 import { inTransaction } from '../request/context.ts'
 import { AppError, conflict, invalidToken, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { newId } from '../kernel/ids.ts'
+import { type InviteId, newId, type UserId } from '../kernel/ids.ts'
 import { requireAtMostOwn } from '../auth/authenticate.ts'
 import { holdCreator } from '../auth/creators.ts'
 import { verifyCredentials } from '../auth/login-throttle.ts'
@@ -50,7 +50,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
  * Mails a new link, good for seven days; the one before is dead at once. Of at most one's own role, and no more often than
  * an invite is.
  */
-export function resendInvite(ctx: Ctx, id: string): Promise<Invite> {
+export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .update(invites)
@@ -86,7 +86,7 @@ export async function listInvites(ctx: Ctx, query: InviteQuery): Promise<Page<In
 }
 
 /** Takes an invite back, of at most one's own role: its link is dead at once. */
-export async function deleteInvite(ctx: Ctx, id: string): Promise<void> {
+export async function deleteInvite(ctx: Ctx, id: InviteId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db.delete(invites).where(matches(ctx, id)).returning()
     if (!row) throw notFound('Invite')
@@ -99,7 +99,7 @@ export async function deleteInvite(ctx: Ctx, id: string): Promise<void> {
  * Takes back, in the caller's transaction, the invites of somebody who may not make them any more: all, or with a role
  * that is left to them those of more than it.
  */
-export async function deleteInvitesOf(ctx: Ctx, userId: string, left: Role = 'VIEWER'): Promise<void> {
+export async function deleteInvitesOf(ctx: Ctx, userId: UserId, left: Role = 'VIEWER'): Promise<void> {
   const mayInvite = roles.indexOf(left) >= roles.indexOf('ADMIN')
   const tooMuch = mayInvite ? roles.slice(roles.indexOf(left) + 1) : roles
   const gone = await ctx.db
@@ -148,7 +148,8 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
 
 /** The mail with the link; undefined when the invite was used or taken back meanwhile. */
 export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  const id = mail.data['inviteId'] ?? ''
+  const id = mail.data.inviteId
+  if (!id) return undefined
   const [found] = await ctx.db
     .select({ workspace: workspaces.name, id: invites.id, resends: invites.resends, tokenHash: invites.tokenHash })
     .from(invites)
@@ -182,7 +183,7 @@ function tokenName({ id, resends }: Pick<InviteRow, 'id' | 'resends'>): string {
   return resends === 0 ? id : `${id} ${resends}`
 }
 
-function matches(ctx: Ctx, id: string) {
+function matches(ctx: Ctx, id: InviteId) {
   return and(eq(invites.workspaceId, ctx.workspaceId), eq(invites.id, id))
 }
 

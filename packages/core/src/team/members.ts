@@ -6,13 +6,14 @@ import { requireAtMostOwn } from '../auth/authenticate.ts'
 import { deleteHomelessUsers, lockUsers } from '../auth/users.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
+import type { UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { members, type Role, users, workspaces } from '../db/schema/index.ts'
 import { deleteInvitesOf } from './invites.ts'
 import type { Member, MemberChange, MemberQuery, MemberRemoval } from './team.schema.ts'
 
 interface MemberRow {
-  id: string
+  id: UserId
   email: string
   name: string
   role: Role
@@ -38,7 +39,7 @@ export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Me
  * Gives somebody another role, at most one's own and not to who has more. Invites of theirs that they could not make with
  * it are taken back. The last OWNER stays one: a conflict.
  */
-export function changeMember(ctx: Ctx, userId: string, { role }: MemberChange): Promise<Member> {
+export function changeMember(ctx: Ctx, userId: UserId, { role }: MemberChange): Promise<Member> {
   return inTransaction(ctx, async (ctx) => {
     requireAtMostOwn(ctx, role)
     const member = await lockMember(ctx, userId)
@@ -56,7 +57,7 @@ export function changeMember(ctx: Ctx, userId: string, { role }: MemberChange): 
  * their last workspace their account goes. API keys that they made belong to the workspace, where programs use them: they
  * stay, unless these are to go as well. The last OWNER stays: a conflict.
  */
-export function removeMember(ctx: Ctx, userId: string, { revokeApiKeys }: MemberRemoval = {}): Promise<void> {
+export function removeMember(ctx: Ctx, userId: UserId, { revokeApiKeys }: MemberRemoval = {}): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const member = await lockMember(ctx, userId)
     await keepAnOwner(ctx, member)
@@ -70,7 +71,7 @@ export function removeMember(ctx: Ctx, userId: string, { revokeApiKeys }: Member
 }
 
 /** One change of a workspace's members at a time, so that two OWNERs cannot lower each other at once. */
-async function lockMember(ctx: Ctx, userId: string): Promise<MemberRow> {
+async function lockMember(ctx: Ctx, userId: UserId): Promise<MemberRow> {
   await ctx.db
     .select({ id: workspaces.id })
     .from(workspaces)
@@ -101,7 +102,7 @@ function selectMembers(ctx: Ctx) {
     .innerJoin(users, eq(users.id, members.userId))
 }
 
-function matches(ctx: Ctx, userId: string) {
+function matches(ctx: Ctx, userId: UserId) {
   return and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, userId))
 }
 

@@ -6,6 +6,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { AppError, invalidField } from '../../kernel/errors.ts'
+import type { WorkspaceId } from '../../kernel/ids.ts'
 import { makeRoomInThreads } from '../../runtime/heap-tuning.ts'
 import type { Answer, Copy, Copying, Encoded, Faulty, Rendering, Task } from './rendering-thread.ts'
 import {
@@ -30,12 +31,12 @@ const longestLine = 20
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
 
 /** Checks templates as they are saved. A broken one is invalid, with line and column; so is one that takes too long. */
-export async function checkTemplates(workspaceId: string, sources: GivenSources): Promise<void> {
+export async function checkTemplates(workspaceId: WorkspaceId, sources: GivenSources): Promise<void> {
   const fault = findExcess(sources) ?? (await parse(workspaceId, sources))
   if (fault) throw invalidField(fault.field, `${fault.field}: ${fault.message}`)
 }
 
-async function parse(workspaceId: string, sources: GivenSources): Promise<TemplateFault | undefined> {
+async function parse(workspaceId: WorkspaceId, sources: GivenSources): Promise<TemplateFault | undefined> {
   if (!templateFields.some((field) => sources[field])) return undefined
   return (await ask(workspaceId, { kind: 'check', sources }, lookMs)).fault
 }
@@ -51,7 +52,7 @@ export interface EncodedParts {
  * ended, the same for everyone. The templates are parsed once, unless many campaigns are sent at a time.
  */
 export async function renderMails(
-  workspaceId: string,
+  workspaceId: WorkspaceId,
   { sources, recipients }: Omit<Rendering, 'kind'>,
 ): Promise<(EncodedParts | Copy | Faulty)[]> {
   const rendered: (EncodedParts | Copy | Faulty)[] = []
@@ -71,7 +72,7 @@ export async function renderMails(
 }
 
 /** The same as text, of one, for whoever looks at it. */
-export async function renderCopy(workspaceId: string, given: Omit<Copying, 'kind'>): Promise<Copy | Faulty> {
+export async function renderCopy(workspaceId: WorkspaceId, given: Omit<Copying, 'kind'>): Promise<Copy | Faulty> {
   const { fault, copy } = await ask(workspaceId, { kind: 'copy', ...given }, deadlineOf(given.sources, 1))
   if (fault) return { fault }
   if (!copy) throw new Error('Nothing was rendered')
@@ -108,7 +109,7 @@ let working: Promise<void> | undefined
 /** By workspace. The first of the first has its turn next. */
 const lines = new Map<string, Job[]>()
 
-function ask(workspaceId: string, task: Task, deadlineMs: number): Promise<Answer> {
+function ask(workspaceId: WorkspaceId, task: Task, deadlineMs: number): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const line = lines.get(workspaceId) ?? []
     if (line.length >= longestLine) throw new AppError('throttled', 'Too many templates wait', { retryAfterSeconds: 1 })

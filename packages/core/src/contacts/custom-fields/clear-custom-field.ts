@@ -1,6 +1,6 @@
 import { and, eq, isNotNull, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../../request/context.ts'
-import { uuidOf } from '../../kernel/ids.ts'
+import { type CustomFieldId, uuidOf } from '../../kernel/ids.ts'
 import { finishWork, requeueWork } from '../../jobs/outbox.ts'
 import { contacts, customFields } from '../../db/schema/index.ts'
 
@@ -10,7 +10,7 @@ const contactsAtOnce = 1_000
  * Takes the values of a removed field from the next contacts, in the order of their addresses, and answers the last of
  * these addresses; undefined when there are no more. Begun anew from '' it finds what is left.
  */
-export async function clearNextValues(ctx: Ctx, id: string, after: string): Promise<string | undefined> {
+export async function clearNextValues(ctx: Ctx, id: CustomFieldId, after: string): Promise<string | undefined> {
   const email = sql<string>`lower(${contacts.email})`
   return inTransaction(ctx, async (ctx) => {
     const { db } = ctx
@@ -44,7 +44,7 @@ export async function clearNextValues(ctx: Ctx, id: string, after: string): Prom
  * When every value is gone so is the definition, and its key is free. False when a value was passed over, as its contact
  * had another address by then or was merged: begin anew.
  */
-export function finishRemoval(ctx: Ctx, id: string): Promise<boolean> {
+export function finishRemoval(ctx: Ctx, id: CustomFieldId): Promise<boolean> {
   return inTransaction(ctx, async (ctx) => {
     const { db } = ctx
     const field = await lockRemoved(ctx, id)
@@ -59,12 +59,12 @@ export function finishRemoval(ctx: Ctx, id: string): Promise<boolean> {
 }
 
 /** For a worker that stops: another begins anew. */
-export function handOnRemoval(ctx: Ctx, id: string): Promise<void> {
+export function handOnRemoval(ctx: Ctx, id: CustomFieldId): Promise<void> {
   return requeueWork(ctx.db, [uuidOf(id)])
 }
 
 /** Waits for whoever checked a value by the definition before it was removed: they have written it by then. */
-async function lockRemoved(ctx: Ctx, id: string): Promise<{ key: string } | undefined> {
+async function lockRemoved(ctx: Ctx, id: CustomFieldId): Promise<{ key: string } | undefined> {
   const [field] = await ctx.db
     .select({ key: customFields.key })
     .from(customFields)
@@ -73,6 +73,6 @@ async function lockRemoved(ctx: Ctx, id: string): Promise<{ key: string } | unde
   return field
 }
 
-function isRemoved(ctx: Ctx, id: string) {
+function isRemoved(ctx: Ctx, id: CustomFieldId) {
   return and(eq(customFields.workspaceId, ctx.workspaceId), eq(customFields.id, id), isNotNull(customFields.removedAt))
 }

@@ -4,7 +4,7 @@ import { audit } from '../../audit/audit.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { AppError, conflict, invalidField, type Issue, notFound, onConstraint } from '../../kernel/errors.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
-import { newId } from '../../kernel/ids.ts'
+import { type CustomFieldId, newId } from '../../kernel/ids.ts'
 import { enqueue } from '../../jobs/outbox.ts'
 import { byCreation, type Page, readPage } from '../../request/paging.ts'
 import { customFields } from '../../db/schema/index.ts'
@@ -49,7 +49,7 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
 }
 
 /** Changes label or options; key and type stay. Values that were given before are kept as they are. */
-export async function changeCustomField(ctx: Ctx, id: string, change: CustomFieldChange): Promise<CustomField> {
+export async function changeCustomField(ctx: Ctx, id: CustomFieldId, change: CustomFieldChange): Promise<CustomField> {
   return inTransaction(ctx, async (ctx) => {
     const [known] = await ctx.db.select().from(customFields).where(matches(ctx, id)).for('no key update')
     if (!known) throw notFound('Custom field')
@@ -66,7 +66,7 @@ export async function changeCustomField(ctx: Ctx, id: string, change: CustomFiel
 }
 
 /** Removes a definition at once. Its values go from the contacts by and by, by the worker; until then the key is taken. */
-export async function deleteCustomField(ctx: Ctx, id: string): Promise<void> {
+export async function deleteCustomField(ctx: Ctx, id: CustomFieldId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .update(customFields)
@@ -180,7 +180,7 @@ function selectDefinitions(ctx: Ctx) {
     .from(customFields)
 }
 
-function matches(ctx: Ctx, id: string) {
+function matches(ctx: Ctx, id: CustomFieldId) {
   return and(isKnown(ctx), eq(customFields.id, id))
 }
 

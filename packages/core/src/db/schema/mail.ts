@@ -1,11 +1,22 @@
 import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core'
+import type { CampaignId, ContactId, InviteId, ListId, PasswordResetId, UserId } from '../../kernel/ids.ts'
 import { moment, createdAt, lower, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
 export const mailKinds = ['CONFIRMATION', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET', 'EMAIL_VERIFICATION'] as const
 
 export const mailStatuses = ['PENDING', 'SENDING', 'SENT', 'FAILED', 'INTERRUPTED'] as const
+
+/** What the template of a mail's kind reads. */
+export interface MailData {
+  userId?: UserId
+  passwordResetId?: PasswordResetId
+  inviteId?: InviteId
+  listId?: ListId
+  campaignId?: CampaignId
+  contactId?: ContactId | null
+}
 
 /** Single mails, each asked for by somebody's own act. `data` holds ids for the kind's template, never a secret. */
 export const mails = tenantTable(
@@ -14,7 +25,7 @@ export const mails = tenantTable(
     id: id('mai').notNull(),
     kind: text({ enum: mailKinds }).notNull(),
     toAddress: text().notNull(),
-    data: jsonb().$type<Record<string, string | null>>().notNull(),
+    data: jsonb().$type<MailData>().notNull(),
     status: text({ enum: mailStatuses }).notNull().default('PENDING'),
     attempts: integer().notNull().default(0),
     workerId: uuid(),
