@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import type { ApiKey, CreatedApiKey, Session } from '@rapport/core/auth/auth.schema.ts'
 import { type ApiConfig, readApiConfig } from '@rapport/core/runtime/config.ts'
 import { type Ctx, settingsFrom } from '@rapport/core/request/context.ts'
-import type { IdPrefix } from '@rapport/core/kernel/ids.ts'
+import { Id, type IdPrefix } from '@rapport/core/kernel/ids.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import type { Replica } from '@rapport/core/db/read-replica.ts'
 import type { Role } from '@rapport/core/db/schema/index.ts'
@@ -181,7 +181,7 @@ export async function startTestApi(
     issueKey,
     takeLog,
     query: async (text, values = []) => (await database.pool.query<Json>(text, values)).rows,
-    ctx: (workspaceId) => ({ ...baseCtx, workspaceId, actor: { kind: 'system' } }),
+    ctx: (workspaceId) => ({ ...baseCtx, workspaceId: Id('wsp').parse(workspaceId), actor: { kind: 'system' } }),
     tokenMailedTo: (address) => tokenMailedTo(baseCtx, address),
     join,
     async listen() {

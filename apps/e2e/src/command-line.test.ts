@@ -9,6 +9,7 @@ import { type HttpReceiver, startHttpReceiver, verifySignature } from '@rapport/
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startStack, type Stack } from './stack.ts'
+import { Id } from '@rapport/core/kernel/ids.ts'
 
 let stack: Stack
 let key: string
@@ -141,7 +142,7 @@ test('Ctrl-C leaves an import to the server, and says how to look at it again', 
 
 test('events are forwarded from now on, signed, in order and once, though the API goes away meanwhile', async () => {
   const receiver = await startHttpReceiver()
-  const ctx = { ...(await createTestCtx(stack.database.db)), workspaceId }
+  const ctx = { ...(await createTestCtx(stack.database.db)), workspaceId: Id('wsp').parse(workspaceId) }
   await createTestContact(ctx, { email: 'before@example.com' })
   const listener = await startListener(receiver)
   const [, secret = ''] = listener.ready ?? []

@@ -17,6 +17,7 @@ import { createWorkerMetrics } from './observability/metrics.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
 import { createQuickLanes } from './webhook-delivery/quick-lanes.ts'
 import type { WorkerDeps } from './worker-deps.ts'
+import type { CampaignId } from '@rapport/core/kernel/ids.ts'
 
 export const silentLog = pino({ level: 'silent' })
 
@@ -86,7 +87,7 @@ export function testWorkerConfig(given: Record<string, string> & { DATABASE_URL:
 /** The mail of a campaign to one recipient. */
 export async function renderFor(
   ctx: Ctx,
-  campaignId: string,
+  campaignId: CampaignId,
   recipient: Recipient,
 ): Promise<EncodedMail | OutgoingMail> {
   const { render } = await compileCampaign(ctx, campaignId)

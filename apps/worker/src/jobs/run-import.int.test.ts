@@ -1,4 +1,4 @@
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { type ImportId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { readImport } from '@rapport/core/imports/imports.ts'
 import {
   addSubscribers,
@@ -110,7 +110,7 @@ async function stop(signal: NodeJS.Signals) {
   return worker.exited
 }
 
-async function stopWell(id: string) {
+async function stopWell(id: ImportId) {
   expect(await stop('SIGTERM')).toEqual({ code: 0, signal: null })
   const record = await readImport(ctx, id)
   expect(record.status).toBe('QUEUED')
@@ -118,7 +118,7 @@ async function stopWell(id: string) {
 }
 
 /** Waits until so many rows are done. */
-async function progress(id: string, rows: number) {
+async function progress(id: ImportId, rows: number) {
   return waitUntil(
     async () => {
       const record = await readImport(ctx, id)

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { type CampaignId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import {
   countRecipients,
   createTestCampaign,
@@ -57,7 +57,7 @@ async function readErrors(): Promise<string[]> {
 }
 
 /** Looks at the sums again and again while `working`: never are there more outcomes than people who were queued. */
-async function watchSums(id: string, working: Promise<unknown>): Promise<number> {
+async function watchSums(id: CampaignId, working: Promise<unknown>): Promise<number> {
   const ended = working.then(() => true)
   for (let looks = 1; ; looks++) {
     const counts = await countRecipients(ctx, id)

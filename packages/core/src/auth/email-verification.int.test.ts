@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { BaseCtx, Ctx } from '../request/context.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
 import { apiKeys, invites, mails, members, users, webhooks } from '../db/schema/index.ts'
 import { signPayload } from '../kernel/crypto.ts'
 import { acceptInvite, createInvite } from '../team/invites.ts'
@@ -32,7 +32,7 @@ beforeEach(async () => {
 })
 
 const mailed = () => tokenMailedTo(base, email)
-const userId = () => (ctx.actor.kind === 'user' ? ctx.actor.userId : '')
+const userId = () => (ctx.actor.kind === 'user' ? ctx.actor.userId : newId('usr'))
 const isVerified = async () => (await logIn(base, { email, password })).user.emailVerifiedAt !== null
 const letTimePass = (interval: string) =>
   database.db.execute(sql`update users set verification_mailed_at = verification_mailed_at - ${interval}::interval`)
@@ -80,7 +80,7 @@ test('a link is good for seven days, for its own account and for its own purpose
     `${await mailed()}x`,
     signed('verify email', Date.now() - 7 * day - 1_000),
     signed('confirm', Date.now()),
-    signed('verify email', Date.now(), 'usr_01kag7m3v9e8fs2t4w6x8y0z1b'),
+    signed('verify email', Date.now(), newId('usr')),
   ]) {
     await expect(verifyEmail(base, { token, password })).rejects.toThrow('Invalid or expired token')
   }
@@ -100,7 +100,7 @@ test('another mail can be had an hour later, by one of many at once, and none on
 })
 
 test('an API key has no address', async () => {
-  const asking: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: '', role: 'ADMIN' } }
+  const asking: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'ADMIN' } }
   await expect(askToVerifyAgain(asking)).rejects.toMatchObject({ code: 'forbidden' })
 })
 

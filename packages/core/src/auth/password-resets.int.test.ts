@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { BaseCtx, Ctx } from '../request/context.ts'
-import { idOf } from '../kernel/ids.ts'
+import { idOf, newId, type UserId } from '../kernel/ids.ts'
 import { mails, passwordResets, sessions, users } from '../db/schema/index.ts'
 import { deriveKeys, mailToken } from '../kernel/crypto.ts'
 import { createTestCtx, tokenMailedTo } from '@rapport/testing/fixtures/factories.ts'
@@ -15,7 +15,8 @@ const [oldPassword, password] = ['a long sentence nobody knows', 'another senten
 const database = useTestDatabase()
 let ctx: Ctx
 let base: BaseCtx
-let [email, userId] = ['', '']
+let email = ''
+let userId: UserId
 let people = 0
 beforeAll(async () => {
   ctx = await createTestCtx(database.db)
@@ -89,7 +90,7 @@ test('a token is dead after an hour, and when another one was used', async () =>
   await database.db
     .update(passwordResets)
     .set({ expiresAt: sql`now()` })
-    .where(eq(passwordResets.id, (await ownResets())[0]?.id ?? ''))
+    .where(eq(passwordResets.id, (await ownResets())[0]?.id ?? newId('rst')))
   await expect(resetPassword(base, { token: old, password })).rejects.toThrow('Invalid or expired token')
   await resetPassword(base, { token: used, password })
   await expect(resetPassword(base, { token: unused, password })).rejects.toThrow('Invalid or expired token')
@@ -169,7 +170,7 @@ test('what is long over is forgotten, what may still count is not', async () => 
   await database.db
     .update(passwordResets)
     .set({ expiresAt: sql`now() - interval '61 minutes'` })
-    .where(eq(passwordResets.id, old?.id ?? ''))
+    .where(eq(passwordResets.id, old?.id ?? newId('rst')))
   await purgePasswordResets(database.db)
   expect((await ownResets()).map(({ id }) => id)).toEqual([expect.not.stringMatching(old?.id ?? 'none')])
 })

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
-import { newId, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, newId, uuidOf } from '../kernel/ids.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { campaignBatches, mails } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -22,13 +22,13 @@ import { unsubscribe } from '../operations/unsubscribe.ts'
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
-async function readBatches(campaignId: string) {
+async function readBatches(campaignId: CampaignId) {
   const rows = await ctx.db.select().from(campaignBatches).where(eq(campaignBatches.campaignId, campaignId))
   const batches = rows.map((row) => ({ uuid: uuidOf(row.id), contactUuids: row.contactIds }))
   return batches.toSorted((one, other) => other.contactUuids.length - one.contactUuids.length)
 }
 
-async function audienceOf(campaignId: string): Promise<string[]> {
+async function audienceOf(campaignId: CampaignId): Promise<string[]> {
   return (await readBatches(campaignId)).flatMap(({ contactUuids }) => contactUuids).toSorted()
 }
 

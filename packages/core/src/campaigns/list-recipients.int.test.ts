@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { mergeContacts } from '../operations/merge-contacts.ts'
-import { idOf } from '../kernel/ids.ts'
+import { type CampaignId, idOf } from '../kernel/ids.ts'
 import {
   createTestCampaign,
   createTestContact,
@@ -29,9 +29,10 @@ async function start(confirmed: number) {
   return { id, batches: batches.toSorted((a, b) => b.contactUuids.length - a.contactUuids.length) }
 }
 
-const list = (id: string, query: Record<string, string> = {}) => listRecipients(ctx, id, RecipientQuery.parse(query))
+const list = (id: CampaignId, query: Record<string, string> = {}) =>
+  listRecipients(ctx, id, RecipientQuery.parse(query))
 
-async function readAll(id: string, query: Record<string, string>) {
+async function readAll(id: CampaignId, query: Record<string, string>) {
   const people: string[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
     const page: Awaited<ReturnType<typeof list>> = await list(id, { ...query, ...(cursor && { cursor }) })

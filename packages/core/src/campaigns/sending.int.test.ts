@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
 import { campaignBatches, campaignRecipients, campaigns, contacts, subscriptions } from '../db/schema/index.ts'
 import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import { openTransaction } from '@rapport/testing/postgres/database.ts'
@@ -45,7 +45,7 @@ const outcomesOf = (recipients: ClaimedRecipient[], status: RecipientOutcome['st
 const settle = (batch: ClaimedBatch, recipients: ClaimedRecipient[], status: RecipientOutcome['status'] = 'SENT') =>
   settleRecipients(ctx, batch, outcomesOf(recipients, status))
 
-const setCampaign = (id: string, status: 'PAUSED' | 'CANCELED' | 'SENDING') =>
+const setCampaign = (id: CampaignId, status: 'PAUSED' | 'CANCELED' | 'SENDING') =>
   ctx.db.update(campaigns).set({ status }).where(eq(campaigns.id, id))
 
 const setSubscription = (contactUuid: string | undefined, status: 'UNSUBSCRIBED' | 'BOUNCED') =>

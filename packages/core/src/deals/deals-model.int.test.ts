@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { mergeContacts } from '../operations/merge-contacts.ts'
 import type { Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
+import { type ContactId, type DealId, newId, type PipelineId, type StageId } from '../kernel/ids.ts'
 import { summarizePipeline } from '../pipelines/pipeline-summary.ts'
 import { changePipeline, deletePipeline, readPipeline } from '../pipelines/pipelines.ts'
 import {
@@ -25,7 +26,7 @@ import { listDealMoves } from './list-deal-moves.ts'
 import { listDeals } from './list-deals.ts'
 import { createDeal } from './create-deal.ts'
 import { changeDeal, deleteDeal } from './update-deal.ts'
-import { DealChange, DealInput, DealMoveQuery, DealQuery } from './deals.schema.ts'
+import { type Deal, DealChange, DealInput, DealMoveQuery, DealQuery } from './deals.schema.ts'
 import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
@@ -34,10 +35,10 @@ const database = useTestDatabase()
 interface World {
   ctx: Ctx
   model: DealModel
-  contactIds: string[]
-  pipelineIds: string[]
-  stageIds: string[]
-  dealIds: string[]
+  contactIds: ContactId[]
+  pipelineIds: PipelineId[]
+  stageIds: StageId[]
+  dealIds: DealId[]
 }
 
 const pick = fc.nat({ max: 20 })
@@ -83,8 +84,12 @@ const step = fc.oneof(
 )
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never
 
-const at = (ids: readonly string[], index: number) => ids[index % ids.length] ?? ''
-const atIfAny = (ids: readonly string[], index: number | undefined) =>
+function at<Id>(ids: readonly Id[], index: number): Id {
+  const id = ids[index % ids.length]
+  if (id === undefined) throw new Error('There is no id to choose from')
+  return id
+}
+const atIfAny = <Id>(ids: readonly Id[], index: number | undefined) =>
   index === undefined ? undefined : at(ids, index)
 const given = <T extends object>(wish: T) =>
   Object.fromEntries(Object.entries(wish).filter(([, value]) => value !== undefined)) as T
@@ -104,7 +109,7 @@ function perform(world: World, taken: Step): { real: () => Promise<unknown>; mod
         real: () => createDeal(ctx, DealInput.parse(wish)),
         model: (made) => {
           const deal = modelCreation(model, wish as never)
-          const { id } = (made ?? { id: '' }) as { id: string }
+          const { id } = (made ?? { id: newId('dea') }) as Pick<Deal, 'id'>
           model.deals.set(id, deal)
           model.told.push('deal.created')
           world.dealIds.push(id)

@@ -32,7 +32,7 @@ beforeEach(async () => {
   deal = await createTestDeal(ctx, { pipelineId: pipeline.id, name: 'Engine' })
 })
 
-const stageAt = (position: number, { stages }: Pipeline = pipeline) => stages[position]?.id ?? ''
+const stageAt = (position: number, { stages }: Pipeline = pipeline) => stages[position]?.id ?? newId('stg')
 const movesOf = async (id = deal.id) => (await listDealMoves(ctx, id, DealMoveQuery.parse({}))).data
 /** What was told of the deal since it was made. */
 const toldOfDeal = async () => (await eventsOf(ctx)).filter((type) => type.startsWith('deal.')).slice(1)

@@ -35,7 +35,7 @@ beforeAll(async () => {
   await createTestDeal(await createTestCtx(database.db), { name: 'elsewhere' })
 })
 
-const stage = (name: string) => sales.stages.find((one) => one.name === name)?.id ?? ''
+const stage = (name: string) => sales.stages.find((one) => one.name === name)?.id ?? newId('stg')
 const find = async (query: Record<string, string>) =>
   (await listDeals(ctx, DealQuery.parse(query))).data.map(({ name }) => name)
 const shifted = (ms: number) => new Date(Date.parse(wonAt) + ms).toISOString()

@@ -2,7 +2,7 @@ import { eq, sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { findOrCreateContact } from '../contacts/update-contact.ts'
 import { inTransaction } from '../request/context.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { deliveries, events, webhooks } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
@@ -23,7 +23,7 @@ async function webhooksWithDelivery(): Promise<string[]> {
   return rows.map((row) => row.webhookId).toSorted()
 }
 
-const disable = (id: string) => ctx.db.update(webhooks).set({ enabled: false }).where(eq(webhooks.id, id))
+const disable = (id: WebhookId) => ctx.db.update(webhooks).set({ enabled: false }).where(eq(webhooks.id, id))
 
 test('an event has one delivery for each enabled webhook of its workspace that wants the type, and work for each', async () => {
   const named = await createTestWebhook(ctx, { eventTypes: ['deal.created', 'contact.created'] })

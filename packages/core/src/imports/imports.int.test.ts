@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { listContacts } from '../contacts/list-contacts.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
 import { createCustomField, deleteCustomField } from '../contacts/custom-fields/custom-fields.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
 import {
   createTestContact,
   createTestList,
@@ -127,7 +127,7 @@ describe('what becomes of people', () => {
   test('a custom field that is deleted before its rows are read fails the rows that have it', async () => {
     const [plan] = await defineFields()
     const { id } = await queueFile(ctx, 'email,plan\nada@example.com,pro\ngrace@example.com,\n')
-    await deleteCustomField(ctx, plan?.id ?? '')
+    await deleteCustomField(ctx, plan?.id ?? newId('cfd'))
     await runQueued(ctx, id)
     expect(await readImport(ctx, id)).toMatchObject({ created: 1, failed: 1 })
   })

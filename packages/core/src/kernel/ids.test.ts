@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { fromUUID } from 'typeid-js'
-import { expect, test } from 'vitest'
-import { Id, idOf, newId, uuidOf } from './ids.ts'
+import { expect, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import { Id, idOf, newId, RecordId, type UserId, uuidOf, type WebhookId } from './ids.ts'
 
 test('an identifier is a prefix and a UUIDv7, and the same again after the way to the database and back', () => {
   const id = newId('con')
@@ -74,4 +75,26 @@ test('an identifier of a wrong form is told in the words of one that does not ex
       .safeParse('x'.repeat(5000))
       .error?.issues.map(({ message }) => message),
   ).toEqual(['Pipeline not found'])
+})
+
+test('an id of another kind, or any other string, does not compile where an id is expected', () => {
+  expectTypeOf<WebhookId>().toExtend<string>()
+  expectTypeOf<string>().not.toExtend<WebhookId>()
+  expectTypeOf<UserId>().not.toExtend<WebhookId>()
+
+  const userId = newId('usr')
+  const useWebhook = (id: WebhookId) => id
+  // @ts-expect-error: the id of a user
+  useWebhook(userId)
+  // @ts-expect-error: a UUID
+  useWebhook(uuidOf(userId))
+  useWebhook(idOf('whk', uuidOf(userId)))
+})
+
+test('the schemas of ids have the branded type, and those of responses leave the form unchecked', () => {
+  expectTypeOf(Id('whk').parse(newId('whk'))).toEqualTypeOf<WebhookId>()
+  expectTypeOf(RecordId('whk').parse(newId('whk'))).toEqualTypeOf<WebhookId>()
+  expect(z.toJSONSchema(RecordId('whk'))).toEqual(z.toJSONSchema(z.string()))
+  expect(RecordId('whk').safeParse('any text').success).toBe(true)
+  expect(RecordId('whk').safeParse(1).success).toBe(false)
 })

@@ -32,7 +32,7 @@ const resourceNames = {
 export type IdPrefix = keyof typeof resourceNames
 
 /** Prefixes whose identifiers are plain strings still. */
-type UnbrandedPrefix = IdPrefix
+type UnbrandedPrefix = 'con' | 'dea' | 'tsk' | 'sub' | 'frm' | 'lst' | 'mov'
 declare const idBrand: unique symbol
 type BrandedId<Prefix> = string & { readonly [idBrand]: Prefix }
 

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { changeDeal, deleteDeal, readDeal } from '../deals/update-deal.ts'
-import { newId } from '../kernel/ids.ts'
+import { newId, type StageId } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestCtx, createTestDeal, createTestPipeline } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -15,7 +15,11 @@ beforeEach(async () => {
   pipeline = await createTestPipeline(ctx, ['a', 'b', 'c'])
 })
 
-const stageIds = () => pipeline.stages.map(({ id }) => id) as [string, string, string]
+function stageIds(): [StageId, StageId, StageId] {
+  const [a, b, c] = pipeline.stages
+  if (!a || !b || !c) throw new Error('The pipeline has fewer than three stages')
+  return [a.id, b.id, c.id]
+}
 const change = (given: unknown) => changePipeline(ctx, pipeline.id, PipelineChange.parse(given))
 const names = ({ stages }: Pipeline) => stages.map(({ name, position }) => `${position} ${name}`).join(', ')
 

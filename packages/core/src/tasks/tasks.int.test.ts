@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../operations/merge-contacts.ts'
-import { newId, uuidOf } from '../kernel/ids.ts'
+import { newId, type UserId, uuidOf } from '../kernel/ids.ts'
 import { events, members, users } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { explainSelects } from '@rapport/testing/postgres/explain.ts'
@@ -20,7 +20,7 @@ beforeEach(async () => {
   task = await createTestTask(ctx)
 })
 
-async function createMember(workspaceId = ctx.workspaceId): Promise<string> {
+async function createMember(workspaceId = ctx.workspaceId): Promise<UserId> {
   const userId = newId('usr')
   await ctx.db.insert(users).values({ id: userId, email: `${userId}@example.com`, passwordHash: 'x' })
   await ctx.db.insert(members).values({ workspaceId, userId, role: 'MEMBER' })
@@ -120,7 +120,7 @@ describe('the assignee of a task', () => {
 describe('a listing of tasks', () => {
   const titles = async (query: Record<string, string> = {}) =>
     (await listTasks(ctx, TaskQuery.parse(query))).data.map(({ title }) => title)
-  let member = ''
+  let member: UserId
   let contactId = ''
   beforeEach(async () => {
     await deleteTask(ctx, task.id)

@@ -9,7 +9,7 @@ import { members, type Role, users } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { tokenMailedTo } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { newId } from '../kernel/ids.ts'
+import { type ApiKeyId, newId, type UserId } from '../kernel/ids.ts'
 import { createInvite, listInvites } from './invites.ts'
 import { changeMember, removeMember } from './members.ts'
 import { resetPassword } from '../operations/reset-password.ts'
@@ -19,7 +19,7 @@ const all = { limit: 100, sort: '-createdAt' } as const
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
-type Person = Ctx & { userId: string }
+type Person = Ctx & { userId: UserId }
 
 let people = 0
 const freshEmail = () => `person-${(people += 1)}@example.com`
@@ -34,10 +34,10 @@ async function join(role: Role): Promise<Person> {
 
 const invite = (by: Ctx, role: Role = 'VIEWER') => createInvite(by, { email: freshEmail(), role })
 const issue = (by: Ctx, name = 'key') => createApiKey(by, ApiKeyInput.parse({ name, role: 'ADMIN' }))
-const withKey = ({ id }: { id: string }): Ctx => ({ ...ctx, actor: { kind: 'apiKey', apiKeyId: id, role: 'ADMIN' } })
+const withKey = ({ id }: { id: ApiKeyId }): Ctx => ({ ...ctx, actor: { kind: 'apiKey', apiKeyId: id, role: 'ADMIN' } })
 const idsOf = (records: { id: string }[]) => records.map(({ id }) => id)
 const readInvites = async () => idsOf((await listInvites(ctx, all)).data)
-const readKeys = async (createdBy?: string) => idsOf((await listApiKeys(ctx, { ...all, createdBy })).data)
+const readKeys = async (createdBy?: UserId) => idsOf((await listApiKeys(ctx, { ...all, createdBy })).data)
 
 test('who made a key or an invite is known, also by way of a key of theirs, and where the system did nobody', async () => {
   const ada = await join('ADMIN')

@@ -4,6 +4,7 @@ import { logIn, signUp } from '../auth/login.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { invites, mails, members, type Role, roles, sessions, users, workspaces } from '../db/schema/index.ts'
 import { hashToken, mailToken } from '../kernel/crypto.ts'
+import { newId, type UserId } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestCtx, tokenMailedTo, waitingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -25,7 +26,7 @@ beforeEach(async () => {
 
 const freshEmail = () => `person-${(people += 1)}@example.com`
 const as = (role: Role, kind: 'user' | 'apiKey' = 'user'): Ctx => {
-  const nobodys = { userId: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b', apiKeyId: 'key_01kag7m3v9e8fs2t4w6x8y0z1b' }
+  const nobodys = { userId: newId('usr'), apiKeyId: newId('key') }
   return { ...ctx, actor: { kind, ...nobodys, role } }
 }
 const tokenOf = (id: string) => mailToken(ctx.settings.keys, 'rpi', id)
@@ -34,11 +35,11 @@ const accept = (id: string, given: { password?: string; name?: string } = {}) =>
 const invite = (role: Role = 'MEMBER', address = email) => createInvite(ctx, { email: address, role })
 
 /** Invites somebody who comes. Answers their id. */
-async function join(role: Role): Promise<string> {
+async function join(role: Role): Promise<UserId> {
   const address = freshEmail()
   await accept((await invite(role, address)).id)
   const { data } = await listMembers(ctx, all)
-  return data.find((member) => member.email === address)?.id ?? 'nobody'
+  return data.find((member) => member.email === address)?.id ?? newId('usr')
 }
 /** What a promise that may be refused ends with. */
 const outcomeOf = (work: Promise<unknown>) =>
@@ -148,7 +149,9 @@ test('who joined by another way meanwhile keeps the role they have', async () =>
   await signUp(base, { email, password, name: '' })
   const { id } = await invite('VIEWER')
   const [user] = await database.db.select().from(users).where(eq(users.email, email))
-  await database.db.insert(members).values({ workspaceId: ctx.workspaceId, userId: user?.id ?? '', role: 'ADMIN' })
+  await database.db
+    .insert(members)
+    .values({ workspaceId: ctx.workspaceId, userId: user?.id ?? newId('usr'), role: 'ADMIN' })
   await accept(id)
   expect(await rolesNow()).toEqual(['ADMIN'])
 })
@@ -205,7 +208,7 @@ test('the last OWNER is neither lowered nor removed, whoever asks', async () => 
   expect(await rolesNow()).toEqual(['ADMIN', 'OWNER'])
 })
 
-test.each<[string, (id: string) => Promise<unknown>]>([
+test.each<[string, (id: UserId) => Promise<unknown>]>([
   ['lower', (id) => changeMember(as('OWNER'), id, { role: 'VIEWER' })],
   ['remove', (id) => removeMember(as('OWNER'), id)],
 ])('of five OWNERs who %s each other at once, one stays', async (_what, act) => {

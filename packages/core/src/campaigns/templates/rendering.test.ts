@@ -1,13 +1,14 @@
 import { afterAll, describe, expect, test } from 'vitest'
+import { newId, type WorkspaceId } from '../../kernel/ids.ts'
 import { checkTemplates, closeRendering, renderMails } from './rendering.ts'
 
 afterAll(closeRendering)
 
 const values = { contact: {}, campaign: {}, list: {}, workspace: {}, unsubscribeUrl: 'https://crm.example.com/u' }
-const [ada, eve] = ['wsp_ada', 'wsp_eve']
+const [ada, eve] = [newId('wsp'), newId('wsp')]
 
 /** For people who are numbered from 1: what goes over the wire, but for the ends of its lines. */
-async function render(workspaceId: string, html: string, people = 1) {
+async function render(workspaceId: WorkspaceId, html: string, people = 1) {
   const recipients = Array.from({ length: people }, (_, n) => ({
     values: { ...values, contact: { firstName: `Person ${n + 1}` } },
     tracking: undefined,
@@ -47,7 +48,7 @@ describe('a template that takes too long', { timeout: 30_000 }, () => {
 
 test('workspaces take turns, and of one so many may wait', async () => {
   const order: string[] = []
-  const check = (workspace: string) =>
+  const check = (workspace: WorkspaceId) =>
     checkTemplates(workspace, { html: '<p>Hi</p>' }).then(() => order.push(workspace))
   const asked = [check(eve), check(eve), check(eve), check(ada), check(ada)]
   await Promise.all(asked)

@@ -1,9 +1,10 @@
 import { afterAll, describe, expect, test } from 'vitest'
+import { newId } from '../../kernel/ids.ts'
 import { checkTemplates as checkTemplatesOf, closeRendering } from './rendering.ts'
 import { type GivenSources, plainTemplate, type TemplateSources, type TemplateValues } from './template-sources.ts'
 import { compileTemplates, joinLetter } from './templates.ts'
 
-const checkTemplates = (sources: GivenSources) => checkTemplatesOf('wsp_1', sources)
+const checkTemplates = (sources: GivenSources) => checkTemplatesOf(newId('wsp'), sources)
 afterAll(closeRendering)
 
 const values: TemplateValues = {
