@@ -4,6 +4,7 @@ import { invalidField } from '../kernel/errors.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../db/schema/index.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
+import { readNewestContacts } from './newest-contacts.ts'
 import { searchCondition, searchRank } from './search-contacts.ts'
 import type { Contact, ContactFilters, ContactQuery } from './contacts.schema.ts'
 import { checkCustomValue, fromText, readCustomFields } from './custom-fields/custom-fields.ts'
@@ -74,17 +75,24 @@ function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
     query: { ...query, sort },
     key: sortKeys[sort.replace('-', '') as keyof typeof sortKeys],
     id: { column: contacts.id, valueOf: (row) => row.id },
-    read: ({ after, orderBy, limit }) =>
-      ctx.db
-        .select(contactColumns)
-        .from(contacts)
-        .where(and(where, after))
-        .orderBy(...orderBy)
-        .limit(limit),
+    read: ({ after, orderBy, limit, position }) =>
+      isUnfiltered(query)
+        ? readNewestContacts(ctx, { position, limit })
+        : ctx.db
+            .select(contactColumns)
+            .from(contacts)
+            .where(and(where, after))
+            .orderBy(...orderBy)
+            .limit(limit),
   })
 }
 
 const newestFirst = '-createdAt'
+
+/** Whether a query asks for all contacts, newest first, as most do. */
+function isUnfiltered({ limit: _, cursor: __, sort = newestFirst, customFields, ...filters }: ContactQuery): boolean {
+  return sort === newestFirst && Object.keys({ ...filters, ...customFields }).length === 0
+}
 
 const moment = (date: Date) => date.toISOString()
 const sortKeys = {

@@ -4,7 +4,7 @@ import { deals } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { invalidField, violatedConstraint } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
-import { lockStage } from '../pipelines/stages.ts'
+import { findStage } from '../pipelines/stages.ts'
 import type { Ctx } from '../request/context.ts'
 import { dealCreated } from './deal-events.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
@@ -15,13 +15,12 @@ import type { Deal, DealInput } from './deals.schema.ts'
  * `invalid` when the contact, the pipeline or the stage does not exist.
  */
 export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
-  const { stageId } = await lockStage(ctx, input)
   const now = new Date()
   const deal: DealRow = {
     workspaceId: ctx.workspaceId,
     id: newId('dea'),
     pipelineId: input.pipelineId,
-    stageId,
+    stageId: await findStage(ctx, input),
     contactId: input.contactId,
     name: input.name,
     valueCents: input.valueCents,

@@ -1,5 +1,8 @@
 import { and, asc, count, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
+import { memoizePerDb } from '../db/client.ts'
+import { isInTransaction } from '../db/transaction.ts'
+import { microBatch } from '../kernel/micro-batch.ts'
 import { conflict, invalidField } from '../kernel/errors.ts'
 import { newId, type PipelineId, type StageId } from '../kernel/ids.ts'
 import { deals, stages } from '../db/schema/index.ts'
@@ -27,6 +30,32 @@ export async function lockStage(ctx: Ctx, place: Place): Promise<{ pipelineId: P
   // The first stage was just removed: another is the first.
   return lockStage(ctx, place)
 }
+
+/**
+ * The stage for a new deal, as `lockStage`; outside a transaction, where a lock would not last, without the lock: the
+ * foreign key of the deal has the last word. Look-ups that arrive together share a statement.
+ */
+export async function findStage(ctx: Ctx, place: Place): Promise<StageId> {
+  if (isInTransaction(ctx.db)) return (await lockStage(ctx, place)).stageId
+  const stages = await readStagesInBatch(ctx.db)({ ctx, pipelineId: place.pipelineId })
+  const stage = place.stageId ? stages.find(({ id }) => id === place.stageId) : stages[0]
+  if (stage) return stage.id
+  throw stages.length === 0
+    ? invalidField('pipelineId', 'Pipeline not found')
+    : invalidField('stageId', 'Stage not found in this pipeline')
+}
+
+const readStagesInBatch = memoizePerDb(() =>
+  microBatch(
+    async (requests: { ctx: Ctx; pipelineId: PipelineId }[]) => {
+      const [first] = requests
+      const pipelineIds = [...new Set(requests.map(({ pipelineId }) => pipelineId))]
+      const stages = first ? await readStages(first.ctx, pipelineIds) : new Map<PipelineId, Stage[]>()
+      return requests.map(({ pipelineId }) => stages.get(pipelineId) ?? [])
+    },
+    ({ ctx }) => ctx.workspaceId,
+  ),
+)
 
 /** The stages of several pipelines, by pipeline, in order. */
 export async function readStages(ctx: Ctx, pipelineIds: readonly PipelineId[]): Promise<Map<PipelineId, Stage[]>> {

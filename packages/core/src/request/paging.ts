@@ -56,7 +56,9 @@ interface Listing<Row> {
   read: (part: Part) => Promise<Row[]>
 }
 
-interface Part {
+export interface Part {
+  /** Where the page before ended, for prepared statements; `after` is the same as a condition. */
+  position: { key: string; uuid: string } | undefined
   after: SQL | undefined
   /** Says of the key alone what `after` says: for a key and a tie-break out of two tables, which no index has. */
   from: SQL | undefined
@@ -76,6 +78,7 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
   const comparison = sql.raw(descending ? '<' : '>')
   const keyAt = position && sql`${position.key}::${sql.raw(key.type)}`
   const rows = await listing.read({
+    position,
     after: position && sql`(${key.column}, ${id.column}) ${comparison} (${keyAt}, ${position.uuid}::uuid)`,
     from: position && sql`${key.column} ${comparison}= ${keyAt}`,
     orderBy: [key.column, id.column].map((column) => (descending ? sql`${column} desc` : sql`${column} asc`)),
