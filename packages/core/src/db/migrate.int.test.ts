@@ -1,13 +1,9 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
 import { sql } from 'drizzle-orm'
-import { drizzle } from 'drizzle-orm/node-postgres'
-import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { hasPendingMigrations, migrate } from './migrate.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
+import { migrateUntil } from '@rapport/testing/release-before/release-before.ts'
 
 let database: TestDatabase
 beforeEach(async () => {
@@ -46,20 +42,8 @@ test('a database that a newer program migrated is not behind', async () => {
   expect(await hasPendingMigrations(database.db)).toBe(false)
 })
 
-/** As a release of then left the database. */
-async function migrateUntil(name: string): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'rapport-migrations-'))
-  await cp(resolve(import.meta.dirname, '../../../../drizzle'), folder, { recursive: true })
-  const path = join(folder, 'meta/_journal.json')
-  const journal = JSON.parse(await readFile(path, 'utf8')) as { entries: { tag: string }[] }
-  const last = journal.entries.findIndex(({ tag }) => tag === name)
-  await writeFile(path, JSON.stringify({ ...journal, entries: journal.entries.slice(0, last + 1) }))
-  await runMigrations(drizzle({ client: database.pool }), { migrationsFolder: folder })
-  await rm(folder, { recursive: true })
-}
-
 test('events and deliveries that are there are all there when they are partitioned, and go with their workspace', async () => {
-  await migrateUntil('0014_running_in_earnest')
+  await migrateUntil(database.pool, '0014_running_in_earnest')
   await database.db.execute(sql`
     with workspace as (insert into workspaces (id, name) select uuidv7(), 'w' from generate_series(1, 2) returning id),
     webhook as (

@@ -1,0 +1,140 @@
+/** An upgrade from the release before, with rows in every table: `release-before.sql`, see docs/upgrade.md. */
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
+import { dumpRows } from '@rapport/testing/release-before/dump-rows.ts'
+import { insertMinimalRows, readColumnDefaults } from '@rapport/testing/release-before/minimal-rows.ts'
+import {
+  migrateUntil,
+  readReleaseBefore,
+  readTables,
+  restoreReleaseBefore,
+  type TableRows,
+} from '@rapport/testing/release-before/release-before.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { migrate } from './migrate.ts'
+
+/** What this release changes on purpose, empty again when `release-before.sql` is rewritten. */
+const changedOnPurpose = {
+  /** Tables that this release adds. */
+  addedTables: [] as string[],
+  /** `table` or `table.column`: no program of the release before may use it. */
+  removed: [] as string[],
+  /** `table.column` whose values a migration rewrites. */
+  rewritten: [] as string[],
+}
+
+async function createReleaseBefore(): Promise<TestDatabase> {
+  const database = await createEmptyDatabase()
+  await restoreReleaseBefore(database.pool)
+  return database
+}
+
+/** The release before, for what reads it alone. */
+const before = useForFile(createReleaseBefore)
+
+async function openDatabase(create: () => Promise<TestDatabase>): Promise<TestDatabase> {
+  const database = await create()
+  onTestFinished(() => database.close())
+  return database
+}
+
+const howToAdd =
+  'Add rows with these to release-before.sql by hand. A table that this release adds belongs in addedTables instead.'
+
+test('release-before.sql has a row in every table, save those that this release adds', async () => {
+  const now = await openDatabase(createTestDatabase)
+  const rowsBefore = await readTables(before.pool)
+  const filled = rowsBefore.filter(({ rows }) => rows.length > 0).map(({ table }) => table)
+  const known = [...rowsBefore, ...(await readTables(now.pool))].map(({ table }) => table)
+  const empty = new Set(known.filter((table) => !filled.includes(table)))
+  expect([howToAdd, [...empty].toSorted()]).toEqual([howToAdd, changedOnPurpose.addedTables.toSorted()])
+})
+
+test('release-before.sql has a null and a value for every column that may be null', async () => {
+  const { rows: nullable } = await before.pool.query<{ table_name: string; column_name: string }>(`
+    select table_name, column_name from information_schema.columns
+    where table_schema = 'public' and is_nullable = 'YES' and is_generated = 'NEVER'`)
+  const tables = await readTables(before.pool)
+  const missing = nullable.flatMap(({ table_name, column_name }) => {
+    // A partition's rows are its table's.
+    const values = tables.find(({ table }) => table === table_name)?.rows.map((row) => row[column_name]) ?? [null, '']
+    const name = `${table_name}.${column_name}`
+    return [
+      ...(values.includes(null) ? [] : [`${name}: null`]),
+      ...(values.some((value) => value !== null) ? [] : [`${name}: a value`]),
+    ]
+  })
+  expect(nullable.length).toBeGreaterThan(50)
+  expect([howToAdd, missing]).toEqual([howToAdd, []])
+})
+
+test('release-before.sql has every value that a check lists', async () => {
+  const { rows: checks } = await before.pool.query<{ table: string; column: string; definition: string }>(`
+    select c.conrelid::regclass::text as table, a.attname as column, pg_get_constraintdef(c.oid) as definition
+    from pg_constraint c join pg_attribute a on a.attrelid = c.conrelid and c.conkey = array[a.attnum]
+    where c.contype = 'c' and c.connamespace = 'public'::regnamespace and pg_get_constraintdef(c.oid) like '%ANY (ARRAY[%'`)
+  const tables = await readTables(before.pool)
+  const missing = checks.flatMap(({ table: name, column, definition }) => {
+    const rows = tables.find(({ table }) => table === name)?.rows
+    const values = [...definition.matchAll(/'([^']+)'::text/g)].map(([, value]) => value)
+    return rows ? values.filter((value) => !rows.some((row) => row[column] === value)).map((v) => `${name}: ${v}`) : []
+  })
+  expect(checks.length).toBeGreaterThan(10)
+  expect([howToAdd, missing]).toEqual([howToAdd, []])
+})
+
+const { removed, rewritten } = changedOnPurpose
+
+/** The tables and columns that this release still has. */
+function keptTables(tables: readonly TableRows[]): TableRows[] {
+  return tables
+    .filter(({ table }) => !removed.includes(table))
+    .map((of) => ({ ...of, columns: of.columns.filter((column) => !removed.includes(`${of.table}.${column}`)) }))
+}
+
+/** The values of these columns, in a stable order. */
+function valuesOf({ table, rows }: TableRows, columns: readonly string[]): string[] {
+  const compared = columns.filter((column) => !rewritten.includes(`${table}.${column}`))
+  return rows.map((row) => JSON.stringify(compared.map((column) => [column, row[column]]))).toSorted()
+}
+
+function expectSameRows(actual: readonly TableRows[], expected: readonly TableRows[]): void {
+  for (const of of keptTables(expected)) {
+    const found = actual.find(({ table }) => table === of.table)
+    expect([of.table, found && valuesOf(found, of.columns)]).toEqual([of.table, valuesOf(of, of.columns)])
+  }
+}
+
+test('an upgrade keeps every row of every table with the same values', async () => {
+  const database = await openDatabase(createReleaseBefore)
+  await migrate(database.url)
+  expectSameRows(await readTables(database.pool), await readTables(before.pool))
+})
+
+test('an upgrade that is repeated changes nothing', async () => {
+  const database = await openDatabase(createReleaseBefore)
+  await migrate(database.url)
+  const once = await readTables(database.pool)
+  await migrate(database.url)
+  expect(await readTables(database.pool)).toEqual(once)
+})
+
+test('this schema takes every row as the release before writes it, with all its columns', async () => {
+  const now = await openDatabase(createTestDatabase)
+  const tables = await readTables(before.pool)
+  await now.pool.query(dumpRows(keptTables(tables)))
+  expectSameRows(await readTables(now.pool), tables)
+})
+
+test('this schema fills in the column defaults that the release before relies on', async () => {
+  const now = await openDatabase(createTestDatabase)
+  const [tables, defaults] = [await readTables(before.pool), await readColumnDefaults(before.pool)]
+  const { migration } = await readReleaseBefore()
+  const then = await openDatabase(createEmptyDatabase)
+  await migrateUntil(then.pool, migration)
+  for (const rows of keptTables(tables)) {
+    const ofTable = defaults.get(rows.table) ?? { required: [], changing: [] }
+    const expected = await insertMinimalRows(then.pool, rows, ofTable)
+    expect([rows.table, await insertMinimalRows(now.pool, rows, ofTable)]).toEqual([rows.table, expected])
+  }
+})

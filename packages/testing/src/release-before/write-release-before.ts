@@ -1,0 +1,44 @@
+/** Rewrites `release-before.sql` as of the newest migration, when a release is made: see docs/upgrade.md. */
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
+import pg from 'pg'
+import { dumpRows } from './dump-rows.ts'
+import { migrateUntil, readMigrations, readTables, releaseBeforePath, restoreReleaseBefore } from './release-before.ts'
+
+const directory = await mkdtemp(join(tmpdir(), 'rapport-release-before-'))
+// PostgreSQL runs as another user when the command runs as root.
+await chmod(directory, 0o755)
+const postgres = await startEmbeddedPostgres({ directory, durable: false })
+try {
+  await ensureDatabase(postgres, 'release_before')
+  await writeRelease(postgres.url('release_before'))
+} finally {
+  await postgres.stop()
+  await rm(directory, { recursive: true, force: true })
+}
+
+async function writeRelease(connectionString: string): Promise<void> {
+  const pool = new pg.Pool({ connectionString, max: 1 })
+  try {
+    await restoreReleaseBefore(pool)
+    const newest = (await readMigrations()).at(-1)?.tag ?? ''
+    await migrateUntil(pool, newest)
+    const tables = await readTables(pool)
+    await writeFile(releaseBeforePath, `${headerOf(newest)}\n${dumpRows(tables)}`)
+    const empty = tables.filter(({ rows }) => rows.length === 0).map(({ table }) => table)
+    console.log(`release-before.sql has the rows of ${tables.length} tables as of ${newest}.`)
+    if (empty.length > 0) console.log(`Insert rows by hand into: ${empty.join(', ')}.`)
+  } finally {
+    await pool.end()
+  }
+}
+
+function headerOf(migration: string): string {
+  return [
+    '-- Rows of the release before, in every table: see "Test an upgrade" in docs/upgrade.md.',
+    `-- Last migration: ${migration}`,
+    '',
+  ].join('\n')
+}
