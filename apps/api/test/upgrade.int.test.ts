@@ -1,0 +1,106 @@
+/** The API on an upgraded database of the release before: what was written then is read, and can be changed. */
+import { migrate } from '@rapport/core/db/migrate.ts'
+import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
+import { restoreReleaseBefore } from '@rapport/testing/release-before/release-before.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
+import { type Json, password, startTestApi } from './testing.ts'
+
+const key = 'rpk_of-the-release-before'
+const api = useForFile(async () => {
+  const database = await createEmptyDatabase()
+  await restoreReleaseBefore(database.pool)
+  await migrate(database.url)
+  return startTestApi({ database, environment: { SECRET_KEY: 'a secret that is known to every test' } })
+})
+
+/** The records of a page, all of which must fit. */
+async function list(path: string): Promise<Json[]> {
+  const { status, body } = await api.call<{ data: Json[] }>('GET', path, { key })
+  expect([path, status]).toEqual([path, 200])
+  return body.data
+}
+
+const countIn = async (table: string) => {
+  const [row] = await api.query(
+    `select count(*)::int as count from ${table} join workspaces w on w.id = workspace_id where w.currency = 'JPY'`,
+  )
+  return row?.['count']
+}
+
+test('passwords, sessions and API keys of the release before still authenticate', async () => {
+  const login = await api.call('POST', '/auth/login', { body: { email: 'ada@example.com', password } })
+  expect(login).toMatchObject({ status: 200, body: { user: { name: 'Ada' } } })
+  const session = await api.call('GET', '/auth/me', { key: 'rps_of-the-release-before' })
+  expect(session).toMatchObject({ status: 200, body: { kind: 'user', role: 'OWNER' } })
+  expect(await api.call('GET', '/auth/me', { key })).toMatchObject({ status: 200, body: { kind: 'apiKey' } })
+})
+
+test('a contact of the release before is read as it was written, and can be changed', async () => {
+  const [contact] = await list('/contacts?search=O%27Brien')
+  expect(contact).toMatchObject({
+    email: `Zoë.O'Brien+tag@exämple.com`,
+    firstName: '𝓩oë 👩‍👩‍👧',
+    lastName: `O'Brien \\ "Null" null`,
+    customFieldValues: { plan: 'pro', seats: 1.5, vip: true, since: '0001-02-03' },
+    tags: ['a,b', 'quoted "tag"', 'null', 'ß', '{}'],
+    lastActivityAt: '1583-10-15T00:00:00.123Z',
+    createdAt: '1970-01-01T00:00:00.001Z',
+  })
+  const path = `/contacts/${String(contact?.['id'])}`
+  expect(await api.call('PATCH', path, { key, body: { company: null } })).toMatchObject({ status: 200 })
+  expect((await api.call('GET', path, { key })).body).toEqual({
+    ...contact,
+    company: null,
+    updatedAt: expect.any(String) as unknown,
+  })
+})
+
+test('every list of the release before has the records that were there', async () => {
+  for (const [path, table] of [
+    ['/contacts?limit=100', 'contacts'],
+    ['/deals', 'deals'],
+    ['/tasks', 'tasks'],
+    ['/forms', 'forms'],
+    ['/campaigns', 'campaigns'],
+    ['/imports', 'imports'],
+    ['/events', 'events'],
+    ['/api-keys', 'api_keys'],
+    ['/invites', 'invites'],
+    ['/members', 'members'],
+  ] as const) {
+    expect([path, (await list(path)).length]).toEqual([path, await countIn(table)])
+  }
+})
+
+test('a deal of the largest value is read to the cent', async () => {
+  const deals = await list('/deals')
+  const open = deals.find(({ status }) => status === 'OPEN')
+  expect(open).toMatchObject({ name: 'Größter Deal', valueCents: 9_007_199_254_740_991, closedAt: null })
+})
+
+test('the feed of events goes on after an event of the release before', async () => {
+  const [first, ...rest] = await list('/events?sort=createdAt')
+  expect(first?.['type']).toBe('contact.created')
+  await api.create('/contacts', key, { email: 'after-the-upgrade@example.com' })
+  const following = await list(`/events?after=${String(first?.['id'])}`)
+  expect(following.map(({ id }) => id)).toEqual(expect.arrayContaining(rest.map(({ id }) => id)))
+  expect(following.at(-1)).toMatchObject({ type: 'contact.created', data: { email: 'after-the-upgrade@example.com' } })
+})
+
+test('the deliveries of a webhook are read, and one that failed is delivered again', async () => {
+  const webhooks = await list('/webhooks')
+  const webhook = webhooks.find(({ enabled }) => enabled)
+  const path = `/webhooks/${String(webhook?.['id'])}/deliveries`
+  const deliveries = await list(path)
+  expect(new Set(deliveries.map(({ status }) => status))).toEqual(new Set(['SUCCEEDED', 'FAILED', 'PENDING']))
+  const failed = deliveries.find(({ status }) => status === 'FAILED')
+  const again = await api.call('POST', `${path}/${String(failed?.['id'])}/redeliver`, { key })
+  expect(again.status).toBe(202)
+})
+
+test('a campaign in the middle of sending adds up', async () => {
+  const sending = (await list('/campaigns')).find(({ status }) => status === 'SENDING')
+  const { body } = await api.call('GET', `/campaigns/${String(sending?.['id'])}/stats`, { key })
+  expect(body).toMatchObject({ queued: 8, sent: 2, failed: 1, skipped: 1, interrupted: 0, pending: 4, opened: 1 })
+})
