@@ -28,8 +28,8 @@ async function writeRelease(connectionString: string): Promise<void> {
     const tables = await readTables(pool)
     await writeFile(releaseBeforePath, `${headerOf(newest)}\n${dumpRows(tables)}`)
     const empty = tables.filter(({ rows }) => rows.length === 0).map(({ table }) => table)
-    console.log(`release-before.sql has the rows of ${tables.length} tables as of ${newest}.`)
-    if (empty.length > 0) console.log(`Insert rows by hand into: ${empty.join(', ')}.`)
+    const missing = empty.length > 0 ? `Insert rows by hand into: ${empty.join(', ')}.\n` : ''
+    process.stdout.write(`release-before.sql has the rows of ${tables.length} tables as of ${newest}.\n${missing}`)
   } finally {
     await pool.end()
   }
