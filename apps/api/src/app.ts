@@ -59,11 +59,13 @@ export interface Dependencies {
   tracer?: Tracer | undefined
   /** Aborted when the process is to end: from then on it is not ready, and keeps no connection open. */
   stopping?: AbortSignal
+  /** The clock of the process, in milliseconds since 1970; `Date.now` unless given. */
+  now?: (() => number) | undefined
 }
 
 /** The whole API, without a socket: `listen` opens one. A plugin that comes before its dependencies fails here. */
 export async function buildApp(dependencies: Dependencies): Promise<FastifyInstance> {
-  const { config, database, replica, redis, tracer, stopping } = dependencies
+  const { config, database, replica, redis, tracer, stopping, now } = dependencies
   const app = Fastify(serverOptions(config, dependencies.log))
   await app.register(sensible)
   await app.register(errorHandler)
@@ -80,7 +82,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(unknownRoutes)
 
   const publicForms = createPublicFormCache()
-  await app.register(healthRoutes({ database, redis, stopping }))
+  await app.register(healthRoutes({ database, redis, stopping, now }))
   await app.register(credentialRoutes)
   await app.register(publicFormRoutes(publicForms))
   await app.register(publicListRoutes)

@@ -110,13 +110,16 @@ export async function startTestApi(
     redis?: RedisClient
     database?: TestDatabase
     replica?: Replica
+    /** The clock of the process. */
+    now?: () => number
   } = {},
 ): Promise<TestApi> {
   const database = options.database ?? (await createTestDatabase())
   const config = readApiConfig({ ...testEnvironment(database.url), LOG_LEVEL: 'error', ...options.environment })
   const lines: string[] = []
   const log = pino({ level: config.LOG_LEVEL }, { write: (line: string) => void lines.push(line) })
-  const app = await buildApp({ config, database, replica: options.replica, redis: options.redis, log })
+  const { replica, redis, now } = options
+  const app = await buildApp({ config, database, replica, redis, log, now })
   await app.ready()
   const expectDescribed = holdToDescription(app)
   const baseCtx = { db: database.db, requestId: 'test', settings: settingsFrom(config) }

@@ -4,6 +4,7 @@ import { closeRendering } from '@rapport/core/campaigns/templates/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { settingsFrom } from '@rapport/core/request/context.ts'
 import { openDatabase, poolSize } from '@rapport/core/db/client.ts'
+import { watchClock } from '@rapport/core/db/clock-offset.ts'
 import { withoutParameters } from '@rapport/core/kernel/errors.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { warnAboutMissingTimeouts, lacksSessions, sessionUrlOf } from '@rapport/core/db/pooler.ts'
@@ -27,9 +28,13 @@ import type { WorkerDeps } from './worker-deps.ts'
 
 /**
  * Starts the worker: the relay, and a BullMQ worker for each queue. `close` takes no new work, lets what is in hand
- * finish, puts the rest back and leaves nothing claimed.
+ * finish, puts the rest back and leaves nothing claimed. `now` is the clock of the process, `Date.now` unless given.
  */
-export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ close(): Promise<void> }> {
+export async function startWorker(
+  config: WorkerConfig,
+  log: Logger,
+  now?: () => number,
+): Promise<{ close(): Promise<void> }> {
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection broke')
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport worker',
@@ -63,11 +68,13 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
     activeJobs,
   }
   const backend = await chooseBackend(config, log)
-  const operated = { database, backend, metrics, stopping: stopping.signal }
+  const clock = watchClock({ db, log, now })
+  const operated = { database, backend, metrics, stopping: stopping.signal, clock }
   const operatorPort = await openOperatorPort(config, operated).catch(async (error: unknown) => {
     await backend.close()
     throw error
   })
+  clock.start()
   await recordHeartbeat(db, deps.workerId)
   const heart = startHeartbeat(deps)
   void warnAboutMissingTimeouts(db, (message) => log.warn(message))
@@ -100,6 +107,7 @@ export async function startWorker(config: WorkerConfig, log: Logger): Promise<{ 
   return {
     async close() {
       stopping.abort()
+      clock.stop()
       await relay.close()
       const closed = Promise.allSettled(workers.map((worker) => worker.close()))
       // With the queues away BullMQ waits for them for ever. What matters is recorded in PostgreSQL by then: a job that

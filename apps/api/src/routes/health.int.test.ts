@@ -25,7 +25,29 @@ test('with all it needs the API runs and is ready', async () => {
   expect(await api.call('GET', '/health')).toMatchObject({ status: 200, text: '{"status":"ok"}' })
   const ready = await api.call('GET', '/ready')
   expect(ready.status).toBe(200)
-  expect(ready.body).toEqual({ status: 'ready', parts: { database: 'up', redis: 'not used', server: 'up' } })
+  expect(ready.body).toEqual({
+    status: 'ready',
+    parts: { database: 'up', redis: 'not used', server: 'up' },
+    clock: { status: 'ok', offsetMs: expect.any(Number) as unknown },
+  })
+})
+
+test('a clock that is off is shown and logged, and the API stays ready', async () => {
+  const api = await start({ now: () => Date.now() + 3_600_000, environment: { LOG_LEVEL: 'warn' } })
+  const ready = await api.call('GET', '/ready')
+  expect(ready).toMatchObject({ status: 200, body: { status: 'ready', clock: { status: 'off' } } })
+  const { offsetMs } = ready.body['clock'] as { offsetMs: number }
+  expect(offsetMs).toBeGreaterThan(5_000)
+  expect(await api.call('GET', '/ready')).toMatchObject({ status: 200 })
+  const lines = api.takeLog()
+  expect(lines).toEqual([expect.stringMatching(/The clock of this process is \d+\.\d s ahead of the database's; ids/)])
+})
+
+test('a clock that is off is logged when the API starts to listen', async () => {
+  const api = await start({ now: () => Date.now() - 3_600_000, environment: { LOG_LEVEL: 'warn' } })
+  await api.listen()
+  const logged = await waitUntil(() => api.takeLog().at(0), { describe: 'the clock is logged' })
+  expect(logged).toMatch(/The clock of this process is \d+\.\d s behind the database's/)
 })
 
 test('with Postgres away it runs, is not ready, and answers 503 with when to try again', async () => {
@@ -33,7 +55,11 @@ test('with Postgres away it runs, is not ready, and answers 503 with when to try
   expect(await api.call('GET', '/health')).toMatchObject({ status: 200 })
   const ready = await api.call('GET', '/ready')
   expect(ready.status).toBe(503)
-  expect(ready.body).toEqual({ status: 'unavailable', parts: { database: 'down', redis: 'not used', server: 'up' } })
+  expect(ready.body).toEqual({
+    status: 'unavailable',
+    parts: { database: 'down', redis: 'not used', server: 'up' },
+    clock: { status: 'unknown', offsetMs: null },
+  })
   const operations = (await operationsOf(api)).filter(
     ({ template, takesForm }) =>
       !/^\/(health|ready|public\/\w+$|public\/subsc|embed\/|auth\/verify|verify-email|reset-password|accept-invite)/.test(

@@ -7,6 +7,7 @@ import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
+import { type Logger, pino } from 'pino'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { silentLog, testWorkerConfig } from '../testing.ts'
 import { startWorker } from '../worker.ts'
@@ -17,10 +18,15 @@ beforeAll(async () => {
   ctx = await createTestCtx(database.db)
 })
 
-async function start(given: Record<string, string> = {}) {
+interface StartOptions {
+  log?: Logger
+  now?: () => number
+}
+
+async function start(given: Record<string, string> = {}, { log = silentLog, now }: StartOptions = {}) {
   const port = await freePort()
   const config = testWorkerConfig({ DATABASE_URL: database.url, WORKER_PORT: String(port), ...given })
-  const worker = await startWorker(config, silentLog)
+  const worker = await startWorker(config, log, now)
   let closing: Promise<void> | undefined
   const close = () => (closing ??= worker.close())
   onTestFinished(close)
@@ -43,10 +49,27 @@ test('a worker with all it needs is healthy and ready', async () => {
   const { status, text } = await worker.get('/ready')
   expect([status, readiness(text)]).toEqual([
     200,
-    { status: 'ready', parts: { database: 'up', redis: 'not used', server: 'up' } },
+    {
+      status: 'ready',
+      parts: { database: 'up', redis: 'not used', server: 'up' },
+      clock: { status: 'ok', offsetMs: expect.any(Number) as unknown },
+    },
   ])
   expect((await worker.get('/health', { method: 'POST' })).status).toBe(404)
   expect(await worker.get('/other')).toMatchObject({ status: 404, type: 'application/json; charset=utf-8' })
+})
+
+test('a clock that is off is logged at the start and shown, and the worker stays ready', async () => {
+  const lines: string[] = []
+  const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
+  const worker = await start({}, { log, now: () => Date.now() + 3_600_000 })
+  const clockLines = () => lines.filter((line) => line.includes('The clock of this process is'))
+  await waitUntil(() => clockLines().length > 0, { describe: 'the clock is logged' })
+  const { status, text } = await worker.get('/ready')
+  expect([status, readiness(text)]).toMatchObject([200, { status: 'ready', clock: { status: 'off' } }])
+  expect(clockLines()).toEqual([
+    expect.stringMatching(/\d+\.\d s ahead of the database's; ids and timestamps will be wrong/),
+  ])
 })
 
 test('without a port the worker opens none, and a port that is taken is an error at once', async () => {
@@ -65,7 +88,11 @@ test('with Redis away it is degraded, which is still 200', async () => {
   const { status, text } = await worker.get('/ready')
   expect([status, readiness(text)]).toEqual([
     200,
-    { status: 'degraded', parts: { database: 'up', redis: 'down', server: 'up' } },
+    {
+      status: 'degraded',
+      parts: { database: 'up', redis: 'down', server: 'up' },
+      clock: { status: 'ok', offsetMs: expect.any(Number) as unknown },
+    },
   ])
   redis.resume()
   expect(await states()).toBe(200)
@@ -82,7 +109,11 @@ test('with Postgres away, or migrations missing, it is 503 by that name', async 
   const { status, text } = await worker.get('/ready')
   expect([status, readiness(text)]).toEqual([
     503,
-    { status: 'unavailable', parts: { database: 'down', redis: 'up', server: 'up' } },
+    {
+      status: 'unavailable',
+      parts: { database: 'down', redis: 'up', server: 'up' },
+      clock: { status: 'unknown', offsetMs: null },
+    },
   ])
   proxy.cut(undefined)
   await database.pool.query('update drizzle.__drizzle_migrations set created_at = created_at - 1')

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
+import type { ClockWatch } from '@rapport/core/db/clock-offset.ts'
 import { describeRedis } from '@rapport/core/runtime/metrics.ts'
 import { readReadiness } from '@rapport/core/db/readiness.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
@@ -13,6 +14,7 @@ interface Operated {
   backend: QueueBackend
   metrics: WorkerMetrics
   stopping: AbortSignal
+  clock: ClockWatch
 }
 
 interface Answer {
@@ -48,12 +50,17 @@ export async function openOperatorPort(config: WorkerConfig, operated: Operated)
 }
 
 async function answer(request: IncomingMessage, operated: Operated, token: string | undefined): Promise<Answer> {
-  const { database, backend, metrics, stopping } = operated
+  const { database, backend, metrics, stopping, clock } = operated
   const [path] = (request.url ?? '').split('?', 1)
   if (request.method !== 'GET' && request.method !== 'HEAD') return json(404)
   if (path === '/health') return json(200, { status: 'ok' })
   if (path === '/ready') {
-    const readiness = await readReadiness({ db: database.db, pingRedis: backend.ping, isStopping: stopping.aborted })
+    const readiness = await readReadiness({
+      db: database.db,
+      pingRedis: backend.ping,
+      readClock: () => clock.read(),
+      isStopping: stopping.aborted,
+    })
     return json(readiness.status === 'unavailable' ? 503 : 200, readiness)
   }
   if (path !== '/metrics') return json(404)

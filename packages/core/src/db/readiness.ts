@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Db } from './client.ts'
+import { Clock } from './clock-offset.ts'
 import { hasPendingMigrations } from './migrate.ts'
 import { withTimeout } from '../kernel/with-timeout.ts'
 
@@ -10,22 +11,29 @@ export const Readiness = z.object({
     redis: z.enum(['up', 'down', 'not used']),
     server: z.enum(['up', 'shutting down']),
   }),
+  clock: Clock,
 })
 export type Readiness = z.output<typeof Readiness>
 
 /**
  * Whether a process can work, by the state of each part, within three seconds. Without Redis it is only `degraded`: work
- * is accepted and waits in PostgreSQL. `pingRedis` is left out where Redis is not used.
+ * is accepted and waits in PostgreSQL. `pingRedis` is left out where Redis is not used. A clock that is off is shown and
+ * changes no status: without the process reads would fail too.
  */
 export async function readReadiness(process: {
   db: Db
   pingRedis: (() => Promise<unknown>) | undefined
+  readClock: () => Promise<Clock>
   isStopping: boolean
 }): Promise<Readiness> {
-  const [database, redis] = await Promise.all([stateOfDatabase(process.db), stateOfRedis(process.pingRedis)])
+  const [database, redis, clock] = await Promise.all([
+    stateOfDatabase(process.db),
+    stateOfRedis(process.pingRedis),
+    process.readClock(),
+  ])
   const parts = { database, redis, server: process.isStopping ? ('shutting down' as const) : ('up' as const) }
-  if (database !== 'up' || process.isStopping) return { status: 'unavailable', parts }
-  return { status: redis === 'down' ? 'degraded' : 'ready', parts }
+  if (database !== 'up' || process.isStopping) return { status: 'unavailable', parts, clock }
+  return { status: redis === 'down' ? 'degraded' : 'ready', parts, clock }
 }
 
 const down = () => 'down' as const

@@ -1,0 +1,22 @@
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
+import { createClocksCheck } from './clocks.ts'
+
+const database = useTestDatabase()
+
+/** What the check finds on a machine whose clock is so far ahead of the database's. */
+const findAt = (aheadMs: number) =>
+  createClocksCheck(() => Date.now() + aheadMs).run({ config: {}, database, dnsServers: undefined })
+
+test('a clock that agrees with the database is ok', async () => {
+  expect(await findAt(0)).toMatchObject([{ level: 'ok', message: 'PostgreSQL and this machine agree' }])
+})
+
+test('a clock that is more than five seconds off is found with its consequence, and a minute fails', async () => {
+  const message = (offset: string) =>
+    expect.stringMatching(
+      new RegExp(`^The clock of this process is ${offset} the database's; ids and timestamps will be wrong$`),
+    ) as unknown
+  expect(await findAt(20_000)).toMatchObject([{ level: 'warn', message: message('\\d+\\.\\d s ahead of') }])
+  expect(await findAt(-3_600_000)).toMatchObject([{ level: 'fail', message: message('\\d+\\.\\d s behind') }])
+})

@@ -1,0 +1,83 @@
+/** How far the clock of this process is from the database's: ids and timestamps are made by both. */
+import { z } from 'zod'
+import type { Db } from './client.ts'
+import { readDatabaseClock } from './database-facts.ts'
+import { withTimeout } from '../kernel/with-timeout.ts'
+
+/** `offsetMs` is positive when the clock of this process is ahead; the true offset is within `errorMs` of it. */
+export interface ClockOffset {
+  offsetMs: number
+  errorMs: number
+}
+
+export const Clock = z.object({
+  status: z.enum(['ok', 'off', 'unknown']).describe('`off`: more than five seconds from the clock of the database'),
+  offsetMs: z.int().nullable().describe('Positive when the clock of this process is ahead; null when unknown'),
+})
+export type Clock = z.output<typeof Clock>
+
+const tolerableMs = 5_000
+const checkPeriodMs = 60_000
+
+/**
+ * Compares another clock with the midpoint of the call by this one. The other is read at some instant of the call, so
+ * that the error is at most half of the round trip.
+ */
+export async function measureOffset(readOtherMs: () => Promise<number>, now = Date.now): Promise<ClockOffset> {
+  const before = now()
+  const otherMs = await readOtherMs()
+  const after = now()
+  return { offsetMs: Math.round((before + after) / 2 - otherMs), errorMs: Math.ceil((after - before) / 2) }
+}
+
+export function measureClockOffset(db: Db, now = Date.now): Promise<ClockOffset> {
+  return measureOffset(() => readDatabaseClock(db), now)
+}
+
+/** A slow call alone does not make a clock `off`: what may be error is left out. */
+export function isOff({ offsetMs, errorMs }: ClockOffset): boolean {
+  return Math.abs(offsetMs) - errorMs > tolerableMs
+}
+
+export function describeOffset(offsetMs: number): string {
+  const seconds = (Math.abs(offsetMs) / 1_000).toFixed(1)
+  const direction = offsetMs > 0 ? 'ahead of' : 'behind'
+  return `The clock of this process is ${seconds} s ${direction} the database's; ids and timestamps will be wrong`
+}
+
+export interface ClockWatch {
+  /** Measures, and logs a change between `ok` and `off`. With the database away the clock is `unknown`. */
+  read(): Promise<Clock>
+  /** Reads now and each minute. The timer keeps no process alive. */
+  start(): void
+  stop(): void
+}
+
+interface WatchOptions {
+  db: Db
+  log: Record<'warn' | 'info', (details: object, message: string) => void>
+  now?: (() => number) | undefined
+}
+
+export function watchClock({ db, log, now = Date.now }: WatchOptions): ClockWatch {
+  let wasOff = false
+  let timer: NodeJS.Timeout | undefined
+  async function read(): Promise<Clock> {
+    const measured = await withTimeout(measureClockOffset(db, now)).catch(() => undefined)
+    if (!measured) return { status: 'unknown', offsetMs: null }
+    const { offsetMs } = measured
+    const isOffNow = isOff(measured)
+    if (isOffNow && !wasOff) log.warn({ offsetMs }, describeOffset(offsetMs))
+    if (!isOffNow && wasOff) log.info({ offsetMs }, "The clock of this process agrees with the database's again")
+    wasOff = isOffNow
+    return { status: isOffNow ? 'off' : 'ok', offsetMs }
+  }
+  return {
+    read,
+    start() {
+      void read()
+      timer ??= setInterval(() => void read(), checkPeriodMs).unref()
+    },
+    stop: () => clearInterval(timer),
+  }
+}
