@@ -140,7 +140,9 @@ test('it starts without Postgres and Redis, says that it cannot work, and ends c
   expect(await call(`${url}/health`)).toMatchObject({ status: 200 })
   expect(await call(`${url}/ready`)).toMatchObject({
     status: 503,
-    body: '{"status":"unavailable","parts":{"database":"down","redis":"down","server":"up"}}',
+    body:
+      '{"status":"unavailable","parts":{"database":"down","redis":"down","server":"up"},' +
+      '"clock":{"status":"unknown","offsetMs":null}}',
   })
   main.kill('SIGINT')
   expect(await endOf(main)).toMatchObject({ code: 0, signal: null })
