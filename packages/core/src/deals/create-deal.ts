@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm'
 import { touchContactsOf } from '../contacts/touch-last-activity.ts'
 import { insertStatement } from '../db/insert-rows.ts'
 import { deals } from '../db/schema/index.ts'
@@ -40,7 +41,8 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
 }
 
 const insertDeal = insertWithEvents({
-  insert: insertStatement(deals),
+  // The foreign keys lock the stages in the order of the rows, and every other writer takes stages by their ids.
+  insert: insertStatement(deals, { orderBy: sql`stage_id, id` }),
   event: dealCreated,
   toData: toDeal,
   lockReferences: touchContactsOf<DealRow>,
