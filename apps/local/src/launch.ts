@@ -145,8 +145,8 @@ async function nameEnding(program: RunningProgram): Promise<string> {
 }
 
 async function stopPrograms(programs: RunningProgram[]): Promise<void> {
-  const withTimeout = await Promise.all(programs.map((program) => program.stop(graceMs)))
-  const late = programs.filter((_, index) => !withTimeout[index]).map((program) => program.name)
+  const haveEnded = await Promise.all(programs.map((program) => program.stop(graceMs)))
+  const late = programs.filter((_, index) => !haveEnded[index]).map((program) => program.name)
   if (late.length > 0) throw new Error(`Had to be killed, as it did not end within 30 seconds: ${late.join(', ')}.`)
 }
 

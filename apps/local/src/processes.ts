@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 import { projectDirectory } from '@rapport/core/runtime/local-instance.ts'
 import type { Environment } from './settings.ts'
 
@@ -45,13 +46,11 @@ function endingOf(child: ChildProcess): Promise<string> {
 
 async function stopChild(child: ChildProcess, ended: Promise<string>, graceMs: number): Promise<boolean> {
   child.kill('SIGTERM')
-  const timer = new AbortController()
-  const withTimeout = await Promise.race([
-    ended.then(() => true),
-    sleep(graceMs, false, { signal: timer.signal }).catch(() => false),
-  ])
-  timer.abort()
-  if (withTimeout) return true
+  const hasEnded = await withTimeout(ended, graceMs).then(
+    () => true,
+    () => false,
+  )
+  if (hasEnded) return true
   child.kill('SIGKILL')
   await ended
   return false

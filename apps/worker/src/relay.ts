@@ -1,5 +1,4 @@
 import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Database } from '@rapport/core/db/client.ts'
 import {
   forgetOtherEpochs,
@@ -10,6 +9,7 @@ import {
   roomSaid,
 } from '@rapport/core/jobs/outbox.ts'
 import { outboxChannel, type QueueName } from '@rapport/core/jobs/queues.ts'
+import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 import type { JobsOptions } from 'bullmq'
 import type { Logger } from 'pino'
 import type { QueueBackend, WorkQueue } from './queue-backend.ts'
@@ -19,7 +19,7 @@ import { listen } from '@rapport/core/db/listen.ts'
 const [shortestRestMs, longestRestMs] = [5, 40]
 const recheckMs = 60_000
 const handOverTimeoutMs = 8_000
-const farewellMs = 1_000
+const closeTimeoutMs = 1_000
 
 interface RelayOptions {
   database: Database
@@ -73,7 +73,8 @@ export function startRelay(options: RelayOptions) {
   async function handOver(work: RelayedWork[]) {
     for (const [queue, jobs] of Map.groupBy(work, (item) => item.queue)) {
       const bulk = jobs.map(({ jobId, data }) => ({ name: queue, data, opts: { ...jobOptions[queue], jobId } }))
-      await withDeadline(queueOf(queue).addBulk(bulk)).catch((error: unknown) => {
+      // A store that hangs must not keep the relay's transaction open: the work stays in the outbox.
+      await withTimeout(queueOf(queue).addBulk(bulk), handOverTimeoutMs).catch((error: unknown) => {
         reopenQueue(queue)
         throw error
       })
@@ -151,24 +152,9 @@ export function startRelay(options: RelayOptions) {
       wake(true)
       await running
       await listener?.close()
-      // With the queues away their goodbye would never come.
-      const farewell = new AbortController()
+      // While the queues are away, `close` does not return.
       const closed = Promise.allSettled([...queues.values()].map((queue) => queue.close()))
-      await Promise.race([closed, sleep(farewellMs, undefined, { signal: farewell.signal }).catch(() => {})])
-      farewell.abort()
+      await withTimeout(closed, closeTimeoutMs).catch(() => {})
     },
-  }
-}
-
-/** A store that hangs must not hold the relay's transaction open for ever: the work stays in the outbox. */
-async function withDeadline(handingOver: Promise<unknown>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const deadline = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('The queues did not take the work in time')), handOverTimeoutMs)
-  })
-  try {
-    await Promise.race([handingOver, deadline])
-  } finally {
-    clearTimeout(timer)
   }
 }

@@ -6,6 +6,7 @@ import { settingsFrom } from '@rapport/core/request/context.ts'
 import { openDatabase, poolSize } from '@rapport/core/db/client.ts'
 import { watchClock } from '@rapport/core/db/clock-offset.ts'
 import { withoutParameters } from '@rapport/core/kernel/errors.ts'
+import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { warnAboutMissingTimeouts, lacksSessions, sessionUrlOf } from '@rapport/core/db/pooler.ts'
 import { type QueueName, queueNames, type WorkJob } from '@rapport/core/jobs/queues.ts'
@@ -112,11 +113,11 @@ export async function startWorker(
       const closed = Promise.allSettled(workers.map((worker) => worker.close()))
       // With the queues away BullMQ waits for them for ever. What matters is recorded in PostgreSQL by then: a job that
       // the queue does not know to be done comes again and finds nothing to do.
-      const farewell = new AbortController()
-      // With the database away nothing can be recorded, and what is in hand will be INTERRUPTED.
-      const patience = sleep(longestFarewellMs, undefined, { signal: farewell.signal }).catch(() => {})
-      await Promise.race([closed, inProgress.quiet(farewellMs, farewell.signal), patience])
-      farewell.abort()
+      const quiet = new AbortController()
+      const ended = Promise.race([closed, inProgress.quiet(quietMs, quiet.signal)])
+      // With the database away nothing can be recorded, and active jobs become INTERRUPTED.
+      await withTimeout(ended, shutdownTimeoutMs).catch(() => {})
+      quiet.abort()
       await heart.stop()
       const onError = (error: unknown) => log.warn({ err: error }, 'could not take leave')
       await deregisterWorker(db, deps.workerId)
@@ -140,10 +141,10 @@ const needsDirectUrl =
   'DATABASE_URL leads through a connection pooler, where nothing can be listened to: work is found by polling, each ' +
   'second. Set DATABASE_DIRECT_URL to the server itself'
 
-/** How long the queues may take to say goodbye when no job is in hand any more. */
-const farewellMs = 2_000
-/** And how long what is in hand may take to be recorded. */
-const longestFarewellMs = 60_000
+/** How long the queues may take to close when no job is active. */
+const quietMs = 2_000
+/** How long active jobs may take to record their outcome. */
+const shutdownTimeoutMs = 60_000
 
 function trackProgress() {
   const jobs = new Set<Promise<void>>()

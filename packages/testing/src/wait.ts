@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
+import { TimeoutError, withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 
 const pollIntervalMs = 15
 
@@ -14,23 +15,27 @@ export async function waitUntil<T>(
   options: { describe: string | (() => string); timeoutMs?: number },
 ): Promise<Exclude<T, Falsy>> {
   const timeoutMs = options.timeoutMs ?? 5_000
-  const deadline = new AbortController()
-  // The timer fires also while a condition hangs, so that the failure says what was waited for.
-  const expired = pause(timeoutMs, 'expired' as const, { signal: deadline.signal }).catch(() => 'expired' as const)
+  const polling = new AbortController()
   let last = 'never answered'
-  try {
+
+  async function poll(): Promise<Exclude<T, Falsy>> {
     for (;;) {
-      const answer = await Promise.race([ask(condition), expired])
-      if (answer === 'expired') break
+      const answer = await ask(condition)
       if ('value' in answer && answer.value) return answer.value as Exclude<T, Falsy>
       last = 'value' in answer ? `last value: ${inspect(answer.value)}` : `last error: ${inspect(answer.error)}`
-      if ((await Promise.race([pause(pollIntervalMs), expired])) === 'expired') break
+      await pause(pollIntervalMs, undefined, { signal: polling.signal })
     }
-  } finally {
-    deadline.abort()
   }
-  const described = typeof options.describe === 'string' ? options.describe : options.describe()
-  throw new Error(`Waited ${timeoutMs} ms in vain until ${described}; ${last}`)
+  try {
+    // The timeout holds also while a condition hangs, so that the failure names the condition.
+    return await withTimeout(poll(), timeoutMs)
+  } catch (error) {
+    if (!(error instanceof TimeoutError)) throw error
+    const described = typeof options.describe === 'string' ? options.describe : options.describe()
+    throw new Error(`Waited ${timeoutMs} ms in vain until ${described}; ${last}`, { cause: error })
+  } finally {
+    polling.abort()
+  }
 }
 
 async function ask<T>(condition: () => T | Promise<T>): Promise<{ value: T } | { error: unknown }> {

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import basicAuth from '@fastify/basic-auth'
 import { createBullBoard } from '@bull-board/api'
@@ -11,6 +10,7 @@ import { sessionUrlOf } from '@rapport/core/db/pooler.ts'
 import { queueNames, queuePrefix, queueSchema } from '@rapport/core/jobs/queues.ts'
 import { connectRedis } from '@rapport/core/runtime/redis.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
+import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 import { createPostgresBackend, Queue, withBackend } from 'bullmq'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -92,9 +92,9 @@ function openQueues(config: ApiConfig, onError: (error: Error) => void) {
     return queue
   })
   async function close() {
-    // With Redis away the queues' goodbye would never come.
+    // While Redis is away, `close` does not return.
     redis?.disconnect()
-    await Promise.race([Promise.allSettled(all.map((queue) => queue.close())), sleep(1_000)])
+    await withTimeout(Promise.allSettled(all.map((queue) => queue.close())), 1_000).catch(() => {})
   }
   return { all, close }
 }

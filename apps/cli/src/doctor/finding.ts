@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { ApiConfig, WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
+import { TimeoutError, withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 
 /** What a check found of one thing. All but "ok" says what to do. */
 export interface Finding {
@@ -25,7 +25,7 @@ export interface Check {
   run(patient: Patient): Promise<Finding[]>
 }
 
-const patienceMs = 3_000
+const timeoutMs = 3_000
 
 /** Findings about one thing. */
 export function findingsAbout(about: string) {
@@ -38,25 +38,18 @@ export function findingsAbout(about: string) {
 
 /** Every check at once, each with its own three seconds; one that takes longer, or breaks, keeps none of the others. */
 export async function examine(patient: Patient, checks: readonly Check[]): Promise<Finding[]> {
-  const findings = await Promise.all(checks.map((check) => withTimeout(check, patient)))
+  const findings = await Promise.all(checks.map((check) => runCheck(check, patient)))
   return findings.flat()
 }
 
-async function withTimeout(check: Check, patient: Patient): Promise<Finding[]> {
+async function runCheck(check: Check, patient: Patient): Promise<Finding[]> {
   const { fail } = findingsAbout(check.about)
-  const timer = new AbortController()
-  const late = sleep(patienceMs, undefined, { signal: timer.signal }).then(
-    () => [
-      fail(`no answer within ${patienceMs / 1000} seconds`, 'See whether it runs, and whether a firewall is between.'),
-    ],
-    () => [],
-  )
   const found = check.run(patient).catch(async (error: unknown) => [await explain(check, patient, error)])
-  try {
-    return await Promise.race([found, late])
-  } finally {
-    timer.abort()
-  }
+  return withTimeout(found, timeoutMs).catch((error: unknown) => {
+    if (!(error instanceof TimeoutError)) throw error
+    const seconds = timeoutMs / 1_000
+    return [fail(`no answer within ${seconds} seconds`, 'See whether it runs, and whether a firewall is between.')]
+  })
 }
 
 /** Why a check broke off. What the check of the database says itself is no failure of the others. */

@@ -1,11 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
-/** What `answer` answers; rejects when it takes more than two seconds: a server that hangs is as good as away. */
-export async function withTimeout<Result>(answer: Promise<Result>, patienceMs = 2_000): Promise<Result> {
-  const patience = new AbortController()
-  const late = sleep(patienceMs, undefined, { signal: patience.signal, ref: false }).then(() => {
-    throw new Error(`No answer within ${patienceMs} ms`)
+/** Resolves as `result` does; rejects after `timeoutMs`, as a server that hangs is as good as away. The call itself goes on. */
+export async function withTimeout<Result>(result: Promise<Result>, timeoutMs = 2_000): Promise<Result> {
+  const timer = new AbortController()
+  const timeout = sleep(timeoutMs, undefined, { signal: timer.signal }).then(() => {
+    throw new TimeoutError(`No answer within ${timeoutMs} ms`)
   })
-  late.catch(() => {})
-  return Promise.race([answer, late]).finally(() => patience.abort())
+  timeout.catch(() => {})
+  return Promise.race([result, timeout]).finally(() => timer.abort())
 }
+
+export class TimeoutError extends Error {}

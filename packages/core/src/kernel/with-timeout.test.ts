@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+import { TimeoutError, withTimeout } from './with-timeout.ts'
+
+test('a call that ends in time resolves or rejects as it did', async () => {
+  await expect(withTimeout(Promise.resolve('done'), 10_000)).resolves.toBe('done')
+  await expect(withTimeout(Promise.reject(new Error('refused')), 10_000)).rejects.toThrow('refused')
+})
+
+test('a call that takes longer rejects with a TimeoutError', async () => {
+  await expect(withTimeout(new Promise(() => {}), 5)).rejects.toThrow(TimeoutError)
+})
+
+test('a call that fails after its timeout is no unhandled rejection', async () => {
+  const late = Promise.withResolvers<never>()
+  await expect(withTimeout(late.promise, 5)).rejects.toThrow(TimeoutError)
+  late.reject(new Error('too late'))
+})
