@@ -9,7 +9,8 @@ import {
   type TestDatabase,
   waitUntilBlocked,
 } from '@rapport/testing/postgres/database.ts'
-import { freePort, startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freshEmail, startTestApi, testEnvironment, type TestApi, type TestWorkspace } from '../test/testing.ts'
@@ -132,7 +133,7 @@ test('what is missing is named, what is set to nothing is missing, and an exampl
 })
 
 test('it starts without Postgres and Redis, says that it cannot work, and ends cleanly', async () => {
-  const port = await freePort()
+  const port = await findFreePort()
   const { main, url } = await start({
     DATABASE_URL: `postgres://postgres@127.0.0.1:${port}/nowhere`,
     REDIS_URL: `redis://127.0.0.1:${port}`,

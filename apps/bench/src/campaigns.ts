@@ -4,7 +4,8 @@ import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { call, type Installation, type Server, type Workspace } from './installation.ts'
 import { newsletter } from './newsletter.ts'
 import { fillList } from './people.ts'
-import { freePort, isListening, until } from './processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { isListening, until } from './processes.ts'
 
 interface Sent {
   sentAt: string
@@ -17,7 +18,7 @@ interface Sent {
 export async function startNullSink(installation: Installation): Promise<{ port: number; name: string }> {
   const program = inheritedEnvironment()['SMTP_SINK']
   if (!program) return { ...(await installation.startSink()), name: 'a sink of our own' }
-  const port = await freePort()
+  const port = await findFreePort()
   const account = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   installation.processes.spawn(program, [...account, `127.0.0.1:${port}`, '1000'])
   await until(() => isListening(port))

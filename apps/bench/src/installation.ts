@@ -15,7 +15,8 @@ import { migrate } from '@rapport/core/db/migrate.ts'
 import { findRedisServer } from '@rapport/testing/redis/redis-binary.ts'
 import pg from 'pg'
 import { startLoadGenerator } from './load.ts'
-import { freePort, hear, isAnswering, isListening, openProcesses, until } from './processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { hear, isAnswering, isListening, openProcesses, until } from './processes.ts'
 import type { Receipt } from './receiver.ts'
 
 export interface Workspace {
@@ -87,7 +88,7 @@ async function install(closers: Closers) {
   let redisPort: number | undefined
 
   async function startServer(script: string, path: string, env: Record<string, string> = {}): Promise<Server> {
-    const port = String(await freePort())
+    const port = String(await findFreePort())
     const child = processes.fork(script, { env: { ...environment, ...env, PORT: port } })
     const url = `http://127.0.0.1:${port}`
     await until(() => isAnswering(url + path), { everyMs: 5, timeoutMs: 30_000 })
@@ -96,7 +97,7 @@ async function install(closers: Closers) {
 
   /** The limits and the queues are there from now on; again where it was, when it has been ended. */
   async function startRedis(): Promise<ChildProcess> {
-    redisPort ??= await freePort()
+    redisPort ??= await findFreePort()
     const parameters = ['--port', String(redisPort), '--bind', '127.0.0.1', '--dir', directory, '--loglevel', 'warning']
     const keeping = ['--appendonly', 'yes', '--maxmemory-policy', 'noeviction']
     const child = processes.spawn(await findRedisServer(), [...parameters, ...keeping])

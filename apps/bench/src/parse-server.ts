@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { type Installation } from './installation.ts'
-import { freePort, isAnswering, until } from './processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { isAnswering, until } from './processes.ts'
 
 const version = '9.10.0'
 const appId = 'bench'
@@ -42,7 +43,7 @@ export async function onParseServer<Result>(
     await install(folder)
     await writeFile(join(folder, 'server.cjs'), program)
     await installation.client.query('create database parse')
-    const port = await freePort()
+    const port = await findFreePort()
     const url = `http://127.0.0.1:${port}`
     const options = {
       // As many connections as an API process has.

@@ -2,7 +2,7 @@
 import { type ChildProcess, type ForkOptions, fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
@@ -75,14 +75,6 @@ export async function isListening(port: number): Promise<boolean> {
   await once(socket, 'connect')
   socket.destroy()
   return true
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  return port
 }
 
 /** In MB: what a process holds now (VmRSS), and the most that it ever held (VmHWM). Of Linux. */

@@ -1,6 +1,7 @@
 import { globSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { freePort, type StartedProcess } from '@rapport/testing/processes/processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { type StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -46,7 +47,7 @@ const token = 'known-to-prometheus-alone'
 let workerPort: string
 let observed: Observed
 beforeAll(async () => {
-  workerPort = String(await freePort())
+  workerPort = String(await findFreePort())
   observed = await start({ LOG_LEVEL: 'debug', METRICS_TOKEN: token, WORKER_PORT: workerPort })
 })
 afterAll(() => observed.close())

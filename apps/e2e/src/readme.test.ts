@@ -1,14 +1,15 @@
 import { mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { freePort, startCommand, startProcess } from '@rapport/testing/processes/processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { startCommand, startProcess } from '@rapport/testing/processes/processes.ts'
 import { expect, test } from 'vitest'
 
 const readme = readFileSync(resolve(import.meta.dirname, '../../../README.md'), 'utf8')
 
 test('the walk-through of the README works as printed', async () => {
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'rapport-readme-')))
-  const [port, receiverPort] = [await freePort(), await freePort()]
+  const [port, receiverPort] = [await findFreePort(), await findFreePort()]
   const path = `${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`
   const start = await startProcess({
     script: 'apps/local/src/main.ts',

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { inspect } from 'node:util'
-import { freePort, startProcess } from '@rapport/testing/processes/processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
@@ -24,7 +25,7 @@ test.each([
     const receiver = await startHttpReceiver(() => ({ delayMs: 20 }))
     onTestFinished(() => receiver.close())
     const firstPort = Number(new URL(stack.api.url).port)
-    const secondPort = await freePort()
+    const secondPort = await findFreePort()
     const startSecondApi = async () => {
       const env = { ...stack.env, PORT: String(secondPort) }
       const readyUrl = `http://127.0.0.1:${secondPort}/ready`

@@ -1,5 +1,6 @@
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
-import { freePort, startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { startSmtpReceiver, type SmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
 
@@ -41,7 +42,7 @@ export async function startStack(
   const database = given ?? (await createTestDatabase())
   const redis = backend === 'redis' ? await createTestRedis() : undefined
   const inbox = await startSmtpReceiver()
-  const port = await freePort()
+  const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   const env = {
     DATABASE_URL: database.url,

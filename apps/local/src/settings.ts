@@ -1,5 +1,5 @@
 import type { Memory } from './data-directory.ts'
-import { findFreePort, isFree } from './ports.ts'
+import { findFreePort, isFree } from '@rapport/embedded-postgres/free-port.ts'
 
 export type Environment = Record<string, string | undefined>
 

@@ -1,11 +1,10 @@
 import { chown, mkdir, readFile, rename, rm, stat } from 'node:fs/promises'
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { findPostgresBinaries, runCommand } from './binaries.ts'
 import type { Account, CommandResult, PostgresBinaries } from './binaries.ts'
+import { findFreePort } from './free-port.ts'
 
 /** A PostgreSQL server of our own on 127.0.0.1, for development and tests: whoever is on the machine may connect. */
 export interface EmbeddedPostgres {
@@ -225,17 +224,6 @@ async function stopServer(cluster: Cluster): Promise<void> {
   // Whoever else stopped it, or killed it, did what was asked for.
   const isGone = stopped.code === 0 || (await control(cluster, 'status')).code === 3
   if (!isGone) throw new Error(`PostgreSQL in ${cluster.directory} did not stop:\n${stopped.output}`)
-}
-
-function findFreePort(): Promise<number> {
-  return new Promise((resolvePort, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolvePort(port))
-    })
-  })
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -1,6 +1,6 @@
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { createEmptyDatabase, createTestDatabase, openTransaction } from '@rapport/testing/postgres/database.ts'
-import { freePort } from '@rapport/testing/processes/processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
@@ -51,7 +51,7 @@ test('a clock that is off is logged when the API starts to listen', async () => 
 })
 
 test('with Postgres away it runs, is not ready, and answers 503 with when to try again', async () => {
-  const api = await startOn(`postgres://postgres@127.0.0.1:${await freePort()}/nowhere`)
+  const api = await startOn(`postgres://postgres@127.0.0.1:${await findFreePort()}/nowhere`)
   expect(await api.call('GET', '/health')).toMatchObject({ status: 200 })
   const ready = await api.call('GET', '/ready')
   expect(ready.status).toBe(503)

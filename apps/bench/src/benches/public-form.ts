@@ -1,7 +1,8 @@
 import { type Bench, takeTurns } from '../figures.ts'
 import { call, type Installation, onInstallation, type Server } from '../installation.ts'
 import { meterServers } from '../metering.ts'
-import { freePort, isAnswering, until } from '../processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { isAnswering, until } from '../processes.ts'
 
 const form = {
   name: 'Contact us',
@@ -58,7 +59,7 @@ export const publicForm: Bench = {
 }
 
 async function startStockLimits({ environment, processes }: Installation): Promise<Server> {
-  const port = String(await freePort())
+  const port = String(await findFreePort())
   const child = processes.fork('stock-limits-server.ts', { env: { ...environment, PORT: port } })
   const url = `http://127.0.0.1:${port}`
   await until(() => isAnswering(url), { everyMs: 5, timeoutMs: 30_000 })

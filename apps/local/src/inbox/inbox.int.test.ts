@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createTransport } from 'nodemailer'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { findFreePort } from '../ports.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startInbox } from './inbox.ts'
 import type { Inbox } from './inbox.ts'
 

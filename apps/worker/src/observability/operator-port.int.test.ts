@@ -2,7 +2,7 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { freePort } from '@rapport/testing/processes/processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
@@ -24,7 +24,7 @@ interface StartOptions {
 }
 
 async function start(given: Record<string, string> = {}, { log = silentLog, now }: StartOptions = {}) {
-  const port = await freePort()
+  const port = await findFreePort()
   const config = testWorkerConfig({ DATABASE_URL: database.url, WORKER_PORT: String(port), ...given })
   const worker = await startWorker(config, log, now)
   let closing: Promise<void> | undefined

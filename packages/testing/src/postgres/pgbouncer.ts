@@ -3,7 +3,8 @@ import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { findProgram, unpackDebianPackage } from '../processes/debian-package.ts'
-import { freePort, startCommand, type StartedProcess } from '../processes/processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { startCommand, type StartedProcess } from '../processes/processes.ts'
 
 export interface TestPooler {
   /** The given address, through the pooler. */
@@ -29,7 +30,7 @@ export async function startPgbouncer(
   options: { databaseUrl: string; connectQuery?: string },
 ): Promise<TestPooler> {
   const server = new URL(options.databaseUrl)
-  const port = await freePort()
+  const port = await findFreePort()
   const directory = await mkdtemp(join(tmpdir(), 'rapport-pgbouncer-'))
   const file = join(directory, 'pgbouncer.ini')
   await writeFile(file, settings({ server, port, connectQuery: options.connectQuery ?? limits }))

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { freePort, killStartedProcesses, startCommand, startProcess } from './processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { killStartedProcesses, startCommand, startProcess } from './processes.ts'
 
 const command = process.execPath
 const serve = `
@@ -17,7 +18,7 @@ test('a process is ready when it says so, has the given environment and PATH, an
 })
 
 test('a process is ready when its address answers, and does not outlive its file', async () => {
-  const port = await freePort()
+  const port = await findFreePort()
   const readyUrl = `http://127.0.0.1:${port}/`
   const server = await startCommand({ command, parameters: ['-e', serve], env: { PORT: String(port) }, readyUrl })
   await killStartedProcesses()

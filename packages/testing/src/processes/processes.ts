@@ -1,6 +1,5 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { inject } from 'vitest'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
@@ -160,26 +159,4 @@ async function isAnswering(url: string): Promise<boolean> {
   const response = await fetch(url, { signal: AbortSignal.timeout(2_000) })
   await response.arrayBuffer()
   return response.ok
-}
-
-/**
- * A port on 127.0.0.1 that nobody listens on. It lies below the range that systems give to outgoing connections, so that
- * it stays free while a test has its server stopped.
- */
-export async function freePort(): Promise<number> {
-  for (;;) {
-    const port = 20_000 + Math.floor(Math.random() * 12_000)
-    if (await canListen(port)) return port
-  }
-}
-
-function canListen(port: number): Promise<boolean> {
-  return new Promise((resolveResult) => {
-    const server = createServer()
-    server.once('error', () => resolveResult(false))
-    server.listen(port, '127.0.0.1', () => {
-      const isIt = (server.address() as AddressInfo).port === port
-      server.close(() => resolveResult(isIt))
-    })
-  })
 }

@@ -3,7 +3,8 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Redis } from 'ioredis'
-import { freePort, startCommand, type StartedProcess } from '../processes/processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { startCommand, type StartedProcess } from '../processes/processes.ts'
 import { askRedis, redisProgram, startRedisServer } from './redis.ts'
 import { waitUntil } from '../wait.ts'
 
@@ -82,7 +83,7 @@ export async function createTestRedisCluster(): Promise<TestRedisGroup> {
 /** Below the ports of outgoing connections, and so is the one ten thousand above, where the nodes talk. */
 async function nodePort(): Promise<number> {
   for (;;) {
-    const port = await freePort()
+    const port = await findFreePort()
     if (port + 10_000 < 32_768) return port
   }
 }
@@ -105,7 +106,7 @@ export async function createTestSentinels(): Promise<TestRedisGroup> {
   const sentinels = await Promise.all([1, 2, 3].map((number) => startSentinel(number)))
 
   async function startSentinel(number: number) {
-    const port = await freePort()
+    const port = await findFreePort()
     const file = join(directory, `${number}.conf`)
     const lines = [
       `port ${port}`,

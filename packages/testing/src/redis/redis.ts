@@ -1,7 +1,8 @@
 import { tmpdir } from 'node:os'
 import { Redis } from 'ioredis'
 import { inject } from 'vitest'
-import { freePort, startCommand, type StartedProcess } from '../processes/processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { startCommand, type StartedProcess } from '../processes/processes.ts'
 
 export interface TestRedis {
   readonly url: string
@@ -70,7 +71,7 @@ export async function startRedisServer(options: {
 }): Promise<{ url: string; port: number; process: StartedProcess }> {
   const { binary, pidDirectory } = options
   for (let attempt = 1; ; attempt++) {
-    const port = options.port ?? (await freePort())
+    const port = options.port ?? (await findFreePort())
     try {
       const process = await startCommand({
         command: binary,

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { findFreePort } from './ports.ts'
+import { findFreePort } from './free-port.ts'
 
 test.each(['127.0.0.1', '::1'])('a port that is taken on %s alone is passed over', async (host) => {
   const port = await listen(host)
