@@ -1,4 +1,5 @@
 import { lookup, Resolver } from 'node:dns/promises'
+import { limitConcurrency } from '@rapport/core/kernel/limit-concurrency.ts'
 
 export interface NameAddress {
   address: string
@@ -11,7 +12,7 @@ export interface NameResolver {
 }
 
 const answerTimeoutMs = 1_500
-const mostSystemLookups = 2
+const maxSystemLookups = 2
 
 /**
  * Finds the addresses of a name. The system's own look-up holds one of the process's four threads for as long as the
@@ -22,9 +23,7 @@ const mostSystemLookups = 2
 export function openNameResolver(servers?: readonly string[]): NameResolver {
   const resolver = new Resolver({ timeout: answerTimeoutMs, tries: 2 })
   if (servers) resolver.setServers(servers)
-  /** Each of the system's look-ups waits for the end of the one before it in its row. */
-  const rows = Array.from({ length: mostSystemLookups }, () => Promise.resolve<unknown>(undefined))
-  let turn = 0
+  const runLookup = limitConcurrency(maxSystemLookups)
 
   async function askDns(hostname: string): Promise<NameAddress[]> {
     const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
@@ -36,12 +35,7 @@ export function openNameResolver(servers?: readonly string[]): NameResolver {
     return addresses
   }
 
-  function askSystem(hostname: string): Promise<NameAddress[]> {
-    turn = (turn + 1) % mostSystemLookups
-    const answer = (rows[turn] ?? Promise.resolve()).then(() => lookup(hostname, { all: true }))
-    rows[turn] = answer.catch(() => {})
-    return answer
-  }
+  const askSystem = (hostname: string): Promise<NameAddress[]> => runLookup(() => lookup(hostname, { all: true }))
 
   return {
     async resolve(hostname) {

@@ -1,11 +1,15 @@
 import { hash, verify } from '@node-rs/argon2'
-import { AppError, invalidField } from '../kernel/errors.ts'
+import { invalidField } from '../kernel/errors.ts'
+import { limitConcurrency } from '../kernel/limit-concurrency.ts'
 import list from './common-passwords.json' with { type: 'json' }
 
 /** OWASP's minimum for argon2id, which is the library's default algorithm. Memory in KiB. */
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 const commonPasswords = new Set(list)
+
+/** A hash takes memory and a thread for some fifteen milliseconds, by intent: two at a time leave the rest to requests. */
+const runHashing = limitConcurrency(2, { maxWaiting: 32, message: 'Too many passwords at once, try again' })
 
 /** Stands in where there is no user, so that an unknown address takes as long as a wrong password. */
 const nobodysHash = hash('nobody has this password', parameters)
@@ -20,7 +24,7 @@ export function checkPassword(password: string, email: string): void {
 
 /** What is stored of a password. Throws `unavailable` when too many others are being worked on. */
 export function hashPassword(password: string): Promise<string> {
-  return inTurn(() => hash(password, parameters))
+  return runHashing(() => hash(password, parameters))
 }
 
 /**
@@ -28,31 +32,6 @@ export function hashPassword(password: string): Promise<string> {
  * many others are being worked on.
  */
 export async function isPassword(passwordHash: string | undefined, password: string): Promise<boolean> {
-  const matches = await inTurn(async () => verify(passwordHash ?? (await nobodysHash), password))
+  const matches = await runHashing(async () => verify(passwordHash ?? (await nobodysHash), password))
   return matches && passwordHash !== undefined
-}
-
-const atOnce = 2
-const maxWaiting = 32
-let running = 0
-const waiting: (() => void)[] = []
-
-/**
- * A password costs memory and a thread for some fifteen milliseconds, by intent: two at a time leave the rest of the
- * process quick, and whoever would wait long is told to come again.
- */
-async function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-  if (running < atOnce) running += 1
-  else {
-    if (waiting.length >= maxWaiting) throw new AppError('unavailable', 'Too many passwords at once, try again')
-    await new Promise<void>((resolve) => waiting.push(resolve))
-  }
-  try {
-    return await work()
-  } finally {
-    // Who waits takes over the place of who is done.
-    const next = waiting.shift()
-    if (next) next()
-    else running -= 1
-  }
 }
