@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Database, type Db, openDatabase } from './client.ts'
 import { isDatabaseUnavailable } from '../kernel/errors.ts'
+import { microBatch } from '../kernel/micro-batch.ts'
 import { runTransaction } from './transaction.ts'
 
 export interface Replica {
@@ -21,7 +22,7 @@ export interface Replica {
 }
 
 /** How long is waited for the replica to catch up: a listing is soon read on the primary too, an export is not. */
-const patienceMs = { listing: 200, export: 2_000 }
+const catchUpTimeoutMs = { listing: 200, export: 2_000 }
 /** After it was found to be away or behind, for so long only one at a time tries. */
 const restMs = 1_000
 const pauseMs = 3
@@ -48,15 +49,19 @@ export function openReplica(
 ): Replica {
   const { primary, applicationName, log } = options
   const replica = openDatabase(replicaUrl, { applicationName, onError: () => {} })
-  const askPrimary = shareNext(async () => (await primary.pool.query<Position>(primaryPosition)).rows[0])
+  /** Each read gets a position that was asked for after it came. */
+  const readPrimaryPosition = microBatch(async (reads: void[]) => {
+    const { rows } = await primary.pool.query<Position>(primaryPosition)
+    return reads.map(() => rows[0])
+  })
   let isResting = false
   let triesAgainAt = 0
 
   /** Whether the server behind `client`, and no other that may be reached by the same address, has caught up. */
-  async function catchUp(client: pg.ClientBase, wanted: Position | undefined, patienceMs: number): Promise<void> {
-    const giveUpAt = performance.now() + patienceMs
+  async function catchUp(client: pg.ClientBase, wanted: Position | undefined, timeoutMs: number): Promise<void> {
+    const giveUpAt = performance.now() + timeoutMs
     for (;;) {
-      const asked = { text: replicaPosition, query_timeout: patienceMs }
+      const asked = { text: replicaPosition, query_timeout: timeoutMs }
       const found = (await client.query<Position>(asked)).rows[0]
       if (found?.server !== wanted?.server) throw new Error('it is no replica of the server at DATABASE_URL')
       if (!found?.reached || !wanted?.reached) throw new Error('it is no replica, or not any more')
@@ -70,7 +75,7 @@ export function openReplica(
   async function takeCurrent(wanted: Position | undefined): Promise<pg.PoolClient> {
     const client = await replica.pool.connect()
     try {
-      await catchUp(client, wanted, patienceMs.listing)
+      await catchUp(client, wanted, catchUpTimeoutMs.listing)
       return client
     } catch (error) {
       client.release(true)
@@ -101,7 +106,7 @@ export function openReplica(
   return {
     async read(read) {
       if (!mayTry()) return undefined
-      const client = await takeCurrent(await askPrimary()).catch(rest)
+      const client = await takeCurrent(await readPrimaryPosition()).catch(rest)
       if (!client) return undefined
       goOn()
       try {
@@ -116,12 +121,12 @@ export function openReplica(
 
     async connect() {
       if (!mayTry()) return undefined
-      const wanted = await askPrimary()
+      const wanted = await readPrimaryPosition()
       const client = new pg.Client({ ...replica.pool.options, query_timeout: 0 })
       client.on('error', () => {})
       try {
         await client.connect()
-        await catchUp(client, wanted, patienceMs.export)
+        await catchUp(client, wanted, catchUpTimeoutMs.export)
         goOn()
         return client
       } catch (error) {
@@ -142,17 +147,4 @@ export async function fromReplica<C extends { db: Db; replica?: Replica }, Resul
 ): Promise<Result> {
   const answer = await ctx.replica?.read((db) => read({ ...ctx, db }))
   return answer ? answer.result : read(ctx)
-}
-
-/** Those who come while one answer is under way share the next: each gets one that was asked for after they came. */
-function shareNext<Answer>(ask: () => Promise<Answer>): () => Promise<Answer> {
-  let current: Promise<unknown> = Promise.resolve()
-  let next: Promise<Answer> | undefined
-  return () =>
-    (next ??= current.then(() => {
-      next = undefined
-      const asking = ask()
-      current = asking.catch(() => {})
-      return asking
-    }))
 }
