@@ -1,7 +1,8 @@
 /** Columns that many tables have. */
 import { sql } from 'drizzle-orm'
-import { type AnyPgColumn, check, customType, timestamp } from 'drizzle-orm/pg-core'
+import { type AnyPgColumn, check, customType } from 'drizzle-orm/pg-core'
 import { type IdOf, type IdPrefix, idOf, uuidOf } from '../../kernel/ids.ts'
+import { timestampOf } from '../../kernel/validation.ts'
 
 /** Column of an identifier: a `uuid` in the database, `con_01j…` in the program. */
 export function id<Prefix extends IdPrefix>(prefix: Prefix) {
@@ -12,10 +13,16 @@ export function id<Prefix extends IdPrefix>(prefix: Prefix) {
   })()
 }
 
-export const moment = () => timestamp({ precision: 3, withTimezone: true, mode: 'date' })
+/** A moment to the millisecond. Drizzle's own `timestamp` reads the years 1 to 99 as years of this century or the last. */
+export const moment = () =>
+  customType<{ data: Date; driverData: string }>({
+    dataType: () => 'timestamp (3) with time zone',
+    toDriver: (value) => value.toISOString(),
+    fromDriver: (text) => new Date(timestampOf(text)),
+  })()
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 export const transactionId = customType<{ data: string }>({ dataType: () => 'xid8' })
-export const createdAt = () => moment().notNull().defaultNow()
+export const createdAt = () => moment().notNull().default(sql`now()`)
 export const lower = (column: AnyPgColumn) => sql`lower(${column})`
 export const oneOf = (name: string, column: AnyPgColumn, values: readonly string[]) =>
   check(name, sql`${column} in (${sql.raw(values.map((value) => `'${value}'`).join(', '))})`)
