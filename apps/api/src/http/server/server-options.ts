@@ -3,7 +3,6 @@ import { type FastifyBaseLogger, type FastifyHttpOptions, LogController, type Ra
 import { handleError } from '../error-handler.ts'
 import { decodableUrl } from './decodable-url.ts'
 import { requestIdOf } from './request-id.ts'
-import { logOfRequest } from './request-log.ts'
 import { trustedProxies } from './trusted-proxies.ts'
 
 /** How long a client may take to send the head of a request, and again its body. */
@@ -14,7 +13,6 @@ const mebibyte = 1_048_576
 export function serverOptions(config: ApiConfig, log: FastifyBaseLogger): FastifyHttpOptions<RawServerDefault> {
   return {
     loggerInstance: log,
-    childLoggerFactory: logOfRequest,
     // Failed requests are logged by the error handler; successful ones are counted by the metrics.
     logController: new LogController({ disableRequestLogging: true, requestIdLogLabel: 'requestId' }),
     bodyLimit: mebibyte,
