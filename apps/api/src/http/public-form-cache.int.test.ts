@@ -10,7 +10,7 @@ import {
 import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createPublicFormCache, type PublicFormCache } from './public-form-cache.ts'
+import { createPublicFormCache, type PublicFormCache, readPublicForm } from './public-form-cache.ts'
 
 let database: TestDatabase
 let ctx: Ctx
@@ -45,6 +45,14 @@ test('a thousand who ask at once are one look-up, and so are those who ask right
   for (let count = 0; count < 10; count++) answers.push(await cache.get(ctx, form.id))
   expect(new Set(answers).size).toBe(1)
   expect(lookups).toBe(1)
+})
+
+test('the response is the one that the database gives, each time and after a change', async () => {
+  const read = () => readPublicForm({ ...ctx, db: database.db }, form.id)
+  expect([await get(), await get()]).toEqual([await read(), await read()])
+  await rename()
+  cache.drop(form.id)
+  expect(await get()).toEqual(await read())
 })
 
 test('a form that is not there is asked for once by many at once, and again by the next', async () => {

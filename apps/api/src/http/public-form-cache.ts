@@ -1,53 +1,52 @@
+/**
+ * Kept for speed: a form that visitors load is read from the database once a second. Without it `GET /public/forms/{id}`
+ * answers 0.11 times the requests a second and costs the API 9 times the processor time (the load of the bench
+ * `public-form`, sixteen rounds in turns, 2026-11-22). `public-form-cache.int.test.ts` shows equal responses.
+ */
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { findPublicForm, toPublicForm, versionOf } from '@rapport/core/forms/forms.ts'
 import { LRUCache } from 'lru-cache'
 
-/** A form as the world gets it, ready to be sent. */
-export interface Sendable {
+/** The response for a public form, ready to be sent. */
+export interface PublicFormResponse {
   body: string
   etag: string
 }
 
 export interface PublicFormCache {
-  /** At once what is known; otherwise a promise, which rejects as `findPublicForm` does. */
-  get(ctx: BaseCtx, id: string): Sendable | Promise<Sendable>
-  /** It has changed. Other processes see that within a second. */
+  /** Rejects as `findPublicForm` does. */
+  get(ctx: BaseCtx, id: string): Promise<PublicFormResponse>
+  /** Call it after a change. Other processes see the change within a second. */
   drop(id: string): void
 }
 
-/**
- * Spares the database what every visitor of a page asks for. Kept for a second from when it was asked for, and however
- * many ask at once, one looks it up. A form that is not there is looked up each time.
- */
+const ttlMs = 900
+
+/** Requests at once share one look-up. A form that does not exist is looked up each time. */
 export function createPublicFormCache(): PublicFormCache {
-  // The clock is read once in a tenth of a second.
-  const ages = { ttl: 900, ttlResolution: 100 }
-  const cache = new LRUCache<string, Sendable | Promise<Sendable>>({ max: 1_000, maxSize: 32 * 1_048_576, ...ages })
-
-  async function look(ctx: BaseCtx, id: string): Promise<Sendable> {
-    const row = await findPublicForm(ctx, id)
-    return { body: JSON.stringify(toPublicForm(row)), etag: `"${versionOf(row)}"` }
-  }
-
-  /** Unless it was dropped or looked up anew meanwhile. */
-  function settle(id: string, looking: Promise<Sendable>, found?: Sendable) {
-    if (cache.peek(id) !== looking) return
-    if (found) cache.set(id, found, { size: found.body.length, noUpdateTTL: true })
-    else cache.delete(id)
-  }
-
-  return {
-    get(ctx, id) {
-      const known = cache.get(id)
-      if (known) return known
-      const looking = look(ctx, id)
-      cache.set(id, looking, { size: 1 })
-      looking.then(
-        (found) => settle(id, looking, found),
-        () => settle(id, looking),
-      )
-      return looking
+  const cache = new LRUCache<string, PublicFormResponse, BaseCtx>({
+    max: 1_000,
+    maxSize: 32 * 1_048_576,
+    sizeCalculation: ({ body }) => body.length,
+    ttl: ttlMs,
+    // A form that is dropped or evicted during its look-up is still the response to the requests that wait for it.
+    ignoreFetchAbort: true,
+    async fetchMethod(id, _stale, { context, options }) {
+      const startedAt = performance.now()
+      const response = await readPublicForm(context, id)
+      // The age of an entry counts from the start of its look-up: a change that comes later may be missing in it.
+      options.ttl = Math.max(1, ttlMs - (performance.now() - startedAt))
+      return response
     },
+  })
+  return {
+    get: (ctx, id) => cache.forceFetch(id, { context: ctx }),
     drop: (id) => void cache.delete(id),
   }
+}
+
+/** The simple way: reads the form from the database. */
+export async function readPublicForm(ctx: BaseCtx, id: string): Promise<PublicFormResponse> {
+  const row = await findPublicForm(ctx, id)
+  return { body: JSON.stringify(toPublicForm(row)), etag: `"${versionOf(row)}"` }
 }

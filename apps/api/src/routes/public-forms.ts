@@ -3,7 +3,7 @@ import { submitForm } from '@rapport/core/forms/submissions.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { idempotencyKeyOf } from '../http/idempotency.ts'
-import type { PublicFormCache, Sendable } from '../http/public-form-cache.ts'
+import type { PublicFormCache } from '../http/public-form-cache.ts'
 import { inConstantTime } from '../http/constant-time.ts'
 import { IdParams, NoQuery } from './shapes.ts'
 
@@ -25,17 +25,12 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
           response: { 200: PublicForm, 304: NotModified },
         },
       },
-      // Without a promise where the form is known: this is what most requests ask for.
-      (request, reply) => {
-        const found = publicForms.get(request.baseCtx, request.params.id)
-        return found instanceof Promise ? found.then(show) : show(found)
-
-        function show({ body, etag }: Sendable): void {
-          reply.header('etag', etag).cacheControl('public').cacheControl('no-cache')
-          if (namesTag(request.headers['if-none-match'], etag)) reply.code(304).send(null)
-          // Text, so that it goes out as it was kept.
-          else reply.type('application/json; charset=utf-8').send(body as never)
-        }
+      async (request, reply) => {
+        const { body, etag } = await publicForms.get(request.baseCtx, request.params.id)
+        reply.header('etag', etag).cacheControl('public').cacheControl('no-cache')
+        if (namesTag(request.headers['if-none-match'], etag)) return reply.code(304).send(null)
+        // Text, so that it goes out as the cache holds it.
+        return reply.type('application/json; charset=utf-8').send(body as never)
       },
     )
 
