@@ -1,0 +1,25 @@
+import { once } from 'node:events'
+import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, test } from 'vitest'
+import { openRedis } from './redis-connection.ts'
+import { createRedisCounter } from './redis-counter.ts'
+
+const server = useForFile(() => createTestRedis())
+
+test('hits at once get the counts that the same hits get one by one', async () => {
+  const redis = openRedis(server.url, () => {})
+  await once(redis, 'ready')
+  const count = createRedisCounter(redis, { isAway: () => false })
+  // Some clients more often than others, in no regular order.
+  const hits = Array.from({ length: 500 }, (_, index) => `client ${(index * index) % 7}`)
+  const hitsOf = (prefix: string) => hits.map((client) => ({ key: `{test}:${prefix} ${client}`, windowMs: 60_000 }))
+
+  const oneByOne: number[] = []
+  for (const hit of hitsOf('one by one')) oneByOne.push((await count(hit)).current)
+  const together = await Promise.all(hitsOf('together').map(count))
+
+  expect(together.map(({ current }) => current)).toEqual(oneByOne)
+  for (const { ttl } of together) expect(ttl).toBeGreaterThan(30_000)
+  redis.disconnect()
+})
