@@ -22,4 +22,4 @@ COPY . .
 
 USER node
 EXPOSE 3000
-CMD ["node", "apps/api/src/main.ts"]
+CMD ["node", "--heap-growing-percent=50", "--max-semi-space-size=4", "apps/api/src/main.ts"]

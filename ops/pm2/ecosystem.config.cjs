@@ -10,6 +10,8 @@ const common = {
   cwd: resolve(__dirname, '../..'),
   // The Node that came with the dependencies, whichever one pm2 itself runs on.
   interpreter: resolve(__dirname, '../../node_modules/.bin/node'),
+  // As in packages/core/src/runtime/node-flags.ts.
+  interpreter_args: '--heap-growing-percent=50 --max-semi-space-size=4',
   exec_mode: 'fork',
   // A start is over when the program says that it is ready.
   wait_ready: true,

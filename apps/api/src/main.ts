@@ -1,18 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { keepMemorySmall, makeRoomForWork } from '@rapport/core/runtime/heap-tuning.ts'
-
-keepMemorySmall()
-const { ConfigError, readApiConfig } = await import('@rapport/core/runtime/config.ts')
-const { openDatabase } = await import('@rapport/core/db/client.ts')
-const { describeStartupError } = await import('@rapport/core/kernel/errors.ts')
-const { announceReady } = await import('@rapport/core/runtime/announce-ready.ts')
-const { errorLogger, openLog } = await import('@rapport/core/runtime/logging.ts')
-const { openTracer } = await import('@rapport/core/runtime/tracing.ts')
-const { warnAboutMissingTimeouts } = await import('@rapport/core/db/pooler.ts')
-const { openReplica } = await import('@rapport/core/db/read-replica.ts')
-const { buildApp } = await import('./app.ts')
-const { openRedis } = await import('./http/rate-limit/redis-connection.ts')
-makeRoomForWork()
+import { openDatabase } from '@rapport/core/db/client.ts'
+import { warnAboutMissingTimeouts } from '@rapport/core/db/pooler.ts'
+import { openReplica } from '@rapport/core/db/read-replica.ts'
+import { describeStartupError } from '@rapport/core/kernel/errors.ts'
+import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
+import { ConfigError, readApiConfig } from '@rapport/core/runtime/config.ts'
+import { errorLogger, openLog } from '@rapport/core/runtime/logging.ts'
+import { openTracer } from '@rapport/core/runtime/tracing.ts'
+import { buildApp } from './app.ts'
+import { openRedis } from './http/rate-limit/redis-connection.ts'
 
 /** As long as a statement may take: what is under way has been answered by then. */
 const patienceMs = 10_000

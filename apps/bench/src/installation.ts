@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createFirstWorkspace } from '@rapport/core/auth/bootstrap.ts'
 import { readWorkerConfig } from '@rapport/core/runtime/config.ts'
+import { nodeFlags } from '@rapport/core/runtime/node-flags.ts'
 import { type Ctx, settingsFrom } from '@rapport/core/request/context.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
@@ -87,9 +88,9 @@ async function install(closers: Closers) {
   }
   let redisPort: number | undefined
 
-  async function startServer(script: string, path: string, env: Record<string, string> = {}): Promise<Server> {
+  async function startServer(script: string, path: string, execArgv: string[] = []): Promise<Server> {
     const port = String(await findFreePort())
-    const child = processes.fork(script, { env: { ...environment, ...env, PORT: port } })
+    const child = processes.fork(script, { env: { ...environment, PORT: port }, execArgv })
     const url = `http://127.0.0.1:${port}`
     await until(() => isAnswering(url + path), { everyMs: 5, timeoutMs: 30_000 })
     return { child, url }
@@ -119,7 +120,7 @@ async function install(closers: Closers) {
   async function startWorker(): Promise<ChildProcess> {
     const ids = async () => (await client.query<{ id: string }>('select id from workers')).rows.map(({ id }) => id)
     const before = new Set(await ids())
-    const child = processes.fork('../../worker/src/main.ts', { env: environment })
+    const child = processes.fork('../../worker/src/main.ts', { env: environment, execArgv: nodeFlags })
     const isThere = async () => (await ids()).some((id) => !before.has(id))
     await until(isThere, { everyMs: 5, timeoutMs: 30_000 })
     return child
@@ -164,7 +165,7 @@ async function install(closers: Closers) {
     environment,
     processes,
     createWorkspace,
-    startApi: () => startServer('../../api/src/main.ts', '/ready'),
+    startApi: () => startServer('../../api/src/main.ts', '/ready', nodeFlags),
     /** Fastify and pg with nothing besides, on the same database. */
     startBare: () => startServer('bare-server.ts', '/'),
     startLoadGenerator: () => startLoadGenerator(processes),

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 import { projectDirectory } from '@rapport/core/runtime/local-instance.ts'
+import { nodeFlags } from '@rapport/core/runtime/node-flags.ts'
 import type { Environment } from './settings.ts'
 
 export type ProgramName = 'api' | 'worker'
@@ -26,7 +27,7 @@ const mainOf = (name: string) => join(projectDirectory, 'apps', name, 'src', 'ma
  * past the launcher; and on a channel that closes when the launcher dies, so that it ends then too.
  */
 export function startProgram(name: ProgramName, environment: Environment): RunningProgram {
-  const child = spawn(process.execPath, [mainOf(name)], {
+  const child = spawn(process.execPath, [...nodeFlags, mainOf(name)], {
     cwd: projectDirectory,
     detached: true,
     env: environment,

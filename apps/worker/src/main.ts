@@ -1,12 +1,8 @@
-import { keepMemorySmall, makeRoomForWork } from '@rapport/core/runtime/heap-tuning.ts'
-
-keepMemorySmall()
-const { ConfigError, readWorkerConfig } = await import('@rapport/core/runtime/config.ts')
-const { describeStartupError } = await import('@rapport/core/kernel/errors.ts')
-const { announceReady } = await import('@rapport/core/runtime/announce-ready.ts')
-const { openLog } = await import('@rapport/core/runtime/logging.ts')
-const { startWorker } = await import('./worker.ts')
-makeRoomForWork()
+import { ConfigError, readWorkerConfig } from '@rapport/core/runtime/config.ts'
+import { describeStartupError } from '@rapport/core/kernel/errors.ts'
+import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
+import { openLog } from '@rapport/core/runtime/logging.ts'
+import { startWorker } from './worker.ts'
 
 async function start() {
   const config = readWorkerConfig()

@@ -7,7 +7,6 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { AppError, invalidField } from '../../kernel/errors.ts'
 import type { WorkspaceId } from '../../kernel/ids.ts'
-import { makeRoomInThreads } from '../../runtime/heap-tuning.ts'
 import type { Answer, Copy, Copying, Encoded, Faulty, Rendering, Task } from './rendering-thread.ts'
 import {
   findExcess,
@@ -174,7 +173,6 @@ function endOf(worker: Worker, { task, deadlineMs }: Job): Promise<End> {
 async function startThread(): Promise<Thread> {
   const place = new Int32Array(new SharedArrayBuffer(4))
   const script = new URL('./rendering-thread.ts', import.meta.url)
-  makeRoomInThreads()
   const worker = new Worker(script, { workerData: place, resourceLimits, env: {} })
   // Whoever waits for it hears of its errors; with nobody waiting they would end this process.
   worker.on('error', () => {})
