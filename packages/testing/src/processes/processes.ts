@@ -39,12 +39,9 @@ export function startProcess(
   options: { script: string; parameters?: string[]; env: Record<string, string> } & Readiness,
 ): Promise<StartedProcess> {
   const { script, parameters = [], env, ...readiness } = options
-  const node = { command: process.execPath, parameters: [...quickStart, resolve(projectRoot, script), ...parameters] }
+  const node = { command: process.execPath, parameters: [resolve(projectRoot, script), ...parameters] }
   return startCommand({ ...node, env: { ...compileCache(), ...env }, ...readiness })
 }
-
-/** Loading modules is most of what a start costs, and makes much garbage: this saves a third of the processor time. */
-const quickStart = ['--min-semi-space-size=16']
 
 /** What one process of this run has compiled, the next one loads. */
 function compileCache(): Record<string, string> {
