@@ -74,7 +74,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(slowRequests, { timeoutMs: requestTimeoutMs })
   await app.register(requestContext, { database, replica, settings: settingsFrom(config), stopping })
   await app.register(tracing, { tracer })
-  await app.register(debugLog, { level: config.LOG_LEVEL })
+  await app.register(debugLog)
   await app.register(rateLimits, { redis })
   await app.register(crossOrigin, { origins: config.CORS_ORIGINS })
   await app.register(openApi, { publicUrl: config.PUBLIC_URL })

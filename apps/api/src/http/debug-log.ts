@@ -1,11 +1,9 @@
-import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 
-/** Logs a line for each response if the level is `debug` or lower. */
+/** Logs a line for each response, on the level `debug`. */
 export const debugLog = fp(
-  async (app: FastifyInstance, { level }: { level: ApiConfig['LOG_LEVEL'] }) => {
-    if (level !== 'debug' && level !== 'trace') return
+  async (app: FastifyInstance) => {
     app.addHook('onResponse', async (request, reply) => {
       // Without the query: it may contain the token of a link.
       const [path] = request.url.split('?', 1)

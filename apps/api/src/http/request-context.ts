@@ -25,13 +25,11 @@ export const requestContext = fp(
   async (app: FastifyInstance, { database, replica, settings, stopping }: Options) => {
     app.decorateRequest('baseCtx')
     app.decorateRequest('ctx')
-    // A callback, as in every hook that all requests run: a promise would cost more than the hook itself.
-    app.addHook('onRequest', (request, reply, done) => {
+    app.addHook('onRequest', async (request, reply) => {
       reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
       if (stopping?.aborted) reply.raw.setHeader('Connection', 'close')
       const { id: requestId, ip: address } = request
       request.baseCtx = { db: database.db, ...(replica && { replica }), requestId, address, settings }
-      done()
     })
   },
   { name: 'request-context' },
