@@ -1,4 +1,3 @@
-import { type SQL, sql } from 'drizzle-orm'
 import { fromUUID, toUUID, typeidUnboxed } from 'typeid-js'
 import { z } from 'zod'
 
@@ -84,13 +83,6 @@ export function idOf<Prefix extends IdPrefix>(prefix: Prefix, uuid: string): IdO
 
 /** Crockford's digits, by which TypeIDs are written. */
 export const idDigits = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
-
-/** The same in SQL, for a statement that tells of what it has found itself. */
-export function idInSql(prefix: IdPrefix, uuid: SQL): SQL {
-  const bits = sql`b'00' || ('x' || replace(${uuid}::text, '-', ''))::bit(128)`
-  const digit = sql`substr(${sql.raw(`'${idDigits.toString()}'`)}, 1 + substring(${bits} from 1 + 5 * place for 5)::int, 1)`
-  return sql`(select ${sql.raw(`'${prefix}_'`)} || string_agg(${digit}, '' order by place) from generate_series(0, 25) place)`
-}
 
 /** The moment that a UUIDv7 begins with, in milliseconds since 1970; and the least one of a moment. */
 export const timeOfUuid = (uuid: string) => Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)
