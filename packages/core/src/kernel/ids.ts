@@ -82,7 +82,7 @@ export function idOf<Prefix extends IdPrefix>(prefix: Prefix, uuid: string): IdO
 }
 
 /** Crockford's digits, by which TypeIDs are written. */
-export const idDigits = Buffer.from('0123456789abcdefghjkmnpqrstvwxyz')
+const idDigits = '0123456789abcdefghjkmnpqrstvwxyz'
 
 /** The moment that a UUIDv7 begins with, in milliseconds since 1970; and the least one of a moment. */
 export const timeOfUuid = (uuid: string) => Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)
