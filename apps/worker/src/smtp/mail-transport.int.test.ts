@@ -3,7 +3,6 @@ import { type AddressInfo, createServer } from 'node:net'
 import type { Recipient } from '@rapport/core/campaigns/recipient.ts'
 import type { CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
-import { encodePart, onePiece } from '@rapport/core/mail/mime.ts'
 import { openUnsubscribe } from '@rapport/core/lists/subscription-links.ts'
 import { createTestCampaign, createTestContact } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -121,32 +120,6 @@ describe('a campaign mail', () => {
     ).toBe(true)
   })
 })
-
-test.each(['Hello\n.\n..dots = signs \nGrüße, 🦉 Привет, こんにちは', `${'wörd '.repeat(400)}\nFrom here\r\nline `])(
-  'a mail of encoded parts arrives as one that nodemailer encodes: %j',
-  async (text) => {
-    const html = `<p>${text}</p>\n`
-    const header = {
-      from: { name: 'Rapport', address: 'hello@example.com' },
-      to: { name: 'Ada', address: 'ada@example.com' },
-      subject: 'News',
-      messageId: '<same@example.com>',
-    }
-    const parts = [encodePart('plain', onePiece(text)), encodePart('html', onePiece(html))].map((part) =>
-      Buffer.concat(part),
-    )
-    const before = smtp.mails.length
-    for (const mail of [
-      { ...header, text, html },
-      { ...header, parts },
-    ]) {
-      expect(await transport.send(mail)).toEqual({ kind: 'sent' })
-    }
-    const [plain, encoded] = smtp.mails.slice(before)
-    expect(encoded).toMatchObject({ subject: plain?.subject, text: plain?.text, html: plain?.html })
-    expect(Object.keys(encoded?.headers ?? {}).toSorted()).toEqual(Object.keys(plain?.headers ?? {}).toSorted())
-  },
-)
 
 describe('nobody writes a header by a name', () => {
   const attacks = [
