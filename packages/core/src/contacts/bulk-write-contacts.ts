@@ -1,7 +1,7 @@
 /** Contacts by the thousand, each step one statement. */
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
-import { jsonRows } from '../db/insert-rows.ts'
+import { jsonRows } from '../db/json-rows.ts'
 import type { Ctx } from '../request/context.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { contacts } from '../db/schema/index.ts'

@@ -102,7 +102,6 @@ test('who is refused, and for whom it cannot be found out who has the address, f
   const impatient = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
   onTestFinished(() => impatient.close())
   const taking = await openTransaction(ctx.db, (db) => createContact({ ...ctx, db }, person(1)))
-  // The first goes alone, and those behind it together.
   const answers = many(4, (n) => createContact({ ...ctx, db: impatient.db }, person(n)))
   await waitUntilBlocked(database.db)
   const locking = openTransaction(ctx.db, (db) => db.execute(sql`lock table contacts in access exclusive mode`))

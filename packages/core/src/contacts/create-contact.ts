@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm'
-import { insertStatement } from '../db/insert-rows.ts'
+import { jsonRows } from '../db/json-rows.ts'
 import { contacts } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
-import { AppError, onConstraint } from '../kernel/errors.ts'
 import { newId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { alreadyExists, findContactByEmail } from './contact-address.ts'
@@ -19,13 +18,9 @@ import {
 /** Creates a contact and emits `contact.created`. Throws `conflict`, with the id of the contact that has the address. */
 export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   const contact = await completeContact(ctx, input)
-  if (await insertContact(ctx, contact).catch(workspaceDeleted)) return toContact(contact)
+  if (await insertContact(ctx, contact)) return toContact(contact)
   throw alreadyExists(await findContactByEmail(ctx, contact.email))
 }
-
-const workspaceDeleted = onConstraint('contacts_workspace_id_workspaces_id_fk', () => {
-  return new AppError('unavailable', 'The workspace was just deleted')
-})
 
 /** The row of a new contact. Throws `invalid` for an unknown custom field or a wrong value of one. */
 export async function completeContact(ctx: Ctx, input: ContactInput): Promise<ContactRow> {
@@ -58,16 +53,19 @@ export type CheckedContact = Omit<ContactInput, 'customFieldValues'> & { customF
 
 /** Inserts a complete contact and emits `contact.created`. Returns false when the address is taken. */
 export const insertContact = insertWithEvents({
-  // Every writer of many contacts takes them in this order, so that no two wait for each other.
-  insert: insertStatement(contacts, { orderBy: sql`lower(email)` }),
+  into: jsonRows(contacts),
   event: contactCreated,
   toData: toContact,
-  lockReferences: withKnownCustomFields,
+  // Every writer of many contacts takes them in this order, so that no two wait for each other.
+  orderBy: sql`lower(email)`,
+  references: {
+    of: ({ customFieldValues }) => Object.keys(customFieldValues),
+    async lock(ctx, rows) {
+      const fields = await lockCustomFields(
+        ctx,
+        rows.flatMap(({ customFieldValues }) => Object.keys(customFieldValues)),
+      )
+      return new Set(fields.keys())
+    },
+  },
 })
-
-/** The contacts whose custom fields still exist, which are locked. */
-async function withKnownCustomFields(ctx: Ctx, rows: readonly ContactRow[]): Promise<ContactRow[]> {
-  const keysOf = (row: ContactRow) => Object.keys(row.customFieldValues)
-  const fields = await lockCustomFields(ctx, [...new Set(rows.flatMap(keysOf))])
-  return rows.filter((row) => keysOf(row).every((key) => fields.has(key)))
-}

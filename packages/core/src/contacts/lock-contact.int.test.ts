@@ -38,7 +38,6 @@ const takers: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>> = 
   'deals that are created together': async ({ zoe, ada }) => {
     const { id: pipelineId } = await createTestPipeline(ctx)
     const other = await createTestContact(ctx)
-    // The first goes alone, and those behind it together.
     return () =>
       Promise.all([other, zoe, ada].map(({ id: contactId }) => createTestDeal(ctx, { pipelineId, contactId })))
   },

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { preparedSql } from '../db/prepared-query.ts'
-import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 
 /** A contact to which something happened, and when. */
@@ -17,7 +17,7 @@ async function touchLastActivities(
   ctx: Ctx,
   activities: readonly Activity[],
   { skipLocked = false }: { skipLocked?: boolean } = {},
-): Promise<Set<string>> {
+): Promise<Set<ContactId>> {
   const touch = skipLocked ? touchUnlocked : touchAll
   const touched = await touch(ctx.db, {
     workspaceId: uuidOf(ctx.workspaceId),
@@ -34,17 +34,15 @@ export async function touchLastActivity(ctx: Ctx, contactId: string, at = new Da
 }
 
 /**
- * The rows whose contacts exist: locks these contacts, and moves their `lastActivityAt` to the creation of the row. For
- * `insertWithEvents`.
+ * For `insertWithEvents`: the contact that a new record belongs to. To lock it moves its `lastActivityAt` to the creation
+ * of the record.
  */
-export async function touchContactsOf<Row extends { contactId: string; createdAt: Date }>(
-  ctx: Ctx,
-  rows: readonly Row[],
-  options: { skipLocked: boolean },
-): Promise<Row[]> {
-  const activities = rows.map(({ contactId, createdAt }) => ({ contactId, at: createdAt }))
-  const touched = await touchLastActivities(ctx, activities, options)
-  return rows.filter(({ contactId }) => touched.has(contactId))
+export const owningContact = {
+  of: ({ contactId }: { contactId: ContactId }) => [contactId],
+  lock: (ctx: Ctx, rows: readonly { contactId: ContactId; createdAt: Date }[], options: { skipLocked: boolean }) => {
+    const activities = rows.map(({ contactId, createdAt }) => ({ contactId, at: createdAt }))
+    return touchLastActivities(ctx, activities, options)
+  },
 }
 
 const prepareTouch = (name: string, skipLocked: '' | 'skip locked') =>

@@ -131,10 +131,10 @@ test('who is refused, and for whom it cannot be found out why, fails alone', asy
       createDeal({ ...ctx, db: impatient.db }, inputOf(n, n === 2 ? { contactId: newId('con') } : {})),
     ),
   )
-  await waitUntilBlocked(database.db, 2)
+  await waitUntilBlocked(database.db)
   const locking = openTransaction(database.db, (db) => db.execute(sql`lock table contacts in access exclusive mode`))
   onTestFinished(async () => (await locking).commit())
-  await waitUntilBlocked(database.db, 3)
+  await waitUntilBlocked(database.db, 2)
   await holding.commit()
   expect(await answers).toMatchObject(
     upTo(4).map((n) => (n === 2 ? { status: 'rejected' } : { value: { name: `Deal ${n}` } })),

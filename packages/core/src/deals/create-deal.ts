@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
-import { touchContactsOf } from '../contacts/touch-last-activity.ts'
-import { insertStatement } from '../db/insert-rows.ts'
+import { owningContact } from '../contacts/touch-last-activity.ts'
+import { jsonRows } from '../db/json-rows.ts'
 import { deals } from '../db/schema/index.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { invalidField, violatedConstraint } from '../kernel/errors.ts'
@@ -41,9 +41,10 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
 }
 
 const insertDeal = insertWithEvents({
-  // The foreign keys lock the stages in the order of the rows, and every other writer takes stages by their ids.
-  insert: insertStatement(deals, { orderBy: sql`stage_id, id` }),
+  into: jsonRows(deals),
   event: dealCreated,
   toData: toDeal,
-  lockReferences: touchContactsOf<DealRow>,
+  // The foreign keys lock the stages in the order of the rows, and every other writer takes stages by their ids.
+  orderBy: sql`stage_id, id`,
+  references: owningContact,
 })

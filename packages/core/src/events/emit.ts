@@ -28,31 +28,20 @@ export function emit<Data extends EventSubject>(
 }
 
 /** Emits an event for each record, in their order, by one statement. */
-export function emitMany<Data extends EventSubject>(
+export async function emitMany<Data extends EventSubject>(
   ctx: Ctx,
-  definition: EventDefinition<Data>,
+  { type }: EventDefinition<Data>,
   records: readonly NoInfer<Data>[],
 ): Promise<void> {
-  return emitRecords(
-    ctx,
-    definition,
-    records.map((data) => ({ data, origin: ctx })),
-  )
+  if (records.length === 0) return
+  const events = records.map((data) => ({ data, origin: ctx }))
+  await emitToSubscribed(ctx.db, toEventParams(ctx, type, events))
 }
 
-/** What happened, and the request that caused it: a transaction may serve several. */
+/** What happened, and the request that caused it: a statement may serve several. */
 export interface EventRecord<Data> {
   data: Data
   origin: Pick<Ctx, 'requestId' | 'traceparent'>
-}
-
-/** Emits events of one type that several requests of a workspace caused, by one statement. */
-export async function emitRecords<Data extends EventSubject>(
-  ctx: Ctx,
-  { type }: EventDefinition<Data>,
-  records: readonly EventRecord<NoInfer<Data>>[],
-): Promise<void> {
-  if (records.length > 0) await emitToSubscribed(ctx.db, toParams(ctx, type, records))
 }
 
 /** Emits an event to one webhook, whatever that subscribes to. Returns the event's id. */
@@ -61,14 +50,14 @@ export async function emitTo<Data extends EventSubject>(
   { type }: EventDefinition<Data>,
   { webhookId, data }: { webhookId: WebhookId; data: NoInfer<Data> },
 ): Promise<EventId> {
-  const params = toParams(ctx, type, [{ data, origin: ctx }])
+  const params = toEventParams(ctx, type, [{ data, origin: ctx }])
   const [event] = await emitToWebhook(ctx.db, { ...params, webhookId: uuidOf(webhookId) })
   if (!event) throw new Error('INSERT returned no event')
   return idOf('evt', event.id)
 }
 
 /** The events of one statement, an array for each column. */
-interface EventParams extends Record<string, unknown> {
+export interface EventParams extends Record<string, unknown> {
   workspaceId: string
   type: string
   data: string[]
@@ -77,7 +66,7 @@ interface EventParams extends Record<string, unknown> {
   traceparents: (string | null)[]
 }
 
-function toParams(ctx: Ctx, type: string, records: readonly EventRecord<EventSubject>[]): EventParams {
+export function toEventParams(ctx: Ctx, type: string, records: readonly EventRecord<EventSubject>[]): EventParams {
   return {
     workspaceId: uuidOf(ctx.workspaceId),
     type,
@@ -88,29 +77,42 @@ function toParams(ctx: Ctx, type: string, records: readonly EventRecord<EventSub
   }
 }
 
-const emitToSubscribed = preparedSql<EventParams>('emit events', (param) =>
-  insertEvents(param, sql`w.enabled and w.event_types && array[${param('type')}, '*']`),
-)
+/** Whether the webhook `w` is enabled and subscribes to the type of the events. */
+export const isSubscribed = (param: Params<EventParams>) =>
+  sql`w.enabled and w.event_types && array[${param('type')}, '*']`
+
+const emitToSubscribed = preparedSql<EventParams>('emit events', (param) => insertEvents(param, isSubscribed(param)))
 
 const emitToWebhook = preparedSql<EventParams & { webhookId: string }, { id: string }>(
   'emit an event to a webhook',
   (param) => insertEvents(param, sql`w.id = ${param('webhookId')}::uuid`),
 )
 
-/** Ids and times are the database's: the order of the feed and the partitions rest on them. */
 function insertEvents(param: Params<EventParams>, isReceiver: SQL): SQL {
-  const workspaceId = sql`${param('workspaceId')}::uuid`
   return sql`
     -- Before the table of events: the order in which the upkeep of partitions locks the tables.
     with workspace as (
-      select id from workspaces where id = ${workspaceId} for key share),
+      select id from workspaces where id = ${param('workspaceId')}::uuid for key share),
     record as (
       select uuidv7() as id, given.*
-      from unnest(${param('data')}::text[], ${param('contactIds')}::uuid[], ${param('requestIds')}::text[],
-        ${param('traceparents')}::text[]) as given (data, contact_id, request_id, traceparent)),
+      from workspace cross join unnest(${param('data')}::text[], ${param('contactIds')}::uuid[],
+        ${param('requestIds')}::text[], ${param('traceparents')}::text[])
+        as given (data, contact_id, request_id, traceparent)),
+    ${emitMembers(param, isReceiver)}
+    select record.id from record left join notified on true`
+}
+
+/**
+ * The members of a WITH list that emit the events of its earlier member `record` (`id`, `data` as JSON text, `contact_id`,
+ * `request_id`, `traceparent`) to the webhooks `w` of the condition. The main query has to read `notified`, as PostgreSQL
+ * does not run a SELECT that nothing reads. Ids and times are the database's: the feed and the partitions rest on them.
+ */
+export function emitMembers(param: Params<EventParams>, isReceiver: SQL): SQL {
+  const workspaceId = sql`${param('workspaceId')}::uuid`
+  return sql`
     event as (
       insert into events (workspace_id, id, type, data, contact_id)
-      select workspace.id, record.id, ${param('type')}, data::json, contact_id from workspace cross join record),
+      select ${workspaceId}, id, ${param('type')}, data::json, contact_id from record),
     delivery as (
       insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
       select w.workspace_id, uuidv7(), w.id, record.id, ${param('type')}
@@ -121,8 +123,7 @@ function insertEvents(param: Params<EventParams>, isReceiver: SQL): SQL {
       returning workspace_id, id, webhook_id as lane, event_id),
     ready as (
       select delivery.*, request_id, traceparent from delivery join record on record.id = delivery.event_id),
-    ${enqueueMany('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}
-    select record.id from record left join notified on true`
+    ${enqueueMany('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}`
 }
 
 const isOpen = sql`exists (

@@ -81,9 +81,6 @@ export function idOf<Prefix extends IdPrefix>(prefix: Prefix, uuid: string): IdO
   return fromUUID(uuid, prefix) as string as IdOf<Prefix>
 }
 
-/** Crockford's digits, by which TypeIDs are written. */
-const idDigits = '0123456789abcdefghjkmnpqrstvwxyz'
-
 /** The moment that a UUIDv7 begins with, in milliseconds since 1970; and the least one of a moment. */
 export const timeOfUuid = (uuid: string) => Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)
 export function uuidAt(ms: number): string {

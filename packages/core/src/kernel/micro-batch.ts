@@ -5,8 +5,8 @@ const maxBatchSize = 100
 const maxWaitMs = 100
 
 /**
- * Makes one call out of several: items that arrive during a call share the next one. A single item does not wait, and no
- * item waits longer than 100 ms for a slow call to end. `work` returns a result for each item, in their order; an error
+ * Makes one call out of several: items that arrive in the same turn of the event loop, or during a call, share the next
+ * one. No item waits longer than 100 ms for a slow call to end. `work` returns a result for each item, in their order; an error
  * rejects all of them. Items of different groups never share a call and do not wait for each other.
  */
 export function microBatch<Item, Result>(
@@ -20,6 +20,8 @@ export function microBatch<Item, Result>(
   const pendingByGroup = new Map<unknown, Pending[]>()
 
   async function runCalls(group: unknown, pending: Pending[]) {
+    // Requests that were read together get here in one turn.
+    await nextTurn()
     while (pending.length > 0) {
       const batch = pending.splice(0, maxBatchSize)
       const call = work(batch.map(({ item }) => item)).then(

@@ -13,7 +13,6 @@ const ctx = useTestCtx(database)
 const takers: Record<string, (pipeline: Pipeline) => Promise<unknown>> = {
   'deals that are created together': async ({ id: pipelineId, stages: [first, second] }) => {
     const { id: contactId } = await createTestContact(ctx)
-    // The first goes alone, and those behind it together.
     return Promise.all(
       [second, second, first].map((stage) => createTestDeal(ctx, { pipelineId, contactId, stageId: stage?.id })),
     )

@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { withContactLocked } from '../contacts/lock-contact.ts'
-import { touchContactsOf, touchLastActivity } from '../contacts/touch-last-activity.ts'
-import { insertStatement } from '../db/insert-rows.ts'
+import { owningContact, touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { insertWithEvents } from '../events/insert-with-events.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
@@ -13,6 +12,7 @@ import { invalidField, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { newId } from '../kernel/ids.ts'
+import { jsonRows } from '../db/json-rows.ts'
 import { tasks } from '../db/schema/index.ts'
 import { type Task, type TaskChange, type TaskInput } from './tasks.schema.ts'
 import { taskCompleted, taskCreated, taskDeleted } from './task-events.ts'
@@ -42,10 +42,10 @@ export async function createTask(ctx: Ctx, contactId: string, input: TaskInput):
 }
 
 const insertTask = insertWithEvents({
-  insert: insertStatement(tasks),
+  into: jsonRows(tasks),
   event: taskCreated,
   toData: toTask,
-  lockReferences: touchContactsOf<TaskRow>,
+  references: owningContact,
 })
 
 /** Reads one task. */

@@ -1,21 +1,8 @@
 import { stringify } from 'csv-stringify/sync'
-import type { Contact } from '../contacts.schema.ts'
+import { Contact } from '../contacts.schema.ts'
 
-/** In the order of the contact's own fields; the custom fields come last, with a column for each. */
-const columns = [
-  'id',
-  'email',
-  'firstName',
-  'lastName',
-  'phone',
-  'company',
-  'tags',
-  'emailSubscribedStatus',
-  'lastActivityAt',
-  'source',
-  'createdAt',
-  'updatedAt',
-] as const satisfies (keyof Contact)[]
+/** In the order of the contact's own properties; the custom fields come last, with a column for each. */
+const columns = (Object.keys(Contact.shape) as (keyof Contact)[]).filter((name) => name !== 'customFieldValues')
 
 export function csvHeader(customFields: readonly string[]): string {
   return stringifyCsv([[...columns, ...customFields.map((key) => `customField.${key}`)]])
