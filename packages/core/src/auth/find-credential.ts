@@ -6,7 +6,7 @@
  */
 import { and, eq, gt, inArray, isNull, or, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { type Given, prepared } from '../db/prepared-query.ts'
+import { type Params, prepared } from '../db/prepared-query.ts'
 import { apiKeys, members, sessions } from '../db/schema/index.ts'
 import { hashToken } from '../kernel/crypto.ts'
 import { microBatch } from '../kernel/micro-batch.ts'
@@ -37,7 +37,7 @@ async function findApiKeys(db: Db, hashes: string[]): Promise<(Credential | unde
   })
 }
 
-const selectApiKeys = prepared('find API keys', (db, param: Given<Hashes>) =>
+const selectApiKeys = prepared('find API keys', (db, param: Params<Hashes>) =>
   db
     .select({
       hash: apiKeys.keyHash,
@@ -66,7 +66,7 @@ async function findSessions(db: Db, hashes: string[]): Promise<(Credential | und
   })
 }
 
-const selectSessions = prepared('find sessions', (db, param: Given<Hashes>) =>
+const selectSessions = prepared('find sessions', (db, param: Params<Hashes>) =>
   db
     .select({
       hash: sessions.tokenHash,
