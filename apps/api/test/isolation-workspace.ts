@@ -1,6 +1,6 @@
 /** Workspaces that have one record of each kind, and how to see that nothing of them was told or changed. */
 import type { Me } from '@rapport/core/auth/auth.schema.ts'
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
 import { ageMails, failDeliveries } from '@rapport/testing/fixtures/factories.ts'
 import { aFile, aForm, type Ids } from './isolation-cases.ts'
@@ -74,7 +74,7 @@ export async function readEverything(api: TestApi, workspaceId = ''): Promise<Js
     (select coalesce(jsonb_agg(to_jsonb(t) - 'last_used_at' order by t::text), '[]') from ${String(name)} t
      where workspace_id = $1) as rows`,
   )
-  const found = await api.query(parts.join(' union all '), [uuidOf(workspaceId)])
+  const found = await api.query(parts.join(' union all '), [uuidOf(Id('wsp').parse(workspaceId))])
   return Object.fromEntries(found.map(({ name, rows }) => [String(name), rows]))
 }
 

@@ -2,7 +2,7 @@
  * How long an answer takes tells nothing of whether an address is known. The one test that judges by measured time: two
  * series of which neither is larger, however noisy the machine, as both are taken in turn.
  */
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { rankScore } from '@rapport/testing/rank-test.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
@@ -37,7 +37,7 @@ const addUsers = (emails: string[]) =>
        insert into users (id, email, password_hash)
        select uuidv7(), e, (select password_hash from users where email = $2) from unnest($1::text[]) e returning id)
      insert into members (workspace_id, user_id, role) select $3, id, 'VIEWER' from made`,
-    [emails, workspace.email, uuidOf(workspace.id)],
+    [emails, workspace.email, uuidOf(Id('wsp').parse(workspace.id))],
   )
 
 /** Contacts, with a subscription where a status is given. */
@@ -47,7 +47,7 @@ const addContacts = (status?: 'PENDING' | 'CONFIRMED') => (emails: string[]) =>
        insert into contacts (workspace_id, id, email) select $2, uuidv7(), e from unnest($1::text[]) e returning id)
      insert into subscriptions (workspace_id, list_id, contact_id, status, source, confirmations_requested_at)
      select $2, $3, id, $4::text, 'test', array[now()] from made where $4::text is not null`,
-    [emails, uuidOf(workspace.id), uuidOf(list), status],
+    [emails, uuidOf(Id('wsp').parse(workspace.id)), uuidOf(Id('lst').parse(list)), status],
   )
 
 const login = { path: () => '/auth/login', body: (email: string) => ({ email, password: 'not theirs, by no means' }) }

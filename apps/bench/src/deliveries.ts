@@ -4,12 +4,12 @@ import { randomUUID } from 'node:crypto'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { type Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Installation } from './installation.ts'
 import type { Receipt } from './receiver.ts'
 
 export const exampleContact: Contact = {
-  id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
+  id: Id('con').parse('con_01kag7m3v9e8fs2t4w6x8y0z1b'),
   email: 'ada@example.com',
   firstName: 'Ada',
   lastName: 'Lovelace',
@@ -73,7 +73,7 @@ export async function latenciesOf({ client }: Installation, commits: Commits, re
   )
   const contactOf = new Map(found.rows.map(({ id, contact }) => [id, contact]))
   return receipts.flatMap(([path, id, at]) => {
-    const committedAt = commits.get(contactOf.get(uuidOf(id)) ?? '')
+    const committedAt = commits.get(contactOf.get(uuidOf(Id('evt').parse(id))) ?? '')
     return committedAt === undefined || path === '/hang' ? [] : [Number(at - committedAt) / 1e6]
   })
 }

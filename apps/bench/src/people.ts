@@ -1,5 +1,5 @@
 /** Contacts by the thousand, past the API. */
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Installation, Workspace } from './installation.ts'
 
 /** As a busy workspace has them: a tag that all have and one that few have, a custom field, names that repeat. */
@@ -34,7 +34,7 @@ export async function fillList(
        from generate_series(1, $4::int) n returning id)
      insert into subscriptions (workspace_id, list_id, contact_id, status, confirmed_at)
      select $1, $2, id, 'CONFIRMED', now() from people`,
-    [uuidOf(ctx.workspaceId), uuidOf(list.id), list.name, list.count],
+    [uuidOf(ctx.workspaceId), uuidOf(Id('lst').parse(list.id)), list.name, list.count],
   )
   await client.query('vacuum analyze')
 }

@@ -1,5 +1,5 @@
 import type { CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { TestDatabase } from '@rapport/testing/postgres/database.ts'
 
 interface ListOf {
@@ -17,7 +17,7 @@ export async function addConfirmedSubscribers(database: TestDatabase, { workspac
        returning id)
      insert into subscriptions (workspace_id, list_id, contact_id, status, confirmed_at)
      select $1, $2, id, 'CONFIRMED', now() from people`,
-    [uuidOf(workspaceId), uuidOf(listId), count],
+    [uuidOf(Id('wsp').parse(workspaceId)), uuidOf(Id('lst').parse(listId)), count],
   )
 }
 
@@ -35,7 +35,7 @@ export async function readLedger(database: TestDatabase, campaignId: string): Pr
      from campaigns c
      left join campaign_recipients r on r.workspace_id = c.workspace_id and r.campaign_id = c.id
      where c.id = $1 group by c.queued`,
-    [uuidOf(campaignId)],
+    [uuidOf(Id('cmp').parse(campaignId))],
   )
   const [row] = result.rows
   if (!row) throw new Error(`There is no campaign ${campaignId}`)

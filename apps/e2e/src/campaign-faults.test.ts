@@ -1,4 +1,4 @@
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { addConfirmedSubscribers, type Ledger, readLedger } from './audience.ts'
@@ -90,7 +90,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
       `select c.email from campaign_recipients r
        join contacts c on c.workspace_id = r.workspace_id and c.id = r.contact_id
        where r.campaign_id = $1 and r.status = $2`,
-      [uuidOf(id), status],
+      [uuidOf(Id('cmp').parse(id)), status],
     )
     return rows.map(({ email }) => email)
   }

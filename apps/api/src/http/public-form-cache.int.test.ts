@@ -10,6 +10,7 @@ import {
 import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { newId } from '@rapport/core/kernel/ids.ts'
 import { createPublicFormCache, type PublicFormCache, readPublicForm } from './public-form-cache.ts'
 
 let database: TestDatabase
@@ -56,7 +57,7 @@ test('the response is the one that the database gives, each time and after a cha
 })
 
 test('a form that is not there is asked for once by many at once, and again by the next', async () => {
-  const missing = 'frm_01kag7m3v9e8fs2t4w6x8y0z1b'
+  const missing = newId('frm')
   const ask = () => Promise.allSettled(Array.from({ length: 100 }, () => get(missing)))
   for (const answer of await ask()) expect(answer).toMatchObject({ status: 'rejected', reason: notFound })
   expect(lookups).toBe(1)
@@ -90,11 +91,11 @@ test('a change while many look it up fails nobody, and what they saw is not kept
 })
 
 test('more forms at once than there is room for fail nobody either', async () => {
-  const others = Array.from({ length: 1_200 }, () => get('frm_01kag7m3v9e8fs2t4w6x8y0z1b').catch(() => {}))
+  const missing = newId('frm')
+  const others = Array.from({ length: 1_200 }, () => get(missing).catch(() => {}))
   const first = cache.get(ctx, form.id)
   for (let n = 0; n < 1_200; n++) {
-    const id = `frm_01kag7m3v9e8fs2t4w6x8y${String(n).padStart(4, '0')}`
-    others.push(get(id, { ...ctx, db: failing }).catch(() => {}))
+    others.push(get(newId('frm'), { ...ctx, db: failing }).catch(() => {}))
   }
   expect(JSON.parse((await first).body)).toMatchObject({ name: 'Before' })
   await Promise.all(others)

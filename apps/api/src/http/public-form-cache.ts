@@ -6,6 +6,7 @@
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { findPublicForm, toPublicForm, versionOf } from '@rapport/core/forms/forms.ts'
 import { LRUCache } from 'lru-cache'
+import type { FormId } from '@rapport/core/kernel/ids.ts'
 
 /** The response for a public form, ready to be sent. */
 export interface PublicFormResponse {
@@ -15,16 +16,16 @@ export interface PublicFormResponse {
 
 export interface PublicFormCache {
   /** Rejects as `findPublicForm` does. */
-  get(ctx: BaseCtx, id: string): Promise<PublicFormResponse>
+  get(ctx: BaseCtx, id: FormId): Promise<PublicFormResponse>
   /** Call it after a change. Other processes see the change within a second. */
-  drop(id: string): void
+  drop(id: FormId): void
 }
 
 const ttlMs = 900
 
 /** Requests at once share one look-up. A form that does not exist is looked up each time. */
 export function createPublicFormCache(): PublicFormCache {
-  const cache = new LRUCache<string, PublicFormResponse, BaseCtx>({
+  const cache = new LRUCache<FormId, PublicFormResponse, BaseCtx>({
     max: 1_000,
     maxSize: 32 * 1_048_576,
     sizeCalculation: ({ body }) => body.length,
@@ -46,7 +47,7 @@ export function createPublicFormCache(): PublicFormCache {
 }
 
 /** The simple way: reads the form from the database. */
-export async function readPublicForm(ctx: BaseCtx, id: string): Promise<PublicFormResponse> {
+export async function readPublicForm(ctx: BaseCtx, id: FormId): Promise<PublicFormResponse> {
   const row = await findPublicForm(ctx, id)
   return { body: JSON.stringify(toPublicForm(row)), etag: `"${versionOf(row)}"` }
 }

@@ -10,7 +10,7 @@ beforeEach(async () => {
   list = await api.create<List>('/lists', workspace.key, { name: 'Letter' })
 })
 
-const subscribe = (body: unknown, id = list.id) => api.call('POST', `/public/lists/${id}/subscribe`, { body })
+const subscribe = (body: unknown, id: string = list.id) => api.call('POST', `/public/lists/${id}/subscribe`, { body })
 const readList = async (id = list.id) => (await api.call<List>('GET', `/lists/${id}`, { key: workspace.key })).body
 const mailsTo = (email: string) => api.query('select kind, to_address from mails where to_address = $1', [email])
 const contactOf = async (email: string) => {

@@ -18,7 +18,7 @@ beforeEach(async () => {
 })
 
 const get = <Body>(path: string) => api.call<Body>('GET', path, { key: workspace.key })
-const post = (body: unknown, contactId = contact.id) =>
+const post = (body: unknown, contactId: string = contact.id) =>
   api.call<Task>('POST', `/contacts/${contactId}/tasks`, { key: workspace.key, body })
 const patch = (body: unknown) => api.call<Task>('PATCH', `/tasks/${task.id}`, { key: workspace.key, body })
 

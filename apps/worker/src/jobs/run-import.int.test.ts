@@ -1,4 +1,4 @@
-import { type ImportId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { type ImportId, newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { readImport } from '@rapport/core/imports/imports.ts'
 import {
   addSubscribers,
@@ -37,13 +37,13 @@ test('a worker that is killed again and again imports every row once, tells it o
   timeout,
 }, async () => {
   const list = await createTestList(ctx)
-  const [deleted] = await addSubscribers(ctx, list.id, {
+  const [deleted = newId('con')] = await addSubscribers(ctx, list.id, {
     count: 1,
     status: 'UNSUBSCRIBED',
     name: 'person2@example.com',
   })
-  await database.pool.query(`update contacts set email = 'person2@example.com' where id = $1`, [uuidOf(deleted ?? '')])
-  await deleteContact(ctx, deleted ?? '')
+  await database.pool.query(`update contacts set email = 'person2@example.com' where id = $1`, [uuidOf(deleted)])
+  await deleteContact(ctx, deleted)
   await createTestWebhook(ctx, { eventTypes: ['import.completed'] })
   const { id } = await queueFile(ctx, file(), { listId: list.id, events: 'each' })
   for (const share of [0.1, 0.5]) {

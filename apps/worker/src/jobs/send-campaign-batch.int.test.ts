@@ -217,7 +217,7 @@ test('who leaves while the batch is being sent, before their turn, gets no mail'
   expect(addressees().filter((address) => left.rows.some(({ email }) => email === address))).toEqual([])
 })
 
-async function readContacts(id: string) {
+async function readContacts(id: CampaignId) {
   const found = await database.pool.query<{ contact_id: string }>(
     'select contact_id from campaign_recipients where campaign_id = $1',
     [uuidOf(id)],

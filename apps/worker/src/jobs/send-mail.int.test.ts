@@ -1,6 +1,6 @@
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
 import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { type ContactId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
 import {
   createTestCampaign,
@@ -32,7 +32,7 @@ async function askForConfirmation(): Promise<string> {
   return (await waitingWork(ctx, 'mail')).at(-1) ?? ''
 }
 
-async function askForCopy(contactId?: string, confirmed = 0): Promise<string> {
+async function askForCopy(contactId?: ContactId, confirmed = 0): Promise<string> {
   const campaign = await createTestCampaign(ctx, { confirmed })
   if (confirmed > 0) await sendCampaign(ctx, campaign.id)
   await sendTestMail(ctx, campaign.id, { email: 'me@example.com', ...(contactId && { contactId }) })

@@ -2,7 +2,7 @@
 import { type AddressInfo, createServer } from 'node:net'
 import type { Recipient } from '@rapport/core/campaigns/recipient.ts'
 import type { CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { openUnsubscribe } from '@rapport/core/lists/subscription-links.ts'
 import { createTestCampaign, createTestContact } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -18,7 +18,7 @@ const transport = useForFile(() => openMailTransport(smtp.url))
 afterEach(() => smtp.decide(() => 'accept'))
 
 const ada: Recipient = {
-  id: '',
+  id: newId('con'),
   email: 'ada@example.com',
   firstName: 'Ada',
   lastName: 'Lovelace',
@@ -86,7 +86,7 @@ describe('a campaign mail', () => {
 
   test('has the same Message-ID when it is made again, so that a copy is known to be one', async () => {
     const { id } = await createTestCampaign(ctx)
-    const messageIdTo = async (contact: { id: string }) =>
+    const messageIdTo = async (contact: Pick<Recipient, 'id'>) =>
       (await renderFor(ctx, id, { ...ada, id: contact.id })).messageId
     const [one, other] = [await createTestContact(ctx), await createTestContact(ctx)]
     expect(await messageIdTo(one)).toBe(await messageIdTo(one))

@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import type { Actor, Ctx } from '../request/context.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { newId } from '../kernel/ids.ts'
+import { type IdOf, type IdPrefix, newId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { auditEntries } from '../db/schema/index.ts'
 import type { AuditAction, AuditEntry, AuditQuery } from './audit.schema.ts'
@@ -9,7 +9,7 @@ import type { AuditAction, AuditEntry, AuditQuery } from './audit.schema.ts'
 type AuditRow = typeof auditEntries.$inferSelect
 
 interface Deed {
-  subjectId?: string
+  subjectId?: IdOf<IdPrefix>
   /** What else is worth knowing. Never a secret. */
   [detail: string]: string | number | null | undefined
 }

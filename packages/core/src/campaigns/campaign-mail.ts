@@ -1,7 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
-import type { CampaignId } from '../kernel/ids.ts'
+import { type CampaignId, idOf } from '../kernel/ids.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { holdList } from '../lists/lists.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
@@ -155,7 +155,7 @@ const listDeleted = () => conflict('The list of this campaign was deleted')
 
 /** No contact of any workspace has the nil UUID, so that the unsubscribe link of a test copy does nothing. */
 const inventedRecipient: Recipient = {
-  id: 'con_00000000000000000000000000',
+  id: idOf('con', '00000000-0000-0000-0000-000000000000'),
   email: 'ada@example.com',
   firstName: 'Ada',
   lastName: 'Lovelace',

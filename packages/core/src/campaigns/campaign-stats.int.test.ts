@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
-import { uuidOf } from '../kernel/ids.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
   countRecipients,
@@ -64,7 +64,7 @@ test('a DRAFT can be deleted; what was sent stays, as the record of who got it',
   await deleteCampaign(ctx, draft.id)
   await expect(readCampaign(ctx, draft.id)).rejects.toMatchObject({ code: 'not_found' })
   await expect(deleteCampaign(ctx, draft.id)).rejects.toMatchObject({ code: 'not_found' })
-  const sent = await createTestCampaign(ctx, { listId: draft.listId ?? '' })
+  const sent = await createTestCampaign(ctx, { listId: draft.listId ?? newId('lst') })
   await sendCampaign(ctx, sent.id)
   for (const refused of [() => deleteCampaign(ctx, sent.id), () => changeCampaign(ctx, sent.id, { name: 'x' })]) {
     await expect(refused()).rejects.toMatchObject({ code: 'conflict', message: expect.stringMatching(/^Only a DRAFT/) })

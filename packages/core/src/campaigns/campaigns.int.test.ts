@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
-import { type CampaignId, newId, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, type ContactId, newId, uuidOf } from '../kernel/ids.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { campaignBatches, mails } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -32,7 +32,7 @@ async function audienceOf(campaignId: CampaignId): Promise<string[]> {
   return (await readBatches(campaignId)).flatMap(({ contactUuids }) => contactUuids).toSorted()
 }
 
-const uuids = (ids: string[]) => ids.map(uuidOf).toSorted()
+const uuids = (ids: ContactId[]) => ids.map(uuidOf).toSorted()
 
 describe('sending', () => {
   test('freezes exactly who is confirmed at that instant, in batches with a job each', async () => {
@@ -114,7 +114,7 @@ describe('sending', () => {
 
   test('counts who is just leaving as what the snapshot says, and queued is what the batches hold', async () => {
     const list = await createTestList(ctx)
-    const [first = '', ...others] = await addSubscribers(ctx, list.id, { count: 30 })
+    const [first = newId('con'), ...others] = await addSubscribers(ctx, list.id, { count: 30 })
     const campaign = await createTestCampaign(ctx, { listId: list.id })
     const token = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: first })).searchParams.get('token') ?? ''
     const leaving = await openTransaction(database.db, (db) => unsubscribe({ ...ctx, db }, token))

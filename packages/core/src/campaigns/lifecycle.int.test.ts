@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
@@ -78,7 +78,7 @@ describe('pausing', () => {
     const canceled = await cancelCampaign(ctx, id)
     expect(await cancelCampaign(ctx, id)).toEqual(canceled)
     expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.canceled'])
-    const draft = await createTestCampaign(ctx, { listId: canceled.listId ?? '' })
+    const draft = await createTestCampaign(ctx, { listId: canceled.listId ?? newId('lst') })
     for (const [step, what, allowed] of [
       [pauseCampaign, 'paused', 'SENDING'],
       [resumeCampaign, 'resumed', 'PAUSED'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { mergeContacts } from '../operations/merge-contacts.ts'
-import { type CampaignId, idOf } from '../kernel/ids.ts'
+import { type CampaignId, idOf, newId } from '../kernel/ids.ts'
 import {
   createTestCampaign,
   createTestContact,
@@ -115,7 +115,9 @@ test('one contact: did she get it? Also when her turn has not come, she is gone,
     batch,
     recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),
   )
-  const [sent = '', gone = '', waits = ''] = batch.contactUuids.map((uuid) => idOf('con', uuid))
+  const [sent = newId('con'), gone = newId('con'), waits = newId('con')] = batch.contactUuids.map((uuid) =>
+    idOf('con', uuid),
+  )
   expect((await list(id, { contactId: sent })).data).toMatchObject([{ contactId: sent, status: 'SENT' }])
   expect((await list(id, { contactId: sent, status: 'FAILED' })).data).toEqual([])
   expect((await list(id, { contactId: waits })).data).toMatchObject([

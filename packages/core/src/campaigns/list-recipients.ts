@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import type { Campaign, CampaignRecipient, RecipientQuery } from './campaigns.schema.ts'
 import { readCampaign } from './campaigns.ts'
@@ -13,7 +13,11 @@ export async function listRecipients(
   query: RecipientQuery,
 ): Promise<Page<CampaignRecipient>> {
   const campaign = await readCampaign(ctx, id)
-  if (query.contactId) return { data: await findRecipient(ctx, campaign, query), nextCursor: null }
+  if (query.contactId) {
+    const found = await findRecipient(ctx, campaign, query.contactId)
+    const data = found.filter(({ status }) => query.status === undefined || query.status === status)
+    return { data, nextCursor: null }
+  }
   const page = query.status === 'PENDING' ? listPending(ctx, id, query) : listReached(ctx, id, query)
   const { data, nextCursor } = await page
   return { data: data.map((row) => toRecipient(row, campaign)), nextCursor }
@@ -60,8 +64,8 @@ function listPending(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<P
 }
 
 /** One contact, also under the ids that it had before it was merged. */
-async function findRecipient(ctx: Ctx, campaign: Campaign, query: RecipientQuery): Promise<CampaignRecipient[]> {
-  const contactUuid = uuidOf(query.contactId ?? '')
+async function findRecipient(ctx: Ctx, campaign: Campaign, contactId: ContactId): Promise<CampaignRecipient[]> {
+  const contactUuid = uuidOf(contactId)
   const rows = await readRows(ctx, {
     from: sql`(
         select ${contactUuid}::uuid as id union
@@ -72,8 +76,7 @@ async function findRecipient(ctx: Ctx, campaign: Campaign, query: RecipientQuery
     where: sql`(r.contact_id is not null or exists (
       select from campaign_batches b where ${isOf(ctx, campaign.id, 'b')} and person.id = any(b.contact_ids)))`,
   })
-  const found = rows.map((row) => toRecipient(row, campaign))
-  return found.filter(({ status }) => query.status === undefined || query.status === status)
+  return rows.map((row) => toRecipient(row, campaign))
 }
 
 function isOf(ctx: Ctx, campaignId: CampaignId, table: 'b' | 'r') {

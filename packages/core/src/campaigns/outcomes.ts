@@ -21,7 +21,7 @@ const maxAttempts = 3
 /** Of fewer people it may be chance that all of them are refused for what they are. */
 const manyPeople = 5
 
-type Answer = MailOutcome & { recipient: { id: string; attempts: number } }
+type Answer = MailOutcome & { recipient: { id: ContactId; attempts: number } }
 
 /**
  * What the answers for a group of recipients mean. Ambiguous is never sent again; refused for now waits for another try,

@@ -1,6 +1,6 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { type CampaignId, idOf, uuidOf } from '../kernel/ids.ts'
+import { type CampaignId, idOf, newId, uuidOf } from '../kernel/ids.ts'
 import { campaignBatches, campaignRecipients, campaigns, contacts, subscriptions } from '../db/schema/index.ts'
 import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import { openTransaction } from '@rapport/testing/postgres/database.ts'
@@ -189,7 +189,7 @@ describe('an answer of the mail server', () => {
     await settle(batch, two ?? [], 'FAILED')
     await settle(batch, three ?? [], 'WAITING')
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 1, FAILED: 2 })
-    expect(await readRecipient(uuidOf(three?.[0]?.id ?? ''))).toMatchObject({
+    expect(await readRecipient(uuidOf(three?.[0]?.id ?? newId('con')))).toMatchObject({
       error: '450 later',
       settledAt: expect.any(Date),
     })

@@ -3,7 +3,7 @@ import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import { jsonRows } from '../db/json-rows.ts'
 import type { Ctx } from '../request/context.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { contacts } from '../db/schema/index.ts'
 import { textPropertyNames } from './contact-properties.ts'
 import { contactColumns, toContact } from './contact-record.ts'
@@ -22,7 +22,7 @@ export async function writeContacts(
   ctx: Ctx,
   inputs: readonly CheckedContact[],
   onConflict: OnConflict,
-): Promise<{ createdIds: string[]; updated: number }> {
+): Promise<{ createdIds: ContactId[]; updated: number }> {
   if (inputs.length === 0) return { createdIds: [], updated: 0 }
   const created = inputs.map((input) => newContact(ctx, input))
   const result = await ctx.db.execute<{ id: string }>(sql`
@@ -63,7 +63,7 @@ export async function findTagOverflow(ctx: Ctx, inputs: readonly CheckedContact[
 }
 
 /** These contacts as the API shows them, in the order in which they were created. */
-export async function readContacts(ctx: Ctx, ids: readonly string[]): Promise<Contact[]> {
+export async function readContacts(ctx: Ctx, ids: readonly ContactId[]): Promise<Contact[]> {
   const rows = await ctx.db
     .select(contactColumns)
     .from(contacts)

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { Email, MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
-import { Id } from '../kernel/ids.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort, SortBy } from '../request/paging.ts'
 import { emailSubscribedStatuses } from '../db/schema/index.ts'
 
 export const Contact = z
   .object({
-    id: z.string(),
+    id: RecordId('con'),
     email: z.string(),
     firstName: z.string(),
     lastName: z.string(),
@@ -45,7 +45,7 @@ export type Contact = z.output<typeof Contact>
 
 const contactExamples = Contact.meta()?.['examples'] as [Contact]
 
-export const MergedContact = z.object({ ...Contact.shape, mergedContactId: z.string() }).meta({
+export const MergedContact = z.object({ ...Contact.shape, mergedContactId: RecordId('con') }).meta({
   id: 'MergedContact',
   description: 'The contact that two have become; `mergedContactId` is the one that went.',
   examples: [{ ...contactExamples[0], mergedContactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
@@ -177,10 +177,12 @@ export const ExportQuery = gatherCustomFields(
 )
 export type ExportQuery = z.output<typeof ExportQuery>
 
-export const Activity = z.object({ id: z.string(), type: z.string(), timestamp: Timestamp, data: z.unknown() }).meta({
-  id: 'Activity',
-  description: 'Something that happened to a contact; `data` is as in the event of that type.',
-})
+export const Activity = z
+  .object({ id: RecordId('evt'), type: z.string(), timestamp: Timestamp, data: z.unknown() })
+  .meta({
+    id: 'Activity',
+    description: 'Something that happened to a contact; `data` is as in the event of that type.',
+  })
 export type Activity = z.output<typeof Activity>
 
 export const ActivityQuery = PageQuery.extend({ sort: Sort(['createdAt']) })

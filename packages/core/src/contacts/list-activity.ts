@@ -1,6 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { toTimestamp } from '../kernel/validation.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { events } from '../db/schema/index.ts'
 import type { Activity, ActivityQuery } from './contacts.schema.ts'
@@ -9,7 +10,7 @@ import { readContact } from './read-contact.ts'
 type EventRow = typeof events.$inferSelect
 
 /** What happened to this person, newest first: the events that are about them. */
-export async function listActivity(ctx: Ctx, id: string, query: ActivityQuery): Promise<Page<Activity>> {
+export async function listActivity(ctx: Ctx, id: ContactId, query: ActivityQuery): Promise<Page<Activity>> {
   await readContact(ctx, id)
   const page = await readPage<EventRow>(ctx, {
     name: `activity ${id}`,

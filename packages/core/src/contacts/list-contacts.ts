@@ -1,6 +1,7 @@
 import { and, arrayContains, eq, exists, gt, isNull, lt, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { invalidField } from '../kernel/errors.ts'
+import type { ListId } from '../kernel/ids.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { activityOrder, contacts, lists, subscriptions } from '../db/schema/index.ts'
 import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
@@ -110,7 +111,7 @@ const sortKeys = {
   },
 } as const
 
-function isOnList(ctx: Ctx, listId: string): SQL {
+function isOnList(ctx: Ctx, listId: ListId): SQL {
   return exists(
     ctx.db
       .select({ one: sql`1` })

@@ -1,6 +1,7 @@
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { contactAliases, contacts } from '../db/schema/index.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
 
@@ -8,7 +9,7 @@ import { contactColumns, type ContactRow } from './contact-record.ts'
  * Locks a contact until the transaction ends; undefined when there is none. Every change of a contact, or of a record
  * that belongs to one, takes this lock first: so no status is derived from half of two changes, and no two deadlock.
  */
-export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow | undefined> {
+export async function lockContact(ctx: Ctx, id: ContactId): Promise<ContactRow | undefined> {
   const [row] = await ctx.db
     .select(contactColumns)
     .from(contacts)
@@ -18,7 +19,7 @@ export async function lockContact(ctx: Ctx, id: string): Promise<ContactRow | un
 }
 
 /** Locks many contacts, in the order of every writer of many, so that no two deadlock. */
-export async function lockContacts(ctx: Ctx, ids: readonly string[]): Promise<void> {
+export async function lockContacts(ctx: Ctx, ids: readonly ContactId[]): Promise<void> {
   await ctx.db
     .select({ id: contacts.id })
     .from(contacts)
@@ -28,7 +29,7 @@ export async function lockContacts(ctx: Ctx, ids: readonly string[]): Promise<vo
 }
 
 /** Locks a contact, or the one that it was merged into, and returns the id of that. */
-export async function lockCurrentContact(ctx: Ctx, id: string): Promise<string> {
+export async function lockCurrentContact(ctx: Ctx, id: ContactId): Promise<ContactId> {
   if (await lockContact(ctx, id)) return id
   const [alias] = await ctx.db
     .select({ contactId: contactAliases.contactId })
@@ -37,12 +38,12 @@ export async function lockCurrentContact(ctx: Ctx, id: string): Promise<string> 
   return alias ? lockCurrentContact(ctx, alias.contactId) : id
 }
 
-interface OfContact<Row> {
-  id: string
+interface OfContact<Row extends { id: string }> {
+  id: Row['id']
   /** Undefined when there is none. */
-  find: (ctx: Ctx, id: string) => Promise<Row | undefined>
+  find: (ctx: Ctx, id: Row['id']) => Promise<Row | undefined>
   /** Another contact to lock, if the record moves there. */
-  otherContactId?: string | undefined
+  otherContactId?: ContactId | undefined
 }
 
 /**
@@ -50,7 +51,7 @@ interface OfContact<Row> {
  * change of either takes it first, a merge or deletion of the contact included. Returns undefined when there is no such
  * record. Starts again when the record moved to another contact before its own was locked.
  */
-export async function withContactLocked<Row extends { contactId: string }, Result>(
+export async function withContactLocked<Row extends { id: string; contactId: ContactId }, Result>(
   ctx: Ctx,
   record: OfContact<Row>,
   work: (ctx: Ctx, row: Row) => Promise<Result>,

@@ -3,20 +3,20 @@ import { memoizePerDb } from '../db/client.ts'
 import { type Params, prepared } from '../db/prepared-query.ts'
 import { contacts } from '../db/schema/index.ts'
 import { notFound } from '../kernel/errors.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { microBatch } from '../kernel/micro-batch.ts'
 import type { Ctx } from '../request/context.ts'
-import { contactColumns, toContact } from './contact-record.ts'
+import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
 import type { Contact } from './contacts.schema.ts'
 
 /** Reads one contact. Throws `not_found`. */
-export async function readContact(ctx: Ctx, id: string): Promise<Contact> {
+export async function readContact(ctx: Ctx, id: ContactId): Promise<Contact> {
   const row = await readInBatch(ctx.db)({ workspaceId: ctx.workspaceId, id })
   if (!row) throw notFound('Contact')
   return toContact(row)
 }
 
-type Key = Record<'workspaceId' | 'id', string>
+type Key = Pick<ContactRow, 'workspaceId' | 'id'>
 
 /** Reads that arrive during another share the next statement. */
 const readInBatch = memoizePerDb((db) =>

@@ -5,7 +5,7 @@ import type { Ctx } from '../request/context.ts'
 
 /** A contact to which something happened, and when. */
 interface Activity {
-  contactId: string
+  contactId: ContactId
   at: Date
 }
 
@@ -28,7 +28,7 @@ async function touchLastActivities(
 }
 
 /** The same for one contact. Returns whether it exists. */
-export async function touchLastActivity(ctx: Ctx, contactId: string, at = new Date()): Promise<boolean> {
+export async function touchLastActivity(ctx: Ctx, contactId: ContactId, at = new Date()): Promise<boolean> {
   const touched = await touchLastActivities(ctx, [{ contactId, at }])
   return touched.size > 0
 }

@@ -4,6 +4,7 @@ import { emit } from '../events/emit.ts'
 import { invalidField, notFound, violatedConstraint } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { applyStoredOptOuts } from '../subscriptions/apply-stored-opt-outs.ts'
@@ -22,12 +23,12 @@ import { lockContact } from './lock-contact.ts'
 export const maxTags = 100
 
 /** Sets what the change names: merges `customFieldValues` (null removes a key), replaces `tags`. */
-export function updateContact(ctx: Ctx, id: string, change: ContactChange): Promise<Contact> {
+export function updateContact(ctx: Ctx, id: ContactId, change: ContactChange): Promise<Contact> {
   return updateLocked(ctx, id, (ctx, current) => applyChange(ctx, current, change))
 }
 
 /** Adds tags to those that the contact has. */
-export function addTags(ctx: Ctx, id: string, input: TagsInput): Promise<Contact> {
+export function addTags(ctx: Ctx, id: ContactId, input: TagsInput): Promise<Contact> {
   return updateLocked(ctx, id, (_ctx, current) => {
     const tags = [...new Set([...current.tags, ...input.tags])]
     if (tags.length > maxTags) throw invalidField('tags', `tags: a contact has at most ${maxTags}`)
@@ -36,7 +37,7 @@ export function addTags(ctx: Ctx, id: string, input: TagsInput): Promise<Contact
 }
 
 /** Removes a tag. A tag that the contact does not have is no error. */
-export function removeTag(ctx: Ctx, id: string, tag: string): Promise<Contact> {
+export function removeTag(ctx: Ctx, id: ContactId, tag: string): Promise<Contact> {
   return updateLocked(ctx, id, (_ctx, current) => ({ ...current, tags: current.tags.filter((one) => one !== tag) }))
 }
 
@@ -69,7 +70,11 @@ export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promis
 }
 
 /** Removes a contact from every list, for what happened to its address. Returns undefined when nothing changed. */
-export async function suppressContact(ctx: Ctx, id: string, status: SuppressedStatus): Promise<ContactRow | undefined> {
+export async function suppressContact(
+  ctx: Ctx,
+  id: ContactId,
+  status: SuppressedStatus,
+): Promise<ContactRow | undefined> {
   const row = await lockContact(ctx, id)
   if (!row || !(await suppressSubscriptions(ctx, id, status))) return undefined
   await noteSubscriptionChange(ctx, [id])
@@ -114,7 +119,7 @@ async function saveAndEmit(ctx: Ctx, current: ContactRow, next: ContactRow): Pro
 type Edit = (ctx: Ctx, current: ContactRow) => ContactRow | Promise<ContactRow>
 
 /** Updates one contact under a lock, so that no concurrent change is lost or overwritten. */
-function updateLocked(ctx: Ctx, id: string, edit: Edit): Promise<Contact> {
+function updateLocked(ctx: Ctx, id: ContactId, edit: Edit): Promise<Contact> {
   return inTransaction(ctx, async (ctx) => {
     const current = await lockContact(ctx, id)
     if (!current) throw notFound('Contact')

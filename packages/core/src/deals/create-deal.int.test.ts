@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { openDatabase } from '../db/client.ts'
-import { newId, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, newId, uuidOf } from '../kernel/ids.ts'
 import { changePipeline } from '../pipelines/pipelines.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -24,7 +24,7 @@ import { readContact } from '../contacts/read-contact.ts'
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 let pipeline: Pipeline
-let contactIds: string[]
+let contactIds: ContactId[]
 beforeEach(async () => {
   pipeline = await createTestPipeline(ctx, ['a', 'b'])
   const contacts = await Promise.all(Array.from({ length: 10 }, () => createTestContact(ctx)))
@@ -66,14 +66,14 @@ test('those that are created at once are all there, each what was asked for and 
   expect(told).toBe(50)
   expect(transactions).toBeLessThan(5)
   const latest = created.filter(({ contactId }) => contactId === contactIds[0]).map(({ createdAt }) => createdAt)
-  const { lastActivityAt } = await readContact(ctx, contactIds[0] ?? '')
+  const { lastActivityAt } = await readContact(ctx, contactIds[0] ?? newId('con'))
   expect(lastActivityAt).toBe(latest.toSorted().at(-1))
 })
 
 test('what is wrong with one is the answer for that one, and the others are created', async () => {
   const other = await createTestCtx(database.db)
   const [theirs, stranger] = [await createTestPipeline(other), await createTestContact(other)]
-  const untouched = await Promise.all([4, 5, 6].map((n) => readContact(ctx, contactIds[n] ?? '')))
+  const untouched = await Promise.all([4, 5, 6].map((n) => readContact(ctx, contactIds[n] ?? newId('con'))))
   const answers = await Promise.allSettled([
     createDeal(ctx, inputOf(1)),
     createDeal(ctx, inputOf(2, { contactId: newId('con') })),
@@ -108,7 +108,7 @@ test('one that the database refuses fails alone', async () => {
 test('who waits for a contact that another is changing holds up nobody else, be they created or refused', async () => {
   const hold = (n: number) =>
     openTransaction(database.db, (db) =>
-      db.execute(sql`select from contacts where id = ${uuidOf(contactIds[n] ?? '')} for update`),
+      db.execute(sql`select from contacts where id = ${uuidOf(contactIds[n] ?? newId('con'))} for update`),
     )
   const [first, second] = [await hold(0), await hold(1)]
   const waiting = [0, 1].map((n) => createDeal(ctx, inputOf(n)))
@@ -199,7 +199,7 @@ test('what is told of a deal is what whoever created it was answered', async () 
 test('who waits for a contact is told of to the webhooks that listen when the deal is made, not when it was asked for', async () => {
   const { id: before } = await createTestWebhook(ctx, { eventTypes: ['deal.created'] })
   const holding = await openTransaction(database.db, (db) =>
-    db.execute(sql`select from contacts where id = ${uuidOf(contactIds[0] ?? '')} for update`),
+    db.execute(sql`select from contacts where id = ${uuidOf(contactIds[0] ?? newId('con'))} for update`),
   )
   const creating = createDeal(ctx, inputOf(0))
   await waitUntilBlocked(database.db)

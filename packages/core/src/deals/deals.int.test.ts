@@ -264,7 +264,7 @@ describe('the contact of a deal', () => {
     const deleting = deleteContact(ctx, deal.contactId)
     await waitUntilBlocked(database.db)
     await Promise.all([creating.commit(), deleting])
-    await expect(readDeal(ctx, made?.id ?? '')).rejects.toMatchObject({ code: 'not_found' })
+    await expect(readDeal(ctx, made?.id ?? newId('dea'))).rejects.toMatchObject({ code: 'not_found' })
   })
 
   test('changes places with that of another deal, at once and both ways, and neither waits for ever', async () => {
@@ -272,8 +272,8 @@ describe('the contact of a deal', () => {
     const pair = [deal.contactId, other.contactId] as const
     for (let round = 1; round <= 10; round++) {
       const swapped = await Promise.all([
-        changeDeal(ctx, deal.id, { contactId: pair[round % 2] ?? '' }),
-        changeDeal(ctx, other.id, { contactId: pair[(round + 1) % 2] ?? '' }),
+        changeDeal(ctx, deal.id, { contactId: pair[round % 2] ?? newId('con') }),
+        changeDeal(ctx, other.id, { contactId: pair[(round + 1) % 2] ?? newId('con') }),
       ])
       expect(swapped.map(({ contactId }) => contactId)).toEqual([pair[round % 2], pair[(round + 1) % 2]])
     }

@@ -6,10 +6,10 @@ import { dealStatuses } from '../db/schema/index.ts'
 
 export const Deal = z
   .object({
-    id: z.string(),
+    id: RecordId('dea'),
     pipelineId: RecordId('pip'),
     stageId: RecordId('stg'),
-    contactId: z.string(),
+    contactId: RecordId('con'),
     name: z.string(),
     valueCents: z.number().int(),
     status: z.enum(dealStatuses),
@@ -117,7 +117,7 @@ const DealPlace = z.object({ pipelineId: RecordId('pip'), stageId: RecordId('stg
 
 export const DealMove = z
   .object({
-    id: z.string(),
+    id: RecordId('mov'),
     from: DealPlace,
     to: DealPlace,
     userId: RecordId('usr').nullable(),

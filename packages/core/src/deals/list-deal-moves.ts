@@ -1,6 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { toTimestamp } from '../kernel/validation.ts'
+import type { DealId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { dealMoves } from '../db/schema/index.ts'
 import { readDeal } from './update-deal.ts'
@@ -9,7 +10,7 @@ import type { DealMove, DealMoveQuery } from './deals.schema.ts'
 type DealMoveRow = typeof dealMoves.$inferSelect
 
 /** Where a deal has been and who moved it, newest first. */
-export async function listDealMoves(ctx: Ctx, dealId: string, query: DealMoveQuery): Promise<Page<DealMove>> {
+export async function listDealMoves(ctx: Ctx, dealId: DealId, query: DealMoveQuery): Promise<Page<DealMove>> {
   await readDeal(ctx, dealId)
   const page = await readPage<DealMoveRow>(ctx, {
     name: `deal activity ${dealId}`,

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import type { Ctx } from '../request/context.ts'
-import { newId, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, newId, uuidOf } from '../kernel/ids.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { summarizePipeline } from '../pipelines/pipeline-summary.ts'
 import { explainSelects } from '@rapport/testing/postgres/explain.ts'
@@ -19,7 +19,7 @@ import { DealQuery } from './deals.schema.ts'
 const database = useTestDatabase()
 let ctx: Ctx
 let sales: Pipeline
-let ada = ''
+let ada: ContactId
 let wonAt = ''
 beforeAll(async () => {
   ctx = await createTestCtx(database.db)

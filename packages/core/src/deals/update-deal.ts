@@ -7,7 +7,7 @@ import { byId } from '../request/by-id.ts'
 import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
-import { newId } from '../kernel/ids.ts'
+import { type ContactId, type DealId, newId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { lockStage } from '../pipelines/stages.ts'
@@ -17,7 +17,7 @@ import { type Deal, type DealChange } from './deals.schema.ts'
 import { dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from './deal-events.ts'
 
 /** Reads one deal. */
-export async function readDeal(ctx: Ctx, id: string): Promise<Deal> {
+export async function readDeal(ctx: Ctx, id: DealId): Promise<Deal> {
   const row = await findDeal(ctx, id)
   if (!row) throw notFound('Deal')
   return toDeal(row)
@@ -28,7 +28,7 @@ export async function readDeal(ctx: Ctx, id: string): Promise<Deal> {
  * set `closedAt`, OPEN clears it. Each thing that changes is told once: another stage by `deal.stage_changed`, a win or
  * a loss by `deal.won` or `deal.lost`, and all else, reopening too, by `deal.updated`.
  */
-export async function changeDeal(ctx: Ctx, id: string, change: DealChange): Promise<Deal> {
+export async function changeDeal(ctx: Ctx, id: DealId, change: DealChange): Promise<Deal> {
   const record = { id, find: findDeal, otherContactId: change.contactId }
   const deal = await withContactLocked(ctx, record, async (ctx, current) => {
     const next = await applyChange(ctx, current, change)
@@ -44,7 +44,7 @@ export async function changeDeal(ctx: Ctx, id: string, change: DealChange): Prom
 }
 
 /** Removes a deal and its history, and tells `deal.deleted`. */
-export async function deleteDeal(ctx: Ctx, id: string): Promise<void> {
+export async function deleteDeal(ctx: Ctx, id: DealId): Promise<void> {
   const deal = await withContactLocked(ctx, { id, find: findDeal }, async (ctx, row) => {
     await ctx.db.delete(deals).where(byId(deals, ctx, id))
     await touchLastActivity(ctx, row.contactId)
@@ -56,7 +56,7 @@ export async function deleteDeal(ctx: Ctx, id: string): Promise<void> {
 }
 
 /** Moves the deals of one contact to another, who is to be the same person. Both are locked. */
-export async function moveDeals(ctx: Ctx, contacts: { from: string; to: string }): Promise<void> {
+export async function moveDeals(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
   await ctx.db
     .update(deals)
     .set({ contactId: contacts.to, updatedAt: new Date() })
@@ -64,7 +64,7 @@ export async function moveDeals(ctx: Ctx, contacts: { from: string; to: string }
 }
 
 /** Deletes the deals of a locked contact. */
-export async function deleteDealsOfContact(ctx: Ctx, contactId: string): Promise<void> {
+export async function deleteDealsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   await ctx.db.delete(deals).where(and(eq(deals.workspaceId, ctx.workspaceId), eq(deals.contactId, contactId)))
 }
 
@@ -122,11 +122,11 @@ async function emitChanges(ctx: Ctx, before: DealRow, after: DealRow): Promise<v
   await emit(ctx, after.status === 'WON' ? dealWon : dealLost, deal)
 }
 
-async function requireContact(ctx: Ctx, contactId: string): Promise<void> {
+async function requireContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   if (!(await lockContact(ctx, contactId))) throw invalidField('contactId', 'Contact not found')
 }
 
-async function findDeal(ctx: Ctx, id: string): Promise<DealRow | undefined> {
+async function findDeal(ctx: Ctx, id: DealId): Promise<DealRow | undefined> {
   const [row] = await ctx.db
     .select()
     .from(deals)

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import type { ContactId, IdOf, IdPrefix } from '../kernel/ids.ts'
 
 /** Every type that a webhook can subscribe to. The names only: the schemas belong to the slices. */
 export const eventTypes = [
@@ -33,8 +34,8 @@ export type EmittedType = EventType | 'webhook.test'
 
 /** An event belongs to a contact's timeline by its `contactId`, or by its `id` if it is a contact's own event. */
 export interface EventSubject {
-  id?: string
-  contactId?: string | null
+  id?: IdOf<IdPrefix>
+  contactId?: ContactId | null
 }
 
 export interface EventDefinition<Data extends EventSubject, Type extends EmittedType = EmittedType> {

@@ -1,7 +1,7 @@
 import { textPropertyNames } from '../contacts/contact-properties.ts'
 import { z } from 'zod'
 import { SingleLine, Timestamp } from '../kernel/validation.ts'
-import { Id } from '../kernel/ids.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { formFieldTypes } from '../db/schema/index.ts'
 import { Tags } from '../contacts/contacts.schema.ts'
@@ -41,10 +41,10 @@ const otherFields = [
 
 export const Form = z
   .object({
-    id: z.string(),
+    id: RecordId('frm'),
     name: z.string(),
     fields: z.array(FormField),
-    listId: z.string().nullable(),
+    listId: RecordId('lst').nullable(),
     tags: z.array(z.string()),
     successMessage: z.string(),
     redirectUrl: z.string().nullable(),
@@ -73,7 +73,7 @@ export type Form = z.output<typeof Form>
 
 export const PublicForm = z
   .object({
-    id: z.string(),
+    id: RecordId('frm'),
     name: z.string(),
     fields: z.array(PublicFormField),
     successMessage: z.string(),
@@ -179,9 +179,9 @@ export type FormQuery = z.output<typeof FormQuery>
 
 export const Submission = z
   .object({
-    id: z.string(),
-    formId: z.string(),
-    contactId: z.string().nullable(),
+    id: RecordId('sub'),
+    formId: RecordId('frm'),
+    contactId: RecordId('con').nullable(),
     values: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
     consents: z.array(z.object({ fieldId: z.string(), wording: z.string() })),
     createdAt: Timestamp,
@@ -208,7 +208,7 @@ export const SubmitInput = z
 export type SubmitInput = z.output<typeof SubmitInput>
 
 export const SubmitResult = z
-  .object({ success: z.literal(true), submissionId: z.string() })
+  .object({ success: z.literal(true), submissionId: RecordId('sub') })
   .meta({ id: 'SubmitResult', examples: [{ success: true, submissionId: 'sub_01kag7m3v9e8fs2t4w6x8y0z1b' }] })
 export type SubmitResult = z.output<typeof SubmitResult>
 

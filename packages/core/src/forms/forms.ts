@@ -6,7 +6,7 @@ import { audit } from '../audit/audit.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, invalidField, type Issue, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { type ListId, newId } from '../kernel/ids.ts'
+import { type FormId, type ListId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { type FormField, forms } from '../db/schema/index.ts'
@@ -31,7 +31,7 @@ export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
 }
 
 /** Reads one form. */
-export async function readForm(ctx: Ctx, id: string): Promise<Form> {
+export async function readForm(ctx: Ctx, id: FormId): Promise<Form> {
   const [row] = await ctx.db.select().from(forms).where(matches(ctx, id))
   if (!row) throw notFound('Form')
   return toForm(row)
@@ -55,7 +55,7 @@ export async function listForms(ctx: Ctx, query: FormQuery): Promise<Page<Form>>
 }
 
 /** Sets what the change names; `fields` replaces all. Submissions stay as they came in. */
-export function changeForm(ctx: Ctx, id: string, change: FormChange): Promise<Form> {
+export function changeForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Form> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db.select().from(forms).where(matches(ctx, id)).for('no key update')
     if (!current) throw notFound('Form')
@@ -77,7 +77,7 @@ export function changeForm(ctx: Ctx, id: string, change: FormChange): Promise<Fo
 }
 
 /** Deletes a form with its submissions. Contacts that came by it stay. */
-export async function deleteForm(ctx: Ctx, id: string): Promise<void> {
+export async function deleteForm(ctx: Ctx, id: FormId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db.delete(forms).where(matches(ctx, id)).returning({ name: forms.name })
     if (!row) throw notFound('Form')
@@ -86,7 +86,7 @@ export async function deleteForm(ctx: Ctx, id: string): Promise<void> {
 }
 
 /** An enabled form, for strangers, who know it by its id alone. Disabled is as good as unknown. */
-export async function findPublicForm(base: BaseCtx, id: string): Promise<FormRow> {
+export async function findPublicForm(base: BaseCtx, id: FormId): Promise<FormRow> {
   const [row] = await base.db
     .select()
     .from(forms)
@@ -123,7 +123,7 @@ export function versionOf(row: FormRow): string {
 }
 
 /** One more submission that filled the honeypot. */
-export async function countSpam(ctx: Ctx, id: string): Promise<void> {
+export async function countSpam(ctx: Ctx, id: FormId): Promise<void> {
   await ctx.db
     .update(forms)
     .set({ spamCount: sql`${forms.spamCount} + 1` })
@@ -182,7 +182,7 @@ function withoutUndefined(field: { [Key in keyof FormField]: FormField[Key] | un
   return Object.fromEntries(Object.entries(field).filter(([, value]) => value !== undefined)) as unknown as FormField
 }
 
-function matches(ctx: Ctx, id: string) {
+function matches(ctx: Ctx, id: FormId) {
   return and(eq(forms.workspaceId, ctx.workspaceId), eq(forms.id, id))
 }
 

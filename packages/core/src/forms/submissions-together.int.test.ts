@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { updateContact } from '../contacts/update-contact.ts'
 import { mergeContacts } from '../operations/merge-contacts.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
 import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { readSubscriber } from '../lists/subscribers.ts'
@@ -56,7 +56,7 @@ describe('with a list', () => {
     await submit(form, { email, terms: true, news: false })
     expect([(await findContact())?.emailSubscribedStatus, (await mailsOf()).length]).toEqual(['NONE', 0])
     await submit(form, { email, terms: true, news: true })
-    const { id = '' } = (await findContact()) ?? {}
+    const { id = newId('con') } = (await findContact()) ?? {}
     expect(await readSubscriber(ctx, list.id, id)).toMatchObject({ status: 'PENDING', source: 'form:Contact us' })
     expect(await mailsOf()).toMatchObject([{ kind: 'CONFIRMATION', toAddress: email }])
     // No address, nobody to subscribe.
@@ -68,7 +68,7 @@ describe('with a list', () => {
     const list = await createTestList(ctx, { doubleOptIn: false })
     const form = await createTestForm(ctx, { listId: list.id })
     await submit(form, { email, news: true })
-    const { id = '', emailSubscribedStatus } = (await findContact()) ?? {}
+    const { id = newId('con'), emailSubscribedStatus } = (await findContact()) ?? {}
     expect(emailSubscribedStatus).toBe('SUBSCRIBED')
     const url = unsubscribeUrl(ctx, { listId: list.id, contactId: id })
     await unsubscribe(ctx, new URL(url).searchParams.get('token') ?? '')
@@ -149,10 +149,10 @@ test('submissions go over to whom their contact is merged into, and go with whom
   const form = await createTestForm(ctx)
   const [one, two] = [await submit(form, { email }), await submit(form, { email: 'two@example.com' })]
   const [ada, duplicate] = [await findContact(), await findContact('two@example.com')]
-  await mergeContacts(ctx, ada?.id ?? '', { contactId: duplicate?.id ?? '' })
+  await mergeContacts(ctx, ada?.id ?? newId('con'), { contactId: duplicate?.id ?? newId('con') })
   for (const { submissionId } of [one, two]) {
     expect(await readSubmission(ctx, { formId: form.id, submissionId })).toMatchObject({ contactId: ada?.id })
   }
-  await deleteContact(ctx, ada?.id ?? '')
+  await deleteContact(ctx, ada?.id ?? newId('con'))
   expect(await submissionsOf(form)).toEqual([])
 })

@@ -5,7 +5,7 @@ import { updateContact } from '../contacts/update-contact.ts'
 import type { Contact } from '../contacts/contacts.schema.ts'
 import { CustomFieldInput } from '../contacts/custom-fields/custom-fields.schema.ts'
 import { createCustomField } from '../contacts/custom-fields/custom-fields.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
 import { contacts, events } from '../db/schema/index.ts'
 import { createTestForm, eventsOf, testFormFields } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -175,7 +175,7 @@ describe('repeated', () => {
   test('it undoes nothing that was done to the contact since', async () => {
     const form = await createTestForm(ctx)
     const first = await submit(form, { email, first: 'Ada' }, { repetitionKey: key })
-    const { id = '' } = (await findContact()) ?? {}
+    const { id = newId('con') } = (await findContact()) ?? {}
     const changed = await updateContact(ctx, id, { email: 'new@example.com', firstName: '' })
     expect(await submit(form, { email, first: 'Ada' }, { repetitionKey: key })).toEqual(first)
     expect(await findContact()).toBeUndefined()

@@ -7,7 +7,7 @@ import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request
 import { AppError, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { newId } from '../kernel/ids.ts'
+import { type ContactId, type FormId, newId, type SubmissionId } from '../kernel/ids.ts'
 import { holdList } from '../lists/lists.ts'
 import { requestSubscription } from '../lists/subscribe.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -38,7 +38,7 @@ interface Submit extends SubmitInput {
  * fills what is empty in a known one; who gives every consent that a form with a list asks for is subscribed to it, by
  * double opt-in where the list has it. A filled honeypot is counted and otherwise answered alike.
  */
-export async function submitForm(base: BaseCtx, formId: string, input: Submit): Promise<SubmitResult> {
+export async function submitForm(base: BaseCtx, formId: FormId, input: Submit): Promise<SubmitResult> {
   const form = await findPublicForm(base, formId)
   const stranger = publicContext(base, form.workspaceId)
   const { [honeypotId]: honeypot, ...given } = input.values
@@ -57,7 +57,7 @@ export async function submitForm(base: BaseCtx, formId: string, input: Submit): 
 
 type Filled = Pick<SubmissionRow, 'values' | 'repetitionHash'>
 
-async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash }: Filled): Promise<string> {
+async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash }: Filled): Promise<SubmissionId> {
   // Before anything else: what was done to the contact since the first time is not undone by the second.
   const repeated = repetitionHash && (await findRepeated(ctx, form, repetitionHash))
   if (repeated) return repeated
@@ -94,7 +94,7 @@ async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash 
 }
 
 /** A page of a form's submissions, newest first. */
-export async function listSubmissions(ctx: Ctx, formId: string, query: SubmissionQuery): Promise<Page<Submission>> {
+export async function listSubmissions(ctx: Ctx, formId: FormId, query: SubmissionQuery): Promise<Page<Submission>> {
   await readForm(ctx, formId)
   const page = await readPage<SubmissionRow>(ctx, {
     name: `submissions ${formId}`,
@@ -113,8 +113,8 @@ export async function listSubmissions(ctx: Ctx, formId: string, query: Submissio
 
 /** Which submission of which form. */
 interface SubmissionKey {
-  formId: string
-  submissionId: string
+  formId: FormId
+  submissionId: SubmissionId
 }
 
 /** Reads one submission. */
@@ -134,7 +134,7 @@ export async function deleteSubmission(ctx: Ctx, key: SubmissionKey): Promise<vo
 }
 
 /** Moves the submissions of one contact to another, who is to be the same person. */
-export async function moveSubmissions(ctx: Ctx, contacts: { from: string; to: string }): Promise<void> {
+export async function moveSubmissions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
   await ctx.db
     .update(formSubmissions)
     .set({ contactId: contacts.to })
@@ -142,7 +142,7 @@ export async function moveSubmissions(ctx: Ctx, contacts: { from: string; to: st
 }
 
 /** Deletes the submissions of a locked contact. */
-export async function deleteSubmissionsOfContact(ctx: Ctx, contactId: string): Promise<void> {
+export async function deleteSubmissionsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   await ctx.db
     .delete(formSubmissions)
     .where(and(eq(formSubmissions.workspaceId, ctx.workspaceId), eq(formSubmissions.contactId, contactId)))
@@ -160,7 +160,7 @@ function hashRepetition(key: string, values: FormValues): string {
     .digest('base64url')
 }
 
-async function findRepeated(ctx: Ctx, form: FormRow, repetitionHash: string): Promise<string | undefined> {
+async function findRepeated(ctx: Ctx, form: FormRow, repetitionHash: string): Promise<SubmissionId | undefined> {
   const [row] = await ctx.db
     .select({ id: formSubmissions.id })
     .from(formSubmissions)

@@ -201,7 +201,7 @@ describe('events', () => {
       contacts.find((contact) => contact.email === email),
     )
     expect(told.rows.map((row) => row.data)).toEqual(shown)
-    expect(told.rows.map((row) => row.contact_id)).toEqual(shown.map((contact) => uuidOf(contact?.id ?? '')))
+    expect(told.rows.map((row) => row.contact_id)).toEqual(shown.map((contact) => uuidOf(contact?.id ?? newId('con'))))
     expect(await countRows(ctx, 'deliveries')).toBe(2)
     expect(await waitingWork(ctx, 'webhooks')).toHaveLength(2)
   })

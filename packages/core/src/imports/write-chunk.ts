@@ -5,7 +5,7 @@ import { maxTags } from '../contacts/update-contact.ts'
 import { lockCustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { emitMany } from '../events/emit.ts'
-import { type ImportId, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, type ImportId, uuidOf } from '../kernel/ids.ts'
 import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
 import { imports } from '../db/schema/index.ts'
 import { type ClaimedImport, isMine } from './import-work.ts'
@@ -63,7 +63,7 @@ export function writeChunk(ctx: Ctx, claimed: ClaimedImport, chunk: Chunk): Prom
 
 async function write(ctx: Ctx, claimed: ClaimedImport, people: Person[]): Promise<Outcome> {
   const { onConflict, listId } = claimed
-  const createdIds: string[] = []
+  const createdIds: ContactId[] = []
   const refused: Outcome['refused'] = []
   let updated = 0
   const known = await refuseUnknown(ctx, people, refused)

@@ -2,7 +2,18 @@ import { randomUUID } from 'node:crypto'
 import { fromUUID } from 'typeid-js'
 import { expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { Id, idOf, newId, RecordId, type UserId, uuidOf, type WebhookId } from './ids.ts'
+import {
+  type ContactId,
+  type DealId,
+  type EventId,
+  Id,
+  idOf,
+  newId,
+  RecordId,
+  type UserId,
+  uuidOf,
+  type WebhookId,
+} from './ids.ts'
 
 test('an identifier is a prefix and a UUIDv7, and the same again after the way to the database and back', () => {
   const id = newId('con')
@@ -31,7 +42,7 @@ test('an identifier is written as the makers of TypeIDs write it', () => {
 })
 
 test('identifiers sort by the time they were made', async () => {
-  const ids: string[] = []
+  const ids: EventId[] = []
   for (let turn = 0; turn < 5; turn++) {
     ids.push(newId('evt'))
     const startedAt = Date.now()
@@ -81,6 +92,8 @@ test('an id of another kind, or any other string, does not compile where an id i
   expectTypeOf<WebhookId>().toExtend<string>()
   expectTypeOf<string>().not.toExtend<WebhookId>()
   expectTypeOf<UserId>().not.toExtend<WebhookId>()
+  expectTypeOf<string>().not.toExtend<DealId>()
+  expectTypeOf<ContactId>().not.toExtend<DealId>()
 
   const userId = newId('usr')
   const useWebhook = (id: WebhookId) => id

@@ -30,16 +30,13 @@ const resourceNames = {
 } as const
 export type IdPrefix = keyof typeof resourceNames
 
-/** Prefixes whose identifiers are plain strings still. */
-type UnbrandedPrefix = 'con' | 'dea' | 'tsk' | 'sub' | 'frm' | 'lst' | 'mov'
 declare const idBrand: unique symbol
-type BrandedId<Prefix> = string & { readonly [idBrand]: Prefix }
 
 /**
  * An identifier of one kind of record. It is a string at run time; the brand exists for the compiler alone, so that an id
  * of another kind, a UUID or any other string does not compile in its place.
  */
-export type IdOf<Prefix extends IdPrefix> = Prefix extends UnbrandedPrefix ? string : BrandedId<Prefix>
+export type IdOf<Prefix extends IdPrefix> = string & { readonly [idBrand]: Prefix }
 
 export type WorkspaceId = IdOf<'wsp'>
 export type UserId = IdOf<'usr'>
@@ -73,7 +70,7 @@ export function newId<Prefix extends IdPrefix>(prefix: Prefix): IdOf<Prefix> {
 
 /** The UUID that the database keeps for an identifier. Throws when it is none: routes validate with `Id` before. */
 export function uuidOf(id: IdOf<IdPrefix>): string {
-  return toUUID(id as Parameters<typeof toUUID>[0])
+  return toUUID(id as string as Parameters<typeof toUUID>[0])
 }
 
 /** The identifier for a UUID of the database. */

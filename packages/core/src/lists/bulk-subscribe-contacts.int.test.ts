@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { listContacts } from '../contacts/list-contacts.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type ListId, newId, uuidOf } from '../kernel/ids.ts'
 import { ImportOptions } from '../imports/imports.schema.ts'
 import {
   addSubscribers,
@@ -24,12 +24,12 @@ test('everyone in the file is confirmed, but for those who ever opted out, delet
   const statuses = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const
   for (const status of statuses) {
     await addSubscribers(ctx, list.id, { count: 1, status, name: status.toLowerCase() })
-    const [deleted] = await addSubscribers(ctx, list.id, {
+    const [deleted = newId('con')] = await addSubscribers(ctx, list.id, {
       count: 1,
       status,
       name: `deleted-${status.toLowerCase()}`,
     })
-    await deleteContact(ctx, deleted ?? '')
+    await deleteContact(ctx, deleted)
   }
   await addSubscribers(ctx, other.id, { count: 1, status: 'UNSUBSCRIBED', name: 'elsewhere' })
   await createTestContact(ctx, { email: 'known@example.com' })
@@ -77,7 +77,7 @@ test('a list of another workspace, or none, is refused; so is one without consen
   expect(ImportOptions.safeParse({ listId: list.id }).error?.issues).toMatchObject([{ path: ['consent'] }])
 })
 
-async function subscriptionsOf(listId: string): Promise<Record<string, string>> {
+async function subscriptionsOf(listId: ListId): Promise<Record<string, string>> {
   const result = await database.db.execute<{ email: string; status: string }>(sql`
     select lower(email) as email, status from subscriptions join contacts on contacts.id = contact_id
     where list_id = ${uuidOf(listId)}`)

@@ -7,7 +7,7 @@ import { listContacts } from '../contacts/list-contacts.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
 import { createForm, readForm } from '../forms/forms.ts'
 import { FormInput } from '../forms/forms.schema.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { importFile, queueFile, runQueued } from '@rapport/testing/fixtures/imports.ts'
 import {
@@ -60,7 +60,7 @@ const aForm = () =>
   })
 
 test('a deleted list is there for nobody, from that instant and before the worker comes', async () => {
-  const [contactId = ''] = await addSubscribers(ctx, list.id, { count: 1 })
+  const [contactId = newId('con')] = await addSubscribers(ctx, list.id, { count: 1 })
   const [draft, other] = [await createTestCampaign(ctx, { listId: list.id }), await createTestCampaign(ctx)]
   await deleteList(ctx, list.id)
   for (const attempt of [
@@ -98,7 +98,7 @@ test('the worker takes it away in steps, each contact stands as it should at eve
   await addSubscribers(ctx, list.id, { count: 3, status: 'COMPLAINED', name: 'left' })
   for (const id of ids.slice(0, 2)) await addSubscriber(ctx, other.id, { contactId: id, status: 'CONFIRMED' })
   const [campaign, form] = [await createTestCampaign(ctx, { listId: list.id }), await createForm(ctx, aForm())]
-  const before = await readContact(ctx, ids[0] ?? '')
+  const before = await readContact(ctx, ids[0] ?? newId('con'))
   await deleteList(ctx, list.id)
   expect(await clearDeletedList(ctx, uuidOf(list.id))).toBe(true)
   const wrong = await ctx.db.execute(sql`
@@ -109,7 +109,7 @@ test('the worker takes it away in steps, each contact stands as it should at eve
   expect(await statuses()).toEqual(['1101 NONE', '2 SUBSCRIBED'])
   expect(await countLists()).toBe(0)
   expect(await waitingWork(ctx, 'maintenance')).toEqual([])
-  expect(await readContact(ctx, ids[0] ?? '')).toEqual(before)
+  expect(await readContact(ctx, ids[0] ?? newId('con'))).toEqual(before)
   expect(await readCampaign(ctx, campaign.id)).toMatchObject({ listId: null, status: 'DRAFT' })
   expect(await readForm(ctx, form.id)).toMatchObject({ listId: null, enabled: true })
   expect((await readList(ctx, other.id)).confirmedCount).toBe(2)

@@ -57,7 +57,7 @@ export function clearDeletedList(ctx: Ctx, uuid: string): Promise<boolean> {
   })
 }
 
-async function findSubscribers(ctx: Ctx, listId: ListId): Promise<string[]> {
+async function findSubscribers(ctx: Ctx, listId: ListId): Promise<ContactId[]> {
   const rows = await ctx.db
     .select({ contactId: subscriptions.contactId })
     .from(subscriptions)

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { Email, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
-import { Id } from '../kernel/ids.ts'
+import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { subscriptionStatuses } from '../db/schema/index.ts'
 
 export const List = z
   .object({
-    id: z.string(),
+    id: RecordId('lst'),
     name: z.string(),
     description: z.string(),
     doubleOptIn: z.boolean(),

@@ -3,7 +3,7 @@ import { and, eq, isNull, sql } from 'drizzle-orm'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
-import { newId } from '../kernel/ids.ts'
+import { type ListId, newId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { lists, subscriptions } from '../db/schema/index.ts'
 import { isOfLiveWorkspace } from '../workspaces/is-live.ts'
@@ -25,7 +25,7 @@ export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
 }
 
 /** Reads one list with the number of its confirmed subscribers. */
-export async function readList(ctx: Ctx, id: string): Promise<List> {
+export async function readList(ctx: Ctx, id: ListId): Promise<List> {
   const [row] = await selectLists(ctx).where(matches(ctx, id))
   if (!row) throw notFound('List')
   return toList(row)
@@ -47,7 +47,7 @@ export async function listLists(ctx: Ctx, query: ListQuery): Promise<Page<List>>
 }
 
 /** Sets what the change names. */
-export async function changeList(ctx: Ctx, id: string, change: ListChange): Promise<List> {
+export async function changeList(ctx: Ctx, id: ListId, change: ListChange): Promise<List> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db.select().from(lists).where(matches(ctx, id)).for('no key update')
     if (!current) throw notFound('List')
@@ -64,33 +64,33 @@ export async function changeList(ctx: Ctx, id: string, change: ListChange): Prom
 }
 
 /** What subscribing needs to know of a list, without counting anybody; undefined when there is none. */
-async function findList(ctx: Ctx, id: string): Promise<{ id: string; doubleOptIn: boolean } | undefined> {
+async function findList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doubleOptIn: boolean } | undefined> {
   const [list] = await selectList(ctx, id)
   return list
 }
 
 /** The same, and whoever deletes the list waits until the transaction ends. */
-export async function holdList(ctx: Ctx, id: string): Promise<{ id: string; doubleOptIn: boolean } | undefined> {
+export async function holdList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doubleOptIn: boolean } | undefined> {
   const [list] = await selectList(ctx, id).for('share')
   return list
 }
 
-function selectList(ctx: Ctx, id: string) {
+function selectList(ctx: Ctx, id: ListId) {
   return ctx.db.select({ id: lists.id, doubleOptIn: lists.doubleOptIn }).from(lists).where(matches(ctx, id))
 }
 
 /** The same of a list that a path names. */
-export async function requireList(ctx: Ctx, id: string): Promise<void> {
+export async function requireList(ctx: Ctx, id: ListId): Promise<void> {
   if (!(await findList(ctx, id))) throw notFound('List')
 }
 
 /** The same of a list that an input names. */
-export async function checkListId(ctx: Ctx, id: string): Promise<void> {
+export async function checkListId(ctx: Ctx, id: ListId): Promise<void> {
   if (!(await findList(ctx, id))) throw invalidField('listId', 'List not found')
 }
 
 /** For the public routes, which know a list by its id alone: on behalf of a stranger in the list's workspace. */
-export async function openPublicList(ctx: BaseCtx, listId: string): Promise<{ ctx: Ctx; doubleOptIn: boolean }> {
+export async function openPublicList(ctx: BaseCtx, listId: ListId): Promise<{ ctx: Ctx; doubleOptIn: boolean }> {
   const [list] = await ctx.db
     .select({ workspaceId: lists.workspaceId, doubleOptIn: lists.doubleOptIn })
     .from(lists)
@@ -99,7 +99,7 @@ export async function openPublicList(ctx: BaseCtx, listId: string): Promise<{ ct
   return { ctx: publicContext(ctx, list.workspaceId), doubleOptIn: list.doubleOptIn }
 }
 
-function matches(ctx: Ctx, id: string) {
+function matches(ctx: Ctx, id: ListId) {
   return and(eq(lists.workspaceId, ctx.workspaceId), eq(lists.id, id), isNull(lists.deletedAt))
 }
 

@@ -7,7 +7,7 @@ import { type ContactId, uuidOf } from '../kernel/ids.ts'
  * Moves the subscriptions of one contact to another, who is to be the same person. Where both have one for a list, an
  * opt-out of either wins, the strictest first. Answers whether anything moved.
  */
-export async function moveSubscriptions(ctx: Ctx, contacts: { from: string; to: string }): Promise<boolean> {
+export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
   const strictness = (status: string) =>
     sql.raw(`array_position(array['CONFIRMED', 'PENDING', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'], ${status})`)
   const moved = await ctx.db.execute(sql`

@@ -4,7 +4,7 @@ import type { Contact } from '../contacts/contacts.schema.ts'
 import { type Mail, claimMail } from '../mail/mails.ts'
 import { renderMail } from '../operations/render-mail.ts'
 import { contacts, lists, mails, subscriptions } from '../db/schema/index.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestList, eventsOf, waitingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -31,7 +31,7 @@ async function findAda(): Promise<Contact> {
     .select({ id: contacts.id })
     .from(contacts)
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), eq(contacts.email, ada.email)))
-  return readContact(ctx, row?.id ?? '')
+  return readContact(ctx, row?.id ?? newId('con'))
 }
 
 async function readSubscription(on = list) {

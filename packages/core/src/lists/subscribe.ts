@@ -3,7 +3,7 @@ import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
 import { findOrCreateContact } from '../contacts/update-contact.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { notFound, onConstraint } from '../kernel/errors.ts'
-import type { ListId } from '../kernel/ids.ts'
+import type { ContactId, ListId } from '../kernel/ids.ts'
 import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
@@ -22,8 +22,8 @@ import {
 
 /** A contact who is to be subscribed, locked, and by what they came. */
 interface SubscriptionRequest {
-  list: { id: string; doubleOptIn: boolean }
-  contact: { id: string; email: string }
+  list: { id: ListId; doubleOptIn: boolean }
+  contact: { id: ContactId; email: string }
   source: string
 }
 

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { Contact } from '../contacts/contacts.schema.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { mails, subscriptions } from '../db/schema/index.ts'
 import {
   addSubscribers,
@@ -32,8 +32,10 @@ const optedOut = { code: 'conflict', message: 'They have opted out of this list,
 const mailsOf = () => ctx.db.$count(mails, sql`workspace_id = ${uuidOf(ctx.workspaceId)}`)
 const set = (status: Subscription['status']) =>
   ctx.db.insert(subscriptions).values({ workspaceId: ctx.workspaceId, listId: list.id, contactId: ada.id, status })
-const add = (status: 'PENDING' | 'CONFIRMED', input: { contactId?: string; email?: string } = { contactId: ada.id }) =>
-  addSubscriber(ctx, list.id, { ...input, status })
+const add = (
+  status: 'PENDING' | 'CONFIRMED',
+  input: { contactId?: ContactId; email?: string } = { contactId: ada.id },
+) => addSubscriber(ctx, list.id, { ...input, status })
 
 describe('adding', () => {
   test('CONFIRMED is on the list at once, PENDING is asked by mail, and each is told', async () => {

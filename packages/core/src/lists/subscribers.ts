@@ -81,9 +81,9 @@ export function removeSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId)
   })
 }
 
-async function findContact(ctx: Ctx, input: SubscriberInput): Promise<{ id: string; email: string }> {
+async function findContact(ctx: Ctx, input: SubscriberInput): Promise<{ id: ContactId; email: string }> {
   if (input.email !== undefined) return findOrCreateContact(ctx, { email: input.email })
-  const contact = await lockContact(ctx, input.contactId ?? '')
+  const contact = input.contactId && (await lockContact(ctx, input.contactId))
   if (!contact) throw invalidField('contactId', 'Contact not found')
   return contact
 }

@@ -11,7 +11,7 @@ import {
   createTestTask,
 } from '@rapport/testing/fixtures/factories.ts'
 import { submitForm } from '../forms/submissions.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { addSubscriber } from '../lists/subscribers.ts'
 import type { Ctx } from '../request/context.ts'
 import { deleteContact } from './delete-contact.ts'
@@ -59,7 +59,7 @@ test('merging a contact moves what it owns, without a cascade', async () => {
 })
 
 /** A contact with one row in every table that it owns. */
-async function createContactWithRecords(email: string): Promise<string> {
+async function createContactWithRecords(email: string): Promise<ContactId> {
   const { id: merged } = await createTestContact(ctx)
   const { id } = await createTestContact(ctx, { email })
   await mergeContacts(ctx, id, { contactId: merged })
@@ -73,7 +73,7 @@ async function createContactWithRecords(email: string): Promise<string> {
 }
 
 /** How many rows of each table belong to a contact. */
-async function countOwned(contactId: string): Promise<[string, number][]> {
+async function countOwned(contactId: ContactId): Promise<[string, number][]> {
   const counts: [string, number][] = []
   for (const table of owned) {
     const { rows } = await database.db.execute<{ count: number }>(sql`

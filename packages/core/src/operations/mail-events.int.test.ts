@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { readStats } from '../campaigns/campaign-stats.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type ContactId, type ListId, newId, uuidOf } from '../kernel/ids.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
 import { subscribe } from '../lists/subscribe.ts'
@@ -33,7 +33,7 @@ beforeEach(async () => {
 const report = (given: Record<string, unknown>) =>
   reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', email: 'person-1@example.com', permanent: true, ...given }))
 
-async function statusesOf(contactId: string) {
+async function statusesOf(contactId: ContactId) {
   const found = await database.db.execute<{ status: string }>(sql`
     select status from subscriptions where contact_id = ${uuidOf(contactId)} order by created_at, list_id`)
   return found.rows.map((row) => row.status)
@@ -46,7 +46,7 @@ async function startSent() {
   const { recipients } = await sendTestBatch(ctx, batch)
   const [ada] = recipients.filter(({ email }) => email === 'person-1@example.com')
   if (!ada) throw new Error('There is no person-1')
-  return { id, listId: listId ?? '', ada, messageId: `<${id}.${ada.id}@example.com>` }
+  return { id, listId: listId ?? newId('lst'), ada, messageId: `<${id}.${ada.id}@example.com>` }
 }
 
 describe.each([
@@ -83,7 +83,7 @@ describe.each([
     const { ada, listId } = await startSent()
     await report({ type, email: 'PERSON-1@Example.com' })
     const later = await createTestList(ctx, { doubleOptIn: false })
-    const signUp = (list: string) => subscribe(ctx, list, { email: ada.email, firstName: '', lastName: '' })
+    const signUp = (list: ListId) => subscribe(ctx, list, { email: ada.email, firstName: '', lastName: '' })
     for (const list of [listId, later.id]) {
       await confirmSubscribers(ctx, list, [ada.email])
       await signUp(list)
@@ -100,7 +100,7 @@ describe.each([
   test('of an address that nobody has yet is kept for whoever comes with it, or changes to it', async () => {
     await report({ type, email: 'ghost@example.com' })
     const list = await createTestList(ctx)
-    const [id = ''] = await addSubscribers(ctx, list.id, { count: 1 })
+    const [id = newId('con')] = await addSubscribers(ctx, list.id, { count: 1 })
     const changed = await updateContact(ctx, id, { email: 'ghost@example.com' })
     expect(changed.emailSubscribedStatus).toBe(status)
     expect(await statusesOf(id)).toEqual([status])

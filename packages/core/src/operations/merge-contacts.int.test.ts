@@ -14,6 +14,7 @@ import { mergeContacts } from './merge-contacts.ts'
 import { updateContact } from '../contacts/update-contact.ts'
 import { unsubscribe } from './unsubscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
+import { newId } from '../kernel/ids.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -53,8 +54,8 @@ test.each([
   ['PENDING', 'CONFIRMED', 'PENDING'],
 ] as const)('%s here and %s there make %s: the strictest opt-out wins', async (here, there, result) => {
   const list = await createTestList(ctx)
-  const [kept = ''] = await addSubscribers(ctx, list.id, { count: 1, status: here, name: 'kept' })
-  const [duplicate = ''] = await addSubscribers(ctx, list.id, { count: 1, status: there, name: 'duplicate' })
+  const [kept = newId('con')] = await addSubscribers(ctx, list.id, { count: 1, status: here, name: 'kept' })
+  const [duplicate = newId('con')] = await addSubscribers(ctx, list.id, { count: 1, status: there, name: 'duplicate' })
   await mergeContacts(ctx, kept, { contactId: duplicate })
   const rows = await ctx.db.select().from(subscriptions).where(eq(subscriptions.workspaceId, ctx.workspaceId))
   expect(rows).toMatchObject([{ contactId: kept, status: result }])
@@ -62,7 +63,7 @@ test.each([
 
 test('the unsubscribe link of a mail to the duplicate works on who it has become, through several merges', async () => {
   const list = await createTestList(ctx)
-  const [first = ''] = await addSubscribers(ctx, list.id, { count: 1, name: 'first' })
+  const [first = newId('con')] = await addSubscribers(ctx, list.id, { count: 1, name: 'first' })
   const [second, third] = [await createTestContact(ctx), await createTestContact(ctx)]
   const token = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: first })).searchParams.get('token') ?? ''
   await mergeContacts(ctx, second.id, { contactId: first })

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { expect, onTestFinished, test } from 'vitest'
-import { uuidOf } from '../kernel/ids.ts'
+import { newId, uuidOf } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestDeal, createTestPipeline } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -27,7 +27,7 @@ test.each(Object.keys(takers))(
   async (taker) => {
     const pipeline = await createTestPipeline(ctx, ['a', 'b'])
     const lock = (at: number) => sql`
-      select from stages where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(pipeline.stages[at]?.id ?? '')}
+      select from stages where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(pipeline.stages[at]?.id ?? newId('stg'))}
       for update skip locked`
     const holding = await openTransaction(ctx.db, (db) => db.execute(lock(0)))
     onTestFinished(() => holding.commit())

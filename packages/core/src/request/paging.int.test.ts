@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { listContacts } from '../contacts/list-contacts.ts'
 import { type Contact, ContactQuery } from '../contacts/contacts.schema.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { type ContactId, newId, uuidOf } from '../kernel/ids.ts'
 import { listLists } from '../lists/lists.ts'
 import { ListQuery } from '../lists/lists.schema.ts'
 import type { Page } from './paging.ts'
@@ -29,7 +29,7 @@ async function readAll(query: Record<string, string>, between: () => Promise<unk
   return found.map(({ id }) => id)
 }
 
-async function addContacts(count: number, name = 'person'): Promise<string[]> {
+async function addContacts(count: number, name = 'person'): Promise<ContactId[]> {
   const list = await createTestList(ctx)
   return addSubscribers(ctx, list.id, { count, name })
 }
@@ -61,7 +61,7 @@ describe('reading on page by page', () => {
       round += 1
       await addContacts(2, `newcomer-${round}`)
       // The very record that the cursor names.
-      await database.db.execute(sql`delete from contacts where id = ${uuidOf(ids[17] ?? '')}`)
+      await database.db.execute(sql`delete from contacts where id = ${uuidOf(ids[17] ?? newId('con'))}`)
     })
     expect(found.toSorted()).toEqual(ids.toSorted())
   })

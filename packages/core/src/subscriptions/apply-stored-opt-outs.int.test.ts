@@ -5,6 +5,7 @@ import { updateContact } from '../contacts/update-contact.ts'
 import type { Ctx } from '../request/context.ts'
 import { lists } from '../db/schema/index.ts'
 import { deriveKeys } from '../kernel/crypto.ts'
+import { type ContactId, newId } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
   createTestContact,
@@ -36,20 +37,20 @@ beforeEach(async () => {
   another = `another-${list.id}@example.com`
 })
 
-const statusOf = async (contactId: string, of = list) => (await readSubscriber(ctx, of.id, contactId)).status
+const statusOf = async (contactId: ContactId, of = list) => (await readSubscriber(ctx, of.id, contactId)).status
 const confirm = async (email: string) =>
   (await addSubscriber(ctx, list.id, { email, status: 'CONFIRMED' })).subscription.contactId
-const moveAway = (id: string) => updateContact(ctx, id, { email: `away-${list.id}@example.com` })
+const moveAway = (id: ContactId) => updateContact(ctx, id, { email: `away-${list.id}@example.com` })
 
 /** A stranger has typed this address. */
 async function signUp(email: string) {
   await subscribe(ctx, list.id, { email, firstName: '', lastName: '' })
   const page = await listSubscribers(ctx, list.id, { limit: 1, sort: '-createdAt' })
-  return page.data[0]?.contactId ?? ''
+  return page.data[0]?.contactId ?? newId('con')
 }
 
 /** The token of the link in a mail of the list to her. */
-function linkTo(contactId: string) {
+function linkTo(contactId: ContactId) {
   const url = unsubscribeUrl(ctx, { listId: list.id, contactId, email: hers })
   return new URL(url).searchParams.get('token') ?? ''
 }
@@ -68,7 +69,7 @@ function changeSecretKey() {
   ctx = { ...ctx, settings: { ...ctx.settings, keys: deriveKeys(key, ['a secret that is known to every test']) } }
 }
 
-const waysToLose: Record<string, (id: string) => Promise<unknown>> = {
+const waysToLose: Record<string, (id: ContactId) => Promise<unknown>> = {
   'was deleted': (id) => deleteContact(ctx, id),
   'was given another address': moveAway,
   'was merged into another': async (id) => mergeContacts(ctx, (await createTestContact(ctx)).id, { contactId: id }),

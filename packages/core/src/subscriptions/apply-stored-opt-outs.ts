@@ -2,6 +2,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm'
 import { noteSubscriptionChange } from './subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import { optOuts, subscriptions } from '../db/schema/index.ts'
+import type { ContactId } from '../kernel/ids.ts'
 import { areOptOutsOf } from './opt-outs.ts'
 import { subscriptionColumns, tellSubscription } from './subscription-record.ts'
 import { readSuppression, suppressSubscriptions } from './suppressions.ts'
@@ -12,7 +13,7 @@ import { subscriptionUnsubscribed } from './subscription-events.ts'
  * it is suppressed. For whoever has come to another address, or to another's subscriptions: what else they had stays,
  * on the word of whoever changed them. Answers whether anything changed.
  */
-export async function applyStoredOptOuts(ctx: Ctx, contact: { id: string; email: string }): Promise<boolean> {
+export async function applyStoredOptOuts(ctx: Ctx, contact: { id: ContactId; email: string }): Promise<boolean> {
   const optedOut = ctx.db.select({ listId: optOuts.listId }).from(optOuts).where(areOptOutsOf(ctx, contact.email))
   const left = await ctx.db
     .update(subscriptions)

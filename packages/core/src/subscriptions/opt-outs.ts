@@ -6,7 +6,7 @@ import { createHmac } from 'node:crypto'
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import type { Ctx } from '../request/context.ts'
-import { type ListId, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, type ListId, uuidOf } from '../kernel/ids.ts'
 import { optOuts, suppressions } from '../db/schema/index.ts'
 
 /** A keyed hash, different in each workspace: the address cannot be told from it, only recognised. */
@@ -24,7 +24,7 @@ function hashWith(key: Buffer, ctx: Ctx, email: string): string {
 }
 
 /** Keeps the opt-outs of a contact that is about to lose this address, in the same transaction. */
-export async function keepOptOuts(ctx: Ctx, contact: { id: string; email: string }): Promise<void> {
+export async function keepOptOuts(ctx: Ctx, contact: { id: ContactId; email: string }): Promise<void> {
   await ctx.db.execute(sql`
     insert into opt_outs (workspace_id, list_id, email_hash, status)
     select workspace_id, list_id, ${hashEmail(ctx, contact.email)}, status

@@ -5,6 +5,7 @@ import { dueOrder, tasks } from '../db/schema/index.ts'
 import { type TaskRow, toTask } from './tasks.ts'
 import type { Task, TaskQuery } from './tasks.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
+import type { ContactId } from '../kernel/ids.ts'
 
 /** A page of the workspace's tasks, the longest overdue first unless sorted otherwise; every filter must hold. */
 export function listTasks(ctx: Ctx, query: TaskQuery): Promise<Page<Task>> {
@@ -12,7 +13,7 @@ export function listTasks(ctx: Ctx, query: TaskQuery): Promise<Page<Task>> {
 }
 
 /** The same of one contact. */
-export async function listTasksOfContact(ctx: Ctx, contactId: string, query: TaskQuery): Promise<Page<Task>> {
+export async function listTasksOfContact(ctx: Ctx, contactId: ContactId, query: TaskQuery): Promise<Page<Task>> {
   await readContact(ctx, contactId)
   return taskPage(ctx, query, { name: `tasks ${contactId}`, where: eq(tasks.contactId, contactId) })
 }

@@ -1,7 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { mergeContacts } from '../operations/merge-contacts.ts'
-import { newId, type UserId, uuidOf } from '../kernel/ids.ts'
+import { type ContactId, newId, type UserId, uuidOf } from '../kernel/ids.ts'
 import { events, members, users } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { explainSelects } from '@rapport/testing/postgres/explain.ts'
@@ -121,7 +121,7 @@ describe('a listing of tasks', () => {
   const titles = async (query: Record<string, string> = {}) =>
     (await listTasks(ctx, TaskQuery.parse(query))).data.map(({ title }) => title)
   let member: UserId
-  let contactId = ''
+  let contactId: ContactId
   beforeEach(async () => {
     await deleteTask(ctx, task.id)
     member = await createMember()

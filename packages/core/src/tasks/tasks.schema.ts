@@ -6,8 +6,8 @@ import { taskStatuses } from '../db/schema/index.ts'
 
 export const Task = z
   .object({
-    id: z.string(),
-    contactId: z.string(),
+    id: RecordId('tsk'),
+    contactId: RecordId('con'),
     title: z.string(),
     notes: z.string(),
     status: z.enum(taskStatuses),

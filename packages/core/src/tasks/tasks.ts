@@ -11,7 +11,7 @@ import type { Ctx } from '../request/context.ts'
 import { invalidField, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { newId } from '../kernel/ids.ts'
+import { type ContactId, newId, type TaskId } from '../kernel/ids.ts'
 import { jsonRows } from '../db/json-rows.ts'
 import { tasks } from '../db/schema/index.ts'
 import { type Task, type TaskChange, type TaskInput } from './tasks.schema.ts'
@@ -22,7 +22,7 @@ export type TaskRow = typeof tasks.$inferSelect
 const assigneeNotFound = onConstraint('tasks_assignee_fk', () => invalidField('assigneeId', 'User not found'))
 
 /** Creates an OPEN task on a contact and emits `task.created`. Throws `not_found` without the contact. */
-export async function createTask(ctx: Ctx, contactId: string, input: TaskInput): Promise<Task> {
+export async function createTask(ctx: Ctx, contactId: ContactId, input: TaskInput): Promise<Task> {
   const now = new Date()
   const task: TaskRow = {
     workspaceId: ctx.workspaceId,
@@ -49,14 +49,14 @@ const insertTask = insertWithEvents({
 })
 
 /** Reads one task. */
-export async function readTask(ctx: Ctx, id: string): Promise<Task> {
+export async function readTask(ctx: Ctx, id: TaskId): Promise<Task> {
   const row = await findTask(ctx, id)
   if (!row) throw notFound('Task')
   return toTask(row)
 }
 
 /** Sets what the change names. DONE sets `completedAt` and emits `task.completed`; OPEN clears it. */
-export async function changeTask(ctx: Ctx, id: string, change: TaskChange): Promise<Task> {
+export async function changeTask(ctx: Ctx, id: TaskId, change: TaskChange): Promise<Task> {
   const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, current) => {
     const next: TaskRow = { ...current, ...withoutUndefined(change) }
     if (isDeepStrictEqual(next, current)) return toTask(current)
@@ -72,7 +72,7 @@ export async function changeTask(ctx: Ctx, id: string, change: TaskChange): Prom
 }
 
 /** Deletes a task and emits `task.deleted`. */
-export async function deleteTask(ctx: Ctx, id: string): Promise<void> {
+export async function deleteTask(ctx: Ctx, id: TaskId): Promise<void> {
   const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, row) => {
     await ctx.db.delete(tasks).where(byId(tasks, ctx, id))
     await touchLastActivity(ctx, row.contactId)
@@ -84,7 +84,7 @@ export async function deleteTask(ctx: Ctx, id: string): Promise<void> {
 }
 
 /** Moves the tasks of one contact to another, who is to be the same person. Both are locked. */
-export async function moveTasks(ctx: Ctx, contacts: { from: string; to: string }): Promise<void> {
+export async function moveTasks(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
   await ctx.db
     .update(tasks)
     .set({ contactId: contacts.to, updatedAt: new Date() })
@@ -92,7 +92,7 @@ export async function moveTasks(ctx: Ctx, contacts: { from: string; to: string }
 }
 
 /** Deletes the tasks of a locked contact. */
-export async function deleteTasksOfContact(ctx: Ctx, contactId: string): Promise<void> {
+export async function deleteTasksOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   await ctx.db.delete(tasks).where(and(eq(tasks.workspaceId, ctx.workspaceId), eq(tasks.contactId, contactId)))
 }
 
@@ -112,7 +112,7 @@ async function saveTask(ctx: Ctx, current: TaskRow, next: TaskRow): Promise<Task
   return saved
 }
 
-async function findTask(ctx: Ctx, id: string): Promise<TaskRow | undefined> {
+async function findTask(ctx: Ctx, id: TaskId): Promise<TaskRow | undefined> {
   const [row] = await ctx.db
     .select()
     .from(tasks)

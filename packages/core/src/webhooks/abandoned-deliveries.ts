@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import type { WorkJob } from '../jobs/queues.ts'
 
 /**
@@ -16,7 +16,7 @@ export async function abandonDelivery(db: Db, job: WorkJob): Promise<void> {
 }
 
 /** Ends the work of what is over or unwanted. Answers the webhook when anything was unwanted. */
-async function failUnwanted(db: Db, workspaceId: string, ids: readonly string[]): Promise<string | undefined> {
+async function failUnwanted(db: Db, workspaceId: WorkspaceId, ids: readonly string[]): Promise<string | undefined> {
   const result = await db.execute<{ webhook: string | null }>(sql`
     with unwanted as (
       select d.workspace_id, d.id, w.id as webhook,
