@@ -1,6 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
+import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict, invalidField, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
@@ -48,7 +49,10 @@ export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Ca
 
 /** Reads one campaign. */
 export async function readCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
-  const [row] = await ctx.db.select().from(campaigns).where(matches(ctx, id))
+  const [row] = await ctx.db
+    .select()
+    .from(campaigns)
+    .where(byId(campaigns, ctx, id))
   if (!row) throw notFound('Campaign')
   return toCampaign(row)
 }
@@ -78,7 +82,7 @@ export async function changeCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
   const [row] = await ctx.db
     .update(campaigns)
     .set({ ...change, updatedAt: sql`now()` })
-    .where(and(matches(ctx, id), eq(campaigns.status, 'DRAFT')))
+    .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
     .returning({ id: campaigns.id })
     .catch(listNotFound)
   if (!row) throw await notADraft(ctx, id, 'changed')
@@ -89,7 +93,7 @@ export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .delete(campaigns)
-      .where(and(matches(ctx, id), eq(campaigns.status, 'DRAFT')))
+      .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning({ name: campaigns.name })
     if (!row) throw await notADraft(ctx, id, 'deleted')
     await audit(ctx, 'campaign.deleted', { subjectId: id, name: row.name })
@@ -105,13 +109,17 @@ export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
     const [draft] = await ctx.db
       .update(campaigns)
       .set({ status: 'SENDING', sentAt: sql`now()`, updatedAt: sql`now()` })
-      .where(and(matches(ctx, id), eq(campaigns.status, 'DRAFT')))
+      .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning()
     if (!draft) throw await notADraft(ctx, id, 'sent')
     checkSender(ctx, draft.fromEmail ?? (await readWorkspace(ctx)).fromEmail)
     const queued = await snapshotAudience(ctx, draft)
     if (queued === 0) throw new AppError('invalid', 'List has no subscribed recipients')
-    const [sending] = await ctx.db.update(campaigns).set({ queued }).where(matches(ctx, id)).returning()
+    const [sending] = await ctx.db
+      .update(campaigns)
+      .set({ queued })
+      .where(byId(campaigns, ctx, id))
+      .returning()
     if (!sending) throw notFound('Campaign')
     await emit(ctx, campaignSending, toCampaign(sending))
     await audit(ctx, 'campaign.sent', { subjectId: id, queued })
@@ -150,10 +158,6 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
 async function notADraft(ctx: Ctx, id: CampaignId, what: 'changed' | 'deleted' | 'sent') {
   const { status } = await readCampaign(ctx, id)
   return conflict(`Only a DRAFT can be ${what}: this campaign is ${status}`)
-}
-
-function matches(ctx: Ctx, id: CampaignId) {
-  return and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.id, id))
 }
 
 export function toCampaign(row: CampaignRow): Campaign {

@@ -4,6 +4,7 @@
  */
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
+import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
@@ -80,7 +81,11 @@ export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: 
 const batchesAtOnce = 250
 
 async function lockCampaign(ctx: Ctx, id: CampaignId): Promise<CampaignRow> {
-  const [row] = await ctx.db.select().from(campaigns).where(matches(ctx, id)).for('no key update')
+  const [row] = await ctx.db
+    .select()
+    .from(campaigns)
+    .where(byId(campaigns, ctx, id))
+    .for('no key update')
   if (!row) throw notFound('Campaign')
   return row
 }
@@ -96,7 +101,7 @@ async function setStatus(ctx: Ctx, id: CampaignId, change: Change): Promise<Camp
   const [row] = await ctx.db
     .update(campaigns)
     .set({ ...change, updatedAt: sql`now()` })
-    .where(matches(ctx, id))
+    .where(byId(campaigns, ctx, id))
     .returning()
   if (!row) throw notFound('Campaign')
   return toCampaign(row)
@@ -156,8 +161,4 @@ async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
       returning workspace_id, id),
     ${enqueueMany('campaigns', 'reopened', originOf(ctx))}
     select from notified`)
-}
-
-function matches(ctx: Ctx, id: CampaignId) {
-  return and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.id, id))
 }

@@ -3,6 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
 import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
 import { audit } from '../audit/audit.ts'
+import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, invalidField, type Issue, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
@@ -32,7 +33,10 @@ export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
 
 /** Reads one form. */
 export async function readForm(ctx: Ctx, id: FormId): Promise<Form> {
-  const [row] = await ctx.db.select().from(forms).where(matches(ctx, id))
+  const [row] = await ctx.db
+    .select()
+    .from(forms)
+    .where(byId(forms, ctx, id))
   if (!row) throw notFound('Form')
   return toForm(row)
 }
@@ -57,7 +61,11 @@ export async function listForms(ctx: Ctx, query: FormQuery): Promise<Page<Form>>
 /** Sets what the change names; `fields` replaces all. Submissions stay as they came in. */
 export function changeForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Form> {
   return inTransaction(ctx, async (ctx) => {
-    const [current] = await ctx.db.select().from(forms).where(matches(ctx, id)).for('no key update')
+    const [current] = await ctx.db
+      .select()
+      .from(forms)
+      .where(byId(forms, ctx, id))
+      .for('no key update')
     if (!current) throw notFound('Form')
     const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
     const fields = change.fields ? await checkFields(ctx, change.fields) : current.fields
@@ -68,7 +76,7 @@ export function changeForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Fo
     const [row] = await ctx.db
       .update(forms)
       .set({ ...next, updatedAt: sql`now()` })
-      .where(matches(ctx, id))
+      .where(byId(forms, ctx, id))
       .returning()
       .catch(listNotFound)
     if (!row) throw notFound('Form')
@@ -79,7 +87,10 @@ export function changeForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Fo
 /** Deletes a form with its submissions. Contacts that came by it stay. */
 export async function deleteForm(ctx: Ctx, id: FormId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
-    const [row] = await ctx.db.delete(forms).where(matches(ctx, id)).returning({ name: forms.name })
+    const [row] = await ctx.db
+      .delete(forms)
+      .where(byId(forms, ctx, id))
+      .returning({ name: forms.name })
     if (!row) throw notFound('Form')
     await audit(ctx, 'form.deleted', { subjectId: id, name: row.name })
   })
@@ -127,7 +138,7 @@ export async function countSpam(ctx: Ctx, id: FormId): Promise<void> {
   await ctx.db
     .update(forms)
     .set({ spamCount: sql`${forms.spamCount} + 1` })
-    .where(matches(ctx, id))
+    .where(byId(forms, ctx, id))
 }
 
 const listNotFound = onConstraint('forms_list_fk', () => invalidField('listId', 'List not found'))
@@ -180,10 +191,6 @@ function freeId({ label, type }: Omit<FormFieldInput, 'id'>, taken: ReadonlySet<
 
 function withoutUndefined(field: { [Key in keyof FormField]: FormField[Key] | undefined }): FormField {
   return Object.fromEntries(Object.entries(field).filter(([, value]) => value !== undefined)) as unknown as FormField
-}
-
-function matches(ctx: Ctx, id: FormId) {
-  return and(eq(forms.workspaceId, ctx.workspaceId), eq(forms.id, id))
 }
 
 function toForm(row: FormRow): Form {

@@ -3,6 +3,7 @@ import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { findOrCreateContact } from '../contacts/update-contact.ts'
+import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { AppError, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
@@ -119,7 +120,7 @@ interface SubmissionKey {
 
 /** Reads one submission. */
 export async function readSubmission(ctx: Ctx, key: SubmissionKey): Promise<Submission> {
-  const [row] = await ctx.db.select().from(formSubmissions).where(matches(ctx, key))
+  const [row] = await ctx.db.select().from(formSubmissions).where(isSubmissionOfForm(ctx, key))
   if (!row) throw await missing(ctx, key)
   return toSubmission(row)
 }
@@ -127,7 +128,10 @@ export async function readSubmission(ctx: Ctx, key: SubmissionKey): Promise<Subm
 /** Deletes one submission; its contact stays. */
 export async function deleteSubmission(ctx: Ctx, key: SubmissionKey): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
-    const [row] = await ctx.db.delete(formSubmissions).where(matches(ctx, key)).returning({ id: formSubmissions.id })
+    const [row] = await ctx.db
+      .delete(formSubmissions)
+      .where(isSubmissionOfForm(ctx, key))
+      .returning({ id: formSubmissions.id })
     if (!row) throw await missing(ctx, key)
     await audit(ctx, 'submission.deleted', { subjectId: row.id })
   })
@@ -174,12 +178,8 @@ async function findRepeated(ctx: Ctx, form: FormRow, repetitionHash: string): Pr
   return row?.id
 }
 
-function matches(ctx: Ctx, { formId, submissionId }: SubmissionKey) {
-  return and(
-    eq(formSubmissions.workspaceId, ctx.workspaceId),
-    eq(formSubmissions.formId, formId),
-    eq(formSubmissions.id, submissionId),
-  )
+function isSubmissionOfForm(ctx: Ctx, { formId, submissionId }: SubmissionKey) {
+  return and(byId(formSubmissions, ctx, submissionId), eq(formSubmissions.formId, formId))
 }
 
 function toSubmission(row: SubmissionRow): Submission {

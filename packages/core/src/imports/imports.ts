@@ -1,6 +1,7 @@
 /** What the API does with imports: takes files in, and shows what became of them. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { readCustomFields } from '../contacts/custom-fields/custom-fields.ts'
+import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError, notFound } from '../kernel/errors.ts'
@@ -53,7 +54,7 @@ export function queueImport(ctx: Ctx, id: ImportId): Promise<Import> {
     const [row] = await ctx.db
       .update(imports)
       .set({ status: 'QUEUED' })
-      .where(and(matches(ctx, id), eq(imports.status, 'RECEIVING')))
+      .where(and(byId(imports, ctx, id), eq(imports.status, 'RECEIVING')))
       .returning()
     if (!row) throw notFound('Import')
     await enqueue(ctx, 'imports', id)
@@ -64,12 +65,15 @@ export function queueImport(ctx: Ctx, id: ImportId): Promise<Import> {
 /** Removes an import that was not queued, with its file. */
 export async function discardImport(ctx: Ctx, id: ImportId): Promise<void> {
   while ((await deleteParts(ctx, id, ['RECEIVING'])) > 0);
-  await ctx.db.delete(imports).where(and(matches(ctx, id), eq(imports.status, 'RECEIVING')))
+  await ctx.db.delete(imports).where(and(byId(imports, ctx, id), eq(imports.status, 'RECEIVING')))
 }
 
 /** Reads one import. */
 export async function readImport(ctx: Ctx, id: ImportId): Promise<Import> {
-  const [row] = await ctx.db.select().from(imports).where(matches(ctx, id))
+  const [row] = await ctx.db
+    .select()
+    .from(imports)
+    .where(byId(imports, ctx, id))
   if (!row) throw notFound('Import')
   return toImport(row)
 }
@@ -97,7 +101,7 @@ export async function deleteParts(ctx: Ctx, id: ImportId, statuses: ImportRecord
     delete from import_parts where (workspace_id, import_id, position) in (
       select p.workspace_id, p.import_id, p.position from import_parts p
       join ${imports} on ${imports.workspaceId} = p.workspace_id and ${imports.id} = p.import_id
-      where ${matches(ctx, id)} and ${inArray(imports.status, statuses)} limit ${partsAtOnce})`)
+      where ${byId(imports, ctx, id)} and ${inArray(imports.status, statuses)} limit ${partsAtOnce})`)
   return result.rowCount ?? 0
 }
 
@@ -190,9 +194,5 @@ async function storePart(ctx: Ctx, id: ImportId, part: { position: number; bytes
   await ctx.db
     .update(imports)
     .set({ size: part.position + part.bytes.length, receivedAt: sql`now()` })
-    .where(matches(ctx, id))
-}
-
-function matches(ctx: Ctx, id: ImportId) {
-  return and(eq(imports.workspaceId, ctx.workspaceId), eq(imports.id, id))
+    .where(byId(imports, ctx, id))
 }

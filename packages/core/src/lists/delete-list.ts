@@ -1,6 +1,7 @@
 import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { refreshSubscribedStatus } from '../subscriptions/subscribed-status.ts'
+import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { type ContactId, idOf, type ListId, uuidOf } from '../kernel/ids.ts'
@@ -18,7 +19,7 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
     const [row] = await ctx.db
       .update(lists)
       .set({ deletedAt: sql`now()` })
-      .where(and(matches(ctx, id), isNull(lists.deletedAt)))
+      .where(and(byId(lists, ctx, id), isNull(lists.deletedAt)))
       .returning({ id: lists.id })
     if (!row) throw notFound('List')
     const underWay = and(eq(campaigns.listId, id), inArray(campaigns.status, ['SENDING', 'PAUSED']))
@@ -80,10 +81,6 @@ async function removeSubscriptions(ctx: Ctx, listId: ListId, contactIds: readonl
   await refreshSubscribedStatus(ctx, contactIds)
 }
 
-function matches(ctx: Ctx, id: ListId) {
-  return and(eq(lists.workspaceId, ctx.workspaceId), eq(lists.id, id))
-}
-
 function isDeleted(ctx: Ctx, id: ListId) {
-  return and(matches(ctx, id), isNotNull(lists.deletedAt))
+  return and(byId(lists, ctx, id), isNotNull(lists.deletedAt))
 }

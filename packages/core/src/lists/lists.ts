@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, isNull, sql } from 'drizzle-orm'
+import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
@@ -26,7 +27,7 @@ export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
 
 /** Reads one list with the number of its confirmed subscribers. */
 export async function readList(ctx: Ctx, id: ListId): Promise<List> {
-  const [row] = await selectLists(ctx).where(matches(ctx, id))
+  const [row] = await selectLists(ctx).where(isLiveList(ctx, id))
   if (!row) throw notFound('List')
   return toList(row)
 }
@@ -49,7 +50,7 @@ export async function listLists(ctx: Ctx, query: ListQuery): Promise<Page<List>>
 /** Sets what the change names. */
 export async function changeList(ctx: Ctx, id: ListId, change: ListChange): Promise<List> {
   return inTransaction(ctx, async (ctx) => {
-    const [current] = await ctx.db.select().from(lists).where(matches(ctx, id)).for('no key update')
+    const [current] = await ctx.db.select().from(lists).where(isLiveList(ctx, id)).for('no key update')
     if (!current) throw notFound('List')
     const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
     const next = { ...current, ...named }
@@ -57,7 +58,7 @@ export async function changeList(ctx: Ctx, id: ListId, change: ListChange): Prom
       await ctx.db
         .update(lists)
         .set({ ...next, updatedAt: sql`now()` })
-        .where(matches(ctx, id))
+        .where(isLiveList(ctx, id))
     }
     return readList(ctx, id)
   })
@@ -76,7 +77,7 @@ export async function holdList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doub
 }
 
 function selectList(ctx: Ctx, id: ListId) {
-  return ctx.db.select({ id: lists.id, doubleOptIn: lists.doubleOptIn }).from(lists).where(matches(ctx, id))
+  return ctx.db.select({ id: lists.id, doubleOptIn: lists.doubleOptIn }).from(lists).where(isLiveList(ctx, id))
 }
 
 /** The same of a list that a path names. */
@@ -99,8 +100,8 @@ export async function openPublicList(ctx: BaseCtx, listId: ListId): Promise<{ ct
   return { ctx: publicContext(ctx, list.workspaceId), doubleOptIn: list.doubleOptIn }
 }
 
-function matches(ctx: Ctx, id: ListId) {
-  return and(eq(lists.workspaceId, ctx.workspaceId), eq(lists.id, id), isNull(lists.deletedAt))
+function isLiveList(ctx: Ctx, id: ListId) {
+  return and(byId(lists, ctx, id), isNull(lists.deletedAt))
 }
 
 function selectLists(ctx: Ctx) {

@@ -1,4 +1,5 @@
 import { and, eq, gt, inArray, sql } from 'drizzle-orm'
+import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
@@ -47,7 +48,7 @@ export async function claimMail(ctx: Ctx, uuid: string, workerId: string): Promi
   const [mail] = await ctx.db
     .update(mails)
     .set({ status: 'SENDING', workerId, attempts: sql`${mails.attempts} + 1` })
-    .where(and(matches(ctx, uuid), eq(mails.status, 'PENDING')))
+    .where(and(byId(mails, ctx, idOf('mai', uuid)), eq(mails.status, 'PENDING')))
     .returning()
   return mail
 }
@@ -57,7 +58,7 @@ export async function undoMailClaim(ctx: Ctx, uuid: string, workerId: string): P
   await ctx.db
     .update(mails)
     .set({ status: 'PENDING', workerId: null, attempts: sql`${mails.attempts} - 1` })
-    .where(and(matches(ctx, uuid), eq(mails.status, 'SENDING'), eq(mails.workerId, workerId)))
+    .where(and(byId(mails, ctx, idOf('mai', uuid)), eq(mails.status, 'SENDING'), eq(mails.workerId, workerId)))
 }
 
 /** Forgets mails that were settled more than thirty days ago, a few at a time. Answers how many. */
@@ -98,7 +99,7 @@ export async function settleMail(ctx: Ctx, mail: Mail, outcome: MailOutcome): Pr
       })
       .where(
         and(
-          matches(ctx, uuidOf(mail.id)),
+          byId(mails, ctx, mail.id),
           inArray(mails.status, ['SENDING', 'INTERRUPTED', 'PENDING']),
           eq(mails.workerId, mail.workerId ?? ''),
         ),
@@ -115,8 +116,4 @@ function statusAfter(mail: Mail, outcome: MailOutcome): Mail['status'] {
   const mayRepeat = outcome.kind === 'refused' ? outcome.temporary : mail.kind !== 'CAMPAIGN_TEST'
   if (mayRepeat && mail.attempts < maxMailAttempts) return 'PENDING'
   return outcome.kind === 'ambiguous' ? 'INTERRUPTED' : 'FAILED'
-}
-
-function matches(ctx: Ctx, uuid: string) {
-  return and(eq(mails.workspaceId, ctx.workspaceId), eq(mails.id, idOf('mai', uuid)))
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
+import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
@@ -34,7 +35,10 @@ export function createPipeline(ctx: Ctx, input: PipelineInput): Promise<Pipeline
 
 /** Reads one pipeline with its stages in order. */
 export async function readPipeline(ctx: Ctx, id: PipelineId): Promise<Pipeline> {
-  const [row] = await ctx.db.select().from(pipelines).where(matches(ctx, id))
+  const [row] = await ctx.db
+    .select()
+    .from(pipelines)
+    .where(byId(pipelines, ctx, id))
   if (!row) throw notFound('Pipeline')
   return withStages(ctx, row)
 }
@@ -78,7 +82,7 @@ export function changePipeline(ctx: Ctx, id: PipelineId, change: PipelineChange)
     const [changed] = await ctx.db
       .update(pipelines)
       .set({ name: next.name, updatedAt: sql`now()` })
-      .where(matches(ctx, id))
+      .where(byId(pipelines, ctx, id))
       .returning()
     return toPipeline(changed ?? row, next.stages)
   })
@@ -92,13 +96,17 @@ export function deletePipeline(ctx: Ctx, id: PipelineId): Promise<void> {
       ctx,
       stages.map((stage) => stage.id),
     )
-    await ctx.db.delete(pipelines).where(matches(ctx, id))
+    await ctx.db.delete(pipelines).where(byId(pipelines, ctx, id))
     await audit(ctx, 'pipeline.deleted', { subjectId: id })
   })
 }
 
 async function lockPipeline(ctx: Ctx, id: PipelineId): Promise<PipelineRow> {
-  const [row] = await ctx.db.select().from(pipelines).where(matches(ctx, id)).for('update')
+  const [row] = await ctx.db
+    .select()
+    .from(pipelines)
+    .where(byId(pipelines, ctx, id))
+    .for('update')
   if (!row) throw notFound('Pipeline')
   return row
 }
@@ -117,10 +125,6 @@ async function insertPipeline(ctx: Pick<Ctx, 'db' | 'workspaceId'>, input: Pipel
 
 async function withStages(ctx: Ctx, row: PipelineRow): Promise<Pipeline> {
   return toPipeline(row, (await readStages(ctx, [row.id])).get(row.id))
-}
-
-function matches(ctx: Ctx, id: PipelineId) {
-  return and(eq(pipelines.workspaceId, ctx.workspaceId), eq(pipelines.id, id))
 }
 
 function toPipeline(row: PipelineRow, stages: Stage[] = []): Pipeline {

@@ -1,8 +1,12 @@
-import { and, eq, type SQL } from 'drizzle-orm'
+import { and, eq, type GetColumnData, type SQL } from 'drizzle-orm'
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import type { Ctx } from './context.ts'
 
-/** The condition for one record of the context's workspace. */
-export function byId(table: Record<'workspaceId' | 'id', AnyPgColumn>, ctx: Ctx, id: string): SQL | undefined {
+/** The condition for one record of the context's workspace. The id has to be of the table's kind of record. */
+export function byId<Id extends AnyPgColumn>(
+  table: { workspaceId: AnyPgColumn; id: Id },
+  ctx: Ctx,
+  id: GetColumnData<NoInfer<Id>, 'raw'>,
+): SQL | undefined {
   return and(eq(table.workspaceId, ctx.workspaceId), eq(table.id, id))
 }

@@ -1,5 +1,6 @@
 import { and, eq, gt, inArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
+import { byId } from '../request/by-id.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { inTransaction } from '../request/context.ts'
 import { AppError, conflict, invalidToken, notFound, onConstraint } from '../kernel/errors.ts'
@@ -55,13 +56,16 @@ export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
     const [row] = await ctx.db
       .update(invites)
       .set({ resends: sql`${invites.resends} + 1`, expiresAt: inSevenDays })
-      .where(matches(ctx, id))
+      .where(byId(invites, ctx, id))
       .returning()
     if (!row) throw notFound('Invite')
     requireAtMostOwn(ctx, row.role)
     await spareInvited(ctx, row.email)
     const tokenHash = hashToken(mailToken(ctx.settings.keys, 'rpi', tokenName(row)))
-    await ctx.db.update(invites).set({ tokenHash }).where(matches(ctx, id))
+    await ctx.db
+      .update(invites)
+      .set({ tokenHash })
+      .where(byId(invites, ctx, id))
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
     await audit(ctx, 'invite.resent', { subjectId: id, email: row.email })
     return toInvite(row)
@@ -88,7 +92,10 @@ export async function listInvites(ctx: Ctx, query: InviteQuery): Promise<Page<In
 /** Takes an invite back, of at most one's own role: its link is dead at once. */
 export async function deleteInvite(ctx: Ctx, id: InviteId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
-    const [row] = await ctx.db.delete(invites).where(matches(ctx, id)).returning()
+    const [row] = await ctx.db
+      .delete(invites)
+      .where(byId(invites, ctx, id))
+      .returning()
     if (!row) throw notFound('Invite')
     requireAtMostOwn(ctx, row.role)
     await audit(ctx, 'invite.deleted', { subjectId: id, email: row.email })
@@ -154,7 +161,7 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
     .select({ workspace: workspaces.name, id: invites.id, resends: invites.resends, tokenHash: invites.tokenHash })
     .from(invites)
     .innerJoin(workspaces, eq(workspaces.id, invites.workspaceId))
-    .where(matches(ctx, id))
+    .where(byId(invites, ctx, id))
   const token = found && storedMailToken(ctx.settings.keys, 'rpi', { id: tokenName(found), tokenHash: found.tokenHash })
   if (!token) return undefined
   return serviceMail(ctx, mail, {
@@ -181,10 +188,6 @@ async function isMember(ctx: Ctx, email: string): Promise<boolean> {
 /** What its token is made from: each mail has one of its own. */
 function tokenName({ id, resends }: Pick<InviteRow, 'id' | 'resends'>): string {
   return resends === 0 ? id : `${id} ${resends}`
-}
-
-function matches(ctx: Ctx, id: InviteId) {
-  return and(eq(invites.workspaceId, ctx.workspaceId), eq(invites.id, id))
 }
 
 function toInvite(row: InviteRow): Invite {

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { and, eq, isNull, notInArray, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
+import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
@@ -46,7 +47,7 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
 
 /** Reads one webhook. */
 export async function readWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook> {
-  const [row] = await ctx.db.select().from(webhooks).where(matches(ctx, id))
+  const [row] = await ctx.db.select().from(webhooks).where(isLiveWebhook(ctx, id))
   if (!row) throw notFound('Webhook')
   return toWebhook(row)
 }
@@ -79,7 +80,7 @@ export async function changeWebhook(ctx: Ctx, id: WebhookId, change: WebhookChan
     const [row] = await ctx.db
       .update(webhooks)
       .set({ ...change, ...url })
-      .where(matches(ctx, id))
+      .where(isLiveWebhook(ctx, id))
       .returning()
     if (!row) throw notFound('Webhook')
     await audit(ctx, 'webhook.changed', { subjectId: id, url: row.url, enabled: String(row.enabled) })
@@ -108,7 +109,7 @@ export async function deleteWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
     const { rowCount } = await ctx.db
       .update(webhooks)
       .set({ enabled: false, deletedAt: sql`now()` })
-      .where(matches(ctx, id))
+      .where(isLiveWebhook(ctx, id))
     if (!rowCount) throw notFound('Webhook')
     await audit(ctx, 'webhook.deleted', { subjectId: id })
   })
@@ -118,7 +119,7 @@ export async function deleteWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
 /** Gives a new secret, in this answer alone; the old one signs as well for 24 hours. */
 export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
   return inTransaction(ctx, async (ctx) => {
-    const [current] = await ctx.db.select().from(webhooks).where(matches(ctx, id)).for('no key update')
+    const [current] = await ctx.db.select().from(webhooks).where(isLiveWebhook(ctx, id)).for('no key update')
     if (!current) throw notFound('Webhook')
     const until = new Date(Date.now() + formerSecretLifetimeMs).toISOString()
     const formerSecrets = [{ encrypted: current.encryptedSecret, until }, ...current.formerSecrets]
@@ -132,7 +133,7 @@ export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
     const [row] = await ctx.db
       .update(webhooks)
       .set({ encryptedSecret: seal(ctx.settings.keys, secret, id), formerSecrets })
-      .where(matches(ctx, id))
+      .where(isLiveWebhook(ctx, id))
       .returning()
     if (!row) throw notFound('Webhook')
     await audit(ctx, 'webhook.secret_rotated', { subjectId: id })
@@ -190,8 +191,8 @@ function exists(ctx: Ctx) {
   return and(eq(webhooks.workspaceId, ctx.workspaceId), isNull(webhooks.deletedAt))
 }
 
-function matches(ctx: Ctx, id: WebhookId) {
-  return and(exists(ctx), eq(webhooks.id, id))
+function isLiveWebhook(ctx: Ctx, id: WebhookId) {
+  return and(byId(webhooks, ctx, id), isNull(webhooks.deletedAt))
 }
 
 function toWebhook(row: WebhookRow): Webhook {

@@ -1,6 +1,7 @@
 import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
 import { z } from 'zod'
 import { audit } from '../../audit/audit.ts'
+import { byId } from '../../request/by-id.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { AppError, conflict, invalidField, type Issue, notFound, onConstraint } from '../../kernel/errors.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
@@ -51,14 +52,14 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
 /** Changes label or options; key and type stay. Values that were given before are kept as they are. */
 export async function changeCustomField(ctx: Ctx, id: CustomFieldId, change: CustomFieldChange): Promise<CustomField> {
   return inTransaction(ctx, async (ctx) => {
-    const [known] = await ctx.db.select().from(customFields).where(matches(ctx, id)).for('no key update')
+    const [known] = await ctx.db.select().from(customFields).where(isLiveCustomField(ctx, id)).for('no key update')
     if (!known) throw notFound('Custom field')
     if (change.options && known.type !== 'SELECT') throw invalidField('options', 'options: only a SELECT has options')
     if (Object.values(change).every((value) => value === undefined)) return toCustomField(known)
     const [row] = await ctx.db
       .update(customFields)
       .set({ ...change, updatedAt: sql`now()` })
-      .where(matches(ctx, id))
+      .where(isLiveCustomField(ctx, id))
       .returning()
     if (!row) throw notFound('Custom field')
     return toCustomField(row)
@@ -71,7 +72,7 @@ export async function deleteCustomField(ctx: Ctx, id: CustomFieldId): Promise<vo
     const [row] = await ctx.db
       .update(customFields)
       .set({ removedAt: sql`now()` })
-      .where(matches(ctx, id))
+      .where(isLiveCustomField(ctx, id))
       .returning({ id: customFields.id })
     if (!row) throw notFound('Custom field')
     await enqueue(ctx, 'maintenance', id)
@@ -180,8 +181,8 @@ function selectDefinitions(ctx: Ctx) {
     .from(customFields)
 }
 
-function matches(ctx: Ctx, id: CustomFieldId) {
-  return and(isKnown(ctx), eq(customFields.id, id))
+function isLiveCustomField(ctx: Ctx, id: CustomFieldId) {
+  return and(byId(customFields, ctx, id), isNull(customFields.removedAt))
 }
 
 function isKnown(ctx: Ctx) {
