@@ -1,6 +1,7 @@
 import { and, eq } from 'drizzle-orm'
 import type { Actor, Ctx } from '../request/context.ts'
 import { toTimestamp } from '../kernel/validation.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type IdOf, type IdPrefix, newId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { auditEntries } from '../db/schema/index.ts'
@@ -23,9 +24,7 @@ export async function audit(ctx: Ctx, action: AuditAction, { subjectId, ...detai
     actorKind: ctx.actor.kind,
     actorId: idOfActor(ctx.actor),
     subjectId: subjectId ?? null,
-    details: Object.fromEntries(
-      Object.entries(details).filter(([, value]) => value !== undefined),
-    ) as AuditRow['details'],
+    details: withoutUndefined(details) as AuditRow['details'],
     address: ctx.address?.slice(0, 100) ?? null,
     requestId: ctx.requestId,
   })

@@ -17,18 +17,25 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
   const own = 'role' in ctx.actor ? roles.indexOf(ctx.actor.role) : roles.length
   if (roles.indexOf(input.role) > own) throw new AppError('forbidden', 'A key cannot have more than your own role')
   const key = newToken('rpk')
-  const id = newId('key')
-  const values = { ...input, workspaceId: ctx.workspaceId, id, prefix: key.slice(0, 10), keyHash: hashToken(key) }
   return inTransaction(ctx, async (ctx) => {
-    const createdBy = await holdCreator(ctx)
-    const [row] = await ctx.db
+    const apiKey: ApiKeyRow = {
+      workspaceId: ctx.workspaceId,
+      id: newId('key'),
+      name: input.name,
+      role: input.role,
+      prefix: key.slice(0, 10),
+      keyHash: hashToken(key),
+      createdBy: await holdCreator(ctx),
+      expiresAt: input.expiresAt,
+      lastUsedAt: null,
+      createdAt: new Date(),
+    }
+    await ctx.db
       .insert(apiKeys)
-      .values({ ...values, createdBy })
-      .returning()
+      .values(apiKey)
       .catch(onConstraint('api_keys_workspace_id_workspaces_id_fk', () => notFound('Workspace')))
-    if (!row) throw new Error('INSERT … RETURNING returned nothing')
-    await audit(ctx, 'api_key.created', { subjectId: id, name: row.name, role: row.role })
-    return { ...toApiKey(row), key }
+    await audit(ctx, 'api_key.created', { subjectId: apiKey.id, name: apiKey.name, role: apiKey.role })
+    return { ...toApiKey(apiKey), key }
   })
 }
 

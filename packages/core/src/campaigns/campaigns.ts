@@ -37,14 +37,30 @@ export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Ca
   await checkTemplates(ctx.workspaceId, input)
   checkSender(ctx, input.fromEmail)
   await checkListId(ctx, input.listId)
-  const html = input.html ?? (input.text ? null : plainTemplate)
-  const [row] = await ctx.db
-    .insert(campaigns)
-    .values({ ...input, html, workspaceId: ctx.workspaceId, id: newId('cmp') })
-    .returning()
-    .catch(listNotFound)
-  if (!row) throw new Error('INSERT … RETURNING returned nothing')
-  return toCampaign(row)
+  const now = new Date()
+  const campaign: CampaignRow = {
+    workspaceId: ctx.workspaceId,
+    id: newId('cmp'),
+    listId: input.listId,
+    name: input.name,
+    subject: input.subject,
+    status: 'DRAFT',
+    html: input.html ?? (input.text ? null : plainTemplate),
+    text: input.text ?? null,
+    fromName: input.fromName ?? null,
+    fromEmail: input.fromEmail ?? null,
+    replyTo: input.replyTo ?? null,
+    trackOpens: input.trackOpens ?? false,
+    trackClicks: input.trackClicks ?? false,
+    queued: 0,
+    pauseReason: null,
+    createdAt: now,
+    updatedAt: now,
+    sentAt: null,
+    completedAt: null,
+  }
+  await ctx.db.insert(campaigns).values(campaign).catch(listNotFound)
+  return toCampaign(campaign)
 }
 
 /** Reads one campaign. */
@@ -81,7 +97,7 @@ export async function changeCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
   if (change.listId) await checkListId(ctx, change.listId)
   const [row] = await ctx.db
     .update(campaigns)
-    .set({ ...change, updatedAt: sql`now()` })
+    .set({ ...change, updatedAt: new Date() })
     .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
     .returning({ id: campaigns.id })
     .catch(listNotFound)
@@ -106,9 +122,10 @@ export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
  */
 export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
+    const now = new Date()
     const [draft] = await ctx.db
       .update(campaigns)
-      .set({ status: 'SENDING', sentAt: sql`now()`, updatedAt: sql`now()` })
+      .set({ status: 'SENDING', sentAt: now, updatedAt: now })
       .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning()
     if (!draft) throw await notADraft(ctx, id, 'sent')

@@ -9,6 +9,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
+import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { enqueueMany, originOf, requeueWork } from '../jobs/outbox.ts'
 import { campaignBatches, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
@@ -22,7 +23,7 @@ export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = 
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'PAUSED') return toCampaign(campaign)
     mustBe(campaign, ['SENDING'], 'paused')
-    return setStatus(ctx, id, { status: 'PAUSED', pauseReason: reason })
+    return setStatus(ctx, campaign, { status: 'PAUSED', pauseReason: reason })
   })
 }
 
@@ -33,7 +34,7 @@ export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
     if (campaign.status === 'SENDING') return toCampaign(campaign)
     mustBe(campaign, ['PAUSED'], 'resumed')
     await requeueOpenBatches(ctx, id)
-    return setStatus(ctx, id, { status: 'SENDING', pauseReason: null })
+    return setStatus(ctx, campaign, { status: 'SENDING', pauseReason: null })
   })
 }
 
@@ -47,7 +48,7 @@ export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
     if (campaign.status === 'CANCELED') return toCampaign(campaign)
     mustBe(campaign, ['SENDING', 'PAUSED'], 'canceled')
     await requeueOpenBatches(ctx, id)
-    const canceled = await setStatus(ctx, id, { status: 'CANCELED', pauseReason: null })
+    const canceled = await setStatus(ctx, campaign, { status: 'CANCELED', pauseReason: null })
     await emit(ctx, campaignCanceled, canceled)
     return canceled
   })
@@ -69,7 +70,7 @@ export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: 
       await reopenBatches(ctx, uuids)
     }
     if (queued > 0 && campaign.status === 'SENT') {
-      const sending = await setStatus(ctx, id, { status: 'SENDING', completedAt: null })
+      const sending = await setStatus(ctx, campaign, { status: 'SENDING', completedAt: null })
       await emit(ctx, campaignSending, sending)
     }
     if (queued > 0) await audit(ctx, 'campaign.retried', { subjectId: id, queued })
@@ -97,14 +98,13 @@ function mustBe({ status }: CampaignRow, allowed: CampaignRow['status'][], what:
 
 type Change = Partial<Pick<CampaignRow, 'status' | 'pauseReason' | 'completedAt'>>
 
-async function setStatus(ctx: Ctx, id: CampaignId, change: Change): Promise<Campaign> {
-  const [row] = await ctx.db
+async function setStatus(ctx: Ctx, current: CampaignRow, change: Change): Promise<Campaign> {
+  const saved = { ...current, ...change, updatedAt: timeOfUpdate(current.updatedAt) }
+  await ctx.db
     .update(campaigns)
-    .set({ ...change, updatedAt: sql`now()` })
-    .where(byId(campaigns, ctx, id))
-    .returning()
-  if (!row) throw notFound('Campaign')
-  return toCampaign(row)
+    .set(saved)
+    .where(byId(campaigns, ctx, current.id))
+  return toCampaign(saved)
 }
 
 /** Jobs that came while the campaign was paused found nothing to do and are gone from the queue: they come again. */

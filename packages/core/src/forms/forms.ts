@@ -6,7 +6,9 @@ import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, invalidField, type Issue, notFound, onConstraint } from '../kernel/errors.ts'
+import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type FormId, type ListId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -22,13 +24,23 @@ export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
   const fields = await checkFields(ctx, input.fields)
   checkList({ ...input, fields })
   if (input.listId !== null) await checkListId(ctx, input.listId)
-  const [row] = await ctx.db
-    .insert(forms)
-    .values({ ...input, fields, workspaceId: ctx.workspaceId, id: newId('frm') })
-    .returning()
-    .catch(listNotFound)
-  if (!row) throw new Error('INSERT … RETURNING returned nothing')
-  return toForm(row)
+  const now = new Date()
+  const form: FormRow = {
+    workspaceId: ctx.workspaceId,
+    id: newId('frm'),
+    name: input.name,
+    fields,
+    listId: input.listId,
+    tags: input.tags,
+    successMessage: input.successMessage,
+    redirectUrl: input.redirectUrl,
+    enabled: input.enabled,
+    spamCount: 0,
+    createdAt: now,
+    updatedAt: now,
+  }
+  await ctx.db.insert(forms).values(form).catch(listNotFound)
+  return toForm(form)
 }
 
 /** Reads one form. */
@@ -67,20 +79,18 @@ export function changeForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Fo
       .where(byId(forms, ctx, id))
       .for('no key update')
     if (!current) throw notFound('Form')
-    const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
     const fields = change.fields ? await checkFields(ctx, change.fields) : current.fields
-    const next = { ...current, ...named, fields }
+    const next: FormRow = { ...current, ...withoutUndefined(change), fields }
     checkList(next)
     if (change.listId) await checkListId(ctx, change.listId)
     if (isDeepStrictEqual(next, current)) return toForm(current)
-    const [row] = await ctx.db
+    const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
+    await ctx.db
       .update(forms)
-      .set({ ...next, updatedAt: sql`now()` })
+      .set(saved)
       .where(byId(forms, ctx, id))
-      .returning()
       .catch(listNotFound)
-    if (!row) throw notFound('Form')
-    return toForm(row)
+    return toForm(saved)
   })
 }
 
@@ -168,14 +178,14 @@ function checkList({ fields, listId }: { fields: readonly FormField[]; listId: L
 /** Fields without an id get one from the start of their label, `your-message`, numbered where it is taken. */
 function withIds(fields: readonly FormFieldInput[]): FormField[] {
   const taken = new Set(fields.flatMap(({ id }) => id ?? []))
-  return fields.map(({ id, ...field }) => {
+  return fields.map(({ id, options, mapsTo, ...field }) => {
     const unique = id ?? freeId(field, taken)
     taken.add(unique)
-    return withoutUndefined({ id: unique, ...field })
+    return { id: unique, ...field, ...withoutUndefined({ options, mapsTo }) }
   })
 }
 
-function freeId({ label, type }: Omit<FormFieldInput, 'id'>, taken: ReadonlySet<string>): string {
+function freeId({ label, type }: Pick<FormFieldInput, 'label' | 'type'>, taken: ReadonlySet<string>): string {
   const text = type === 'CONSENT' ? 'consent' : label.normalize('NFKD').replace(/\p{Mark}/gu, '')
   const words = text.toLowerCase().match(/[a-z0-9]+/g) ?? []
   const start = words
@@ -187,10 +197,6 @@ function freeId({ label, type }: Omit<FormFieldInput, 'id'>, taken: ReadonlySet<
     const id = number === 1 ? base : `${base}-${number}`
     if (!taken.has(id)) return id
   }
-}
-
-function withoutUndefined(field: { [Key in keyof FormField]: FormField[Key] | undefined }): FormField {
-  return Object.fromEntries(Object.entries(field).filter(([, value]) => value !== undefined)) as unknown as FormField
 }
 
 function toForm(row: FormRow): Form {

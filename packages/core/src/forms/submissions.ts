@@ -69,29 +69,30 @@ async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash 
   const consents = asked
     .filter(({ id }) => values[id] === true)
     .map(({ id, label }) => ({ fieldId: id, wording: label }))
-  const [row] = await ctx.db
+  const submission: SubmissionRow = {
+    workspaceId: ctx.workspaceId,
+    id: newId('sub'),
+    formId: form.id,
+    contactId: contact?.id ?? null,
+    values,
+    consents,
+    repetitionHash,
+    createdAt: new Date(),
+  }
+  const { rowCount } = await ctx.db
     .insert(formSubmissions)
-    .values({
-      workspaceId: ctx.workspaceId,
-      id: newId('sub'),
-      formId: form.id,
-      contactId: contact?.id ?? null,
-      values,
-      consents,
-      repetitionHash,
-    })
+    .values(submission)
     .onConflictDoNothing()
-    .returning()
     .catch(onConstraint('form_submissions_form_fk', () => notFound('Form')))
-  // Somebody was quicker with the same.
-  if (!row) return keepSubmission(ctx, form, { values, repetitionHash })
-  await emit(ctx, formSubmitted, toSubmission(row))
-  if (!contact) return row.id
+  // Another request has inserted the same submission: look it up.
+  if (!rowCount) return keepSubmission(ctx, form, { values, repetitionHash })
+  await emit(ctx, formSubmitted, toSubmission(submission))
+  if (!contact) return submission.id
   await touchLastActivity(ctx, contact.id)
   // A list that was deleted meanwhile keeps nobody from being heard.
   const list = form.listId === null ? undefined : await holdList(ctx, form.listId)
   if (list && consents.length === asked.length) await requestSubscription(ctx, { list, contact, source })
-  return row.id
+  return submission.id
 }
 
 /** A page of a form's submissions, newest first. */

@@ -175,7 +175,7 @@ async function createImport(
     format === 'csv'
       ? await readHeader(head, await readCustomFields(ctx))
       : { layout: null, start: startOfNdjson(head) }
-  await ctx.db.insert(imports).values({
+  const record: Omit<ImportRecord, 'receivedAt'> = {
     workspaceId: ctx.workspaceId,
     id,
     status: 'RECEIVING',
@@ -185,8 +185,22 @@ async function createImport(
     listId,
     dryRun,
     eachEvent: events === 'each',
-    ...header.start,
-  })
+    processed: 0,
+    created: 0,
+    updated: 0,
+    skipped: 0,
+    failed: 0,
+    errors: [],
+    size: 0,
+    position: header.start.position,
+    line: header.start.line,
+    workerId: null,
+    createdAt: new Date(),
+    startedAt: null,
+    completedAt: null,
+  }
+  // `purgeImports` compares `receivedAt` with the database's clock.
+  await ctx.db.insert(imports).values({ ...record, receivedAt: sql`now()` })
 }
 
 async function storePart(ctx: Ctx, id: ImportId, part: { position: number; bytes: Buffer }): Promise<void> {

@@ -1,4 +1,4 @@
-import { and, eq, inArray, isNotNull, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNotNull, isNull } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { refreshSubscribedStatus } from '../subscriptions/subscribed-status.ts'
 import { byId } from '../request/by-id.ts'
@@ -18,7 +18,7 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
     // Waits for those who hold the list, so that a campaign that began meanwhile is seen, and none begins after.
     const [row] = await ctx.db
       .update(lists)
-      .set({ deletedAt: sql`now()` })
+      .set({ deletedAt: new Date() })
       .where(and(byId(lists, ctx, id), isNull(lists.deletedAt)))
       .returning({ id: lists.id })
     if (!row) throw notFound('List')

@@ -3,7 +3,9 @@ import { and, eq, isNull, sql } from 'drizzle-orm'
 import { byId } from '../request/by-id.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
+import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type ListId, newId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { lists, subscriptions } from '../db/schema/index.ts'
@@ -17,12 +19,19 @@ type ListRow = Omit<typeof lists.$inferSelect, 'deletedAt'> & { confirmedCount: 
 
 /** Creates a list. */
 export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
-  const [row] = await ctx.db
-    .insert(lists)
-    .values({ ...input, workspaceId: ctx.workspaceId, id: newId('lst') })
-    .returning()
-  if (!row) throw new Error('INSERT … RETURNING returned nothing')
-  return toList({ ...row, confirmedCount: 0 })
+  const now = new Date()
+  const list: typeof lists.$inferSelect = {
+    workspaceId: ctx.workspaceId,
+    id: newId('lst'),
+    name: input.name,
+    description: input.description,
+    doubleOptIn: input.doubleOptIn,
+    createdAt: now,
+    updatedAt: now,
+    deletedAt: null,
+  }
+  await ctx.db.insert(lists).values(list)
+  return toList({ ...list, confirmedCount: 0 })
 }
 
 /** Reads one list with the number of its confirmed subscribers. */
@@ -52,12 +61,11 @@ export async function changeList(ctx: Ctx, id: ListId, change: ListChange): Prom
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db.select().from(lists).where(isLiveList(ctx, id)).for('no key update')
     if (!current) throw notFound('List')
-    const named = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
-    const next = { ...current, ...named }
+    const next = { ...current, ...withoutUndefined(change) }
     if (!isDeepStrictEqual(next, current)) {
       await ctx.db
         .update(lists)
-        .set({ ...next, updatedAt: sql`now()` })
+        .set({ ...next, updatedAt: timeOfUpdate(current.updatedAt) })
         .where(isLiveList(ctx, id))
     }
     return readList(ctx, id)

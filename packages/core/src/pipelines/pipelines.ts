@@ -1,9 +1,10 @@
 import { isDeepStrictEqual } from 'node:util'
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
+import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId, type PipelineId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
@@ -79,12 +80,12 @@ export function changePipeline(ctx: Ctx, id: PipelineId, change: PipelineChange)
     }
     if (isDeepStrictEqual(next, current)) return current
     if (change.stages) await replaceStages(ctx, id, { current: current.stages, next: next.stages })
-    const [changed] = await ctx.db
+    const saved = { ...row, name: next.name, updatedAt: timeOfUpdate(row.updatedAt) }
+    await ctx.db
       .update(pipelines)
-      .set({ name: next.name, updatedAt: sql`now()` })
+      .set(saved)
       .where(byId(pipelines, ctx, id))
-      .returning()
-    return toPipeline(changed ?? row, next.stages)
+    return toPipeline(saved, next.stages)
   })
 }
 
@@ -113,14 +114,12 @@ async function lockPipeline(ctx: Ctx, id: PipelineId): Promise<PipelineRow> {
 
 async function insertPipeline(ctx: Pick<Ctx, 'db' | 'workspaceId'>, input: PipelineInput): Promise<Pipeline> {
   const { db, workspaceId } = ctx
-  const [row] = await db
-    .insert(pipelines)
-    .values({ workspaceId, id: newId('pip'), name: input.name })
-    .returning()
-  if (!row) throw new Error('INSERT … RETURNING returned nothing')
+  const now = new Date()
+  const pipeline: PipelineRow = { workspaceId, id: newId('pip'), name: input.name, createdAt: now, updatedAt: now }
   const made = arrangeStages([], input.stages)
-  await db.insert(stages).values(made.map((stage) => ({ ...stage, workspaceId, pipelineId: row.id })))
-  return toPipeline(row, made)
+  await db.insert(pipelines).values(pipeline)
+  await db.insert(stages).values(made.map((stage) => ({ ...stage, workspaceId, pipelineId: pipeline.id })))
+  return toPipeline(pipeline, made)
 }
 
 async function withStages(ctx: Ctx, row: PipelineRow): Promise<Pipeline> {

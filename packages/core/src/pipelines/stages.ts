@@ -5,6 +5,7 @@ import { isInTransaction } from '../db/transaction.ts'
 import { microBatch } from '../kernel/micro-batch.ts'
 import { conflict, invalidField } from '../kernel/errors.ts'
 import { newId, type PipelineId, type StageId } from '../kernel/ids.ts'
+import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { deals, stages } from '../db/schema/index.ts'
 import type { Stage, StageChange } from './pipelines.schema.ts'
 
@@ -70,7 +71,7 @@ export function arrangeStages(current: readonly Stage[], change: readonly StageC
   return change.map((given, position) => {
     const known = current.find(({ id }) => id === given.id)
     if (given.id && !known) throw invalidField(`stages.${position}.id`, 'Stage not found')
-    const { id, name = '', winProbability = 0 } = { id: newId('stg'), ...known, ...withoutGaps(given) }
+    const { id, name = '', winProbability = 0 } = { id: newId('stg'), ...known, ...withoutUndefined(given) }
     return { id, name, position, winProbability }
   })
 }
@@ -130,8 +131,4 @@ export async function removeStages(ctx: Ctx, ids: readonly StageId[]): Promise<v
 
 function ofPipelines(ctx: Ctx, pipelineIds: readonly PipelineId[]) {
   return and(eq(stages.workspaceId, ctx.workspaceId), inArray(stages.pipelineId, [...pipelineIds]))
-}
-
-function withoutGaps(given: StageChange): Partial<Stage> {
-  return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
 }

@@ -34,14 +34,20 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
     }
     const id = newId('whk')
     const secret = newSecret()
-    const encryptedSecret = seal(ctx.settings.keys, secret, id)
-    const [row] = await ctx.db
-      .insert(webhooks)
-      .values({ workspaceId: ctx.workspaceId, id, url, eventTypes: input.eventTypes, encryptedSecret })
-      .returning()
-    if (!row) throw new Error('INSERT … RETURNING returned nothing')
+    const webhook: WebhookRow = {
+      workspaceId: ctx.workspaceId,
+      id,
+      url,
+      eventTypes: input.eventTypes,
+      enabled: true,
+      encryptedSecret: seal(ctx.settings.keys, secret, id),
+      formerSecrets: [],
+      deletedAt: null,
+      createdAt: new Date(),
+    }
+    await ctx.db.insert(webhooks).values(webhook)
     await audit(ctx, 'webhook.created', { subjectId: id, url })
-    return { ...toWebhook(row), secret }
+    return { ...toWebhook(webhook), secret }
   })
 }
 

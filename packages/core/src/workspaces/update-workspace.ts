@@ -1,4 +1,4 @@
-import { eq, sql } from 'drizzle-orm'
+import { eq } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { readWorkspace, toWorkspace } from './workspaces.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -14,7 +14,7 @@ export async function changeWorkspace(ctx: Ctx, change: WorkspaceChange): Promis
     if (named.length === 0) return readWorkspace(ctx)
     const [row] = await ctx.db
       .update(workspaces)
-      .set({ ...change, updatedAt: sql`now()` })
+      .set({ ...change, updatedAt: new Date() })
       .where(eq(workspaces.id, ctx.workspaceId))
       .returning()
     if (!row) return readWorkspace(ctx)

@@ -1,10 +1,12 @@
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm'
+import { and, eq, inArray, isNull } from 'drizzle-orm'
 import { z } from 'zod'
 import { audit } from '../../audit/audit.ts'
 import { byId } from '../../request/by-id.ts'
 import { type Ctx, inTransaction } from '../../request/context.ts'
 import { AppError, conflict, invalidField, type Issue, notFound, onConstraint } from '../../kernel/errors.ts'
+import { timeOfUpdate } from '../../kernel/time-of-update.ts'
 import { toTimestamp } from '../../kernel/validation.ts'
+import { withoutUndefined } from '../../kernel/without-undefined.ts'
 import { type CustomFieldId, newId } from '../../kernel/ids.ts'
 import { enqueue } from '../../jobs/outbox.ts'
 import { byCreation, type Page, readPage } from '../../request/paging.ts'
@@ -19,17 +21,27 @@ export type CustomFields = ReadonlyMap<string, Pick<CustomFieldRow, 'label' | 't
 
 /** Defines a field. A key that is taken is a conflict, also while the values of a removed field are being cleared. */
 export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Promise<CustomField> {
-  const [row] = await ctx.db
+  const now = new Date()
+  const customField: CustomFieldRow = {
+    workspaceId: ctx.workspaceId,
+    id: newId('cfd'),
+    key: input.key,
+    label: input.label,
+    type: input.type,
+    options: input.options,
+    removedAt: null,
+    createdAt: now,
+    updatedAt: now,
+  }
+  await ctx.db
     .insert(customFields)
-    .values({ ...input, workspaceId: ctx.workspaceId, id: newId('cfd') })
-    .returning()
+    .values(customField)
     .catch(
       onConstraint('custom_fields_key_key', () =>
         conflict(`Custom field "${input.key}" already exists or is still being removed`),
       ),
     )
-  if (!row) throw new Error('INSERT … RETURNING returned nothing')
-  return toCustomField(row)
+  return toCustomField(customField)
 }
 
 /** A page of the workspace's definitions. */
@@ -56,13 +68,12 @@ export async function changeCustomField(ctx: Ctx, id: CustomFieldId, change: Cus
     if (!known) throw notFound('Custom field')
     if (change.options && known.type !== 'SELECT') throw invalidField('options', 'options: only a SELECT has options')
     if (Object.values(change).every((value) => value === undefined)) return toCustomField(known)
-    const [row] = await ctx.db
+    const saved = { ...known, ...withoutUndefined(change), updatedAt: timeOfUpdate(known.updatedAt) }
+    await ctx.db
       .update(customFields)
-      .set({ ...change, updatedAt: sql`now()` })
-      .where(isLiveCustomField(ctx, id))
-      .returning()
-    if (!row) throw notFound('Custom field')
-    return toCustomField(row)
+      .set(saved)
+      .where(byId(customFields, ctx, id))
+    return toCustomField(saved)
   })
 }
 
@@ -71,7 +82,7 @@ export async function deleteCustomField(ctx: Ctx, id: CustomFieldId): Promise<vo
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .update(customFields)
-      .set({ removedAt: sql`now()` })
+      .set({ removedAt: new Date() })
       .where(isLiveCustomField(ctx, id))
       .returning({ id: customFields.id })
     if (!row) throw notFound('Custom field')
