@@ -20,12 +20,13 @@ export async function confirmSubscribers(ctx: Ctx, listId: ListId, emails: reado
   const optOuts = await findOptOuts(ctx, listId, addresses)
   const willing = people.filter(({ email }) => !optOuts.has(email)).map(({ id }) => id)
   if (willing.length === 0) return
+  const now = sql`${new Date().toISOString()}::timestamptz`
   const result = await ctx.db.execute<{ contact_id: string }>(sql`
-    insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at)
-    select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(listId)}::uuid, id, 'CONFIRMED', 'import', now()
+    insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at, created_at)
+    select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(listId)}::uuid, id, 'CONFIRMED', 'import', ${now}, ${now}
     from unnest(${sql.param(willing.map(uuidOf))}::uuid[]) as person (id)
     on conflict (workspace_id, list_id, contact_id) do update
-    set status = 'CONFIRMED', confirmed_at = now()
+    set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at
     where s.status = 'PENDING'
     returning contact_id`)
   const changed = result.rows.map((row) => idOf('con', row.contact_id))

@@ -62,7 +62,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
     if (!contact || !hashesOf(ctx, contact.email).includes(emailHash)) throw invalidLink()
     const [confirmed] = await ctx.db
       .update(subscriptions)
-      .set({ status: 'CONFIRMED', confirmedAt: sql`now()`, unsubscribedAt: null })
+      .set({ status: 'CONFIRMED', confirmedAt: new Date(), unsubscribedAt: null })
       .where(
         and(
           matches(link),
@@ -84,7 +84,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
 export async function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
   const [left] = await ctx.db
     .update(subscriptions)
-    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: sql`now()` })
+    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date() })
     .where(and(matches(link), inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])))
     .returning(subscriptionColumns)
   if (left) await tellSubscription(ctx, left, [subscriptionUnsubscribed])
@@ -97,12 +97,13 @@ export async function confirmAtOnce(
   link: SubscriptionLink,
   source: string,
 ): Promise<SubscriptionRow | undefined> {
+  const now = new Date()
   const [row] = await ctx.db
     .insert(subscriptions)
-    .values({ ...link, status: 'CONFIRMED', source, confirmedAt: sql`now()` })
+    .values({ ...link, status: 'CONFIRMED', source, confirmedAt: now, createdAt: now })
     .onConflictDoUpdate({
       target: [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId],
-      set: { status: 'CONFIRMED', confirmedAt: sql`now()` },
+      set: { status: 'CONFIRMED', confirmedAt: now },
       setWhere: eq(subscriptions.status, 'PENDING'),
     })
     .returning({ ...subscriptionColumns, inserted: sql<boolean>`xmax = 0` })

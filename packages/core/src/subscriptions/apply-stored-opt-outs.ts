@@ -1,4 +1,4 @@
-import { and, eq, inArray, sql } from 'drizzle-orm'
+import { and, eq, inArray } from 'drizzle-orm'
 import { noteSubscriptionChange } from './subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import { optOuts, subscriptions } from '../db/schema/index.ts'
@@ -17,7 +17,7 @@ export async function applyStoredOptOuts(ctx: Ctx, contact: { id: ContactId; ema
   const optedOut = ctx.db.select({ listId: optOuts.listId }).from(optOuts).where(areOptOutsOf(ctx, contact.email))
   const left = await ctx.db
     .update(subscriptions)
-    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: sql`now()` })
+    .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date() })
     .where(
       and(
         eq(subscriptions.workspaceId, ctx.workspaceId),

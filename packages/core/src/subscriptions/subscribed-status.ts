@@ -1,7 +1,7 @@
 /** What a contact's subscriptions make of the contact. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { contacts, activityNow } from '../db/schema/index.ts'
+import { activityAt, contacts, updatedAtLeast } from '../db/schema/index.ts'
 import type { ContactId } from '../kernel/ids.ts'
 
 /** What `emailSubscribedStatus` is: derived from the contact's subscriptions, the strictest word first. */
@@ -23,7 +23,7 @@ const subscribedStatus = sql`coalesce((
 export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
   await ctx.db
     .update(contacts)
-    .set({ emailSubscribedStatus: subscribedStatus, ...activityNow })
+    .set({ emailSubscribedStatus: subscribedStatus, ...activityAt(new Date()) })
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...contactIds])))
 }
 
@@ -31,7 +31,7 @@ export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly Cont
 export async function refreshSubscribedStatus(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
   await ctx.db
     .update(contacts)
-    .set({ emailSubscribedStatus: subscribedStatus, updatedAt: sql`now()` })
+    .set({ emailSubscribedStatus: subscribedStatus, updatedAt: updatedAtLeast(new Date()) })
     .where(
       and(
         eq(contacts.workspaceId, ctx.workspaceId),

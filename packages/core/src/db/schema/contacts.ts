@@ -56,8 +56,13 @@ export const contacts = tenantTable(
   },
 )
 
-/** What every event of a contact moves. Never back: who waited for the contact's lock began earlier than who had it. */
-export const activityNow = { lastActivityAt: sql`greatest(${contacts.lastActivityAt}, now())`, updatedAt: sql`now()` }
+/** Moves a contact's times forward to something that happened to it. Never back: the clocks of processes may differ. */
+export const activityAt = (moment: Date) => ({
+  lastActivityAt: sql`greatest(${contacts.lastActivityAt}, ${sql.param(moment, contacts.lastActivityAt)})`,
+  updatedAt: updatedAtLeast(moment),
+})
+export const updatedAtLeast = (moment: Date) =>
+  sql`greatest(${contacts.updatedAt}, ${sql.param(moment, contacts.updatedAt)})`
 
 export const customFieldTypes = ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'SELECT'] as const
 
