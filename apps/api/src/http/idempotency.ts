@@ -13,8 +13,8 @@ declare module 'fastify' {
 }
 
 /**
- * Every POST of this scope takes `Idempotency-Key`: its handler runs in one transaction with the record of its answer,
- * and a repetition gets that answer again with `idempotent-replayed: true`.
+ * Wraps the handler of each POST in this scope, for `Idempotency-Key`: after validation it runs in the transaction that
+ * stores its response, and a repetition gets that response again with `idempotent-replayed: true`.
  */
 export const idempotencyKeys = fp(
   async (scope: FastifyInstance) => {
@@ -43,14 +43,11 @@ export async function answerOnce(
 ): Promise<unknown> {
   const key = idempotencyKeyOf(request)
   if (key === undefined) return work()
-  const { answer, replayed } = await runIdempotently(
-    request.ctx,
-    { key, hash: hash(), answerFor: refusalOf },
-    async (ctx) => {
-      request.ctx = ctx
-      return answerOf(await work(), reply)
-    },
-  )
+  const { ctx } = request
+  const { answer, replayed } = await runIdempotently(ctx, { key, hash: hash(), answerFor: refusalOf }, async (ctx) => {
+    request.ctx = ctx
+    return answerOf(await work(), reply)
+  }).finally(() => (request.ctx = ctx))
   if (replayed) reply.header('idempotent-replayed', 'true')
   if (answer.location) reply.header('location', answer.location)
   reply.code(answer.status)

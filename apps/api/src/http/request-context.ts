@@ -8,7 +8,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** For routes without a workspace. */
     baseCtx: BaseCtx
-    /** The workspace and the actor. Set by the plugin `authentication`, in its scope only. */
+    /**
+     * The workspace and the actor. Set by the plugin `authentication`, in its scope only. With an `Idempotency-Key` the
+     * handler finds the open transaction in it.
+     */
     ctx: Ctx
   }
 }

@@ -9,7 +9,7 @@ import { textPropertyNames } from './contact-properties.ts'
 import { contactColumns, toContact } from './contact-record.ts'
 import { maxTags } from './update-contact.ts'
 import type { Contact } from './contacts.schema.ts'
-import { type CheckedContact, newContact } from './create-contact.ts'
+import { type CheckedContact, newContactRow } from './create-contact.ts'
 
 export type OnConflict = 'skip' | 'update'
 
@@ -24,7 +24,7 @@ export async function writeContacts(
   onConflict: OnConflict,
 ): Promise<{ createdIds: ContactId[]; updated: number }> {
   if (inputs.length === 0) return { createdIds: [], updated: 0 }
-  const created = inputs.map((input) => newContact(ctx, input))
+  const created = inputs.map((input) => newContactRow(ctx, input))
   const result = await ctx.db.execute<{ id: string }>(sql`
     insert into contacts as c (${rows.names})
     select ${rows.names} from ${rows.from(sql`${rows.stringify(created)}`, 'p')}
@@ -97,7 +97,7 @@ const rows = jsonRows(contacts)
 
 /** The contacts that the inputs would create, as a table `p`. */
 function rowsOf(ctx: Ctx, inputs: readonly CheckedContact[]): SQL {
-  return rows.from(sql`${rows.stringify(inputs.map((input) => newContact(ctx, input)))}`, 'p')
+  return rows.from(sql`${rows.stringify(inputs.map((input) => newContactRow(ctx, input)))}`, 'p')
 }
 
 /** The tags of the row that the contact does not have, in their order. */

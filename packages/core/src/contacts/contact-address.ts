@@ -16,10 +16,10 @@ export async function lockContactByEmail(ctx: Ctx, email: string): Promise<Conta
   return row
 }
 
-/** The conflict of an address that a contact has; undefined stands for a contact that is gone. */
+/** The conflict with the contact that has an address. Undefined stands for one that was deleted since. */
 export function alreadyExists(owner: ContactRow | undefined): AppError {
   if (owner) return conflict('Contact already exists', { contactId: owner.id })
-  return new AppError('unavailable', 'The contact was just deleted: try again')
+  return new AppError('unavailable', 'Something that this contact depends on was just deleted: try again')
 }
 
 function selectByEmail(ctx: Ctx, email: string) {

@@ -89,7 +89,7 @@ export const ContactChange = z
   .meta({ examples: [{ company: 'Analytical Engines', customFieldValues: { plan: 'pro' } }] })
 export type ContactChange = z.output<typeof ContactChange>
 
-/** Only `email` is needed. What is left out of a new contact is empty; of a known one it stays as it is. */
+/** Only `email` is required. An omitted property is empty in a new contact, and stays as it is in an existing one. */
 export const ContactInput = z
   .strictObject(writable)
   .partial()
@@ -97,7 +97,7 @@ export const ContactInput = z
   .meta({ examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }] })
 export type ContactInput = z.output<typeof ContactInput>
 
-/** A contact to be created: the same, with what is left out filled in, so that one request has one spelling. */
+/** A contact to be created. Defaults are filled in, so that a body with and without them has one hash for `Idempotency-Key`. */
 export const NewContact = z
   .strictObject({
     email: Email,

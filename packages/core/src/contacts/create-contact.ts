@@ -17,19 +17,19 @@ import {
 
 /** Creates a contact and emits `contact.created`. Throws `conflict`, with the id of the contact that has the address. */
 export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
-  const contact = await completeContact(ctx, input)
+  const contact = await checkNewContact(ctx, input)
   if (await insertContact(ctx, contact)) return toContact(contact)
   throw alreadyExists(await findContactByEmail(ctx, contact.email))
 }
 
 /** The row of a new contact. Throws `invalid` for an unknown custom field or a wrong value of one. */
-export async function completeContact(ctx: Ctx, input: ContactInput): Promise<ContactRow> {
+export async function checkNewContact(ctx: Ctx, input: ContactInput): Promise<ContactRow> {
   const customFieldValues = await checkCustomValues(ctx, input.customFieldValues ?? {})
-  return newContact(ctx, { ...input, customFieldValues: mergeCustomValues({}, customFieldValues) })
+  return newContactRow(ctx, { ...input, customFieldValues: mergeCustomValues({}, customFieldValues) })
 }
 
-/** The same from an input whose custom values are checked. */
-export function newContact(ctx: Ctx, input: CheckedContact): ContactRow {
+/** The row of a new contact whose custom field values are checked. */
+export function newContactRow(ctx: Ctx, input: CheckedContact): ContactRow {
   const now = new Date()
   return {
     workspaceId: ctx.workspaceId,
@@ -51,7 +51,10 @@ export function newContact(ctx: Ctx, input: CheckedContact): ContactRow {
 
 export type CheckedContact = Omit<ContactInput, 'customFieldValues'> & { customFieldValues: CustomValues }
 
-/** Inserts a complete contact and emits `contact.created`. Returns false when the address is taken. */
+/**
+ * Inserts a complete contact and emits `contact.created`. Returns false when the address is taken, or when a custom field
+ * was removed since the contact was completed.
+ */
 export const insertContact = insertWithEvents({
   into: jsonRows(contacts),
   event: contactCreated,
@@ -59,13 +62,14 @@ export const insertContact = insertWithEvents({
   // Every writer of many contacts takes them in this order, so that no two wait for each other.
   orderBy: sql`lower(email)`,
   references: {
-    of: ({ customFieldValues }) => Object.keys(customFieldValues),
-    async lock(ctx, rows) {
-      const fields = await lockCustomFields(
-        ctx,
-        rows.flatMap(({ customFieldValues }) => Object.keys(customFieldValues)),
-      )
+    keysOf: customFieldKeys,
+    async lock(ctx, rows, options) {
+      const fields = await lockCustomFields(ctx, rows.flatMap(customFieldKeys), options)
       return new Set(fields.keys())
     },
   },
 })
+
+function customFieldKeys({ customFieldValues }: ContactRow): string[] {
+  return Object.keys(customFieldValues)
+}

@@ -34,11 +34,11 @@ export async function touchLastActivity(ctx: Ctx, contactId: ContactId, at = new
 }
 
 /**
- * For `insertWithEvents`: the contact that a new record belongs to. To lock it moves its `lastActivityAt` to the creation
+ * For `insertWithEvents`: the contact that a new record belongs to. Locking it moves its `lastActivityAt` to the creation
  * of the record.
  */
 export const owningContact = {
-  of: ({ contactId }: { contactId: ContactId }) => [contactId],
+  keysOf: ({ contactId }: { contactId: ContactId }) => [contactId],
   lock: (ctx: Ctx, rows: readonly { contactId: ContactId; createdAt: Date }[], options: { skipLocked: boolean }) => {
     const activities = rows.map(({ contactId, createdAt }) => ({ contactId, at: createdAt }))
     return touchLastActivities(ctx, activities, options)

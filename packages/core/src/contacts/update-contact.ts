@@ -16,7 +16,7 @@ import { contactUpdated } from './contact-events.ts'
 import { fillEmptyProperties } from './contact-properties.ts'
 import { type ContactRow, toContact } from './contact-record.ts'
 import type { Contact, ContactChange, ContactInput, TagsInput } from './contacts.schema.ts'
-import { completeContact, insertContact } from './create-contact.ts'
+import { checkNewContact, insertContact } from './create-contact.ts'
 import { checkCustomValues, type CustomValues, mergeCustomValues } from './custom-fields/custom-fields.ts'
 import { lockContact } from './lock-contact.ts'
 
@@ -140,7 +140,7 @@ async function applyChange(ctx: Ctx, current: ContactRow, change: ContactChange)
 /** Locks the contact of an address, or creates it: again when the contact goes, or changes its address, in between. */
 async function findOrCreateForUpdate(ctx: Ctx, input: ContactInput): Promise<{ contact: ContactRow; isNew: boolean }> {
   for (;;) {
-    const contact = await completeContact(ctx, input)
+    const contact = await checkNewContact(ctx, input)
     if (await insertContact(ctx, contact)) return { contact, isNew: true }
     const known = await lockContactByEmail(ctx, input.email)
     if (known) return { contact: known, isNew: false }

@@ -7,7 +7,7 @@ type Drizzle<Client> = Omit<NodePgDatabase, '_' | 'transaction'> & { $client: Cl
 /** On one connection, which a transaction or a single statement holds. */
 export type ConnectionDb = Drizzle<pg.PoolClient>
 
-/** A pool or an open transaction: verbs cannot tell and need not. */
+/** A pool or an open transaction. Verbs work on either, and `insertWithEvents` asks which it is. */
 export type Db = Drizzle<pg.Pool | pg.PoolClient>
 
 export interface Database {
@@ -36,8 +36,8 @@ const keptConnections = 5
  * Opens a pool. A call finds a connection within two seconds or fails; a statement has ten seconds, a lock three, and
  * an answer that a server which hangs never gives is given up soon after.
  * `onError` hears of connections that broke while idle, which the pool replaces by itself. `settings` are those of
- * PostgreSQL for each connection that is not a pooler's; `lifetimeSeconds` is for those whose tables may grow from
- * nothing to very much within the ten minutes that a connection else lives.
+ * PostgreSQL for each connection that is not a pooler's; `lifetimeSeconds` limits the age of a
+ * connection and of its cached plans, which is ten minutes by default.
  */
 export function openDatabase(
   databaseUrl: string,

@@ -3,7 +3,7 @@ import { PgDialect } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import { type ConnectionDb, type Db, onConnection, memoizePerDb, statementName } from './client.ts'
 
-/** Where in a statement a value goes, by its name. */
+/** Marks the place of a value in a statement, by its name. `values` ties the names to a type and has no value. */
 export interface Params<Values> {
   (name: keyof Values & string): Placeholder
   readonly values?: Values

@@ -16,8 +16,7 @@ function contactOf(type: string, data: EventSubject): string | null {
 
 /**
  * Records an event in the transaction of the change, with a delivery for each enabled webhook that subscribes to its type
- * when the statement begins. One statement: without such a webhook it writes the event alone. The lock on the webhook,
- * which the foreign key would take in any case, leaves out a webhook that is being deleted, where the key would fail.
+ * when the statement begins. One statement: without such a webhook it writes the event alone.
  */
 export function emit<Data extends EventSubject>(
   ctx: Ctx,
@@ -90,39 +89,40 @@ const emitToWebhook = preparedSql<EventParams & { webhookId: string }, { id: str
 
 function insertEvents(param: Params<EventParams>, isReceiver: SQL): SQL {
   return sql`
-    -- Before the table of events: the order in which the upkeep of partitions locks the tables.
+    -- Locks the workspace before the table of events, as the upkeep of partitions does: else the two could deadlock.
     with workspace as (
       select id from workspaces where id = ${param('workspaceId')}::uuid for key share),
-    record as (
+    new_event as (
       select uuidv7() as id, given.*
       from workspace cross join unnest(${param('data')}::text[], ${param('contactIds')}::uuid[],
         ${param('requestIds')}::text[], ${param('traceparents')}::text[])
         as given (data, contact_id, request_id, traceparent)),
-    ${emitMembers(param, isReceiver)}
-    select record.id from record left join notified on true`
+    ${emitCtes(param, isReceiver)}
+    select new_event.id from new_event left join notified on true`
 }
 
 /**
- * The members of a WITH list that emit the events of its earlier member `record` (`id`, `data` as JSON text, `contact_id`,
- * `request_id`, `traceparent`) to the webhooks `w` of the condition. The main query has to read `notified`, as PostgreSQL
- * does not run a SELECT that nothing reads. Ids and times are the database's: the feed and the partitions rest on them.
+ * CTEs that write the events of an earlier CTE `new_event` (`id`, `data` as JSON text, `contact_id`, `request_id`,
+ * `traceparent`), with a delivery for each webhook `w` that fulfills the condition. The main query has to read `notified`,
+ * as PostgreSQL does not run a SELECT that nothing reads. Ids and times of events and deliveries come from the database,
+ * since the order of the feed and the partitions depend on them; those of the record come from the process.
  */
-export function emitMembers(param: Params<EventParams>, isReceiver: SQL): SQL {
+export function emitCtes(param: Params<EventParams>, isReceiver: SQL): SQL {
   const workspaceId = sql`${param('workspaceId')}::uuid`
   return sql`
     event as (
       insert into events (workspace_id, id, type, data, contact_id)
-      select ${workspaceId}, id, ${param('type')}, data::json, contact_id from record),
+      select ${workspaceId}, id, ${param('type')}, data::json, contact_id from new_event),
     delivery as (
       insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-      select w.workspace_id, uuidv7(), w.id, record.id, ${param('type')}
-      from record cross join webhooks w
+      select w.workspace_id, uuidv7(), w.id, new_event.id, ${param('type')}
+      from new_event cross join webhooks w
       where w.workspace_id = ${workspaceId} and ${isReceiver}
-      -- Leaves out a webhook that is being deleted, where the foreign key would fail.
+      -- PostgreSQL skips a webhook that is deleted meanwhile, where the foreign key would fail.
       for key share of w
       returning workspace_id, id, webhook_id as lane, event_id),
     ready as (
-      select delivery.*, request_id, traceparent from delivery join record on record.id = delivery.event_id),
+      select delivery.*, request_id, traceparent from delivery join new_event on new_event.id = delivery.event_id),
     ${enqueueMany('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}`
 }
 

@@ -11,7 +11,7 @@ import { isRowSpecificError } from '../kernel/errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import { microBatch } from '../kernel/micro-batch.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { emitMembers, type EventParams, isSubscribed, toEventParams } from './emit.ts'
+import { emitCtes, type EventParams, isSubscribed, toEventParams } from './emit.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 
 interface Creation<Row, Data extends EventSubject> {
@@ -24,62 +24,46 @@ interface Creation<Row, Data extends EventSubject> {
   references?: References<Row>
 }
 
-/** What the rows refer to, which is locked before they are written. */
+/** The records that a row refers to, by keys such as ids: they are locked before the row is written. */
 interface References<Row> {
-  of: (row: Row) => readonly string[]
+  keysOf: (row: Row) => readonly string[]
   /**
-   * Returns those of the rows' references that exist and are locked now. With `skipLocked` it does not wait for another
-   * transaction, and leaves out what that has locked.
+   * Locks the records that the rows refer to, and returns the keys of those that it locked. With `skipLocked` it does not
+   * wait for another transaction, and leaves out what that has locked.
    */
   lock: (ctx: Ctx, rows: readonly Row[], options: { skipLocked: boolean }) => Promise<ReadonlySet<string>>
 }
 
-/** Deferred: the row has to be inserted by itself, where it waits for locks and an error is its own. */
-type Outcome = 'inserted' | 'conflict' | 'deferred'
+const noReferences = { keysOf: () => [], lock: () => Promise.resolve(new Set<string>()) }
+
+type Outcome = 'inserted' | 'conflict' | 'retry alone'
 
 /**
  * Makes the function that creates one kind of record: it inserts a complete row and emits its event, both or neither. It
- * returns whether it did: not when a unique key is taken or a reference is missing. In the caller's transaction, if there
- * is one. A row that the database refuses, or that has to wait for a lock, neither fails nor delays the others of a batch.
+ * returns whether it did: not when a unique key is taken, or when a record that the row refers to does not exist.
+ *
+ * In a transaction it inserts the row there. Outside of one, rows of a workspace that arrive together share a statement.
+ * When one of them waits for a lock, lacks a reference or makes the statement fail, it is inserted again by itself, so
+ * that it neither delays nor fails the others.
  */
 export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extends EventSubject>({
   into,
   event,
   toData,
   orderBy = sql`id`,
-  references = { of: () => [], lock: () => Promise.resolve(new Set()) },
+  references = noReferences,
 }: Creation<Row, Data>): (ctx: Ctx, row: Row) => Promise<boolean> {
+  const insert = prepareInsert(into, orderBy)
+
   interface Request {
     ctx: Ctx
     row: Row
   }
-  const insert = prepareInsert(into, orderBy)
-
-  async function insertBatch(requests: Request[]): Promise<Outcome[]> {
-    const [first] = requests
-    if (!first) return []
-    const needsLock = requests.some(({ row }) => references.of(row).length > 0)
-    const run = needsLock
-      ? inTransaction(first.ctx, (ctx) => insertLocked(ctx, requests))
-      : insertAll(first.ctx, requests)
-    return run.catch((error: unknown) => {
-      if (requests.length > 1 && isRowSpecificError(error)) return requests.map(() => 'deferred')
-      throw error
-    })
-  }
-
-  async function insertLocked(ctx: Ctx, requests: readonly Request[]): Promise<Outcome[]> {
-    const rows = requests.map(({ row }) => row)
-    const locked = await references.lock(ctx, rows, { skipLocked: rows.length > 1 })
-    const isLocked = ({ row }: Request) => references.of(row).every((reference) => locked.has(reference))
-    const outcomes = await insertAll(ctx, requests.filter(isLocked))
-    return requests.map((request) => (isLocked(request) ? (outcomes.shift() ?? 'deferred') : 'deferred'))
-  }
 
   async function insertAll(ctx: Ctx, requests: readonly Request[]): Promise<Outcome[]> {
     if (requests.length === 0) return []
-    const rows = requests.map(({ row }) => row)
     const records = requests.map(({ ctx, row }) => ({ data: toData(row), origin: ctx }))
+    const rows = requests.map(({ row }) => row)
     const inserted = await insert(ctx.db, {
       ...toEventParams(ctx, event.type, records),
       rows: into.stringify(rows),
@@ -89,13 +73,37 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
     return rows.map(({ id }) => (ids.has(uuidOf(id)) ? 'inserted' : 'conflict'))
   }
 
-  const insertInBatch = memoizePerDb(() => microBatch(insertBatch, ({ ctx }) => ctx.workspaceId))
+  async function lockAndInsertAll(ctx: Ctx, requests: readonly Request[]): Promise<Outcome[]> {
+    const rows = requests.map(({ row }) => row)
+    const locked = await references.lock(ctx, rows, { skipLocked: rows.length > 1 })
+    const insertable = requests.filter(({ row }) => references.keysOf(row).every((key) => locked.has(key)))
+    const outcomes = await insertAll(ctx, insertable)
+    const outcomeOf = new Map(insertable.map((request, index) => [request, outcomes[index]]))
+    return requests.map((request) => outcomeOf.get(request) ?? 'retry alone')
+  }
+
+  async function insertBatch(requests: Request[]): Promise<Outcome[]> {
+    const [first] = requests
+    if (!first) return []
+    const { ctx } = first
+    const hasReferences = requests.some(({ row }) => references.keysOf(row).length > 0)
+    try {
+      if (!hasReferences) return await insertAll(ctx, requests)
+      return await inTransaction(ctx, (ctx) => lockAndInsertAll(ctx, requests))
+    } catch (error) {
+      if (requests.length > 1 && isRowSpecificError(error)) return requests.map(() => 'retry alone')
+      throw error
+    }
+  }
+
+  const batcherOf = memoizePerDb(() => microBatch(insertBatch, ({ ctx }) => ctx.workspaceId))
 
   return async (ctx, row) => {
     const request = { ctx, row }
-    if (isInTransaction(ctx.db)) return (await insertLocked(ctx, [request]))[0] === 'inserted'
-    const outcome = await insertInBatch(ctx.db)(request)
-    return (outcome === 'deferred' ? (await insertBatch([request]))[0] : outcome) === 'inserted'
+    if (isInTransaction(ctx.db)) return (await lockAndInsertAll(ctx, [request]))[0] === 'inserted'
+    const insertInBatch = batcherOf(ctx.db)
+    const outcome = await insertInBatch(request)
+    return (outcome === 'retry alone' ? (await insertBatch([request]))[0] : outcome) === 'inserted'
   }
 }
 
@@ -111,7 +119,7 @@ function prepareInsert<Row>({ table, names, from }: JsonRows<Row>, orderBy: SQL)
   return preparedSql<InsertParams, { id: string }>(
     `create ${table}`,
     (param: Params<InsertParams>) => sql`
-      -- Before the table of events: the order in which the upkeep of partitions locks the tables.
+      -- Locks the workspace before the table of events, as the upkeep of partitions does: else the two could deadlock.
       with workspace as (
         select id from workspaces where id = ${param('workspaceId')}::uuid for key share),
       inserted as (
@@ -119,12 +127,12 @@ function prepareInsert<Row>({ table, names, from }: JsonRows<Row>, orderBy: SQL)
         select ${names} from ${from(param('rows'), 'complete')} where exists (select from workspace) order by ${orderBy}
         on conflict do nothing
         returning id),
-      record as (
+      new_event as (
         select uuidv7() as id, given.*
         from inserted join unnest(${param('ids')}::uuid[], ${param('data')}::text[], ${param('contactIds')}::uuid[],
           ${param('requestIds')}::text[], ${param('traceparents')}::text[])
-          as given (record_id, data, contact_id, request_id, traceparent) on given.record_id = inserted.id),
-      ${emitMembers(param, isSubscribed(param))}
+          as given (row_id, data, contact_id, request_id, traceparent) on given.row_id = inserted.id),
+      ${emitCtes(param, isSubscribed(param))}
       select inserted.id from inserted left join notified on true`,
   )
 }

@@ -6,7 +6,7 @@ const maxWaitMs = 100
 
 /**
  * Makes one call out of several: items that arrive in the same turn of the event loop, or during a call, share the next
- * one. No item waits longer than 100 ms for a slow call to end. `work` returns a result for each item, in their order; an error
+ * one. When a call takes longer than 100 ms, the next starts beside it. `work` returns a result for each item, in their order; an error
  * rejects all of them. Items of different groups never share a call and do not wait for each other.
  */
 export function microBatch<Item, Result>(

@@ -99,19 +99,23 @@ export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
 
 /**
  * Locks the definitions of these keys, for values that are written in the same transaction: the job that clears the
- * values of a removed field waits until it ends, so that it misses none. A removal itself does not wait.
+ * values of a removed field waits until it ends, so that it misses none. A removal itself does not wait. With `skipLocked`, fields that
+ * the job has locked are left out.
  */
-export async function lockCustomFields(ctx: Ctx, keys: readonly string[]): Promise<CustomFields> {
+export async function lockCustomFields(
+  ctx: Ctx,
+  keys: readonly string[],
+  { skipLocked = false }: { skipLocked?: boolean } = {},
+): Promise<CustomFields> {
   if (keys.length === 0) return new Map()
   const rows = await selectDefinitions(ctx)
     .where(and(isKnown(ctx), inArray(customFields.key, [...keys])))
-    .for('key share')
-
+    .for('key share', skipLocked ? { skipLocked } : {})
   return new Map(rows.map((row) => [row.key, row]))
 }
 
 /**
- * Checks values against their definitions, which it locks. Throws `invalid` for unknown keys and wrong values. Null, which
+ * Checks values against their definitions. In a transaction it locks these until its end. Throws `invalid` for unknown keys and wrong values. Null, which
  * removes a value, is returned as it is.
  */
 export async function checkCustomValues(
