@@ -1,5 +1,5 @@
 /** What a contact's id stands in is deleted and merged by an explicit step, table by table, never by a silent cascade. */
-import { sql } from 'drizzle-orm'
+import { getTableName, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import {
@@ -10,15 +10,19 @@ import {
   createTestList,
   createTestTask,
 } from '@rapport/testing/fixtures/factories.ts'
+import * as schema from '../db/schema/index.ts'
 import { submitForm } from '../forms/submissions.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { addSubscriber } from '../lists/subscribers.ts'
 import type { Ctx } from '../request/context.ts'
+import { contactRecords } from './contact-records.ts'
 import { deleteContact } from './delete-contact.ts'
 import { mergeContacts } from './merge-contacts.ts'
 
 /** Rows that go with their contact, and move to the other contact in a merge. */
-const owned = ['contact_aliases', 'deals', 'form_submissions', 'subscriptions', 'tasks']
+const owned = (Object.keys(contactRecords) as (keyof typeof contactRecords)[])
+  .map((name) => getTableName(schema[name]))
+  .toSorted()
 /** Rows that outlive their contact: history, and the sums of campaigns. */
 const outliving = ['campaign_batches', 'campaign_recipients', 'events']
 

@@ -1,16 +1,11 @@
 import { audit } from '../audit/audit.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { moveDeals } from '../deals/update-deal.ts'
 import { invalidField, notFound } from '../kernel/errors.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import { emit } from '../events/emit.ts'
-import { moveSubmissions } from '../forms/submissions.ts'
 import { applyStoredOptOuts } from '../subscriptions/apply-stored-opt-outs.ts'
-import { moveSubscriptions } from '../lists/move-subscriptions.ts'
-import { moveTasks } from '../tasks/tasks.ts'
 import { fillEmptyProperties } from '../contacts/contact-properties.ts'
 import type { ContactRow } from '../contacts/contact-record.ts'
-import { redirectAliases } from '../contacts/contact-aliases.ts'
 import { deleteContactRow } from '../contacts/delete-contact-row.ts'
 import { lockContact, lockContacts } from '../contacts/lock-contact.ts'
 import { readContact } from '../contacts/read-contact.ts'
@@ -19,6 +14,7 @@ import { keepOptOuts } from '../subscriptions/opt-outs.ts'
 import { type Contact, type MergeInput } from '../contacts/contacts.schema.ts'
 import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
 import { contactMerged } from '../contacts/contact-events.ts'
+import { moveContactRecords } from './contact-records.ts'
 
 /**
  * Makes two contacts one: the duplicate fills what is empty in the other, tags and custom values unite, its deals,
@@ -30,13 +26,8 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
   return inTransaction(ctx, async (ctx) => {
     const { survivor, duplicate } = await lockBoth(ctx, id, contactId)
-    const both = { from: contactId, to: id }
     await keepOptOuts(ctx, duplicate)
-    await moveSubmissions(ctx, both)
-    const movedAny = await moveSubscriptions(ctx, both)
-    await moveDeals(ctx, both)
-    await moveTasks(ctx, both)
-    await redirectAliases(ctx, both)
+    const movedAny = await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
     await saveContact(ctx, survivor, united(survivor, duplicate))
     if (movedAny) await noteSubscriptionChange(ctx, [id])

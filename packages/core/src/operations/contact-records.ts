@@ -1,0 +1,44 @@
+/** What becomes of the records of a contact when it is merged into another or deleted. */
+import type { AnyPgColumn } from 'drizzle-orm/pg-core'
+import { deleteAliasesOfContact, redirectAliases } from '../contacts/contact-aliases.ts'
+import type * as schema from '../db/schema/index.ts'
+import { deleteDealsOfContact, moveDeals } from '../deals/update-deal.ts'
+import { deleteSubmissionsOfContact, moveSubmissions } from '../forms/submissions.ts'
+import type { ContactId } from '../kernel/ids.ts'
+import { deleteSubscriptionsOfContact, moveSubscriptions } from '../lists/move-subscriptions.ts'
+import type { Ctx } from '../request/context.ts'
+import { deleteTasksOfContact, moveTasks } from '../tasks/tasks.ts'
+
+type Schema = typeof schema
+type TableOfContacts = {
+  [Name in keyof Schema]: Schema[Name] extends { contactId: AnyPgColumn } ? Name : never
+}[keyof Schema]
+/** Rows that outlive their contact: history, and the sums of campaigns. */
+type OutlivingTable = 'campaignRecipients' | 'events'
+
+interface ContactRecords {
+  move: (ctx: Ctx, contacts: { from: ContactId; to: ContactId }) => Promise<unknown>
+  deleteAll: (ctx: Ctx, contactId: ContactId) => Promise<void>
+}
+
+/** One line per table: a table with a contact's id that is missing does not compile. */
+export const contactRecords = {
+  formSubmissions: { move: moveSubmissions, deleteAll: deleteSubmissionsOfContact },
+  subscriptions: { move: moveSubscriptions, deleteAll: deleteSubscriptionsOfContact },
+  deals: { move: moveDeals, deleteAll: deleteDealsOfContact },
+  tasks: { move: moveTasks, deleteAll: deleteTasksOfContact },
+  contactAliases: { move: redirectAliases, deleteAll: deleteAliasesOfContact },
+} satisfies Record<Exclude<TableOfContacts, OutlivingTable>, ContactRecords>
+
+/** Moves the records of one contact to another. Both are locked. Returns whether a subscription moved. */
+export async function moveContactRecords(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
+  const { subscriptions, ...others } = contactRecords
+  const movedAny = await subscriptions.move(ctx, contacts)
+  for (const { move } of Object.values<ContactRecords>(others)) await move(ctx, contacts)
+  return movedAny
+}
+
+/** Deletes the records of a locked contact. */
+export async function deleteContactRecords(ctx: Ctx, contactId: ContactId): Promise<void> {
+  for (const { deleteAll } of Object.values<ContactRecords>(contactRecords)) await deleteAll(ctx, contactId)
+}
