@@ -1,14 +1,31 @@
-/** How requests about a campaign that was sent name records, for the walk over every route. */
+/** How requests about a campaign name records, for the walk over every route. */
 interface Ids {
   campaign: string
   draft: string
   contact: string
+  list: string
 }
 
 const aBounce = { type: 'BOUNCE', email: 'both@example.com', permanent: true }
 
 /** In an order in which each means something to the owner: what cannot be undone comes last. */
 export const campaignCases = {
+  'GET /campaigns': [],
+  'POST /campaigns': [({ list }: Ids) => ({ path: '/campaigns', body: { name: 'a', subject: 'b', listId: list } })],
+  'GET /campaigns/{id}': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}` })],
+  'PATCH /campaigns/{id}': [
+    ({ campaign }: Ids) => ({ path: `/campaigns/${campaign}`, body: { name: 'taken over' } }),
+    ({ campaign }: Ids, own: Ids) => ({ path: `/campaigns/${campaign}`, body: { listId: own.list } }),
+    ({ list }: Ids, own: Ids) => ({ path: `/campaigns/${own.campaign}`, body: { listId: list } }),
+  ],
+  'POST /campaigns/{id}/send': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/send` })],
+  'POST /campaigns/{id}/send-test': [
+    ({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/send-test`, body: { email: 'eve@example.com' } }),
+    ({ contact }: Ids, own: Ids) => ({
+      path: `/campaigns/${own.campaign}/send-test`,
+      body: { email: 'eve@example.com', contactId: contact },
+    }),
+  ],
   'DELETE /campaigns/{id}': [({ draft }: Ids) => ({ path: `/campaigns/${draft}` })],
   'GET /campaigns/{id}/audience': [({ campaign }: Ids) => ({ path: `/campaigns/${campaign}/audience` })],
   'POST /campaigns/{id}/preview': [

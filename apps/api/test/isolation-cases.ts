@@ -1,65 +1,54 @@
-/** What the walk of isolation.int.test.ts asks of each route: every way to name a record in it. */
+/** For the walk of isolation.int.test.ts: a workspace with one record of each kind, and every way to name a record in a route. */
+import type { Me } from '@rapport/core/auth/auth.schema.ts'
+import type { IdPrefix } from '@rapport/core/kernel/ids.ts'
+import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
+import { ageMails, failDeliveries } from '@rapport/testing/fixtures/factories.ts'
 import { campaignCases } from './isolation-campaigns.ts'
+import { webhookCases } from './isolation-webhooks.ts'
+import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
 
-/** The records that a request can name. */
-export interface Ids {
-  contact: string
-  list: string
-  campaign: string
-  draft: string
-  webhook: string
+/** The records that a request can name, by the prefix of their ids. */
+const prefixes = {
+  contact: 'con',
+  list: 'lst',
+  /** To be deleted: nothing hangs on it. */
+  spareList: 'lst',
+  campaign: 'cmp',
+  draft: 'cmp',
+  webhook: 'whk',
   /** One that may go. */
-  lastWebhook: string
-  delivery: string
-  event: string
-  apiKey: string
-  invite: string
-  session: string
-  member: string
-  workspace: string
+  lastWebhook: 'whk',
+  delivery: 'dlv',
+  event: 'evt',
+  apiKey: 'key',
+  invite: 'inv',
+  session: 'ses',
+  member: 'usr',
+  user: 'usr',
+  workspace: 'wsp',
+  customField: 'cfd',
+  import: 'imp',
+  form: 'frm',
+  submission: 'sub',
+  pipeline: 'pip',
+  stage: 'stg',
+  /** A pipeline without deals, to be deleted. */
+  emptyPipeline: 'pip',
+  deal: 'dea',
+  task: 'tsk',
+} satisfies Record<string, IdPrefix>
+type Kind = keyof typeof prefixes
+
+export interface Ids extends Record<Kind, string> {
   /** Three that are one person. */
   duplicates: [string, string, string]
-  customField: string
-  import: string
-  form: string
-  submission: string
-  /** To be deleted: nothing hangs on it. */
-  spareList: string
-  pipeline: string
-  stage: string
-  /** A pipeline without deals, to be deleted. */
-  emptyPipeline: string
-  deal: string
-  task: string
-  user: string
 }
 
 export const nobodys: Ids = {
-  contact: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
-  list: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
-  campaign: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
-  draft: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
-  webhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
-  lastWebhook: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b',
-  delivery: 'dlv_01kag7m3v9e8fs2t4w6x8y0z1b',
-  event: 'evt_01kag7m3v9e8fs2t4w6x8y0z1b',
-  apiKey: 'key_01kag7m3v9e8fs2t4w6x8y0z1b',
-  invite: 'inv_01kag7m3v9e8fs2t4w6x8y0z1b',
-  session: 'ses_01kag7m3v9e8fs2t4w6x8y0z1b',
-  member: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b',
-  workspace: 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b',
+  ...(Object.fromEntries(
+    Object.entries(prefixes).map(([kind, prefix]) => [kind, `${prefix}_01kag7m3v9e8fs2t4w6x8y0z1b`]),
+  ) as Record<Kind, string>),
   duplicates: ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'con_01kag7m3v9e8fs2t4w6x8y0z2c', 'con_01kag7m3v9e8fs2t4w6x8y0z3d'],
-  customField: 'cfd_01kag7m3v9e8fs2t4w6x8y0z1b',
-  import: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
-  form: 'frm_01kag7m3v9e8fs2t4w6x8y0z1b',
-  submission: 'sub_01kag7m3v9e8fs2t4w6x8y0z1b',
-  spareList: 'lst_01kag7m3v9e8fs2t4w6x8y0z2c',
-  pipeline: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
-  stage: 'stg_01kag7m3v9e8fs2t4w6x8y0z1b',
-  emptyPipeline: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',
-  deal: 'dea_01kag7m3v9e8fs2t4w6x8y0z1b',
-  task: 'tsk_01kag7m3v9e8fs2t4w6x8y0z1b',
-  user: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b',
 }
 
 export interface Request {
@@ -78,6 +67,63 @@ export const aForm = {
     { id: 'email', label: 'Email', type: 'EMAIL', mapsTo: 'email' },
     { id: 'news', label: 'Send me the letter', type: 'CONSENT' },
   ],
+}
+
+/** Makes one record of each kind. */
+export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Promise<Ids> {
+  const { id, key, token } = workspace
+  const make = async (path: string, body: Json) => String((await api.create(path, key, body))['id'])
+  const makeContact = () => make('/contacts', { email: freshEmail() })
+  const list = await make('/lists', { name: 'Letter', doubleOptIn: false })
+  await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
+  await make('/invites', { email: freshEmail(), role: 'VIEWER' })
+  await api.call('POST', `/public/lists/${list}/subscribe`, { body: { email: 'both@example.com' } })
+  const contact = await make('/contacts', { email: freshEmail(), tags: ['secret'] })
+  const makePipeline = () =>
+    api.create<Pipeline>('/pipelines', key, { name: 'Sales', stages: [{ name: 'Lead', winProbability: 10 }] })
+  const pipeline = await makePipeline()
+  const { body: me } = await api.call<Me>('GET', '/auth/me', { key: token })
+  const form = await make('/forms', aForm)
+  const submitted = await api.call('POST', `/public/forms/${form}/submit`, { body: { values: { news: true } } })
+  const webhook = await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] })
+  const tested = await api.call('POST', `/webhooks/${webhook}/test`, { key })
+  await failDeliveries(api.database.db)
+  const invite = await make('/invites', { email: freshEmail(), role: 'MEMBER' })
+  await ageMails(api.database.db)
+  return {
+    workspace: id,
+    list,
+    contact,
+    pipeline: pipeline.id,
+    stage: pipeline.stages[0]?.id ?? '',
+    emptyPipeline: (await makePipeline()).id,
+    deal: await make('/deals', { pipelineId: pipeline.id, contactId: contact }),
+    task: await make(`/contacts/${contact}/tasks`, { title: 'Call', assigneeId: me.user?.id }),
+    user: me.user?.id ?? '',
+    campaign: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
+    draft: await make('/campaigns', { name: 'a', subject: 'b', listId: list }),
+    webhook,
+    lastWebhook: await make('/webhooks', { url: 'https://example.com', eventTypes: ['deal.deleted'] }),
+    delivery: String(tested.body['id']),
+    event: String(tested.body['eventId']),
+    apiKey: await make('/api-keys', { name: 'to be revoked', role: 'VIEWER' }),
+    invite,
+    member: (await api.join(workspace, 'VIEWER')).id,
+    session: await openAnotherSession(api, workspace),
+    duplicates: [await makeContact(), await makeContact(), await makeContact()],
+    customField: await make('/custom-fields', { key: 'plan', label: 'Plan', type: 'TEXT' }),
+    form,
+    submission: String(submitted.body['submissionId']),
+    spareList: await make('/lists', { name: 'Spare' }),
+    import: String((await api.call('POST', '/contacts/import', { key, ...aFile })).body['id']),
+  }
+}
+
+/** Answers its id. */
+async function openAnotherSession(api: TestApi, { email, password, token }: TestWorkspace): Promise<string> {
+  await api.call('POST', '/auth/login', { body: { email, password } })
+  const { body } = await api.call<{ data: { id: string }[] }>('GET', '/sessions', { key: token })
+  return body.data[0]?.id ?? ''
 }
 
 type MakeRequest = (ids: Ids, own: Ids) => Request
@@ -166,48 +212,8 @@ export const cases: Record<string, MakeRequest[]> = {
     ({ form, submission }) => ({ path: `/forms/${form}/submissions/${submission}` }),
   ],
   'DELETE /forms/{id}': [({ form }) => ({ path: `/forms/${form}` })],
-  'GET /campaigns': [],
-  'POST /campaigns': [({ list }) => ({ path: '/campaigns', body: { name: 'a', subject: 'b', listId: list } })],
-  'GET /campaigns/{id}': [({ campaign }) => ({ path: `/campaigns/${campaign}` })],
-  'PATCH /campaigns/{id}': [
-    ({ campaign }) => ({ path: `/campaigns/${campaign}`, body: { name: 'taken over' } }),
-    ({ campaign }, own) => ({ path: `/campaigns/${campaign}`, body: { listId: own.list } }),
-    ({ list }, own) => ({ path: `/campaigns/${own.campaign}`, body: { listId: list } }),
-  ],
-  'POST /campaigns/{id}/send': [({ campaign }) => ({ path: `/campaigns/${campaign}/send` })],
-  'POST /campaigns/{id}/send-test': [
-    ({ campaign }) => ({ path: `/campaigns/${campaign}/send-test`, body: { email: 'eve@example.com' } }),
-    ({ contact }, own) => ({
-      path: `/campaigns/${own.campaign}/send-test`,
-      body: { email: 'eve@example.com', contactId: contact },
-    }),
-  ],
   ...campaignCases,
-  'GET /webhooks': [],
-  'POST /webhooks': [],
-  'GET /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}` })],
-  'PATCH /webhooks/{id}': [({ webhook }) => ({ path: `/webhooks/${webhook}`, body: { enabled: true } })],
-  'POST /webhooks/{id}/rotate-secret': [({ webhook }) => ({ path: `/webhooks/${webhook}/rotate-secret` })],
-  'POST /webhooks/{id}/test': [({ webhook }) => ({ path: `/webhooks/${webhook}/test` })],
-  'GET /webhooks/{id}/deliveries': [({ webhook }) => ({ path: `/webhooks/${webhook}/deliveries` })],
-  'GET /webhooks/{id}/deliveries/{deliveryId}': [
-    ({ webhook, delivery }) => ({ path: `/webhooks/${webhook}/deliveries/${delivery}` }),
-    ({ delivery }, own) => ({ path: `/webhooks/${own.webhook}/deliveries/${delivery}` }),
-  ],
-  'POST /webhooks/{id}/deliveries/{deliveryId}/redeliver': [
-    ({ webhook, delivery }) => ({ path: `/webhooks/${webhook}/deliveries/${delivery}/redeliver` }),
-    ({ delivery }, own) => ({ path: `/webhooks/${own.webhook}/deliveries/${delivery}/redeliver` }),
-  ],
-  'POST /webhooks/{id}/redeliver': [
-    ({ webhook }) => ({
-      path: `/webhooks/${webhook}/redeliver`,
-      body: { status: 'FAILED', since: '2026-01-01T00:00:00Z', until: '2036-01-01T00:00:00Z' },
-    }),
-  ],
-  'DELETE /webhooks/{id}': [({ lastWebhook }) => ({ path: `/webhooks/${lastWebhook}` })],
-  'GET /events': [({ event }) => ({ path: `/events?after=${event}` })],
-  'GET /events/{id}': [({ event }) => ({ path: `/events/${event}` })],
-  'GET /event-types': [],
+  ...webhookCases,
   'GET /pipelines': [],
   'POST /pipelines': [],
   'GET /pipelines/{id}': [({ pipeline }) => ({ path: `/pipelines/${pipeline}` })],

@@ -3,8 +3,8 @@ import { idOf, type IdPrefix } from '@rapport/core/kernel/ids.ts'
 import fc from 'fast-check'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
-import { fillWorkspace, readEverything, told } from './isolation-workspace.ts'
+import { cases, fillWorkspace, type Ids, nobodys, type Request } from './isolation-cases.ts'
+import { readEverything, told } from './isolation-workspace.ts'
 import { type Json, startTestApi, type TestWorkspace } from './testing.ts'
 
 const timeout = 60_000

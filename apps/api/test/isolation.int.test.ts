@@ -2,8 +2,8 @@
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { cases, type Ids, nobodys, type Request } from './isolation-cases.ts'
-import { fillWorkspace, readEverything, told } from './isolation-workspace.ts'
+import { cases, fillWorkspace, type Ids, nobodys, type Request } from './isolation-cases.ts'
+import { readEverything, told } from './isolation-workspace.ts'
 import { expectError, type Json, type Operation, operationsOf, startTestApi, type TestWorkspace } from './testing.ts'
 
 const api = useForFile(() => startTestApi())

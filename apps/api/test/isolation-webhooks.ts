@@ -1,0 +1,36 @@
+/** How requests about webhooks and events name records, for the walk over every route. */
+interface Ids {
+  webhook: string
+  lastWebhook: string
+  delivery: string
+  event: string
+}
+
+/** In an order in which each means something to the owner: what cannot be undone comes last. */
+export const webhookCases = {
+  'GET /webhooks': [],
+  'POST /webhooks': [],
+  'GET /webhooks/{id}': [({ webhook }: Ids) => ({ path: `/webhooks/${webhook}` })],
+  'PATCH /webhooks/{id}': [({ webhook }: Ids) => ({ path: `/webhooks/${webhook}`, body: { enabled: true } })],
+  'POST /webhooks/{id}/rotate-secret': [({ webhook }: Ids) => ({ path: `/webhooks/${webhook}/rotate-secret` })],
+  'POST /webhooks/{id}/test': [({ webhook }: Ids) => ({ path: `/webhooks/${webhook}/test` })],
+  'GET /webhooks/{id}/deliveries': [({ webhook }: Ids) => ({ path: `/webhooks/${webhook}/deliveries` })],
+  'GET /webhooks/{id}/deliveries/{deliveryId}': [
+    ({ webhook, delivery }: Ids) => ({ path: `/webhooks/${webhook}/deliveries/${delivery}` }),
+    ({ delivery }: Ids, own: Ids) => ({ path: `/webhooks/${own.webhook}/deliveries/${delivery}` }),
+  ],
+  'POST /webhooks/{id}/deliveries/{deliveryId}/redeliver': [
+    ({ webhook, delivery }: Ids) => ({ path: `/webhooks/${webhook}/deliveries/${delivery}/redeliver` }),
+    ({ delivery }: Ids, own: Ids) => ({ path: `/webhooks/${own.webhook}/deliveries/${delivery}/redeliver` }),
+  ],
+  'POST /webhooks/{id}/redeliver': [
+    ({ webhook }: Ids) => ({
+      path: `/webhooks/${webhook}/redeliver`,
+      body: { status: 'FAILED', since: '2026-01-01T00:00:00Z', until: '2036-01-01T00:00:00Z' },
+    }),
+  ],
+  'DELETE /webhooks/{id}': [({ lastWebhook }: Ids) => ({ path: `/webhooks/${lastWebhook}` })],
+  'GET /events': [({ event }: Ids) => ({ path: `/events?after=${event}` })],
+  'GET /events/{id}': [({ event }: Ids) => ({ path: `/events/${event}` })],
+  'GET /event-types': [],
+}
