@@ -1,7 +1,12 @@
 import { z } from 'zod'
+import { type EventType, eventTypes } from '../events/event-definition.ts'
 import { RecordId } from '../kernel/ids.ts'
 import { SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
+
+/** A deletion that emits an event is recorded under the same name. */
+type Deletion = Extract<EventType, `${string}.deleted`>
+const deletions = eventTypes.filter((type): type is Deletion => type.endsWith('.deleted'))
 
 /** Everything that is recorded: what gives or takes access, what reaches many people, and what cannot be undone. */
 export const auditActions = [
@@ -24,15 +29,13 @@ export const auditActions = [
   'campaign.retried',
   'campaign.deleted',
   'contacts.exported',
-  'contact.deleted',
   'contact.merged',
   'custom_field.deleted',
   'list.deleted',
   'form.deleted',
   'submission.deleted',
   'pipeline.deleted',
-  'deal.deleted',
-  'task.deleted',
+  ...deletions,
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
