@@ -1,5 +1,5 @@
 /** The floor plan: which package may import which, and which folder of core. */
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { expect, test } from 'vitest'
 import { core, coreSources, findImports, importsOf, resolveImport, sourceFiles } from './source-files.ts'
 
@@ -29,24 +29,13 @@ test('what runs in production imports neither the test fixtures nor the embedded
   expect(findImports(production, (_file, name) => /^@rapport\/(testing|embedded-postgres)\//.test(name))).toEqual([])
 })
 
-/** From the ground up: a folder imports those before it, and itself. The slices stand in this order as well. */
-const slices = [
-  'audit',
-  'mail',
-  'pipelines',
-  'workspaces',
-  'subscriptions',
-  'contacts',
-  'lists',
-  'deals',
-  'tasks',
-  'forms',
-  'imports',
-  'campaigns',
-  'webhooks',
-  'auth',
-  'team',
-]
+/** The slices, from the ground up: each has a file of its tables, and `db/schema/index.ts` has these in the order of the slices. */
+const schemaFiles = importsOf(coreSources.find(({ path }) => path === `${core}db/schema/index.ts`) ?? { code: '' }).map(
+  (name) => basename(name, '.ts'),
+)
+const notSlices = ['jobs', 'idempotency', 'events']
+const slices = schemaFiles.filter((name) => !notSlices.includes(name))
+/** From the ground up: a folder imports those before it, and itself. */
 const floors = ['kernel', 'runtime', 'db', 'request', 'jobs', 'events', ...slices, 'operations']
 const floorOf = (path: string) => floors.indexOf(path.slice(core.length).split('/')[0] ?? '')
 
