@@ -40,19 +40,32 @@ interface DocumentedResponse {
   description: string
   content?: Record<string, { schema: { $ref?: string } }>
 }
+interface DocumentedOperation {
+  tags?: string[]
+  responses?: Record<string, DocumentedResponse | { $ref: string }>
+}
 interface Document {
+  tags?: { name: string }[]
   webhooks?: Record<string, unknown>
-  paths?: Record<string, Record<string, { responses?: Record<string, DocumentedResponse | { $ref: string }> }>>
+  paths?: Record<string, Record<string, DocumentedOperation>>
   components?: { schemas?: Record<string, unknown>; responses?: Record<string, unknown> }
 }
 
 /** The whole document: named schemas as components, those that nothing refers to left out, answers named by status. */
 export function finishDocument(input: Parameters<typeof jsonSchemaTransformObject>[0]) {
   const document = jsonSchemaTransformObject(input)
+  addUsedTags(document as Document)
   nameResponses(document as Document)
   describeWebhooks(document as Document)
   dropUnusedSchemas(document as Document)
   return document
+}
+
+/** A heading of routes that has no place in the reading order comes last. */
+function addUsedTags(document: Document) {
+  const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
+  const names = [...(document.tags ?? []).map(({ name }) => name), ...operations.flatMap(({ tags = [] }) => tags)]
+  document.tags = [...new Set(names)].map((name) => ({ name }))
 }
 
 const signed = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({
