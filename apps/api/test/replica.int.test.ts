@@ -4,6 +4,7 @@ import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { type ReplicatedPostgres, startReplicatedPostgres } from '@rapport/testing/postgres/replicated-postgres.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { cases, fillWorkspace } from './isolation-cases.ts'
 import { freshEmail, startTestApi, type TestApi, type TestWorkspace } from './testing.ts'
 
 let servers: ReplicatedPostgres
@@ -147,5 +148,17 @@ test('every read that goes to the replica works there, and what is wrong with it
   await api.call('DELETE', `/webhooks/${webhook}`, { key })
   const gone = await api.call('GET', `/webhooks/${webhook}/deliveries`, { key })
   expect(gone.status).toBe(404)
+  expect(log).toEqual([])
+})
+
+test('every operation that reads works beside a replica', async () => {
+  const own = await fillWorkspace(api, workspace)
+  for (const [name, makers] of Object.entries(cases).filter(([name]) => name.startsWith('GET '))) {
+    for (const { path } of makers.map((make) => make(own, own))) {
+      const { status } = await api.call('GET', path, { key: workspace.token })
+      // The contact has no subscription to the list.
+      expect([name, status]).toEqual([name, name === 'GET /lists/{id}/subscribers/{contactId}' ? 404 : 200])
+    }
+  }
   expect(log).toEqual([])
 })
