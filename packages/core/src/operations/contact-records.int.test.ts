@@ -1,4 +1,5 @@
 /** What a contact's id stands in is deleted and merged by an explicit step, table by table, never by a silent cascade. */
+import { fillEmptyTables } from '@rapport/testing/fixtures/sample-rows.ts'
 import { getTableName, sql } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
@@ -73,6 +74,7 @@ async function createContactWithRecords(email: string): Promise<ContactId> {
   await addSubscriber(ctx, list.id, { contactId: id, status: 'CONFIRMED' })
   const form = await createTestForm(ctx)
   await submitForm(ctx, form.id, { values: { email } })
+  await fillEmptyTables(ctx, owned, id)
   return id
 }
 

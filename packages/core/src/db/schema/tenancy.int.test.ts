@@ -17,6 +17,7 @@ import {
   createTestWorker,
   waitingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { fillEmptyTables } from '@rapport/testing/fixtures/sample-rows.ts'
 import { transaction } from '../transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
@@ -48,6 +49,7 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   const [uuid = ''] = await waitingWork(ctx, 'campaigns')
   const batch = await claimBatch(ctx, uuid, await createTestWorker(db))
   if (batch) await claimRecipients(ctx, batch, batch.contactUuids)
+  await fillEmptyTables(ctx, await readTables(), (await createTestContact(ctx)).id)
   // No address is in both workspaces: what refuses a move must be a link.
   await db.execute(sql`update contacts set email = id || '@example.com' where workspace_id = ${workspaceId}`)
   return uuidOf(ctx.workspaceId)
