@@ -1,0 +1,93 @@
+/** docs/add-a-resource.md, followed to the letter in a copy of the repository. */
+import { join } from 'node:path'
+import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
+import { freePort, startProcess } from '@rapport/testing/processes/processes.ts'
+import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { type Copy, copyRepository, readRecipe } from './recipe.ts'
+import { type Api, createApi } from './stack.ts'
+
+const copy = useForFile(copyRepository)
+const mergesAndDeletions = 'packages/core/src/operations/contact-records.ts'
+const typeCheck = 'tsc --noEmit --incremental --tsBuildInfoFile .tsbuildinfo --pretty false'
+
+test('the recipe names at most twelve files', async () => {
+  const paths = new Set((await readRecipe()).map(({ path }) => path))
+  expect(paths.size).toBeGreaterThan(5)
+  expect(paths.size).toBeLessThanOrEqual(12)
+})
+
+test('a resource that merges and deletions of contacts leave out does not compile', async () => {
+  const edits = await readRecipe()
+  for (const edit of edits.filter(({ path }) => path !== mergesAndDeletions)) await copy.apply(edit)
+  const { code, output } = await copy.run(typeCheck)
+  expect([code, output.match(/^\S+(?=\(\d+,\d+\): error)/gm)]).toEqual([expect.any(Number), [mergesAndDeletions]])
+  expect(output).toContain(`'notes'`)
+  for (const edit of edits.filter(({ path }) => path === mergesAndDeletions)) await copy.apply(edit)
+})
+
+test('with the recipe applied, types, format, migration and walks pass', async () => {
+  const paths = (await readRecipe()).map(({ path }) => path)
+  await expectSuccess(typeCheck)
+  await expectSuccess(`biome format --vcs-enabled=false ${paths.join(' ')}`)
+  await expectSuccess('drizzle-kit generate --config packages/core/drizzle.config.ts --name notes')
+  const { postgresUrl, redisUrl } = inject('testServices')
+  const walks = [
+    'packages/core/src/notes',
+    'packages/core/src/operations/contact-records',
+    'packages/core/src/db/schema/tenancy',
+    'packages/testing/src/house/table-owners',
+    'apps/api/test/isolation.int',
+    'apps/api/test/openapi',
+  ]
+  await expectSuccess(`vitest run ${walks.join(' ')}`, { DATABASE_URL: postgresUrl, REDIS_URL: redisUrl })
+})
+
+test('the resource of the recipe is created, read, changed and deleted over HTTP', async () => {
+  const api = await startApiOf(copy)
+  const { key } = await api.createWorkspace()
+  const contact = await api.call<{ id: string }>('POST', '/contacts', { key, body: { email: 'ada@example.com' } })
+  const notes = `/contacts/${contact.body.id}/notes`
+  const created = await api.call<{ id: string }>('POST', notes, { key, body: { body: 'Prefers email.' } })
+  expect(created).toMatchObject({ status: 201, body: { contactId: contact.body.id, body: 'Prefers email.' } })
+  const note = `/notes/${created.body.id}`
+  const changed = await api.call('PATCH', note, { key, body: { body: 'Prefers calls.' } })
+  expect(changed).toMatchObject({ status: 200, body: { body: 'Prefers calls.' } })
+  expect(await api.call('GET', note, { key })).toMatchObject({ status: 200, body: changed.body })
+  expect(await api.call('GET', notes, { key })).toMatchObject({ status: 200, body: { data: [changed.body] } })
+  expect(await api.call('DELETE', note, { key })).toMatchObject({ status: 204 })
+  expect(await api.call('GET', note, { key })).toMatchObject({ status: 404, body: { message: 'Note not found' } })
+
+  const events = await api.call<{ data: { type: string; data: unknown }[] }>('GET', '/events', { key })
+  expect(events.body.data).toContainEqual(expect.objectContaining({ type: 'note.created', data: created.body }))
+  const { body: description } = await api.call<{ paths: Record<string, object> }>('GET', '/openapi.json')
+  expect(Object.keys(description.paths)).toEqual(expect.arrayContaining(['/notes/{id}', '/contacts/{contactId}/notes']))
+})
+
+async function expectSuccess(command: string, env?: Record<string, string>): Promise<void> {
+  const { code, output } = await copy.run(command, env)
+  expect([command, code, code === 0 ? '' : output]).toEqual([command, 0, ''])
+}
+
+/** Starts the API of the copy on a database with its migrations. */
+async function startApiOf({ directory, run }: Copy): Promise<Api> {
+  const database = await createEmptyDatabase()
+  const port = await freePort()
+  const url = `http://127.0.0.1:${port}`
+  const env = {
+    DATABASE_URL: database.url,
+    PORT: String(port),
+    PUBLIC_URL: url,
+    MAIL_FROM: 'hello@rapport.example',
+    SECRET_KEY: 'for tests only: forty characters or more of it',
+    TRUST_PROXY: 'loopback',
+  }
+  await run('node packages/core/src/db/migrate.ts', env)
+  const api = await startProcess({ script: join(directory, 'apps/api/src/main.ts'), env, readyUrl: `${url}/ready` })
+  onTestFinished(async () => {
+    api.kill('SIGTERM')
+    await api.exited
+    await database.close()
+  })
+  return createApi(url)
+}

@@ -1,0 +1,77 @@
+/** Applies docs/add-a-resource.md to a copy of the repository. */
+import { cp, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { startCommand } from '@rapport/testing/processes/processes.ts'
+
+const root = resolve(import.meta.dirname, '../../..')
+
+/** A file that the document adds, or lines to add to a file. */
+interface Edit {
+  path: string
+  language: 'ts' | 'diff'
+  text: string
+}
+
+/** The blocks of the document, each with the path in the heading above it. */
+export async function readRecipe(): Promise<Edit[]> {
+  const text = await readFile(join(root, 'docs/add-a-resource.md'), 'utf8')
+  const sections = text.matchAll(/^### `(\S+)`\n([^]*?)(?=^#{2,3} |$(?![^]))/gm)
+  return [...sections].flatMap(([, path = '', section = '']) =>
+    [...section.matchAll(/^```(ts|diff)\n([^]*?)^```$/gm)].map(([, language, text = '']) => ({
+      path,
+      language: language as Edit['language'],
+      text,
+    })),
+  )
+}
+
+export interface Copy {
+  directory: string
+  apply(edit: Edit): Promise<void>
+  /** Runs a command of the workspace in the copy, and returns its exit code and what it printed. */
+  run(command: string, env?: Record<string, string>): Promise<{ code: number | null; output: string }>
+  close(): Promise<void>
+}
+
+/** A copy of the programs and their tests. The installed packages are those of the repository. */
+export async function copyRepository(): Promise<Copy> {
+  const directory = await realpath(await mkdtemp(join(tmpdir(), 'rapport-recipe-')))
+  for (const name of ['apps', 'packages', 'drizzle', 'package.json', 'tsconfig.json', 'biome.json']) {
+    await cp(join(root, name), join(directory, name), { recursive: true, verbatimSymlinks: true })
+  }
+  for (const name of ['vitest.config.ts', 'vitest.workspace.ts']) await cp(join(root, name), join(directory, name))
+  await symlink(join(root, 'node_modules'), join(directory, 'node_modules'))
+  const path = `${join(root, 'node_modules/.bin')}:${dirname(process.execPath)}:/usr/local/bin:/usr/bin:/bin`
+  return {
+    directory,
+    apply: (edit) => applyEdit(directory, edit),
+    async run(command, env = {}) {
+      const script = `cd '${directory}' && exec ${command}`
+      const started = await startCommand({ command: 'bash', parameters: ['-c', script], env: { PATH: path, ...env } })
+      const { code } = await started.exited
+      return { code, output: started.stdout() + started.stderr() }
+    },
+    close: () => rm(directory, { recursive: true }),
+  }
+}
+
+async function applyEdit(directory: string, { path, language, text }: Edit): Promise<void> {
+  const file = join(directory, path)
+  if (language === 'ts') {
+    await mkdir(dirname(file), { recursive: true })
+    return writeFile(file, text, { flag: 'wx' })
+  }
+  const hunks = text.split(/^@@\n/m)
+  const edited = hunks.reduce((content, hunk) => applyHunk(content, hunk, path), await readFile(file, 'utf8'))
+  await writeFile(file, edited)
+}
+
+/** Adds the lines with a plus between the other lines, which must stand in the file once. */
+function applyHunk(content: string, hunk: string, path: string): string {
+  const lines = hunk.split('\n').slice(0, -1)
+  const textOf = (kept: readonly string[]) => kept.map((line) => `${line.slice(1)}\n`).join('')
+  const parts = content.split(textOf(lines.filter((line) => !line.startsWith('+'))))
+  if (parts.length !== 2) throw new Error(`${path} has ${parts.length - 1} places for:\n${hunk}`)
+  return parts.join(textOf(lines))
+}
