@@ -2,26 +2,19 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
-import { type Contact, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
+import { type Contact, contactExample, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Installation } from './installation.ts'
 import type { Receipt } from './receiver.ts'
 
 export const exampleContact: Contact = {
-  id: Id('con').parse('con_01kag7m3v9e8fs2t4w6x8y0z1b'),
-  email: 'ada@example.com',
-  firstName: 'Ada',
-  lastName: 'Lovelace',
-  phone: null,
+  ...contactExample,
   company: 'Analytical Engines',
   customFieldValues: { plan: 'pro' },
   tags: ['customer'],
   emailSubscribedStatus: 'SUBSCRIBED',
-  lastActivityAt: '2026-11-21T06:35:49.123Z',
-  source: null,
-  createdAt: '2026-11-21T06:35:49.123Z',
-  updatedAt: '2026-11-21T06:35:49.123Z',
+  lastActivityAt: contactExample.createdAt,
 }
 
 export interface Receiver {

@@ -1,8 +1,9 @@
 /** What leaves the house: mails as a mail server receives them, byte by byte. */
 import { type AddressInfo, createServer } from 'node:net'
-import type { Recipient } from '@rapport/core/campaigns/recipient.ts'
+import { type Recipient, toRecipient } from '@rapport/core/campaigns/recipient.ts'
 import type { CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
-import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
+import { contactExample } from '@rapport/core/contacts/contacts.schema.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { openUnsubscribe } from '@rapport/core/lists/subscription-links.ts'
 import { createTestCampaign, createTestContact } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -17,16 +18,7 @@ const smtp = useForFile(() => startSmtpReceiver())
 const transport = useForFile(() => openMailTransport(smtp.url))
 afterEach(() => smtp.decide(() => 'accept'))
 
-const ada: Recipient = {
-  id: newId('con'),
-  email: 'ada@example.com',
-  firstName: 'Ada',
-  lastName: 'Lovelace',
-  phone: null,
-  company: null,
-  customFieldValues: {},
-  tags: [],
-}
+const ada = toRecipient(contactExample)
 
 /** Sends the campaign to a new contact who is described so, and answers what the server received. */
 async function receive(campaign: Partial<CampaignInput>, given: Partial<Recipient> = {}) {

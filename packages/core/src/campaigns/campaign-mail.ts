@@ -10,10 +10,11 @@ import { senderAddress } from '../mail/senders.ts'
 import { campaigns, lists, workspaces } from '../db/schema/index.ts'
 import type { Preview, PreviewInput, SendResult, SendTestInput } from './campaigns.schema.ts'
 import { findNamedContact, readCampaign } from './campaigns.ts'
-import type { Recipient } from './recipient.ts'
+import { type Recipient, toRecipient } from './recipient.ts'
 import { renderCopy, renderMails } from './templates/rendering.ts'
 import type { TemplateFault } from './templates/template-sources.ts'
 import { trackingOf } from './tracking.ts'
+import { contactExample } from '../contacts/contacts.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
 /** A mail, or what is wrong with it. */
@@ -155,12 +156,7 @@ const listDeleted = () => conflict('The list of this campaign was deleted')
 
 /** No contact of any workspace has the nil UUID, so that the unsubscribe link of a test copy does nothing. */
 const inventedRecipient: Recipient = {
+  ...toRecipient(contactExample),
   id: idOf('con', '00000000-0000-0000-0000-000000000000'),
-  email: 'ada@example.com',
-  firstName: 'Ada',
-  lastName: 'Lovelace',
-  phone: null,
   company: 'Analytical Engines',
-  customFieldValues: {},
-  tags: [],
 }

@@ -2,7 +2,13 @@ import { z } from 'zod'
 import { Email, MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort, SortBy } from '../request/paging.ts'
-import { emailSubscribedStatuses } from '../db/schema/index.ts'
+import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
+
+/** The columns that a response shows. A column without its line in the shapes below does not compile. */
+type Shown = Exclude<keyof typeof contacts.$inferSelect, 'workspaceId' | 'searchText'>
+/** The columns that no request sets. */
+type Derived = 'id' | 'emailSubscribedStatus' | 'lastActivityAt' | 'createdAt' | 'updatedAt'
+type Writable = Exclude<Shown, Derived>
 
 export const Contact = z
   .object({
@@ -19,7 +25,7 @@ export const Contact = z
     source: z.string().nullable(),
     createdAt: Timestamp,
     updatedAt: Timestamp,
-  })
+  } satisfies Record<Shown, z.ZodType>)
   .meta({
     id: 'Contact',
     description: 'A person in the workspace. `email` is unique without regard to case.',
@@ -43,12 +49,12 @@ export const Contact = z
   })
 export type Contact = z.output<typeof Contact>
 
-const contactExamples = Contact.meta()?.['examples'] as [Contact]
+export const [contactExample] = Contact.meta()?.['examples'] as [Contact]
 
 export const MergedContact = z.object({ ...Contact.shape, mergedContactId: RecordId('con') }).meta({
   id: 'MergedContact',
   description: 'The contact that two have become; `mergedContactId` is the one that went.',
-  examples: [{ ...contactExamples[0], mergedContactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
+  examples: [{ ...contactExample, mergedContactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
 })
 
 /** Empty, or digits with what people write between them. */
@@ -81,7 +87,7 @@ const writable = {
   customFieldValues: customFieldValues.describe('Values by the keys of your custom fields; null removes one'),
   tags: Tags,
   source: emptyToNull(SingleLine(sourceLength)),
-}
+} satisfies Record<Writable, z.ZodType>
 
 export const ContactChange = z
   .strictObject(writable)
@@ -108,7 +114,7 @@ export const NewContact = z
     customFieldValues: writable.customFieldValues.default({}),
     tags: writable.tags.default([]),
     source: writable.source.default(null),
-  })
+  } satisfies Record<Writable, z.ZodType>)
   .meta({ examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }] })
 
 export const TagsInput = z

@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import { Contact } from '../contacts/contacts.schema.ts'
+import { contactExample } from '../contacts/contacts.schema.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { Timestamp } from '../kernel/validation.ts'
-
-const contactExamples = Contact.meta()?.['examples'] as [Contact]
 
 /** The envelope of an example, without `type` and `data`. */
 export const exampleEvent = {
@@ -15,6 +13,6 @@ export const exampleEvent = {
 export const Event = z.object({ id: RecordId('evt'), type: z.string(), timestamp: Timestamp, data: z.unknown() }).meta({
   id: 'Event',
   description: 'Something that happened. `data` is the record as the API shows it, at that moment.',
-  examples: [{ ...exampleEvent, type: 'contact.created', data: contactExamples[0] }],
+  examples: [{ ...exampleEvent, type: 'contact.created', data: contactExample }],
 })
 export type Event = z.output<typeof Event>
