@@ -1,7 +1,8 @@
 /** docs/add-a-resource.md, followed to the letter in a copy of the repository. */
 import { join } from 'node:path'
 import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
-import { freePort, startProcess } from '@rapport/testing/processes/processes.ts'
+import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
+import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { type Copy, copyRepository, readRecipe } from './recipe.ts'
@@ -72,7 +73,7 @@ async function expectSuccess(command: string, env?: Record<string, string>): Pro
 /** Starts the API of the copy on a database with its migrations. */
 async function startApiOf({ directory, run }: Copy): Promise<Api> {
   const database = await createEmptyDatabase()
-  const port = await freePort()
+  const port = await findFreePort()
   const url = `http://127.0.0.1:${port}`
   const env = {
     DATABASE_URL: database.url,
