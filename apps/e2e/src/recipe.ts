@@ -28,10 +28,10 @@ export async function readRecipe(): Promise<Edit[]> {
 
 export interface Copy {
   directory: string
-  apply(edit: Edit): Promise<void>
+  apply: (edit: Edit) => Promise<void>
   /** Runs a command of the workspace in the copy, and returns its exit code and what it printed. */
-  run(command: string, env?: Record<string, string>): Promise<{ code: number | null; output: string }>
-  close(): Promise<void>
+  run: (command: string, env?: Record<string, string>) => Promise<{ code: number | null; output: string }>
+  close: () => Promise<void>
 }
 
 /** What the copy has: no other app, as each costs the type check time. */

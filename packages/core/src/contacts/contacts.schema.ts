@@ -49,7 +49,8 @@ export const Contact = z
   })
 export type Contact = z.output<typeof Contact>
 
-export const [contactExample] = Contact.meta()?.['examples'] as [Contact]
+const contactExamples = Contact.meta()?.['examples'] as [Contact]
+export const contactExample = contactExamples[0]
 
 export const MergedContact = z.object({ ...Contact.shape, mergedContactId: RecordId('con') }).meta({
   id: 'MergedContact',
