@@ -1,7 +1,7 @@
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { listActivity } from '@rapport/core/contacts/list-activity.ts'
 import { exportContacts } from '@rapport/core/contacts/export/export-contacts.ts'
-import { listContacts } from '@rapport/core/contacts/list-contacts.ts'
+import { listContacts } from '@rapport/core/contacts/listing/list-contacts.ts'
 import { mergeContacts } from '@rapport/core/operations/merge-contacts.ts'
 import { addTags, updateContact, removeTag, upsertContact } from '@rapport/core/contacts/update-contact.ts'
 import {

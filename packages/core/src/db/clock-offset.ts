@@ -65,7 +65,8 @@ export function watchClock({ db, log, now = Date.now }: WatchOptions): ClockWatc
   async function read(): Promise<Clock> {
     const measured = await withTimeout(measureClockOffset(db, now)).catch(() => undefined)
     if (!measured) return { status: 'unknown', offsetMs: null }
-    const { offsetMs } = measured
+    // Within the error there is no difference to tell.
+    const offsetMs = Math.abs(measured.offsetMs) <= measured.errorMs ? 0 : measured.offsetMs
     const isOffNow = isOff(measured)
     if (isOffNow && !wasOff) log.warn({ offsetMs }, describeOffset(offsetMs))
     if (!isOffNow && wasOff) log.info({ offsetMs }, "The clock of this process agrees with the database's again")

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
-import { listContacts } from '../contacts/list-contacts.ts'
+import { listContacts } from '../contacts/listing/list-contacts.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
 import { createCustomField, deleteCustomField } from '../contacts/custom-fields/custom-fields.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'

@@ -1,7 +1,7 @@
 import { deleteContact } from '../operations/delete-contact.ts'
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
-import { listContacts } from '../contacts/list-contacts.ts'
+import { listContacts } from '../contacts/listing/list-contacts.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
 import { type ListId, newId, uuidOf } from '../kernel/ids.ts'
 import { ImportOptions } from '../imports/imports.schema.ts'

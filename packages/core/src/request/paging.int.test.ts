@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
-import { listContacts } from '../contacts/list-contacts.ts'
+import { listContacts } from '../contacts/listing/list-contacts.ts'
 import { type Contact, ContactQuery } from '../contacts/contacts.schema.ts'
 import { type ContactId, newId, uuidOf } from '../kernel/ids.ts'
 import { listLists } from '../lists/lists.ts'

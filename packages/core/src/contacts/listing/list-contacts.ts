@@ -1,14 +1,14 @@
 import { and, arrayContains, eq, exists, gt, isNull, lt, type SQL, sql } from 'drizzle-orm'
-import { type Ctx, inTransaction } from '../request/context.ts'
-import { invalidField } from '../kernel/errors.ts'
-import type { ListId } from '../kernel/ids.ts'
-import { type Page, readPage } from '../request/paging.ts'
-import { activityOrder, contacts, lists, subscriptions } from '../db/schema/index.ts'
-import { contactColumns, type ContactRow, toContact } from './contact-record.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
+import { invalidField } from '../../kernel/errors.ts'
+import type { ListId } from '../../kernel/ids.ts'
+import { type Page, readPage } from '../../request/paging.ts'
+import { activityOrder, contacts, lists, subscriptions } from '../../db/schema/index.ts'
+import { contactColumns, type ContactRow, toContact } from '../contact-record.ts'
 import { readNewestContacts } from './newest-contacts.ts'
 import { searchCondition, searchRank } from './search-contacts.ts'
-import type { Contact, ContactFilters, ContactQuery } from './contacts.schema.ts'
-import { checkCustomValue, fromText, readCustomFields } from './custom-fields/custom-fields.ts'
+import type { Contact, ContactFilters, ContactQuery } from '../contacts.schema.ts'
+import { checkCustomValue, fromText, readCustomFields } from '../custom-fields/custom-fields.ts'
 
 /** A page of the workspace's contacts; every filter that is given must hold. A search without `sort` has the best first. */
 export async function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contact>> {
@@ -91,8 +91,10 @@ function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
 const newestFirst = '-createdAt'
 
 /** Whether a query asks for all contacts, newest first, as most do. */
-function isUnfiltered({ limit: _, cursor: __, sort = newestFirst, customFields, ...filters }: ContactQuery): boolean {
-  return sort === newestFirst && Object.keys({ ...filters, ...customFields }).length === 0
+function isUnfiltered({ customFields, ...query }: ContactQuery): boolean {
+  const { sort = newestFirst } = query
+  const filters = Object.keys(query).filter((name) => !['limit', 'cursor', 'sort'].includes(name))
+  return sort === newestFirst && filters.length === 0 && Object.keys(customFields).length === 0
 }
 
 const moment = (date: Date) => date.toISOString()

@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
-import type { Ctx } from '../request/context.ts'
+import type { Ctx } from '../../request/context.ts'
 import { createTestContact, createTestCtx, createTestList } from '@rapport/testing/fixtures/factories.ts'
 import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { uuidOf } from '../kernel/ids.ts'
+import { uuidOf } from '../../kernel/ids.ts'
 import { listContacts } from './list-contacts.ts'
-import { ContactQuery } from './contacts.schema.ts'
-import { createCustomField } from './custom-fields/custom-fields.ts'
+import { ContactQuery } from '../contacts.schema.ts'
+import { createCustomField } from '../custom-fields/custom-fields.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx

@@ -2,11 +2,11 @@
  * Kept for speed: FIGURE (bench `read`, 2026-11-22). A test compares it with a listing by filters.
  */
 import { and, desc, eq, sql } from 'drizzle-orm'
-import { type Params, prepared } from '../db/prepared-query.ts'
-import { contacts } from '../db/schema/index.ts'
-import type { Ctx } from '../request/context.ts'
-import type { Part } from '../request/paging.ts'
-import { contactColumns, type ContactRow } from './contact-record.ts'
+import { type Params, prepared } from '../../db/prepared-query.ts'
+import { contacts } from '../../db/schema/index.ts'
+import type { Ctx } from '../../request/context.ts'
+import type { Part } from '../../request/paging.ts'
+import { contactColumns, type ContactRow } from '../contact-record.ts'
 
 /** Part of the listing of all contacts, newest first, by prepared statements. */
 export function readNewestContacts(

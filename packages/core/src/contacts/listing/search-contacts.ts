@@ -1,6 +1,6 @@
 import { eq, type SQL, sql, type SQLWrapper } from 'drizzle-orm'
-import type { Ctx } from '../request/context.ts'
-import { contacts } from '../db/schema/index.ts'
+import type { Ctx } from '../../request/context.ts'
+import { contacts } from '../../db/schema/index.ts'
 
 const text = contacts.searchText
 
