@@ -278,4 +278,24 @@ describe('on a network to the database that fails', () => {
       expect(await waitingWork(ctx)).toEqual([])
     }
   })
+
+  test('nobody gets two mails when outcomes fail to be recorded and the answer of the next claim is lost', async () => {
+    const { id, uuid } = await startCampaign(25)
+    // The whole group of 20 has left when this constraint rejects its outcomes.
+    await refuseOutcomes(uuidOf(ctx.workspaceId))
+    await expect(send(uuid, shaky)).rejects.toThrow('Failed query')
+    await acceptOutcomes()
+    proxy.cut(/claim recipients/, 'answer', 1)
+    await expect(send(uuid, shaky)).rejects.toThrow()
+    expect(proxy.cuts).toBe(1)
+    await send(uuid, shaky)
+    expect(addressees()).toEqual(people(25))
+    expect(await countRecipients(ctx, id)).toEqual({ SENT: 5, INTERRUPTED: 20 })
+    expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
+  })
 })
+
+const refuseOutcomes = (workspaceUuid: string) =>
+  database.pool.query(`alter table campaign_recipients add constraint no_outcomes
+    check (status <> 'SENT' or workspace_id <> '${workspaceUuid}') not valid`)
+const acceptOutcomes = () => database.pool.query('alter table campaign_recipients drop constraint no_outcomes')

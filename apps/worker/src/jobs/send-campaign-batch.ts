@@ -7,8 +7,8 @@ import {
   type ClaimedRecipient,
   claimRecipients,
   finishBatch,
+  interruptAndReleaseBatch,
   releaseAndRequeueBatch,
-  releaseBatch,
   settleRecipients,
   skipRecipients,
   undoRecipientClaims,
@@ -29,19 +29,24 @@ export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void>
     const ctx = ctxOf(deps, job)
     const batch = await claimOrRelease(
       () => claimBatch(ctx, job.id, deps.workerId),
-      async () => void (await releaseBatch(ctx, { uuid: job.id, workerId: deps.workerId })),
+      () => interruptAndRelease(deps, ctx, job.id),
     )
     if (!batch) return
     try {
       const end = batch.isCanceled ? await skipRecipients(ctx, batch) : await sendGroups(deps, ctx, batch)
       if (end === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueBatch(ctx, batch))
     } catch (error) {
-      await retryWhileDatabaseDown(() => releaseBatch(ctx, batch))
+      await retryWhileDatabaseDown(() => interruptAndRelease(deps, ctx, job.id))
       throw error
     }
     const end = await retryWhileDatabaseDown(() => finishBatch(ctx, batch))
     if (end === 'waiting') throw new Error('Some recipients were refused for now and are tried again')
   })
+}
+
+async function interruptAndRelease(deps: WorkerDeps, ctx: Ctx, uuid: string): Promise<void> {
+  const interrupted = await interruptAndReleaseBatch(ctx, { uuid, workerId: deps.workerId })
+  deps.metrics.countInterrupted({ deliveries: 0, mails: interrupted })
 }
 
 /** `stopped` before everyone in the batch had had their turn. */

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm'
+import type { Db } from '../db/client.ts'
 
 /**
  * As a member of a `with` list: counts in the batches what the earlier member `changed` did to recipients. It says of
@@ -19,4 +20,16 @@ export function tally(changed: string): SQL {
         from ${sql.identifier(changed)} group by workspace_id, batch_id) d
       where b.workspace_id = d.workspace_id and b.id = d.batch_id
         and (d.sent, d.failed, d.skipped, d.interrupted) <> (0, 0, 0, 0))`
+}
+
+/** Makes the recipients that match the condition INTERRUPTED, and counts them. */
+export async function interruptRecipients(db: Db, condition: SQL, error: string): Promise<number> {
+  const interrupted = await db.execute<{ count: number }>(sql`
+    with interrupted as (
+      update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = now()
+      where ${condition}
+      returning workspace_id, batch_id, old.status as was, new.status as became),
+    ${tally('interrupted')}
+    select count(*)::int as count from interrupted`)
+  return interrupted.rows[0]?.count ?? 0
 }

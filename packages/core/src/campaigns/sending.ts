@@ -14,7 +14,7 @@ import type { Recipient } from './recipient.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type BatchKeys, claimGroup, settleGroup } from './sending-statements.ts'
-import { tally } from './recipient-counters.ts'
+import { interruptRecipients, tally } from './recipient-counters.ts'
 import { campaignSent } from './campaign-events.ts'
 
 interface BatchInHand {
@@ -184,6 +184,21 @@ export async function releaseBatch(ctx: Ctx, batch: BatchInHand): Promise<boolea
     .where(isMine(ctx, batch))
     .returning({ id: campaignBatches.id })
   return released.length > 0
+}
+
+/**
+ * Releases a batch after an error. The outcomes of a group may be missing: its recipients, still SENDING, become
+ * INTERRUPTED in the same transaction. So a batch that is claimed anew has no SENDING recipient to whom a mail of this
+ * worker may have gone, and `undoRecipientClaims` can rely on that. Returns how many became INTERRUPTED.
+ */
+export function interruptAndReleaseBatch(ctx: Ctx, batch: BatchInHand): Promise<number> {
+  return inTransaction(ctx, async (ctx) => {
+    const isClaimed = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and batch_id = ${batch.uuid}
+      and worker_id = ${batch.workerId} and status = 'SENDING'`
+    const interrupted = await interruptRecipients(ctx.db, isClaimed, 'How it ended could not be recorded')
+    await releaseBatch(ctx, batch)
+    return interrupted
+  })
 }
 
 /** The same for a job that ends well: the batch goes on the queue again, for any worker to go on with. */

@@ -1,6 +1,6 @@
 /** Recovers what dead workers had claimed: here and nowhere else. */
 import { lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
-import { tally } from '../campaigns/recipient-counters.ts'
+import { interruptRecipients } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
 import { campaignBatches, campaignRecipients, deliveries, imports, mails, workers } from '../db/schema/index.ts'
 import { transaction } from '../db/transaction.ts'
@@ -88,13 +88,7 @@ async function interruptDeliveries(db: Db, isHeld: Held, error: string): Promise
 }
 
 async function releaseCampaignBatches(db: Db, isHeld: Held, error: string): Promise<number> {
-  const interrupted = await db.execute<{ count: number }>(sql`
-    with interrupted as (
-      update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = now()
-      where ${isHeld(campaignRecipients, campaignRecipients.batchId)}
-      returning workspace_id, batch_id, old.status as was, new.status as became),
-    ${tally('interrupted')}
-    select count(*)::int as count from interrupted`)
+  const interrupted = await interruptRecipients(db, isHeld(campaignRecipients, campaignRecipients.batchId), error)
   const released = await db
     .update(campaignBatches)
     .set({ status: 'PENDING', workerId: null })
@@ -104,7 +98,7 @@ async function releaseCampaignBatches(db: Db, isHeld: Held, error: string): Prom
     db,
     released.map((row) => uuidOf(row.id)),
   )
-  return interrupted.rows[0]?.count ?? 0
+  return interrupted
 }
 
 async function releaseMails(db: Db, isHeld: Held, error: string): Promise<number> {
