@@ -1,5 +1,5 @@
 /** What tests of the worker begin with. */
-import { compileCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
+import { loadCampaignRenderer } from '@rapport/core/campaigns/campaign-mail.ts'
 import type { Recipient } from '@rapport/core/campaigns/recipient.ts'
 import { readWorkerConfig, type WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
@@ -90,7 +90,7 @@ export async function renderFor(
   campaignId: CampaignId,
   recipient: Recipient,
 ): Promise<EncodedMail | OutgoingMail> {
-  const { render } = await compileCampaign(ctx, campaignId)
+  const { render } = await loadCampaignRenderer(ctx, campaignId)
   const [made] = await render([recipient])
   if (!made || 'fault' in made) throw new Error(made?.fault.message ?? 'Nothing was rendered')
   return made.mail

@@ -1,4 +1,4 @@
-import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { workspaceRoom } from '@rapport/core/jobs/outbox.ts'
 import {

@@ -8,8 +8,8 @@ import {
   deleteCampaign,
   listCampaigns,
   readCampaign,
-  sendCampaign,
 } from '@rapport/core/campaigns/campaigns.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import {
   Audience,
   Campaign,

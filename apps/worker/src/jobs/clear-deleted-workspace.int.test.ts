@@ -1,4 +1,4 @@
-import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { signUp } from '@rapport/core/auth/login.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'

@@ -1,6 +1,7 @@
 /** All jobs at once, in the hands of three workers that are cut off, taken for dead and wake up again, at random. */
 import { setTimeout as pause } from 'node:timers/promises'
-import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { readCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
@@ -66,7 +67,7 @@ const handlers = {
 }
 const statements = [
   [/claim deliveries/, /settle deliveries/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
-  [/update "campaign_batches"/, /claim recipients/, /settle recipients/, /update "campaigns"/],
+  [/update "campaign_batches"/, /claim recipients/, /record recipient outcomes/, /update "campaigns"/],
   [/delete from "outbox"/, /update "outbox"/, /emit events/],
 ].flat()
 const audience = 70

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { readCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import { type CampaignId, uuidOf } from '@rapport/core/kernel/ids.ts'
@@ -255,7 +256,7 @@ describe('on a network to the database that fails', () => {
   test.each([
     ['the claim of the batch', /update "campaign_batches" set "status" = \$1, "worker_id"/],
     ['the claim of a group', /claim recipients/],
-    ['the outcome of a group', /settle recipients/],
+    ['the outcome of a group', /record recipient outcomes/],
     ['the end of the batch', /update "campaign_batches" set "status" = \$1, "worker_id" = \$2 where/],
     ['the end of the work', /delete from "outbox"/],
     ['the completion', /"completed_at" = now/],

@@ -1,6 +1,10 @@
-import { type CampaignRenderer, compileCampaign } from '@rapport/core/campaigns/campaign-mail.ts'
+import {
+  type CampaignMail,
+  type CampaignRenderer,
+  loadCampaignRenderer,
+} from '@rapport/core/campaigns/campaign-mail.ts'
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
-import { outcomesFor } from '@rapport/core/campaigns/outcomes.ts'
+import { minConclusiveGroupSize, outcomesFor, type SmtpOutcome } from '@rapport/core/campaigns/outcomes.ts'
 import {
   claimBatch,
   type ClaimedBatch,
@@ -9,20 +13,24 @@ import {
   finishBatch,
   interruptAndReleaseBatch,
   releaseAndRequeueBatch,
-  settleRecipients,
+  recordOutcomes,
   skipRecipients,
   undoRecipientClaims,
 } from '@rapport/core/campaigns/sending.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import type { MailOutcome } from '@rapport/core/mail/mails.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
 
 /**
- * Sends a batch of a campaign in small groups: claim, send, record. A kill leaves at most a group INTERRUPTED; a stop
- * lets the group in hand finish and puts the rest back. Throws when somebody is to be tried again after a pause.
+ * Sends a batch of a campaign group by group: claim the recipients, send, record the outcomes. A run that claims the
+ * batch ends in one of four ways:
+ * - Done: the batch is finished; the last one completes the campaign.
+ * - Stopped (shutdown, pause, cancel): the batch is released and requeued.
+ * - Error: the batch is released and the queue retries the job after a delay. Recipients still SENDING become
+ *   INTERRUPTED with the release; if that fails too, the heartbeat recovers them and the batch.
+ * - Recipients still WAITING or SENDING: the batch is released and the run throws, so that the queue retries the job.
  */
 export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
@@ -49,11 +57,11 @@ async function interruptAndRelease(deps: WorkerDeps, ctx: Ctx, uuid: string): Pr
   deps.metrics.countInterrupted({ deliveries: 0, mails: interrupted })
 }
 
-/** `stopped` before everyone in the batch had had their turn. */
+/** Returns `stopped` if it ends before every group of the batch was processed. */
 async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'stopped'> {
   const { pace } = deps
-  const { render, largestGroup } = await compileCampaign(ctx, batch.campaignId)
-  const groupSize = Math.min(pace.groupSize, largestGroup)
+  const { render, maxGroupSize } = await loadCampaignRenderer(ctx, batch.campaignId)
+  const groupSize = Math.min(pace.groupSize, maxGroupSize)
   for (let start = 0; start < batch.contactUuids.length; start += groupSize) {
     const group = batch.contactUuids.slice(start, start + groupSize)
     await pace.wait(group.length)
@@ -63,66 +71,67 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
       () => undoRecipientClaims(ctx, batch, group),
     )
     if (stopped) return 'stopped'
-    const answers = await sendGroup(deps, render, recipients)
-    const { outcomes, refusal } = outcomesFor(answers)
-    await retryWhileDatabaseDown(() => settleRecipients(ctx, batch, outcomes))
+    const smtpOutcomes = await sendGroup(deps, render, recipients)
+    const { outcomes, refusal } = outcomesFor(smtpOutcomes)
+    await retryWhileDatabaseDown(() => recordOutcomes(ctx, batch, outcomes))
     const sent = outcomes.filter(({ status }) => status === 'SENT').length
     const { requestId } = ctx
     deps.log.debug({ requestId, campaignId: batch.campaignId, mails: outcomes.length, sent }, 'a group of mails is out')
-    // The rest of the batch would meet the same: a pause first.
+    // The rest of the batch would be refused as well: the queue retries the job after a delay.
     if (refusal?.isFinal === false) throw new Error(`Nobody was sent to, which is tried again: ${refusal.reason}`)
-    const reason = refusal?.reason ?? complaintOf(answers, Math.min(largestGroup, fewPeople))
+    // With long templates no group reaches the conclusive size: a full group is then enough.
+    const reason = refusal?.reason ?? templateFaultOf(smtpOutcomes, Math.min(maxGroupSize, minConclusiveGroupSize))
     if (reason !== undefined) await pauseForReason(deps, ctx, { batch, reason })
     if (refusal) return 'stopped'
   }
   return 'done'
 }
 
-type Answer = MailOutcome & { recipient: ClaimedRecipient }
-
 /**
- * Makes the mails of a group together, and sends them side by side. Where the template is too slow for all of them, or
- * this worker could not make any, nobody is to blame: everyone waits. At a later try it is only those it was too slow for.
+ * Renders the mails of a group and sends them concurrently. If rendering throws, or exceeds the time limit for every
+ * recipient at the first attempt, the failure affects all: the recipients remain WAITING. After the first attempt only
+ * the recipients remain for whom the template was too slow, so that all of them being slow proves nothing.
  */
 async function sendGroup(
   deps: WorkerDeps,
   render: CampaignRenderer['render'],
   recipients: ClaimedRecipient[],
-): Promise<Answer[]> {
-  const made = await render(recipients).catch((error: unknown) => {
+): Promise<SmtpOutcome[]> {
+  const rendered = await render(recipients).catch((error: unknown) => {
     deps.log.error({ err: error }, 'the mails of a group could not be made')
-    return []
+    return undefined
   })
-  const areAllSlow = made.every((one, at) => 'fault' in one && one.fault.isSlow && recipients[at]?.attempts === 1)
-  const blames = areAllSlow ? { blames: 'server' as const } : {}
-  const sending = recipients.map(async (recipient, index): Promise<Answer> => {
-    const one = made[index]
-    if (one && 'mail' in one) return { ...(await deps.mail.send(one.mail)), recipient }
-    const error = one ? `${unmade}: ${one.fault.message}` : unmade
-    // Whose mail took too long, and not everybody's, may have met a machine that stood still.
-    const isWorthAnotherTry = !one || (one.fault.isSlow === true && !areAllSlow)
-    return { kind: 'refused', temporary: isWorthAnotherTry, error, ...blames, recipient }
+  const isSlowAtFirst = (result: CampaignMail, index: number) =>
+    'fault' in result && result.fault.isSlow === true && recipients[index]?.attempts === 1
+  const failedForAll = rendered === undefined || rendered.every(isSlowAtFirst)
+  const sending = recipients.map(async (recipient, index): Promise<SmtpOutcome> => {
+    const result = rendered?.[index]
+    if (result && 'mail' in result) return { ...(await deps.mail.send(result.mail)), recipient }
+    const error = result ? `${renderingFailed}: ${result.fault.message}` : renderingFailed
+    // If rendering was slow for some recipients only, the machine may have stalled: they get another attempt.
+    const temporary = !result || (result.fault.isSlow === true && !failedForAll)
+    return { kind: 'refused', temporary, error, affectsAll: failedForAll, recipient }
   })
   return Promise.all(sending)
 }
 
-const unmade = 'The mail could not be made'
-/** Of fewer it may be chance that nobody's can be made, unless the letter is so long that no group has more. */
-const fewPeople = 5
+const renderingFailed = 'The mail could not be made'
 
-/** What is wrong with the campaign's own template, when it is so for a whole group. */
-function complaintOf(answers: Answer[], smallestGroup: number): string | undefined {
-  const [first] = answers
-  const isUnmade = (one: Answer) => one.kind === 'refused' && one.error.startsWith(unmade)
-  return answers.length >= smallestGroup && first?.kind === 'refused' && answers.every(isUnmade)
+/** The template's fault, if rendering failed for every recipient of a group of at least `minGroupSize`. */
+function templateFaultOf(smtpOutcomes: SmtpOutcome[], minGroupSize: number): string | undefined {
+  const [first] = smtpOutcomes
+  const isUnrendered = (one: SmtpOutcome) => one.kind === 'refused' && one.error.startsWith(renderingFailed)
+  return smtpOutcomes.length >= minGroupSize && first?.kind === 'refused' && smtpOutcomes.every(isUnrendered)
     ? first.error
     : undefined
 }
 
-/** Unless somebody has just paused or canceled it, or everyone has had their turn. */
+/** Pauses the campaign. A campaign that was canceled or completed in the meantime stays so. */
 async function pauseForReason(deps: WorkerDeps, ctx: Ctx, { batch, reason }: { batch: ClaimedBatch; reason: string }) {
-  deps.log.warn({ requestId: ctx.requestId, campaignId: batch.campaignId, reason }, 'a campaign was paused')
-  await retryWhileDatabaseDown(() => pauseCampaign(ctx, batch.campaignId, reason)).catch((error: unknown) => {
+  try {
+    await retryWhileDatabaseDown(() => pauseCampaign(ctx, batch.campaignId, reason))
+    deps.log.warn({ requestId: ctx.requestId, campaignId: batch.campaignId, reason }, 'a campaign was paused')
+  } catch (error) {
     if (!(error instanceof AppError)) throw error
-  })
+  }
 }

@@ -1,6 +1,7 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { readStats } from '@rapport/core/campaigns/campaign-stats.ts'
-import { readCampaign, sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { readCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { countRecipients, createTestCampaign, createTestCtx, waitingWork } from '@rapport/testing/fixtures/factories.ts'

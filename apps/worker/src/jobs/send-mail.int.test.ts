@@ -1,5 +1,5 @@
 import { sendTestMail } from '@rapport/core/campaigns/campaign-mail.ts'
-import { sendCampaign } from '@rapport/core/campaigns/campaigns.ts'
+import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { type ContactId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { confirmSubscription, subscribe } from '@rapport/core/lists/subscribe.ts'
 import {

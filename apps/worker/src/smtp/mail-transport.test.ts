@@ -15,12 +15,12 @@ test.each([
   const refused = error(`Can't send mail: ${words}`, { code: 'EENVELOPE', responseCode, response: words })
   const outcome = { kind: 'refused', temporary, error: words }
   for (const command of ['RCPT TO', 'DATA']) {
-    const blames = responseCode === 421 ? { blames: 'server' } : {}
-    expect(judge(Object.assign(refused, { command }), false)).toEqual({ ...outcome, ...blames })
-    expect(judge(Object.assign(refused, { command }), true)).toEqual({ ...outcome, ...blames })
+    const scope = responseCode === 421 ? { affectsAll: true } : {}
+    expect(judge(Object.assign(refused, { command }), false)).toEqual({ ...outcome, ...scope })
+    expect(judge(Object.assign(refused, { command }), true)).toEqual({ ...outcome, ...scope })
   }
   for (const command of ['CONN', 'EHLO', 'AUTH PLAIN', 'MAIL FROM']) {
-    expect(judge(Object.assign(refused, { command }), false)).toEqual({ ...outcome, blames: 'server' })
+    expect(judge(Object.assign(refused, { command }), false)).toEqual({ ...outcome, affectsAll: true })
   }
 })
 
@@ -42,7 +42,7 @@ test.each([
   ['Connection pool was closed', {}],
 ])('"%s" is ambiguous once the message was on its way, and may be tried again before', (message, more) => {
   expect(judge(error(message, more), true)).toEqual({ kind: 'ambiguous', error: message })
-  const unsent = { kind: 'refused', temporary: true, error: message, blames: 'server' }
+  const unsent = { kind: 'refused', temporary: true, error: message, affectsAll: true }
   expect(judge(error(message, more), false)).toEqual(unsent)
 })
 

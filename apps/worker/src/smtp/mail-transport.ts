@@ -11,7 +11,7 @@ export interface MailTransport {
   close(): void
 }
 
-/** Content is what a mail says, never a file or an address to read it from. */
+/** The content of a mail is inline: nodemailer must not read a file or fetch a URL that an option names. */
 const noAccess = { disableFileAccess: true, disableUrlAccess: true }
 
 /**
@@ -125,11 +125,11 @@ export function judge(error: unknown, hasBegun: boolean): MailOutcome {
   const text = response ?? message ?? String(error)
   if (responseCode === undefined && hasBegun) return { kind: 'ambiguous', error: text }
   const temporary = responseCode === undefined ? code !== 'EENVELOPE' : responseCode < 500
-  return { kind: 'refused', temporary, error: text, ...(blamesServer(error as SmtpError) && { blames: 'server' }) }
+  return { kind: 'refused', temporary, error: text, ...(affectsAllMails(error as SmtpError) && { affectsAll: true }) }
 }
 
-/** Whether any mail would meet the same: what is said of a recipient, or of a message, may be different for the next. */
-function blamesServer({ responseCode, command, code }: SmtpError): boolean {
+/** Whether any other mail would be refused as well. A refusal of RCPT TO or DATA concerns one recipient or one message. */
+function affectsAllMails({ responseCode, command, code }: SmtpError): boolean {
   if (responseCode === undefined) return code !== 'EENVELOPE'
   return responseCode === 421 || !(command === 'RCPT TO' || command === 'DATA')
 }

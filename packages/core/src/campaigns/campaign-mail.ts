@@ -3,7 +3,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict } from '../kernel/errors.ts'
 import { type CampaignId, idOf } from '../kernel/ids.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
-import { holdList } from '../lists/lists.ts'
+import { lockList } from '../lists/lists.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import { type EncodedMail, headerText, mailDomain, type MailHeader, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { senderAddress } from '../mail/senders.ts'
@@ -24,16 +24,16 @@ export interface CampaignRenderer {
   /** Makes the mails of a group of recipients, in order. */
   render: (recipients: readonly Recipient[]) => Promise<CampaignMail[]>
   /** Of so long a letter so many are to be held at a time. */
-  largestGroup: number
+  maxGroupSize: number
 }
 
 const groupCharacters = 1_000_000
 
 /** Loads a campaign with its list and workspace. Its renderer says what is wrong where the templates exceed their limits. */
-export async function compileCampaign(ctx: Ctx, campaignId: CampaignId): Promise<CampaignRenderer> {
+export async function loadCampaignRenderer(ctx: Ctx, campaignId: CampaignId): Promise<CampaignRenderer> {
   const { sources, address } = await loadCampaign(ctx, campaignId, 'mail')
   return {
-    largestGroup: Math.ceil(groupCharacters / Object.values(sources).join('').length),
+    maxGroupSize: Math.ceil(groupCharacters / Object.values(sources).join('').length),
     async render(recipients) {
       const addressed = recipients.map(address)
       const rendered = await renderMails(ctx.workspaceId, { sources, recipients: addressed.map(({ given }) => given) })
@@ -130,7 +130,7 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
   await previewCampaign(ctx, id, { contactId })
   return inTransaction(ctx, async (ctx) => {
     const { listId } = await readCampaign(ctx, id)
-    if (listId === null || !(await holdList(ctx, listId))) throw listDeleted()
+    if (listId === null || !(await lockList(ctx, listId))) throw listDeleted()
     await enqueueMail(ctx, {
       kind: 'CAMPAIGN_TEST',
       to: email,

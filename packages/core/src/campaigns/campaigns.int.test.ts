@@ -16,7 +16,8 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { sendTestMail } from './campaign-mail.ts'
-import { changeCampaign, readCampaign, sendCampaign } from './campaigns.ts'
+import { changeCampaign, readCampaign } from './campaigns.ts'
+import { sendCampaign } from './send-campaign.ts'
 import { unsubscribe } from '../operations/unsubscribe.ts'
 
 const database = useTestDatabase()

@@ -15,10 +15,11 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readStats } from './campaign-stats.ts'
-import { readCampaign, sendCampaign } from './campaigns.ts'
+import { readCampaign } from './campaigns.ts'
+import { sendCampaign } from './send-campaign.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from './lifecycle.ts'
 import type { RecipientOutcome } from './outcomes.ts'
-import { type ClaimedBatch, claimRecipients, finishBatch, settleRecipients, skipRecipients } from './sending.ts'
+import { type ClaimedBatch, claimRecipients, finishBatch, recordOutcomes, skipRecipients } from './sending.ts'
 import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
 
 const database = useTestDatabase()
@@ -116,7 +117,7 @@ describe('canceling', () => {
     await send(batch, [20, 25], 'WAITING')
     const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(25, 45))
     await cancelCampaign(ctx, id)
-    await settleRecipients(
+    await recordOutcomes(
       ctx,
       batch,
       recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),
@@ -234,7 +235,7 @@ describe('a retry', () => {
     await finishBatch(ctx, other)
     expect(await readStats(ctx, id)).toMatchObject({ interrupted: 1 })
     await retryCampaign(ctx, id, { includeInterrupted: true })
-    await settleRecipients(
+    await recordOutcomes(
       ctx,
       batch,
       recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),

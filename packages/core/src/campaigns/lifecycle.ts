@@ -14,7 +14,7 @@ import { enqueueMany, originOf, requeueWork } from '../jobs/outbox.ts'
 import { campaignBatches, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
-import { tally } from './recipient-counters.ts'
+import { updateRecipientCounters } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
 
 /** Stops sending; whose turn has not come stays pending. `reason` is the system's, where a person gives none. */
@@ -147,7 +147,7 @@ async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupt
       where workspace_id = ${uuidOf(ctx.workspaceId)} and batch_id = any(${sql.param(batchUuids)}::uuid[])
         and status = any(${sql.param(statuses)}::text[])
       returning workspace_id, batch_id, old.status as was, new.status as became),
-    ${tally('again')}
+    ${updateRecipientCounters('again')}
     select count(*)::int as people from again`)
   return result.rows[0]?.people ?? 0
 }

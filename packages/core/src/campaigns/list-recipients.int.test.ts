@@ -10,8 +10,8 @@ import {
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { listRecipients } from './list-recipients.ts'
 import { RecipientQuery } from './campaigns.schema.ts'
-import { sendCampaign } from './campaigns.ts'
-import { claimBatch, type ClaimedBatch, claimRecipients, settleRecipients } from './sending.ts'
+import { sendCampaign } from './send-campaign.ts'
+import { claimBatch, type ClaimedBatch, claimRecipients, recordOutcomes } from './sending.ts'
 import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
@@ -54,7 +54,7 @@ test('those whose turn has come are told with status, reason and time; by status
     status: n < 20 ? ('SENT' as const) : ('FAILED' as const),
     error: n < 20 ? null : '550 no',
   }))
-  await settleRecipients(ctx, batch, outcomes)
+  await recordOutcomes(ctx, batch, outcomes)
   const failed = await list(id, { status: 'FAILED' })
   expect(failed.data).toHaveLength(10)
   expect(failed.data[0]).toEqual({
@@ -86,7 +86,7 @@ test('who is pending is told too, over many batches, each once, in both directio
   const { recipients } = await claimRecipients(ctx, first, first.contactUuids.slice(0, 30))
   const [one, other] = [recipients.slice(0, 10), recipients.slice(10, 20)]
   const settle = (people: typeof one, status: 'SENT' | 'WAITING', error: string | null) =>
-    settleRecipients(
+    recordOutcomes(
       ctx,
       first,
       people.map((person) => ({ contactId: person.id, status, error })),
@@ -110,7 +110,7 @@ test('one contact: did she get it? Also when her turn has not come, she is gone,
   const [batch] = batches
   if (!batch) throw new Error('There is no batch')
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(0, 2))
-  await settleRecipients(
+  await recordOutcomes(
     ctx,
     batch,
     recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),

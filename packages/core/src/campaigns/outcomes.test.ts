@@ -10,8 +10,8 @@ const sent: MailOutcome = { kind: 'sent' }
 const busy: MailOutcome = { kind: 'refused', temporary: true, error: '450 busy' }
 const unknown: MailOutcome = { kind: 'refused', temporary: false, error: '550 5.1.1 No such user' }
 const noRelay: MailOutcome = { kind: 'refused', temporary: false, error: '554 5.7.1 Relay access denied' }
-const noLogin: MailOutcome = { kind: 'refused', temporary: false, error: '535 wrong password', blames: 'server' }
-const away: MailOutcome = { kind: 'refused', temporary: true, error: 'connect ECONNREFUSED', blames: 'server' }
+const noLogin: MailOutcome = { kind: 'refused', temporary: false, error: '535 wrong password', affectsAll: true }
+const away: MailOutcome = { kind: 'refused', temporary: true, error: 'connect ECONNREFUSED', affectsAll: true }
 const lost: MailOutcome = { kind: 'ambiguous', error: 'the connection closed' }
 
 const outcome = (status: string, error: string | null = null) => ({ contactId: 'con_1', status, error })
@@ -33,7 +33,7 @@ test('a refusal for now waits for another try, three in all; one for good has FA
 
 test('a login or sender that is refused is nobody’s fault: they wait, the try counts for nothing, and it is final', () => {
   expect(group([noLogin, noLogin])).toEqual({
-    outcomes: [1, 2].map(() => ({ ...outcome('WAITING', '535 wrong password'), uncountedAttempts: 1 })),
+    outcomes: [1, 2].map(() => ({ ...outcome('WAITING', '535 wrong password'), attemptsToUndo: 1 })),
     refusal: { reason: '535 wrong password', isFinal: true },
   })
 })
@@ -41,12 +41,12 @@ test('a login or sender that is refused is nobody’s fault: they wait, the try 
 test('a server that is away is tried three times, and then it is final', () => {
   for (const attempts of [1, 2]) {
     expect(group([away, away], attempts)).toMatchObject({
-      outcomes: [{ status: 'WAITING', uncountedAttempts: 0 }, { status: 'WAITING' }],
+      outcomes: [{ status: 'WAITING', attemptsToUndo: 0 }, { status: 'WAITING' }],
       refusal: { isFinal: false },
     })
   }
   expect(group([away, away], 3)).toMatchObject({
-    outcomes: [{ status: 'WAITING', uncountedAttempts: 3 }, { status: 'WAITING' }],
+    outcomes: [{ status: 'WAITING', attemptsToUndo: 3 }, { status: 'WAITING' }],
     refusal: { isFinal: true },
   })
 })

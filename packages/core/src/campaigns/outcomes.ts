@@ -1,64 +1,67 @@
-/** What the answers of the mail server mean: for a recipient, and for the whole campaign when it refuses everything. */
+/** Maps the outcomes of SMTP attempts to recipient statuses, and detects a failure that affects the whole campaign. */
 import type { MailOutcome } from '../mail/mails.ts'
 import type { ContactId } from '../kernel/ids.ts'
 
-/** How one recipient's mail ended. */
+/** The outcome of one attempt to send to a recipient. `attempts` counts this attempt. */
+export type SmtpOutcome = MailOutcome & { recipient: { id: ContactId; attempts: number } }
+
+/** The status that a recipient gets after an attempt. */
 export interface RecipientOutcome {
   contactId: ContactId
   status: 'SENT' | 'WAITING' | 'FAILED' | 'INTERRUPTED'
   error: string | null
-  /** Of their attempts so many do not count, as they were no fault of theirs. */
-  uncountedAttempts?: number
+  /** Subtracted from the recipient's attempts: the recipient did not cause their failure. */
+  attemptsToUndo?: number
 }
 
 export interface GroupOutcome {
   outcomes: RecipientOutcome[]
-  /** The server refused everything there was. `isFinal`: to try again would not help, so the campaign is to be paused. */
+  /** Every mail of the group was refused for a reason that affects all mails. `isFinal`: a retry would not help, so the campaign is to be paused. */
   refusal?: { reason: string; isFinal: boolean }
 }
 
 const maxAttempts = 3
-/** Of fewer people it may be chance that all of them are refused for what they are. */
-const manyPeople = 5
-
-type Answer = MailOutcome & { recipient: { id: ContactId; attempts: number } }
+/** In a smaller group, all mails may fail by coincidence, for reasons of their own. */
+export const minConclusiveGroupSize = 5
 
 /**
- * What the answers for a group of recipients mean. Ambiguous is never sent again; refused for now waits for another try,
- * three at most. But where the server refuses to serve at all (its login, the sender, the connection, its policy)
- * nobody is to blame: they wait, and the try does not count against them.
+ * Decides the status of every recipient of a group. An ambiguous outcome is INTERRUPTED and never sent again. A temporary
+ * refusal is WAITING until the third attempt, then FAILED.
+ *
+ * If the server refuses every mail for a reason that affects all of them (login, sender, connection, policy), the
+ * recipients are WAITING, also after a permanent refusal. The attempt counts until the third; after the third, or a
+ * permanent refusal, the refusal is final, and the attempts are undone so that a resumed campaign has three again.
  */
-export function outcomesFor(answers: readonly Answer[]): GroupOutcome {
-  const reason = refusalOfAll(answers)
-  if (reason === undefined) return { outcomes: answers.map(outcomeFor) }
-  const isFinal = answers.some((answer) => isPermanent(answer) || answer.recipient.attempts >= maxAttempts)
-  const outcomes = answers.map(({ recipient }) => ({
+export function outcomesFor(group: readonly SmtpOutcome[]): GroupOutcome {
+  const reason = refusalOfAll(group)
+  if (reason === undefined) return { outcomes: group.map(outcomeFor) }
+  const isFinal = group.some((one) => isPermanent(one) || one.recipient.attempts >= maxAttempts)
+  const outcomes = group.map(({ recipient }) => ({
     contactId: recipient.id,
     status: 'WAITING' as const,
     error: reason,
-    uncountedAttempts: isFinal ? recipient.attempts : 0,
+    attemptsToUndo: isFinal ? recipient.attempts : 0,
   }))
   return { outcomes, refusal: { reason, isFinal } }
 }
 
-/** The server's words when all were refused, and for what concerns everyone. */
-function refusalOfAll(answers: readonly Answer[]): string | undefined {
-  const refusals = answers.filter((answer) => answer.kind === 'refused')
-  if (refusals.length === 0 || refusals.length < answers.length) return undefined
-  const concernsAll = refusals.every(
-    ({ blames, error }) => blames === 'server' || (refusals.length >= manyPeople && isPolicy(error)),
-  )
-  return concernsAll ? refusals[0]?.error : undefined
+/** The server's first error if it refused every mail of the group for a reason that affects all mails. */
+function refusalOfAll(group: readonly SmtpOutcome[]): string | undefined {
+  const refusals = group.filter((one) => one.kind === 'refused')
+  if (refusals.length === 0 || refusals.length < group.length) return undefined
+  const isConclusive = refusals.length >= minConclusiveGroupSize
+  const affectAll = refusals.every(({ affectsAll, error }) => affectsAll === true || (isConclusive && isPolicy(error)))
+  return affectAll ? refusals[0]?.error : undefined
 }
 
 /** Such as "554 5.7.1 Relay access denied" (RFC 3463, X.7.X). */
 const isPolicy = (error: string) => /^\d{3}[ -][45]\.7\.\d+\b/.test(error)
-const isPermanent = (answer: Answer) => answer.kind === 'refused' && !answer.temporary
+const isPermanent = (outcome: SmtpOutcome) => outcome.kind === 'refused' && !outcome.temporary
 
-function outcomeFor(answer: Answer): RecipientOutcome {
-  const { id: contactId, attempts } = answer.recipient
-  if (answer.kind === 'sent') return { contactId, status: 'SENT', error: null }
-  if (answer.kind === 'ambiguous') return { contactId, status: 'INTERRUPTED', error: answer.error }
-  const mayRepeat = answer.temporary && attempts < maxAttempts
-  return { contactId, status: mayRepeat ? 'WAITING' : 'FAILED', error: answer.error }
+function outcomeFor(outcome: SmtpOutcome): RecipientOutcome {
+  const { id: contactId, attempts } = outcome.recipient
+  if (outcome.kind === 'sent') return { contactId, status: 'SENT', error: null }
+  if (outcome.kind === 'ambiguous') return { contactId, status: 'INTERRUPTED', error: outcome.error }
+  const shouldRetry = outcome.temporary && attempts < maxAttempts
+  return { contactId, status: shouldRetry ? 'WAITING' : 'FAILED', error: outcome.error }
 }

@@ -6,7 +6,7 @@ import type { Db } from '../db/client.ts'
  * each `workspace_id`, `batch_id`, and which status it `was` and `became`. So a campaign's sums come from its batches,
  * two hundred people a row, and are true at every instant, as they change in the statement that changes the people.
  */
-export function tally(changed: string): SQL {
+export function updateRecipientCounters(changed: string): SQL {
   const difference = (status: string) =>
     sql.raw(`count(*) filter (where became = '${status}') - count(*) filter (where was = '${status}')`)
   return sql`
@@ -29,7 +29,7 @@ export async function interruptRecipients(db: Db, condition: SQL, error: string)
       update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = now()
       where ${condition}
       returning workspace_id, batch_id, old.status as was, new.status as became),
-    ${tally('interrupted')}
+    ${updateRecipientCounters('interrupted')}
     select count(*)::int as count from interrupted`)
   return interrupted.rows[0]?.count ?? 0
 }

@@ -8,8 +8,8 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { sendCampaign } from './campaigns.ts'
-import { claimBatch, claimRecipients, settleRecipients } from './sending.ts'
+import { sendCampaign } from './send-campaign.ts'
+import { claimBatch, claimRecipients, recordOutcomes } from './sending.ts'
 
 const database = useTestDatabase()
 
@@ -23,13 +23,15 @@ test('what became of a group is recorded with a look at its batch alone, though 
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
   const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
   const plan = await transaction(database.db, async (db) => {
-    await settleRecipients({ ...ctx, db }, batch, outcomes)
+    await recordOutcomes({ ...ctx, db }, batch, outcomes)
     await db.execute(sql`set local plan_cache_mode = force_generic_plan`)
     await db.execute(sql`set local enable_seqscan = off`)
     const { rows } = await db.execute<{ count: number }>(sql`
-      select cardinality(parameter_types) as count from pg_prepared_statements where name = 'settle recipients'`)
+      select cardinality(parameter_types) as count from pg_prepared_statements where name = 'record recipient outcomes'`)
     const values = Array.from({ length: rows[0]?.count ?? 0 }, () => 'null').join(', ')
-    const lines = await db.execute<Record<string, string>>(sql.raw(`explain execute "settle recipients" (${values})`))
+    const lines = await db.execute<Record<string, string>>(
+      sql.raw(`explain execute "record recipient outcomes" (${values})`),
+    )
     return lines.rows.map((line) => line['QUERY PLAN']).join('\n')
   })
   expect(plan).toMatch(

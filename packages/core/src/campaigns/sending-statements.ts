@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import { preparedSql } from '../db/prepared-query.ts'
 import { type Recipient, recipientProperties } from './recipient.ts'
-import { tally } from './recipient-counters.ts'
+import { updateRecipientCounters } from './recipient-counters.ts'
 
 /** A batch in a worker's hands, in UUIDs. */
 export interface BatchKeys extends Record<string, unknown> {
@@ -45,7 +45,7 @@ export const claimGroup = preparedSql<BatchKeys & { contactIds: readonly string[
         settled_at = excluded.settled_at, attempts = r.attempts + 1
       where r.status = 'WAITING'
       returning workspace_id, batch_id, contact_id, null as was, status as became, attempts),
-    ${tally('claimed')}
+    ${updateRecipientCounters('claimed')}
     select ${recipientColumns}, c.attempts
     from mine
     left join (
@@ -65,8 +65,8 @@ interface Outcomes extends BatchKeys {
  * Records what became of those whom this worker has in hand. They are looked for in their batch, and not by the campaign:
  * until there are statistics, several indexes of which it is a part look alike, and all of its people would be read each time.
  */
-export const settleGroup = preparedSql<Outcomes>(
-  'settle recipients',
+export const recordGroupOutcomes = preparedSql<Outcomes>(
+  'record recipient outcomes',
   (param) => sql`
     with settled as (
     update campaign_recipients r
@@ -81,6 +81,6 @@ export const settleGroup = preparedSql<Outcomes>(
       and r.contact_id = outcome.contact_id and r.worker_id = ${param('workerId')}::uuid
       and r.status in ('SENDING', 'INTERRUPTED')
     returning r.workspace_id, r.batch_id, old.status as was, new.status as became),
-    ${tally('settled')}
+    ${updateRecipientCounters('settled')}
     select from settled limit 1`,
 )

@@ -14,7 +14,8 @@ import {
   waitingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { readCampaign, sendCampaign } from './campaigns.ts'
+import { readCampaign } from './campaigns.ts'
+import { sendCampaign } from './send-campaign.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import {
   claimBatch,
@@ -24,7 +25,7 @@ import {
   finishBatch,
   releaseAndRequeueBatch,
   releaseBatch,
-  settleRecipients,
+  recordOutcomes,
   undoRecipientClaims,
 } from './sending.ts'
 import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
@@ -43,7 +44,7 @@ const claimAll = async (batch: ClaimedBatch) => (await claimRecipients(ctx, batc
 const outcomesOf = (recipients: ClaimedRecipient[], status: RecipientOutcome['status']) =>
   recipients.map(({ id }) => ({ contactId: id, status, error: status === 'SENT' ? null : '450 later' }))
 const settle = (batch: ClaimedBatch, recipients: ClaimedRecipient[], status: RecipientOutcome['status'] = 'SENT') =>
-  settleRecipients(ctx, batch, outcomesOf(recipients, status))
+  recordOutcomes(ctx, batch, outcomesOf(recipients, status))
 
 const setCampaign = (id: CampaignId, status: 'PAUSED' | 'CANCELED' | 'SENDING') =>
   ctx.db.update(campaigns).set({ status }).where(eq(campaigns.id, id))
@@ -259,7 +260,7 @@ describe('the end', () => {
     expect(await finishBatch(ctx, other)).toBe('waiting')
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
     const contactId = idOf('con', batch.contactUuids[0] ?? '')
-    await settleRecipients(ctx, batch, [{ contactId, status: 'SENT', error: null }])
+    await recordOutcomes(ctx, batch, [{ contactId, status: 'SENT', error: null }])
     expect(await finishBatch(ctx, await claim(batches[0]))).toBe('done')
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 2 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })

@@ -13,8 +13,8 @@ import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/ind
 import type { Recipient } from './recipient.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
-import { type BatchKeys, claimGroup, settleGroup } from './sending-statements.ts'
-import { interruptRecipients, tally } from './recipient-counters.ts'
+import { type BatchKeys, claimGroup, recordGroupOutcomes } from './sending-statements.ts'
+import { interruptRecipients, updateRecipientCounters } from './recipient-counters.ts'
 import { campaignSent } from './campaign-events.ts'
 
 interface BatchInHand {
@@ -68,7 +68,7 @@ export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'do
       set status = excluded.status, error = excluded.error, settled_at = excluded.settled_at
       where r.status = 'WAITING'
       returning workspace_id, batch_id, null as was, status as became),
-    ${tally('skipped')}
+    ${updateRecipientCounters('skipped')}
     select from skipped limit 1`)
   return 'done'
 }
@@ -111,18 +111,18 @@ export async function undoRecipientClaims(ctx: Ctx, batch: ClaimedBatch, contact
  * Records a group's outcomes in one statement. A late truth corrects a premature INTERRUPTED, but only its own, and not
  * to wait for another try: the batch may be over by then.
  */
-export async function settleRecipients(
+export async function recordOutcomes(
   ctx: Ctx,
   batch: ClaimedBatch,
   outcomes: readonly RecipientOutcome[],
 ): Promise<void> {
   if (outcomes.length === 0) return
-  await settleGroup(ctx.db, {
+  await recordGroupOutcomes(ctx.db, {
     ...keysOf(ctx, batch),
     contactIds: outcomes.map((outcome) => uuidOf(outcome.contactId)),
     statuses: outcomes.map((outcome) => outcome.status),
     errors: outcomes.map((outcome) => outcome.error),
-    uncounted: outcomes.map((outcome) => outcome.uncountedAttempts ?? 0),
+    uncounted: outcomes.map((outcome) => outcome.attemptsToUndo ?? 0),
   })
 }
 

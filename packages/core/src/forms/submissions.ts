@@ -9,7 +9,7 @@ import { AppError, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { type ContactId, type FormId, newId, type SubmissionId } from '../kernel/ids.ts'
-import { holdList } from '../lists/lists.ts'
+import { lockList } from '../lists/lists.ts'
 import { requestSubscription } from '../lists/subscribe.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { formSubmissions } from '../db/schema/index.ts'
@@ -90,7 +90,7 @@ async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash 
   if (!contact) return submission.id
   await touchLastActivity(ctx, contact.id)
   // A list that was deleted meanwhile keeps nobody from being heard.
-  const list = form.listId === null ? undefined : await holdList(ctx, form.listId)
+  const list = form.listId === null ? undefined : await lockList(ctx, form.listId)
   if (list && consents.length === asked.length) await requestSubscription(ctx, { list, contact, source })
   return submission.id
 }

@@ -4,7 +4,7 @@ import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { idOf, type ListId, uuidOf } from '../kernel/ids.ts'
-import { holdList } from './lists.ts'
+import { lockList } from './lists.ts'
 import { findOptOuts } from '../subscriptions/opt-outs.ts'
 
 /**
@@ -15,7 +15,7 @@ import { findOptOuts } from '../subscriptions/opt-outs.ts'
 export async function confirmSubscribers(ctx: Ctx, listId: ListId, emails: readonly string[]): Promise<void> {
   // Whoever changes subscriptions of a contact has the contact first, so that its status is derived from all of them.
   const people = await lockContactsByEmail(ctx, emails)
-  if (!(await holdList(ctx, listId))) throw notFound('List')
+  if (!(await lockList(ctx, listId))) throw notFound('List')
   const addresses = people.map(({ email }) => email)
   const optOuts = await findOptOuts(ctx, listId, addresses)
   const willing = people.filter(({ email }) => !optOuts.has(email)).map(({ id }) => id)

@@ -79,7 +79,7 @@ async function findList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doubleOptIn
 }
 
 /** The same, and whoever deletes the list waits until the transaction ends. */
-export async function holdList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doubleOptIn: boolean } | undefined> {
+export async function lockList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doubleOptIn: boolean } | undefined> {
   const [list] = await selectList(ctx, id).for('share')
   return list
 }

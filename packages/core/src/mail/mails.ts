@@ -71,12 +71,12 @@ export async function purgeMails(db: Db): Promise<number> {
 }
 
 /**
- * How handing a mail to the SMTP server ended. Ambiguous: it may have been taken, as no answer came back. A refusal
- * blames the server when it would meet any mail: no connection, no login, the sender not wanted, no mail to be made at all.
+ * The outcome of an SMTP attempt. Ambiguous: the connection failed before the response, so the server may have accepted
+ * the mail. `affectsAll`: any other mail would be refused as well (no connection, login or sender refused, rendering failed).
  */
 export type MailOutcome =
   | { kind: 'sent' }
-  | { kind: 'refused'; temporary: boolean; error: string; blames?: 'server' }
+  | { kind: 'refused'; temporary: boolean; error: string; affectsAll?: boolean }
   | { kind: 'ambiguous'; error: string }
 
 /**

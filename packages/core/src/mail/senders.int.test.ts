@@ -1,7 +1,8 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
-import { compileCampaign } from '../campaigns/campaign-mail.ts'
-import { changeCampaign, sendCampaign } from '../campaigns/campaigns.ts'
+import { loadCampaignRenderer } from '../campaigns/campaign-mail.ts'
+import { changeCampaign } from '../campaigns/campaigns.ts'
+import { sendCampaign } from '../campaigns/send-campaign.ts'
 import type { Ctx } from '../request/context.ts'
 import { workspaces } from '../db/schema/index.ts'
 import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
@@ -54,7 +55,7 @@ test('what was saved before the operator named domains is refused when it is sen
   await expect(sendCampaign(boundCtx, campaign.id)).rejects.toMatchObject(refused)
   expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1 })
   // One that was on its way by then comes from the operator's own address.
-  const { render } = await compileCampaign(boundCtx, campaign.id)
+  const { render } = await loadCampaignRenderer(boundCtx, campaign.id)
   expect(await render([await createTestContact(ctx)])).toMatchObject([
     { mail: { from: { address: ctx.settings.mailFrom } } },
   ])

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { and, eq, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { claimBatch, claimRecipients, settleRecipients } from '../campaigns/sending.ts'
+import { claimBatch, claimRecipients, recordOutcomes } from '../campaigns/sending.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { claimMail, enqueueMail } from '../mail/mails.ts'
 import { relayLanes, relayWork } from '../jobs/outbox.ts'
@@ -133,7 +133,7 @@ describe('what a dead worker had in hand', () => {
     await settleDelivery(ctx, { uuid, workerId }, succeeded)
     const { campaignId, batch, recipients } = await claimNewBatch()
     const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
-    await settleRecipients(ctx, batch, outcomes)
+    await recordOutcomes(ctx, batch, outcomes)
     await die()
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', error: null })
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENT: 2 })
@@ -171,7 +171,7 @@ describe('who was taken for dead and lives', () => {
     await settleDelivery(ctx, { uuid, workerId }, succeeded)
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', error: null, response_status: 204 })
     const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
-    await settleRecipients(ctx, batch, outcomes)
+    await recordOutcomes(ctx, batch, outcomes)
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENT: 2 })
   })
 

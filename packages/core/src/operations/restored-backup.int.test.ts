@@ -4,7 +4,7 @@ import { sendTestMail } from '../campaigns/campaign-mail.ts'
 import { readStats } from '../campaigns/campaign-stats.ts'
 import { readCampaign } from '../campaigns/campaigns.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '../campaigns/lifecycle.ts'
-import { claimRecipients, finishBatch, settleRecipients, skipRecipients } from '../campaigns/sending.ts'
+import { claimRecipients, finishBatch, recordOutcomes, skipRecipients } from '../campaigns/sending.ts'
 import type { Ctx } from '../request/context.ts'
 import { claimMail } from '../mail/mails.ts'
 import { interruptRestoredWork } from './restored-backup.ts'
@@ -85,7 +85,7 @@ test('of a campaign under way nobody gets a second mail, whoever was mailed afte
     error: null,
   }))
   // Ten are sent, ten wait for another try, ten are in hand, and 420 have not had their turn.
-  await settleRecipients(ctx, batch, outcomes.slice(0, 20))
+  await recordOutcomes(ctx, batch, outcomes.slice(0, 20))
 
   expect(await restore()).toMatchObject({ campaigns: 1, recipients: 430 })
   expect(await readCampaign(ctx, id)).toMatchObject({

@@ -3,7 +3,7 @@
  * that went out. Nothing in it tells which. What may go out once at most is set aside here before a worker sees it.
  */
 import { type SQL, sql } from 'drizzle-orm'
-import { tally } from '../campaigns/recipient-counters.ts'
+import { updateRecipientCounters } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
 import { conflict } from '../kernel/errors.ts'
 import { finishWork } from '../jobs/outbox.ts'
@@ -87,7 +87,7 @@ async function interruptRecipients(db: Db, before: string): Promise<number> {
         set status = excluded.status, error = excluded.error, settled_at = excluded.settled_at
         where r.status = 'WAITING'
         returning workspace_id, batch_id, null as was, status as became),
-      ${tally('interrupted')}
+      ${updateRecipientCounters('interrupted')}
       select count(*)::int as people from interrupted`)
     total += result.rows[0]?.people ?? 0
   }

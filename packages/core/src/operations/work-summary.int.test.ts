@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
-import { sendCampaign } from '../campaigns/campaigns.ts'
+import { sendCampaign } from '../campaigns/send-campaign.ts'
 import { pauseCampaign } from '../campaigns/lifecycle.ts'
 import type { Ctx } from '../request/context.ts'
 import {

@@ -54,7 +54,7 @@ export const campaignBatches = tenantTable(
     status: text({ enum: batchStatuses }).notNull().default('PENDING'),
     /** The worker that has it in hand while SENDING. */
     workerId: uuid(),
-    /** How many of its people are in each final status: changed in the statement that changes them, see `tally`. */
+    /** How many of its people are in each final status: changed in the statement that changes them, see `updateRecipientCounters`. */
     sent: integer().notNull().default(0),
     failed: integer().notNull().default(0),
     skipped: integer().notNull().default(0),

@@ -2,7 +2,7 @@
 import { sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import { createApiKey } from '../../auth/api-keys.ts'
-import { sendCampaign } from '../../campaigns/campaigns.ts'
+import { sendCampaign } from '../../campaigns/send-campaign.ts'
 import { claimBatch, claimRecipients } from '../../campaigns/sending.ts'
 import type { Ctx } from '../../request/context.ts'
 import { violatedConstraint } from '../../kernel/errors.ts'
