@@ -2,7 +2,7 @@ import { recordHeartbeat, heartbeatMs } from '@rapport/core/jobs/worker-registry
 import { type WorkerDeps, runExclusively } from './worker-deps.ts'
 import { recoverOrphanedClaims, dropClaim, findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
 
-/** Shows that this worker lives, and sets right what dead ones left, and what it lost hold of itself. */
+/** At each interval: records the heartbeat, recovers the claims of dead workers, and drops this worker's lost claims. */
 export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
   let beating: Promise<void> | undefined
   const dropLostClaims = watchClaims(deps)
@@ -31,10 +31,10 @@ export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
 }
 
 /**
- * What this worker holds by the database, but not in hand: an outcome that could not be recorded while the database was
- * away for too long, or a claim that the server made after its caller had given it up. As the worker lives, nobody
- * else would ever set it right. Lost is what two calls in a row have found, as the answer that tells of a claim may be
- * on its way.
+ * Returns a function that drops the lost claims of this worker: claims in the database that none of its jobs is working
+ * on. Either an outcome could not be recorded, or the claim was committed after the job had timed out. While this
+ * worker is alive, no other worker recovers them. A claim counts as lost if two calls in a row find it, because at the
+ * first one the response to the claim may still be on its way.
  */
 export function watchClaims(deps: Pick<WorkerDeps, 'db' | 'workerId' | 'activeJobs' | 'metrics'>): () => Promise<void> {
   let suspects = new Set<string>()

@@ -11,7 +11,7 @@ import type { WorkerMetrics } from './observability/metrics.ts'
 import type { OutboundHttp } from './webhook-delivery/outbound-http.ts'
 import type { QuickLanes } from './webhook-delivery/quick-lanes.ts'
 
-/** What every job is given. */
+/** The dependencies of every job. */
 export interface WorkerDeps {
   db: Db
   settings: Settings
@@ -22,16 +22,16 @@ export interface WorkerDeps {
   deliveries: DeliveryDesk
   quickLanes: QuickLanes
   log: Logger
-  /** Where traces are collected. */
+  /** Undefined if no traces are collected. */
   tracer: Tracer | undefined
   metrics: WorkerMetrics
-  /** Aborted when the worker is to stop: long jobs put the rest of their work back. */
+  /** Aborted when the worker shuts down: long jobs release and requeue the rest of their work. */
   stopping: AbortSignal
-  /** What this process has in hand, by the id of its subject. */
+  /** The jobs that run in this process, by the UUID of their subject. */
   activeJobs: Map<string, Promise<void>>
 }
 
-/** The context of a job: on behalf of nobody, in the workspace of its subject. */
+/** The context of a job: the actor is the system, the workspace is that of the job's subject. */
 export function ctxOf(deps: WorkerDeps, job: WorkJob): Ctx {
   return {
     db: deps.db,
@@ -43,7 +43,7 @@ export function ctxOf(deps: WorkerDeps, job: WorkJob): Ctx {
   }
 }
 
-/** Does a job under a span that goes on from the request's; `work` is given the job as it goes on from there itself. */
+/** Runs a job in a span whose parent is the request's. `work` receives the job with this span as its `traceparent`. */
 export async function traced<Result>(
   { tracer }: Pick<WorkerDeps, 'tracer'>,
   { queue, job }: { queue: QueueName; job: WorkJob },
@@ -63,9 +63,9 @@ export async function traced<Result>(
 }
 
 /**
- * Runs `work` as soon as nothing else in this process has the same subject in hand: claims name the process, so that two
- * jobs of one subject at once would take each other's for their own. The second is not dropped, as the first may just be
- * handing the subject on.
+ * Runs `work` after every other job of this process with the same subject has ended. A claim names the process, not the
+ * job, so two concurrent jobs could not distinguish their claims. The later job waits and is not dropped: the earlier one
+ * may have released the subject already.
  */
 export async function runExclusively(
   deps: Pick<WorkerDeps, 'activeJobs'>,
@@ -82,10 +82,7 @@ export async function runExclusively(
   }
 }
 
-/**
- * A claim whose answer was lost may have been made all the same. As nothing was done on the strength of it, it is
- * taken back, and the error thrown on so that the job comes again.
- */
+/** If the claim fails, it may be committed all the same: undoes it, and throws so that the queue retries the job. */
 export async function claimOrRelease<Claim>(claim: () => Promise<Claim>, undo: () => Promise<void>): Promise<Claim> {
   try {
     return await claim()

@@ -280,9 +280,9 @@ describe('on a network to the database that fails', () => {
     }
   })
 
-  test('nobody gets two mails when outcomes fail to be recorded and the answer of the next claim is lost', async () => {
+  test('no recipient gets two mails after an unrecorded outcome and a lost claim', async () => {
     const { id, uuid } = await startCampaign(25)
-    // The whole group of 20 has left when this constraint rejects its outcomes.
+    // The mails of a group of 20 have left when the constraint rejects their outcomes.
     await refuseOutcomes(uuidOf(ctx.workspaceId))
     await expect(send(uuid, shaky)).rejects.toThrow('Failed query')
     await acceptOutcomes()

@@ -17,36 +17,40 @@ import { trackingOf } from './tracking.ts'
 import { contactExample } from '../contacts/contacts.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
-/** A mail, or what is wrong with it. */
+/** The rendered mail of a recipient, or the fault in the template. */
 export type CampaignMail = { mail: EncodedMail | OutgoingMail } | { fault: TemplateFault }
 
 export interface CampaignRenderer {
-  /** Makes the mails of a group of recipients, in order. */
+  /** Renders the mails of a group of recipients, in the order of the recipients. */
   render: (recipients: readonly Recipient[]) => Promise<CampaignMail[]>
-  /** Of so long a letter so many are to be held at a time. */
+  /** The maximum number of recipients per call: lower for long templates, so that a group's mails fit into memory. */
   maxGroupSize: number
 }
 
-const groupCharacters = 1_000_000
+const maxGroupCharacters = 1_000_000
 
-/** Loads a campaign with its list and workspace. Its renderer says what is wrong where the templates exceed their limits. */
+/** Loads a campaign with its list and workspace. `render` returns a fault for a template that exceeds its limits. */
 export async function loadCampaignRenderer(ctx: Ctx, campaignId: CampaignId): Promise<CampaignRenderer> {
-  const { sources, address } = await loadCampaign(ctx, campaignId, 'mail')
+  const { sources, prepareMail } = await loadCampaign(ctx, campaignId, 'mail')
   return {
-    maxGroupSize: Math.ceil(groupCharacters / Object.values(sources).join('').length),
+    maxGroupSize: Math.ceil(maxGroupCharacters / Object.values(sources).join('').length),
     async render(recipients) {
-      const addressed = recipients.map(address)
-      const rendered = await renderMails(ctx.workspaceId, { sources, recipients: addressed.map(({ given }) => given) })
-      return addressed.map(({ headerOf }, index) => {
-        const made = rendered[index]
-        if (!made) throw new Error('Somebody has no mail')
-        return 'fault' in made ? made : { mail: { ...made, ...headerOf(made.subject) } }
+      const prepared = recipients.map(prepareMail)
+      const inputs = prepared.map(({ templateInput }) => templateInput)
+      const rendered = await renderMails(ctx.workspaceId, { sources, recipients: inputs })
+      return prepared.map(({ headerOf }, index) => {
+        const result = rendered[index]
+        if (!result) throw new Error('renderMails returned fewer results than recipients')
+        return 'fault' in result ? result : { mail: { ...result, ...headerOf(result.subject) } }
       })
     },
   }
 }
 
-/** A `copy` that somebody looks at is tracked by nothing. */
+/**
+ * `kind` is `mail` for the mail of a recipient, and `copy` for a preview or a test: a copy has neither tracking pixel nor
+ * tracked links, and its unsubscribe link does not count for the campaign.
+ */
 async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'copy') {
   const [found] = await ctx.db
     .select({ campaign: campaigns, list: lists, workspace: workspaces })
@@ -69,10 +73,10 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'co
     name: headerText(campaign.fromName ?? workspace.fromName ?? workspace.name),
     address: senderAddress(ctx.settings, [campaign.fromEmail, workspace.fromEmail]),
   }
-  return { sources: { subject, html, text }, address }
+  return { sources: { subject, html, text }, prepareMail }
 
-  /** What a template is rendered with for a recipient, and the header of the mail that comes of it. */
-  function address(to: Recipient) {
+  /** Prepares what differs per recipient: the input of the templates, and the header, which needs the rendered subject. */
+  function prepareMail(to: Recipient) {
     const person = { campaignId: campaign.id, contactId: to.id }
     const mailed = kind === 'mail' ? { ...person, email: to.email } : { contactId: to.id }
     const unsubscribe = unsubscribeUrl(ctx, { listId: list.id, ...mailed })
@@ -81,7 +85,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'co
       to: { name: headerText(`${to.firstName} ${to.lastName}`), address: to.email },
       ...(campaign.replyTo && { replyTo: campaign.replyTo }),
       subject: headerText(subject),
-      // Stable, so that a copy, whoever makes it, is known to be one.
+      // The same for every mail of this campaign to this recipient, so that mail servers can detect a duplicate.
       messageId: `<${campaign.id}.${to.id}@${domain}>`,
       headers: {
         'List-Id': `<${list.id}.${domain}>`,
@@ -89,15 +93,15 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'co
         'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click',
       },
     })
-    const given = {
+    const templateInput = {
       values: { ...common, contact: { ...to.customFieldValues, ...to }, unsubscribeUrl: unsubscribe },
       tracking: opens || clicks ? trackingOf(ctx, { person, opens, clicks }) : undefined,
     }
-    return { given, headerOf }
+    return { templateInput, headerOf }
   }
 }
 
-/** The test copy that somebody asked for: as the named contact would get it, or an invented one. */
+/** Renders a test mail for the contact that it names, or for an invented one. */
 export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const { campaignId, contactId } = mail.data
   if (!campaignId) return undefined
@@ -112,7 +116,7 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
   }
 }
 
-/** What a contact, or an invented one, would get: nothing is sent. A template that exceeds its limits is invalid. */
+/** Renders the mail for a contact, or for an invented one, and sends nothing. A template that exceeds its limits is invalid. */
 export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contactId }: PreviewInput): Promise<Preview> {
   await readCampaign(ctx, campaignId)
   const { subject, html, text } = await makeCopy(ctx, campaignId, async () =>
@@ -122,11 +126,11 @@ export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contac
 }
 
 /**
- * Mails one test copy, whatever the campaign's status. With `contactId`, as that contact would get it. A template that
- * exceeds its limits is invalid.
+ * Enqueues one test mail, in any status of the campaign, rendered for `contactId` if given. A template that exceeds its
+ * limits is invalid.
  */
 export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId }: SendTestInput): Promise<SendResult> {
-  // Not in the transaction, which would wait for it.
+  // Outside the transaction, which would stay open while the templates are rendered.
   await previewCampaign(ctx, id, { contactId })
   return inTransaction(ctx, async (ctx) => {
     const { listId } = await readCampaign(ctx, id)
@@ -141,15 +145,15 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
 }
 
 async function makeCopy(ctx: Ctx, id: CampaignId, findRecipient: () => Promise<Recipient>): Promise<OutgoingMail> {
-  const { sources, address } = await loadCampaign(ctx, id, 'copy')
-  const { given, headerOf } = address(await findRecipient())
-  const made = await renderCopy(ctx.workspaceId, { sources, recipient: given })
-  if ('fault' in made) {
-    const { field, message } = made.fault
+  const { sources, prepareMail } = await loadCampaign(ctx, id, 'copy')
+  const { templateInput, headerOf } = prepareMail(await findRecipient())
+  const rendered = await renderCopy(ctx.workspaceId, { sources, recipient: templateInput })
+  if ('fault' in rendered) {
+    const { field, message } = rendered.fault
     const sentence = `The template cannot be rendered: ${message}`
     throw new AppError('invalid', sentence, { issues: [{ path: field, message: sentence }] })
   }
-  return { ...made, ...headerOf(made.subject) }
+  return { ...rendered, ...headerOf(rendered.subject) }
 }
 
 const listDeleted = () => conflict('The list of this campaign was deleted')

@@ -77,7 +77,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
   return { ...page, data: page.data.map(toCampaign) }
 }
 
-/** Changes a DRAFT; anything else is a conflict. */
+/** Updates a DRAFT. A campaign in any other status is a conflict. */
 export async function changeCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<void> {
   await checkTemplates(ctx.workspaceId, change)
   checkSender(ctx, change.fromEmail)
@@ -91,7 +91,7 @@ export async function changeCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
   if (!row) throw await notADraft(ctx, id, 'changed')
 }
 
-/** Deletes a DRAFT; anything else is a conflict, as it is a record of what was sent to whom. */
+/** Deletes a DRAFT. Any other campaign is a conflict: it is the record of the mails that were sent. */
 export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db

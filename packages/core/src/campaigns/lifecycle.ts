@@ -1,6 +1,6 @@
 /**
- * Pause, resume, cancel and retry. Each takes the campaign's row first, as the end of a batch does, so that they come
- * one after the other. Workers ask for the campaign's status with every group they claim, and so act within a group.
+ * Pause, resume, cancel and retry. Each locks the campaign's row first, as `finishBatch` does, so that they run one at a
+ * time. Workers check the campaign's status in every claim of a group, so they stop within one group.
  */
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
@@ -17,7 +17,7 @@ import { type CampaignRow, toCampaign } from './campaigns.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
 
-/** Stops sending; whose turn has not come stays pending. `reason` is the system's, where a person gives none. */
+/** Stops sending; recipients not yet sent remain pending. `reason` is set if the worker pauses the campaign, null if a user does. */
 export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = null): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
@@ -27,7 +27,7 @@ export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = 
   })
 }
 
-/** Goes on with a PAUSED campaign where it stood. */
+/** Continues a PAUSED campaign with its pending recipients. */
 export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
@@ -39,8 +39,8 @@ export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
 }
 
 /**
- * Ends a campaign for good. Mails that are on their way at this instant still arrive; everyone else becomes SKIPPED,
- * batch by batch, and `completedAt` says when the last one has.
+ * Ends a campaign for good. Mails that are being sent still arrive. The pending recipients become SKIPPED, batch by
+ * batch, and `completedAt` is set after the last batch.
  */
 export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
@@ -55,8 +55,8 @@ export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
 }
 
 /**
- * Puts who FAILED, and if asked who was INTERRUPTED, back into waiting, and answers how many that are. A campaign that
- * was SENT is SENDING again; one that is PAUSED stays so. Of two at once the second finds nobody left.
+ * Sets FAILED recipients, with `includeInterrupted` also INTERRUPTED ones, to WAITING and returns how many. A campaign
+ * that was SENT is SENDING again; a PAUSED one stays PAUSED. Of two concurrent calls, the second finds no recipient.
  */
 export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: RetryInput): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
@@ -78,7 +78,7 @@ export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: 
   })
 }
 
-/** So many that one statement stays well within its time, at two hundred people each. */
+/** Batches per statement. At 200 recipients each, it stays well below the statement timeout. */
 const batchesAtOnce = 250
 
 async function lockCampaign(ctx: Ctx, id: CampaignId): Promise<CampaignRow> {
@@ -107,7 +107,7 @@ async function setStatus(ctx: Ctx, current: CampaignRow, change: Change): Promis
   return toCampaign(saved)
 }
 
-/** Jobs that came while the campaign was paused found nothing to do and are gone from the queue: they come again. */
+/** A job that ran while the campaign was PAUSED claimed nothing and has left the queue, so every open batch is requeued. */
 async function requeueOpenBatches(ctx: Ctx, id: CampaignId) {
   const open = await ctx.db
     .select({ id: campaignBatches.id })
@@ -137,7 +137,7 @@ async function findUnsentBatches(ctx: Ctx, id: CampaignId, includeInterrupted: b
   return rows.map((row) => uuidOf(row.id))
 }
 
-/** The worker that had them is forgotten, so that its late truth about the earlier try no longer counts. */
+/** Clears the worker, so that its late outcome of an earlier attempt is not recorded. */
 async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupted: boolean): Promise<number> {
   const statuses = includeInterrupted ? ['FAILED', 'INTERRUPTED'] : ['FAILED']
   const result = await ctx.db.execute<{ people: number }>(sql`
@@ -152,7 +152,7 @@ async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupt
   return result.rows[0]?.people ?? 0
 }
 
-/** Those that were over. The others still have their work on the queue. */
+/** Reopens and enqueues the batches that were DONE. The other batches are still on the queue. */
 async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
   await ctx.db.execute(sql`
     with reopened as (

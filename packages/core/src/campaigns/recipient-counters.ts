@@ -2,34 +2,37 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 
 /**
- * As a member of a `with` list: counts in the batches what the earlier member `changed` did to recipients. It says of
- * each `workspace_id`, `batch_id`, and which status it `was` and `became`. So a campaign's sums come from its batches,
- * two hundred people a row, and are true at every instant, as they change in the statement that changes the people.
+ * A CTE that updates the counters of the batches whose recipients an earlier CTE of the same statement changed.
+ * `changedCte` is the name of that CTE; it returns `workspace_id`, `batch_id` and, for each changed recipient, the status
+ * before (`was`, null for a new row) and after (`became`).
+ *
+ * Recipients and counters change in one statement, so that the counters are exact in every snapshot. The counters of a
+ * campaign are the sums over its batches: one row for 200 recipients.
  */
-export function updateRecipientCounters(changed: string): SQL {
+export function updateRecipientCounters(changedCte: string): SQL {
   const difference = (status: string) =>
     sql.raw(`count(*) filter (where became = '${status}') - count(*) filter (where was = '${status}')`)
   return sql`
-    tallied as (
+    counted as (
       update campaign_batches b
       set sent = b.sent + d.sent, failed = b.failed + d.failed,
         skipped = b.skipped + d.skipped, interrupted = b.interrupted + d.interrupted
       from (
         select workspace_id, batch_id, ${difference('SENT')} as sent, ${difference('FAILED')} as failed,
           ${difference('SKIPPED')} as skipped, ${difference('INTERRUPTED')} as interrupted
-        from ${sql.identifier(changed)} group by workspace_id, batch_id) d
+        from ${sql.identifier(changedCte)} group by workspace_id, batch_id) d
       where b.workspace_id = d.workspace_id and b.id = d.batch_id
         and (d.sent, d.failed, d.skipped, d.interrupted) <> (0, 0, 0, 0))`
 }
 
-/** Makes the recipients that match the condition INTERRUPTED, and counts them. */
+/** Sets the recipients that match the condition to INTERRUPTED. Returns how many. */
 export async function interruptRecipients(db: Db, condition: SQL, error: string): Promise<number> {
-  const interrupted = await db.execute<{ count: number }>(sql`
+  const result = await db.execute<{ count: number }>(sql`
     with interrupted as (
       update campaign_recipients set status = 'INTERRUPTED', error = ${error}, settled_at = now()
       where ${condition}
       returning workspace_id, batch_id, old.status as was, new.status as became),
     ${updateRecipientCounters('interrupted')}
     select count(*)::int as count from interrupted`)
-  return interrupted.rows[0]?.count ?? 0
+  return result.rows[0]?.count ?? 0
 }

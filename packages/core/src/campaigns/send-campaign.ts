@@ -18,8 +18,9 @@ import type { SendResult } from './campaigns.schema.ts'
 const batchSize = 200
 
 /**
- * Queues a DRAFT to everyone who is confirmed on its list at this instant, and answers how many that is, exactly.
- * One short transaction however long the list: people go into batches, not rows. Of two sends at once, one conflicts.
+ * Starts sending a DRAFT to the subscribers that are CONFIRMED on its list now, and returns their exact number. The
+ * transaction is short for any list: it writes one row per batch, not per recipient. Of two concurrent calls, one is a
+ * conflict.
  */
 export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
@@ -40,20 +41,23 @@ export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
       .returning()
     if (!sending) throw notFound('Campaign')
     await emit(ctx, campaignSending, toCampaign(sending))
+    // The audit action records the request, at the start. The event of the same name is emitted at completion, see
+    // `finishBatch`. Both are stored values, so they keep their names.
     await audit(ctx, 'campaign.sent', { subjectId: id, queued })
     return { queued }
   })
 }
 
+/** Writes the CONFIRMED subscribers of the list to batches, enqueues the batches, and returns the number of subscribers. */
 async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number> {
   if (campaign.listId === null || !(await lockList(ctx, campaign.listId))) return 0
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
-  // The ids of a million people are held in memory: on disk it would take as long again.
+  // Keeps the ids of a million subscribers in memory: on disk, the statement takes twice as long.
   await ctx.db.execute(sql`set local work_mem = '64MB'`)
-  // Gathered in one array that is cut into batches, as to number and group them would take twice as long.
+  // One array that is cut into slices: `row_number()` and grouping take twice as long.
   const result = await ctx.db.execute<{ queued: number }>(sql`
     with audience as materialized (
-      -- In any order: nobody is promised to be the first.
+      -- Without ORDER BY: the order of sending is not defined.
       select array_agg(contact_id) as ids from subscriptions
       where workspace_id = ${workspaceId} and list_id = ${uuidOf(campaign.listId)}::uuid and status = 'CONFIRMED'),
     batches as (

@@ -1,8 +1,12 @@
 /**
- * The worker's side of a campaign. Two claims, each one statement: a batch is in the hands of one worker, and whoever
- * inserts a person's recipient row, and nobody else ever, sends to them. So a batch may run twice, even at once, and
- * nobody gets two mails; and as every row is there before its mail is, a death leaves INTERRUPTED rows and no doubt.
- * Only who was surely refused waits for another try: their row changes hands from WAITING, again to one alone.
+ * The worker's side of a campaign: claim a batch, claim its recipients group by group, record the outcomes, finish.
+ *
+ * No recipient gets two mails, although a batch may run twice, even concurrently:
+ * - Only the worker that moves a recipient to SENDING, by inserting the row or from WAITING, sends to that recipient.
+ * - SENDING goes back to WAITING only if the mail surely did not leave: it was not rendered, the server refused it, or
+ *   the claim was undone.
+ * - The row exists before the mail is sent. If the worker dies, its SENDING recipients become INTERRUPTED, and are not
+ *   sent to again unless a user retries them.
  */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -13,23 +17,22 @@ import { campaignBatches, campaignRecipients, campaigns } from '../db/schema/ind
 import type { Recipient } from './recipient.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
 import type { RecipientOutcome } from './outcomes.ts'
-import { type BatchKeys, claimGroup, recordGroupOutcomes } from './sending-statements.ts'
+import { type BatchParams, claimGroup, recordGroupOutcomes } from './sending-statements.ts'
 import { interruptRecipients, updateRecipientCounters } from './recipient-counters.ts'
 import { campaignSent } from './campaign-events.ts'
 
-interface BatchInHand {
+/** A batch that a worker has claimed. If `isCanceled`, its campaign is CANCELED and its remaining recipients are to be skipped. */
+export interface ClaimedBatch {
   uuid: string
-  workerId: string
-}
-
-/** A batch in this worker's hands. `isCanceled`: its campaign is, and who is left is to be skipped. */
-export interface ClaimedBatch extends BatchInHand {
   campaignId: CampaignId
   contactUuids: string[]
+  workerId: string
   isCanceled: boolean
 }
 
-/** Takes a batch of a campaign in hand that is SENDING or CANCELED; undefined when it is in other hands, done or PAUSED. */
+type BatchClaim = Pick<ClaimedBatch, 'uuid' | 'workerId'>
+
+/** Claims a PENDING batch if its campaign is SENDING or CANCELED; returns undefined otherwise, as when another worker owns it. */
 export async function claimBatch(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedBatch | undefined> {
   const [row] = await ctx.db
     .update(campaignBatches)
@@ -47,21 +50,21 @@ export async function claimBatch(ctx: Ctx, uuid: string, workerId: string): Prom
     )
     .returning({
       campaignId: campaignBatches.campaignId,
-      contactIds: campaignBatches.contactIds,
+      contactUuids: campaignBatches.contactIds,
       campaignStatus: campaigns.status,
     })
   if (!row) return undefined
-  const { campaignId, contactIds, campaignStatus } = row
-  return { uuid, campaignId, contactUuids: contactIds, workerId, isCanceled: campaignStatus === 'CANCELED' }
+  const { campaignId, contactUuids, campaignStatus } = row
+  return { uuid, campaignId, contactUuids, workerId, isCanceled: campaignStatus === 'CANCELED' }
 }
 
-/** Of a campaign that was CANCELED: who has not been sent to is SKIPPED. Harmless to repeat. */
+/** Sets the pending recipients of a batch of a CANCELED campaign to SKIPPED: those without a row and those WAITING. Idempotent. */
 export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'done'> {
   await ctx.db.execute(sql`
     with skipped as (
       insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, settled_at)
-      select b.workspace_id, b.campaign_id, person.id, b.id, 'SKIPPED', 'The campaign was canceled', now()
-      from campaign_batches b cross join lateral unnest(b.contact_ids) as person (id)
+      select b.workspace_id, b.campaign_id, recipient.id, b.id, 'SKIPPED', 'The campaign was canceled', now()
+      from campaign_batches b cross join lateral unnest(b.contact_ids) as recipient (id)
       where b.workspace_id = ${uuidOf(ctx.workspaceId)} and b.id = ${batch.uuid}
         and b.status = 'SENDING' and b.worker_id = ${batch.workerId}
       on conflict (workspace_id, campaign_id, contact_id) do update
@@ -73,32 +76,41 @@ export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'do
   return 'done'
 }
 
-/** A person whom this worker, and nobody else, may send to; `attempts` counts this one. */
+/** A recipient whom only this worker may send to. `attempts` counts this attempt. */
 export type ClaimedRecipient = Recipient & { attempts: number }
 
 /**
- * Claims those of the group whom nobody has claimed yet. Who has left the list since is SKIPPED and not returned.
- * `stopped`: the campaign is no longer SENDING, or the batch no longer this worker's, and nobody was claimed.
+ * Claims the recipients of a group that have no row yet or are WAITING. Recipients that are no longer subscribed become
+ * SKIPPED and are not returned. `stopped`: the campaign is not SENDING or this worker no longer owns the batch.
  */
 export async function claimRecipients(
   ctx: Ctx,
   batch: ClaimedBatch,
   contactUuids: readonly string[],
 ): Promise<{ stopped: boolean; recipients: ClaimedRecipient[] }> {
-  const rows = await claimGroup(ctx.db, { ...keysOf(ctx, batch), contactIds: contactUuids })
+  const rows = await claimGroup(ctx.db, { ...paramsOf(ctx, batch), contactUuids })
+  const maySend = rows.length > 0
   const claimed = rows.filter((row) => row.id !== null)
-  return { stopped: rows.length === 0, recipients: claimed.map((row) => ({ ...row, id: idOf('con', row.id) })) }
+  return { stopped: !maySend, recipients: claimed.map((row) => ({ ...row, id: idOf('con', row.id) })) }
 }
 
-const keysOf = (ctx: Ctx, batch: ClaimedBatch): BatchKeys => ({
-  workspaceId: uuidOf(ctx.workspaceId),
-  campaignId: uuidOf(batch.campaignId),
-  batchId: batch.uuid,
+const paramsOf = (ctx: Ctx, batch: ClaimedBatch): BatchParams => ({
+  workspaceUuid: uuidOf(ctx.workspaceId),
+  campaignUuid: uuidOf(batch.campaignId),
+  batchUuid: batch.uuid,
   workerId: batch.workerId,
 })
 
-/** Takes a claim back that was surely not acted upon, as its answer never came. */
-export async function undoRecipientClaims(ctx: Ctx, batch: ClaimedBatch, contactUuids: readonly string[]) {
+/**
+ * Undoes a claim whose response was lost: the claimed recipients become WAITING, as no mail was sent to them. Every
+ * SENDING recipient of this worker in the group belongs to that claim: earlier runs recorded their outcomes or ended
+ * with `interruptAndReleaseBatch`.
+ */
+export async function undoRecipientClaims(
+  ctx: Ctx,
+  batch: ClaimedBatch,
+  contactUuids: readonly string[],
+): Promise<void> {
   await ctx.db.execute(sql`
     update campaign_recipients
     set status = 'WAITING', worker_id = null, attempts = attempts - 1
@@ -108,8 +120,8 @@ export async function undoRecipientClaims(ctx: Ctx, batch: ClaimedBatch, contact
 }
 
 /**
- * Records a group's outcomes in one statement. A late truth corrects a premature INTERRUPTED, but only its own, and not
- * to wait for another try: the batch may be over by then.
+ * Records the outcomes of a group in one statement. A late outcome overwrites INTERRUPTED if the same worker had claimed the
+ * recipient. A late WAITING is recorded as FAILED: the batch may be DONE, and no job would claim the recipient again.
  */
 export async function recordOutcomes(
   ctx: Ctx,
@@ -118,42 +130,44 @@ export async function recordOutcomes(
 ): Promise<void> {
   if (outcomes.length === 0) return
   await recordGroupOutcomes(ctx.db, {
-    ...keysOf(ctx, batch),
-    contactIds: outcomes.map((outcome) => uuidOf(outcome.contactId)),
+    ...paramsOf(ctx, batch),
+    contactUuids: outcomes.map((outcome) => uuidOf(outcome.contactId)),
     statuses: outcomes.map((outcome) => outcome.status),
     errors: outcomes.map((outcome) => outcome.error),
-    uncounted: outcomes.map((outcome) => outcome.attemptsToUndo ?? 0),
+    attemptsToUndo: outcomes.map((outcome) => outcome.attemptsToUndo ?? 0),
   })
 }
 
 /**
- * Everyone in the batch has had their turn. The last batch to finish completes the campaign: `campaign.sent` is told,
- * unless it was CANCELED. `waiting`: somebody is to be tried again, or is still in the hands of a worker that had the
- * batch before and was taken for dead, so the batch is put back instead.
+ * Sets a batch to DONE after all of its groups were processed. The last batch of a campaign completes it: the campaign
+ * becomes SENT and `campaign.sent` is emitted, unless it was CANCELED. Returns `waiting`, and releases the batch instead,
+ * while a recipient is WAITING for another attempt or SENDING by a worker that owned the batch before.
  */
 export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'waiting'> {
   return inTransaction(ctx, async (ctx) => {
-    // Batches that finish at once take turns here, else each would see the other one open and none complete it; so does
-    // a retry, that opens batches again. Those that claim recipients pass: their foreign key asks for the key only.
+    // Serializes batches that finish concurrently: otherwise each sees the other one open, and neither completes the
+    // campaign. A retry, which reopens batches, takes the same lock. Claims do not wait for it: the foreign key of a
+    // recipient takes `for key share`, which is compatible.
     await ctx.db.select({ id: campaigns.id }).from(campaigns).where(isCampaignOf(ctx, batch)).for('no key update')
-    if (await isAnyoneOpen(ctx, batch)) {
+    if (await hasOpenRecipients(ctx, batch)) {
       await releaseBatch(ctx, batch)
       return 'waiting'
     }
     const done = await ctx.db
       .update(campaignBatches)
       .set({ status: 'DONE', workerId: null })
-      .where(isMine(ctx, batch))
+      .where(isOwnedBatch(ctx, batch))
       .returning({ id: campaignBatches.id })
     if (done.length === 0) return 'done'
     await finishWork(ctx.db, [batch.uuid])
     const completed = await completeCampaign(ctx, batch)
+    // The audit entry of the same name was recorded when sending began, see `sendCampaign`.
     if (completed?.status === 'SENT') await emit(ctx, campaignSent, toCampaign(completed))
     return 'done'
   })
 }
 
-/** When no batch is open any more. One that is PAUSED with nobody left is complete as well. */
+/** Completes the campaign if all of its batches are DONE, also a PAUSED one. */
 async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<CampaignRow | undefined> {
   const [completed] = await ctx.db
     .update(campaigns)
@@ -176,22 +190,21 @@ async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<Campaign
   return completed
 }
 
-/** Puts a batch back that is not done. The job that had it comes again, as it throws. */
-export async function releaseBatch(ctx: Ctx, batch: BatchInHand): Promise<boolean> {
+/** Releases a batch that is not DONE. The caller throws afterwards, so that the queue retries the job. */
+export async function releaseBatch(ctx: Ctx, batch: BatchClaim): Promise<boolean> {
   const released = await ctx.db
     .update(campaignBatches)
     .set({ status: 'PENDING', workerId: null })
-    .where(isMine(ctx, batch))
+    .where(isOwnedBatch(ctx, batch))
     .returning({ id: campaignBatches.id })
   return released.length > 0
 }
 
 /**
- * Releases a batch after an error. The outcomes of a group may be missing: its recipients, still SENDING, become
- * INTERRUPTED in the same transaction. So a batch that is claimed anew has no SENDING recipient to whom a mail of this
- * worker may have gone, and `undoRecipientClaims` can rely on that. Returns how many became INTERRUPTED.
+ * Releases a batch after an error, when outcomes may not have been recorded: in the same transaction, the recipients that
+ * are still SENDING by this worker become INTERRUPTED. `undoRecipientClaims` relies on it. Returns how many there were.
  */
-export function interruptAndReleaseBatch(ctx: Ctx, batch: BatchInHand): Promise<number> {
+export function interruptAndReleaseBatch(ctx: Ctx, batch: BatchClaim): Promise<number> {
   return inTransaction(ctx, async (ctx) => {
     const isClaimed = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and batch_id = ${batch.uuid}
       and worker_id = ${batch.workerId} and status = 'SENDING'`
@@ -201,14 +214,14 @@ export function interruptAndReleaseBatch(ctx: Ctx, batch: BatchInHand): Promise<
   })
 }
 
-/** The same for a job that ends well: the batch goes on the queue again, for any worker to go on with. */
-export function releaseAndRequeueBatch(ctx: Ctx, batch: BatchInHand): Promise<void> {
+/** Releases a batch and requeues it for any worker: for a job that ends without an error, which the queue does not retry. */
+export function releaseAndRequeueBatch(ctx: Ctx, batch: BatchClaim): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     if (await releaseBatch(ctx, batch)) await requeueWork(ctx.db, [batch.uuid])
   })
 }
 
-async function isAnyoneOpen(ctx: Ctx, batch: ClaimedBatch): Promise<boolean> {
+async function hasOpenRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<boolean> {
   const [open] = await ctx.db
     .select({ contactId: campaignRecipients.contactId })
     .from(campaignRecipients)
@@ -223,7 +236,7 @@ async function isAnyoneOpen(ctx: Ctx, batch: ClaimedBatch): Promise<boolean> {
   return open !== undefined
 }
 
-function isMine(ctx: Ctx, batch: BatchInHand) {
+function isOwnedBatch(ctx: Ctx, batch: BatchClaim) {
   return and(
     eq(campaignBatches.workspaceId, ctx.workspaceId),
     eq(campaignBatches.id, idOf('bat', batch.uuid)),

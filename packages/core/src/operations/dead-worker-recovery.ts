@@ -1,4 +1,4 @@
-/** Recovers what dead workers had claimed: here and nowhere else. */
+/** Recovers orphaned claims: those of dead workers, and those of live workers that no job is working on. */
 import { lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { interruptRecipients } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
@@ -12,73 +12,73 @@ import { maxMailAttempts } from '../mail/mails.ts'
 /** Advisory lock: one worker recovers at a time. */
 const recoveryLock = 7_277_679
 
-/** How many became INTERRUPTED. */
+/** How many deliveries and mails became INTERRUPTED. */
 export interface Interrupted {
   deliveries: number
   mails: number
 }
 
 /**
- * Sets right what is in the hands of no living worker. What may have reached the outside is INTERRUPTED, shown and
- * never repeated by itself; what is harmless to repeat goes back on its queue.
+ * Releases the claims of dead workers. A delivery or mail that may have left becomes INTERRUPTED: it is shown, and only
+ * a user can repeat it. Work that is harmless to repeat is requeued.
  */
 export async function recoverOrphanedClaims(db: Db): Promise<Interrupted> {
   return transaction(db, async (db) => {
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${recoveryLock}) as taken`)
     if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: 0 }
     await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${longestSilence}`))
-    return releaseClaims(db, heldByTheDead, 'The worker died, or lost the database, while it was out')
+    return releaseClaims(db, isOfDeadWorker, 'The worker died, or lost the database, while it was out')
   })
 }
 
-/**
- * What the database says that this worker holds, by the UUIDs of its jobs' subjects. What of it the worker does not have
- * in hand is for `dropClaim`.
- */
+/** Finds the claims of this worker in the database: the UUIDs of the subjects of its jobs. See `dropClaim`. */
 export async function findClaims(db: Db, workerId: string): Promise<string[]> {
-  const isHeld = sql`status = 'SENDING' and worker_id = ${workerId}`
+  const isClaimed = sql`status = 'SENDING' and worker_id = ${workerId}`
   const result = await db.execute<{ id: string }>(sql`
-    select id from deliveries where ${isHeld}
-    union select id from mails where ${isHeld}
+    select id from deliveries where ${isClaimed}
+    union select id from mails where ${isClaimed}
     union select id from imports where status = 'RUNNING' and worker_id = ${workerId}
-    union select id from campaign_batches where ${isHeld}
-    union select batch_id from campaign_recipients where ${isHeld}`)
+    union select id from campaign_batches where ${isClaimed}
+    union select batch_id from campaign_recipients where ${isClaimed}`)
   return result.rows.map((row) => row.id)
 }
 
 /**
- * Sets right what this worker holds of a subject that it has in hand no more, as by a death: how it ended could not be
- * recorded, or the claim came to be only after its caller had given it up.
+ * Releases a claim of this worker that none of its jobs is working on, as if the worker had died: the outcome could not be
+ * recorded, or the claim was committed after the job had timed out.
  */
 export function dropClaim(db: Db, workerId: string, uuid: string): Promise<Interrupted> {
-  const isDropped: Held = (claim, subject, status = inHand) =>
+  const isDropped: ClaimCondition = (claim, subject, status = sending) =>
     sql`${claim.status} = ${status} and ${claim.workerId} = ${workerId} and ${subject} = ${sql.param(uuid)}`
   return transaction(db, (db) => releaseClaims(db, isDropped, 'How it ended could not be recorded'))
 }
 
-/** Which claims of a table are meant; `subject` is its column that jobs name, `status` what it says of what is in hand. */
-type Held = (claim: { status: SQLWrapper; workerId: SQLWrapper }, subject: SQLWrapper, status?: SQL) => SQL
+/**
+ * A condition that selects the claims to release in one table. `subject` is the column with the UUID that jobs carry,
+ * `status` the status of claimed rows.
+ */
+type ClaimCondition = (claim: { status: SQLWrapper; workerId: SQLWrapper }, subject: SQLWrapper, status?: SQL) => SQL
 
-/** As text, not as a parameter: the indexes are on just these rows. */
-const inHand = sql`'SENDING'`
+/** A literal, not a parameter: the planner uses a partial index only if it can see the value. */
+const sending = sql`'SENDING'`
 
-/** Asked of the claims and not of the workers' own rows: a claim made by one already struck off counts as well. */
-const heldByTheDead: Held = (claim, _subject, status = inHand) =>
+/** A worker without a row in the worker registry is dead, and its claims are orphaned. */
+const isOfDeadWorker: ClaimCondition = (claim, _subject, status = sending) =>
   sql`${claim.status} = ${status} and not exists (select from workers where workers.id = ${claim.workerId})`
 
-async function releaseClaims(db: Db, isHeld: Held, error: string): Promise<Interrupted> {
-  const deliveries = await interruptDeliveries(db, isHeld, error)
-  const recipients = await releaseCampaignBatches(db, isHeld, error)
-  const singleMails = await releaseMails(db, isHeld, error)
-  await releaseImports(db, isHeld)
+async function releaseClaims(db: Db, isOrphaned: ClaimCondition, error: string): Promise<Interrupted> {
+  const deliveries = await interruptDeliveries(db, isOrphaned, error)
+  const recipients = await releaseCampaignBatches(db, isOrphaned, error)
+  const singleMails = await releaseMails(db, isOrphaned, error)
+  await releaseImports(db, isOrphaned)
   return { deliveries, mails: recipients + singleMails }
 }
 
-async function interruptDeliveries(db: Db, isHeld: Held, error: string): Promise<number> {
+async function interruptDeliveries(db: Db, isOrphaned: ClaimCondition, error: string): Promise<number> {
   const interrupted = await db
     .update(deliveries)
     .set({ status: 'INTERRUPTED', error })
-    .where(isHeld(deliveries, deliveries.id))
+    .where(isOrphaned(deliveries, deliveries.id))
     .returning({ id: deliveries.id })
   await finishWork(
     db,
@@ -87,12 +87,12 @@ async function interruptDeliveries(db: Db, isHeld: Held, error: string): Promise
   return interrupted.length
 }
 
-async function releaseCampaignBatches(db: Db, isHeld: Held, error: string): Promise<number> {
-  const interrupted = await interruptRecipients(db, isHeld(campaignRecipients, campaignRecipients.batchId), error)
+async function releaseCampaignBatches(db: Db, isOrphaned: ClaimCondition, error: string): Promise<number> {
+  const interrupted = await interruptRecipients(db, isOrphaned(campaignRecipients, campaignRecipients.batchId), error)
   const released = await db
     .update(campaignBatches)
     .set({ status: 'PENDING', workerId: null })
-    .where(isHeld(campaignBatches, campaignBatches.id))
+    .where(isOrphaned(campaignBatches, campaignBatches.id))
     .returning({ id: campaignBatches.id })
   await requeueWork(
     db,
@@ -101,7 +101,7 @@ async function releaseCampaignBatches(db: Db, isHeld: Held, error: string): Prom
   return interrupted
 }
 
-async function releaseMails(db: Db, isHeld: Held, error: string): Promise<number> {
+async function releaseMails(db: Db, isOrphaned: ClaimCondition, error: string): Promise<number> {
   const isOver = sql`(${mails.kind} = 'CAMPAIGN_TEST' or ${mails.attempts} >= ${maxMailAttempts})`
   const released = await db
     .update(mails)
@@ -110,7 +110,7 @@ async function releaseMails(db: Db, isHeld: Held, error: string): Promise<number
       error,
       settledAt: sql`case when ${isOver} then now() end`,
     })
-    .where(isHeld(mails, mails.id))
+    .where(isOrphaned(mails, mails.id))
     .returning({ id: mails.id, status: mails.status })
   const uuidsWhere = (isPending: boolean) =>
     released.filter((mail) => (mail.status === 'PENDING') === isPending).map((mail) => uuidOf(mail.id))
@@ -120,11 +120,11 @@ async function releaseMails(db: Db, isHeld: Held, error: string): Promise<number
   return interrupted.length
 }
 
-async function releaseImports(db: Db, isHeld: Held) {
+async function releaseImports(db: Db, isOrphaned: ClaimCondition) {
   const released = await db
     .update(imports)
     .set({ status: 'QUEUED', workerId: null })
-    .where(isHeld(imports, imports.id, sql`'RUNNING'`))
+    .where(isOrphaned(imports, imports.id, sql`'RUNNING'`))
     .returning({ id: imports.id })
   await requeueWork(
     db,

@@ -1,3 +1,36 @@
+/**
+ * The statuses of a campaign, its batches and its recipients.
+ *
+ * | campaign | from             | when                                                                       |
+ * |----------|------------------|----------------------------------------------------------------------------|
+ * | DRAFT    |                  | created                                                                    |
+ * | SENDING  | DRAFT            | sent: its subscribers are in PENDING batches                               |
+ * |          | PAUSED           | resumed                                                                    |
+ * |          | SENT             | retried: FAILED or INTERRUPTED recipients are WAITING again                |
+ * | PAUSED   | SENDING          | paused by a user; by a worker or a restored backup, with a `pauseReason`   |
+ * | CANCELED | SENDING, PAUSED  | canceled; `completedAt` is set when every batch is DONE                    |
+ * | SENT     | SENDING, PAUSED  | every batch is DONE                                                        |
+ *
+ * | batch    | from             | when                                                                       |
+ * |----------|------------------|----------------------------------------------------------------------------|
+ * | PENDING  |                  | created with the campaign's `send`                                         |
+ * |          | SENDING          | released: shutdown, pause, cancel, error, dead worker, WAITING recipients  |
+ * |          | DONE             | the campaign is retried                                                    |
+ * | SENDING  | PENDING          | claimed by the worker in `workerId`                                        |
+ * | DONE     | SENDING          | finished: no recipient is pending                                          |
+ *
+ * | recipient   | from                 | when                                                                |
+ * |-------------|----------------------|---------------------------------------------------------------------|
+ * | (no row)    |                      | pending: in a batch, not claimed yet                                |
+ * | SENDING     | (no row), WAITING    | claimed by the worker in `workerId`; pending for the API            |
+ * | WAITING     | SENDING              | surely not sent, to be claimed again; pending for the API           |
+ * |             | FAILED, INTERRUPTED  | the campaign is retried                                             |
+ * | SENT        | SENDING, INTERRUPTED | accepted by the mail server                                         |
+ * | FAILED      | SENDING, INTERRUPTED | refused, or not rendered, and not to be tried again                 |
+ * | SKIPPED     | (no row), WAITING    | no longer subscribed when claimed, or the campaign was canceled     |
+ * | INTERRUPTED | SENDING              | may have been sent: ambiguous response, dead worker, lost outcome   |
+ * |             | (no row), WAITING    | the database was restored from a backup that is older than the send |
+ */
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, text, uuid } from 'drizzle-orm/pg-core'
 import { moment, createdAt, oneOf, id } from './columns.ts'
@@ -10,7 +43,7 @@ export const campaigns = tenantTable(
   'campaigns',
   {
     id: id('cmp').notNull(),
-    /** Emptied when the list is deleted: the migration names the column, which drizzle cannot. */
+    /** Set to null when the list is deleted: the migration names the column, which drizzle cannot. */
     listId: id('lst'),
     name: text().notNull(),
     subject: text().notNull(),
@@ -23,7 +56,7 @@ export const campaigns = tenantTable(
     trackOpens: boolean().notNull().default(false),
     trackClicks: boolean().notNull().default(false),
     queued: integer().notNull().default(0),
-    /** Why the system paused it; null when a person did. */
+    /** Why a worker paused the campaign; null if a user paused it. */
     pauseReason: text(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
@@ -43,23 +76,23 @@ export const campaigns = tenantTable(
 
 export const batchStatuses = ['PENDING', 'SENDING', 'DONE'] as const
 
-/** A slice of a campaign's audience, frozen at `send`. One job each. */
+/** A slice of a campaign's audience, fixed at `send`. Each batch is one job. */
 export const campaignBatches = tenantTable(
   'campaign_batches',
   {
     id: id('bat').notNull(),
     campaignId: id('cmp').notNull(),
-    /** No foreign key can watch an array: a contact that has gone meanwhile is skipped when its turn comes. */
+    /** UUIDs, without a foreign key because it is an array: a contact that was deleted is SKIPPED when it is claimed. */
     contactIds: uuid().array().notNull(),
     status: text({ enum: batchStatuses }).notNull().default('PENDING'),
-    /** The worker that has it in hand while SENDING. */
+    /** The worker that owns the batch while it is SENDING. */
     workerId: uuid(),
-    /** How many of its people are in each final status: changed in the statement that changes them, see `updateRecipientCounters`. */
+    /** Recipients per final status, updated in the statement that changes the recipients: see `updateRecipientCounters`. */
     sent: integer().notNull().default(0),
     failed: integer().notNull().default(0),
     skipped: integer().notNull().default(0),
     interrupted: integer().notNull().default(0),
-    /** How many did so at least once. */
+    /** Recipients with at least one such event. */
     opened: integer().notNull().default(0),
     clicked: integer().notNull().default(0),
     unsubscribed: integer().notNull().default(0),
@@ -81,9 +114,8 @@ export const campaignBatches = tenantTable(
 export const recipientStatuses = ['SENDING', 'WAITING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as const
 
 /**
- * One row for each person whose turn has come; whoever inserts it, and nobody else ever, may send to them. Who has no
- * row yet is pending, as is one WAITING for another try after a refusal that was surely none but temporary.
- * Rows outlive their contact, so that a campaign's sums stay true.
+ * One row for each recipient that was claimed at least once. Only the worker that moves it to SENDING may send to the
+ * recipient. Rows outlive their contact, so that the counters of the campaign stay exact.
  */
 export const campaignRecipients = tenantTable(
   'campaign_recipients',
@@ -97,7 +129,7 @@ export const campaignRecipients = tenantTable(
     error: text(),
     createdAt: createdAt(),
     settledAt: moment(),
-    /** The first time each. */
+    /** The time of the first such event. */
     openedAt: moment(),
     clickedAt: moment(),
     unsubscribedAt: moment(),

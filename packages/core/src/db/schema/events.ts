@@ -13,7 +13,7 @@ export const events = tenantTable(
     data: json().notNull(),
     /** Whose activity it is. No foreign key: what happened outlives the person. */
     contactId: id('con'),
-    /** The transaction that told it: its place in the feed, see `webhooks/event-log.ts`. */
+    /** The transaction that emitted the event: its position in the feed, see `webhooks/event-feed.ts`. */
     transactionId: transactionId().notNull().default(sql`pg_current_xact_id()`),
     createdAt: createdAt(),
   },
