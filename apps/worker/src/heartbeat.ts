@@ -2,7 +2,9 @@ import { recordHeartbeat, heartbeatMs } from '@rapport/core/jobs/worker-registry
 import { type WorkerDeps, runExclusively } from './worker-deps.ts'
 import { recoverOrphanedClaims, dropClaim, findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
 
-/** At each interval: records the heartbeat, recovers the claims of dead workers, and drops this worker's lost claims. */
+/**
+ * At each interval: records the heartbeat, recovers the claims of dead workers, and drops this worker's lost claims.
+ */
 export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
   let beating: Promise<void> | undefined
   const dropLostClaims = watchClaims(deps)

@@ -128,7 +128,10 @@ export function judge(error: unknown, hasBegun: boolean): MailOutcome {
   return { kind: 'refused', temporary, error: text, ...(affectsAllMails(error as SmtpError) && { affectsAll: true }) }
 }
 
-/** Whether any other mail would be refused as well. A refusal of RCPT TO or DATA concerns one recipient or one message. */
+/**
+ * Whether any other mail would be refused as well. A refusal of RCPT TO or DATA concerns one recipient or one
+ * message.
+ */
 function affectsAllMails({ responseCode, command, code }: SmtpError): boolean {
   if (responseCode === undefined) return code !== 'EENVELOPE'
   return responseCode === 421 || !(command === 'RCPT TO' || command === 'DATA')

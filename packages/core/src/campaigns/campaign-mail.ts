@@ -75,7 +75,10 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'co
   }
   return { sources: { subject, html, text }, prepareMail }
 
-  /** Prepares what differs per recipient: the input of the templates, and the header, which needs the rendered subject. */
+  /**
+   * Prepares what differs per recipient: the input of the templates, and the header, which needs the rendered
+   * subject.
+   */
   function prepareMail(to: Recipient) {
     const person = { campaignId: campaign.id, contactId: to.id }
     const mailed = kind === 'mail' ? { ...person, email: to.email } : { contactId: to.id }
@@ -116,7 +119,10 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
   }
 }
 
-/** Renders the mail for a contact, or for an invented one, and sends nothing. A template that exceeds its limits is invalid. */
+/**
+ * Renders the mail for a contact, or for an invented one, and sends nothing. A template that exceeds its limits is
+ * invalid.
+ */
 export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contactId }: PreviewInput): Promise<Preview> {
   await readCampaign(ctx, campaignId)
   const { subject, html, text } = await makeCopy(ctx, campaignId, async () =>

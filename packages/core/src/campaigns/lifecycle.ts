@@ -17,7 +17,10 @@ import { type CampaignRow, toCampaign } from './campaigns.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
 
-/** Stops sending; recipients not yet sent remain pending. `reason` is set if the worker pauses the campaign, null if a user does. */
+/**
+ * Stops sending; recipients not yet sent remain pending. `reason` is set if the worker pauses the campaign, null if a
+ * user does.
+ */
 export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = null): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
@@ -107,7 +110,10 @@ async function setStatus(ctx: Ctx, current: CampaignRow, change: Change): Promis
   return toCampaign(saved)
 }
 
-/** A job that ran while the campaign was PAUSED claimed nothing and has left the queue, so every open batch is requeued. */
+/**
+ * A job that ran while the campaign was PAUSED claimed nothing and has left the queue, so every open batch is
+ * requeued.
+ */
 async function requeueOpenBatches(ctx: Ctx, id: CampaignId) {
   const open = await ctx.db
     .select({ id: campaignBatches.id })

@@ -16,7 +16,10 @@ export interface RecipientOutcome {
 
 export interface GroupOutcome {
   outcomes: RecipientOutcome[]
-  /** Every mail of the group was refused for a reason that affects all mails. `isFinal`: a retry would not help, so the campaign is to be paused. */
+  /**
+   * Every mail of the group was refused for a reason that affects all mails. `isFinal`: a retry would not help, so
+   * the campaign is to be paused.
+   */
   refusal?: { reason: string; isFinal: boolean }
 }
 

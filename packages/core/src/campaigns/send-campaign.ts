@@ -48,7 +48,10 @@ export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
   })
 }
 
-/** Writes the CONFIRMED subscribers of the list to batches, enqueues the batches, and returns the number of subscribers. */
+/**
+ * Writes the CONFIRMED subscribers of the list to batches, enqueues the batches, and returns the number of
+ * subscribers.
+ */
 async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number> {
   if (campaign.listId === null || !(await lockList(ctx, campaign.listId))) return 0
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`

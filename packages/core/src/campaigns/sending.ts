@@ -21,7 +21,7 @@ import { type BatchParams, claimGroup, recordGroupOutcomes } from './sending-sta
 import { interruptRecipients, updateRecipientCounters } from './recipient-counters.ts'
 import { campaignSent } from './campaign-events.ts'
 
-/** A batch that a worker has claimed. If `isCanceled`, its campaign is CANCELED and its remaining recipients are to be skipped. */
+/** A batch that a worker has claimed. `isCanceled`: its campaign is CANCELED, so its recipients are to be skipped. */
 export interface ClaimedBatch {
   uuid: string
   campaignId: CampaignId
@@ -32,7 +32,7 @@ export interface ClaimedBatch {
 
 type BatchClaim = Pick<ClaimedBatch, 'uuid' | 'workerId'>
 
-/** Claims a PENDING batch if its campaign is SENDING or CANCELED; returns undefined otherwise, as when another worker owns it. */
+/** Claims a PENDING batch if its campaign is SENDING or CANCELED; returns undefined otherwise. */
 export async function claimBatch(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedBatch | undefined> {
   const [row] = await ctx.db
     .update(campaignBatches)
@@ -58,7 +58,7 @@ export async function claimBatch(ctx: Ctx, uuid: string, workerId: string): Prom
   return { uuid, campaignId, contactUuids, workerId, isCanceled: campaignStatus === 'CANCELED' }
 }
 
-/** Sets the pending recipients of a batch of a CANCELED campaign to SKIPPED: those without a row and those WAITING. Idempotent. */
+/** Sets the pending recipients of a CANCELED campaign's batch to SKIPPED. Idempotent. */
 export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'done'> {
   await ctx.db.execute(sql`
     with skipped as (
@@ -214,7 +214,7 @@ export function interruptAndReleaseBatch(ctx: Ctx, batch: BatchClaim): Promise<n
   })
 }
 
-/** Releases a batch and requeues it for any worker: for a job that ends without an error, which the queue does not retry. */
+/** Releases and requeues a batch: for a job that ends without an error, which the queue does not retry. */
 export function releaseAndRequeueBatch(ctx: Ctx, batch: BatchClaim): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     if (await releaseBatch(ctx, batch)) await requeueWork(ctx.db, [batch.uuid])

@@ -78,7 +78,10 @@ async function findList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doubleOptIn
   return list
 }
 
-/** Finds a list and locks its row: a concurrent deletion waits until the transaction ends. Returns undefined if it does not exist. */
+/**
+ * Finds a list and locks its row: a concurrent deletion waits until the transaction ends. Returns undefined if it
+ * does not exist.
+ */
 export async function lockList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doubleOptIn: boolean } | undefined> {
   const [list] = await selectList(ctx, id).for('share')
   return list

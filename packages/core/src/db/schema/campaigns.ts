@@ -82,12 +82,17 @@ export const campaignBatches = tenantTable(
   {
     id: id('bat').notNull(),
     campaignId: id('cmp').notNull(),
-    /** UUIDs, without a foreign key because it is an array: a contact that was deleted is SKIPPED when it is claimed. */
+    /**
+     * UUIDs, without a foreign key because it is an array: a contact that was deleted is SKIPPED when it is claimed.
+     */
     contactIds: uuid().array().notNull(),
     status: text({ enum: batchStatuses }).notNull().default('PENDING'),
     /** The worker that owns the batch while it is SENDING. */
     workerId: uuid(),
-    /** Recipients per final status, updated in the statement that changes the recipients: see `updateRecipientCounters`. */
+    /**
+     * Recipients per final status, updated in the statement that changes the recipients: see
+     * `updateRecipientCounters`.
+     */
     sent: integer().notNull().default(0),
     failed: integer().notNull().default(0),
     skipped: integer().notNull().default(0),
