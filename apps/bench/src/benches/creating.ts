@@ -45,7 +45,7 @@ export const creating: Bench = {
           unit,
           values: rates.ours,
           beside: { name: 'bare INSERT', values: rates.bare },
-          target: { atLeast: 0.55 },
+          target: { atLeast: 0.5 },
         },
         {
           name: 'POST /contacts, a webhook listening, worker idle',

@@ -1,7 +1,8 @@
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { and, eq, inArray, sql } from 'drizzle-orm'
+import { type Params, prepared } from '../db/prepared-query.ts'
 import { contactAliases, contacts } from '../db/schema/index.ts'
-import type { ContactId } from '../kernel/ids.ts'
+import type { ContactId, WorkspaceId } from '../kernel/ids.ts'
 import { byId } from '../request/by-id.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
 
@@ -10,13 +11,23 @@ import { contactColumns, type ContactRow } from './contact-record.ts'
  * that belongs to one, takes this lock first: so no status is derived from half of two changes, and no two deadlock.
  */
 export async function lockContact(ctx: Ctx, id: ContactId): Promise<ContactRow | undefined> {
-  const [row] = await ctx.db
-    .select(contactColumns)
-    .from(contacts)
-    .where(byId(contacts, ctx, id))
-    .for('no key update')
+  const [row] = await selectForUpdate(ctx.db, { workspaceId: ctx.workspaceId, id })
   return row
 }
+
+/** Prepared, as every change of a contact begins with it: see `updateStatement`. */
+const selectForUpdate = prepared('lock a contact', (db, param: Params<{ workspaceId: WorkspaceId; id: ContactId }>) =>
+  db
+    .select(contactColumns)
+    .from(contacts)
+    .where(
+      and(
+        eq(contacts.workspaceId, sql.param(param('workspaceId'), contacts.workspaceId)),
+        eq(contacts.id, sql.param(param('id'), contacts.id)),
+      ),
+    )
+    .for('no key update'),
+)
 
 /** Locks many contacts, in the order of every writer of many, so that no two deadlock. */
 export async function lockContacts(ctx: Ctx, ids: readonly ContactId[]): Promise<void> {

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util'
+import { updateStatement } from '../db/json-rows.ts'
 import { contacts } from '../db/schema/index.ts'
 import { emit } from '../events/emit.ts'
 import { invalidField, notFound, violatedConstraint } from '../kernel/errors.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import type { ContactId } from '../kernel/ids.ts'
-import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { applyStoredOptOuts } from '../subscriptions/apply-stored-opt-outs.ts'
 import { keepOptOuts } from '../subscriptions/opt-outs.ts'
@@ -89,11 +89,7 @@ export async function suppressContact(
 export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<ContactRow> {
   if (isDeepStrictEqual(current, next)) return current
   const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
-  const write = async ({ db }: Ctx) =>
-    db
-      .update(contacts)
-      .set(saved)
-      .where(byId(contacts, ctx, current.id))
+  const write = ({ db }: Ctx) => updateRow(db, saved)
   if (next.email === current.email) {
     await write(ctx)
     return saved
@@ -107,6 +103,8 @@ export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRo
   await keepOptOuts(ctx, current)
   return (await applyStoredOptOuts(ctx, saved)) ? ((await lockContact(ctx, saved.id)) ?? saved) : saved
 }
+
+const updateRow = updateStatement(contacts)
 
 /** Saves a locked contact, and emits `contact.updated` unless nothing changes. */
 async function saveAndEmit(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<Contact> {

@@ -1,13 +1,10 @@
-import { type GetColumnData, type SQL, sql } from 'drizzle-orm'
+import { type SQL, sql } from 'drizzle-orm'
 import { drizzle } from 'drizzle-orm/node-postgres'
-import type { PgColumn } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import { limitConcurrency } from '../kernel/limit-concurrency.ts'
 import type { Db } from './client.ts'
+import { type Columns, type Row, selectList, toRow } from './raw-rows.ts'
 import type { Replica } from './read-replica.ts'
-
-type Columns = Record<string, PgColumn>
-type Row<Selected extends Columns> = { [Name in keyof Selected]: GetColumnData<Selected[Name]> }
 
 export interface Snapshot<Selected extends Columns> {
   /** The next rows, none after the last. */
@@ -45,24 +42,16 @@ export function openSnapshot<Selected extends Columns>(
 }
 
 async function declareCursor<Selected extends Columns>(client: pg.Client, columns: Selected, source: SQL) {
-  const entries = Object.entries(columns)
-  const selected = entries.map(([name, column]) => sql`${column} as ${sql.identifier(name)}`)
   const db = drizzle(client, { casing: 'snake_case' })
   await client.query(`begin isolation level repeatable read read only;
     set local statement_timeout = 0; set local idle_in_transaction_session_timeout = '5min';
     set local cursor_tuple_fraction = 1`)
-  await db.execute(sql`declare snapshot no scroll cursor for select ${sql.join(selected, sql`, `)} ${source}`)
+  await db.execute(sql`declare snapshot no scroll cursor for select ${selectList(columns)} ${source}`)
 
   return async () => {
     const { rows } = await db.execute(sql`fetch ${sql.raw(String(pageRows))} from snapshot`)
     return rows.map((row) => toRow(columns, row))
   }
-}
-
-/** As Drizzle reads a row. */
-function toRow<Selected extends Columns>(columns: Selected, row: Record<string, unknown>): Row<Selected> {
-  for (const name in columns) if (row[name] !== null) row[name] = columns[name]?.mapFromDriverValue(row[name])
-  return row as Row<Selected>
 }
 
 /** Not one of the pool's, whose statements have twelve seconds for their answer. */

@@ -11,6 +11,7 @@ import { type ContactId, type DealId, newId } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
 import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { lockStage } from '../pipelines/stages.ts'
+import { updateStatement } from '../db/json-rows.ts'
 import { dealMoves, deals } from '../db/schema/index.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import { type Deal, type DealChange } from './deals.schema.ts'
@@ -81,12 +82,11 @@ async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promise<Deal
   const now = timeOfUpdate(current.updatedAt)
   const closedAt = next.status === 'OPEN' ? null : now
   const saved = { ...next, closedAt: next.status === current.status ? next.closedAt : closedAt, updatedAt: now }
-  await ctx.db
-    .update(deals)
-    .set(saved)
-    .where(byId(deals, ctx, current.id))
+  await updateRow(ctx.db, saved)
   return saved
 }
+
+const updateRow = updateStatement(deals)
 
 /** Records that a deal moved to another stage or status, if it did. */
 async function recordMove(ctx: Ctx, from: DealRow, to: DealRow): Promise<void> {

@@ -12,7 +12,7 @@ import { invalidField, notFound, onConstraint } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import { type ContactId, newId, type TaskId } from '../kernel/ids.ts'
-import { jsonRows } from '../db/json-rows.ts'
+import { jsonRows, updateStatement } from '../db/json-rows.ts'
 import { tasks } from '../db/schema/index.ts'
 import { type Task, type TaskChange, type TaskInput } from './tasks.schema.ts'
 import { taskCompleted, taskCreated, taskDeleted } from './task-events.ts'
@@ -104,13 +104,11 @@ async function saveTask(ctx: Ctx, current: TaskRow, next: TaskRow): Promise<Task
     completedAt: next.status === current.status ? next.completedAt : completedAt,
     updatedAt: now,
   }
-  await ctx.db
-    .update(tasks)
-    .set(saved)
-    .where(byId(tasks, ctx, current.id))
-    .catch(assigneeNotFound)
+  await updateRow(ctx.db, saved).catch(assigneeNotFound)
   return saved
 }
+
+const updateRow = updateStatement(tasks)
 
 async function findTask(ctx: Ctx, id: TaskId): Promise<TaskRow | undefined> {
   const [row] = await ctx.db
