@@ -1,4 +1,3 @@
-import { createHash, randomUUID } from 'node:crypto'
 import type { EventEmitter } from 'node:events'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { errorLogger } from '@rapport/core/runtime/logging.ts'
@@ -21,10 +20,10 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 
 type Concurrency = Pick<WorkerOptions, 'concurrency'>
-/** What the worker needs of a queue to hand work over and to look at it, on either backend. */
+/** What the worker uses of a queue, on either backend. */
 export type WorkQueue = Pick<
   Queue,
-  'addBulk' | 'getJobState' | 'getJobCounts' | 'getJobs' | 'upsertJobScheduler' | 'close'
+  'addBulk' | 'getJobCounts' | 'getJobs' | 'getJobScheduler' | 'upsertJobScheduler' | 'close'
 >
 
 export type JobWorker = Pick<Worker, 'close'>
@@ -34,11 +33,8 @@ export interface QueueBackend {
   name: 'redis' | 'postgres'
   openQueue(name: QueueName): WorkQueue
   openWorker(name: QueueName, process: Processor, options: Concurrency): JobWorker
-  /**
-   * Names the present life of the queues' store; another name means that what was handed over may be lost.
-   * Throws, soon, when the store is away.
-   */
-  readEpoch(): Promise<string>
+  /** Resolves after the first attempt to connect, so that a start does not look like an outage. */
+  firstConnection: Promise<void>
   /** Whether Redis is there; none where it is not used. */
   ping: (() => Promise<unknown>) | undefined
   close(): Promise<void>
@@ -49,8 +45,12 @@ export async function chooseBackend(config: WorkerConfig, log: Logger): Promise<
   return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(sessionUrlOf(config), log)
 }
 
-/** Kept for the dashboard: failures of a week, a thousand at most. */
-const keptJobs = { removeOnComplete: { count: 0 }, removeOnFail: { age: 7 * 24 * 3600, count: 1000 } }
+const weekSeconds = 7 * 24 * 3600
+/** Kept for the dashboard, of each queue. */
+const keptJobs = {
+  removeOnComplete: { age: weekSeconds, count: 1000 },
+  removeOnFail: { age: weekSeconds, count: 1000 },
+}
 
 /**
  * A worker that dies between a job and its claim leaves nothing in PostgreSQL to know it by: the queue itself gives the
@@ -61,7 +61,7 @@ const stalledJobs = { lockDuration: 15_000, stalledInterval: 5_000, maxStalledCo
 function onRedis(url: string, log: Logger): QueueBackend {
   const onError = errorLogger(log, 'Redis is away')
   const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
-  // To hand work over: fails fast, as the outbox keeps what was not taken.
+  // Adds jobs: fails fast, as PostgreSQL has the work.
   const producer = connectRedis(url, {
     connectionName: 'rapport relay',
     enableOfflineQueue: false,
@@ -73,8 +73,7 @@ function onRedis(url: string, log: Logger): QueueBackend {
   const consumer = connectRedis(url, { connectionName: 'rapport worker', maxRetriesPerRequest: null, retryStrategy })
   for (const redis of [producer, consumer]) redis.on('error', onError)
   producer.once('ready', () => void complainOfSettings(producer, log))
-  // The very first connection is awaited, so that a start looks like no outage.
-  const tried = new Promise<void>((resolve) => producer.once('ready', resolve).once('error', resolve))
+  const firstConnection = new Promise<void>((resolve) => producer.once('ready', resolve).once('error', () => resolve()))
   return {
     name: 'redis',
     openQueue: (name) => listening(new Queue(name, { connection: producer, prefix: queuePrefix(name) }), onError),
@@ -92,12 +91,9 @@ function onRedis(url: string, log: Logger): QueueBackend {
         ),
         log,
       ),
-    readEpoch: async () => {
-      await tried
-      return readRedisEpoch(producer)
-    },
-    // Of the servers that keep the queues, and also where they refuse to be written to.
-    ping: () => Promise.all(queueNames.map((name) => producer.exists(lifeKey(name)))),
+    firstConnection,
+    // Asks the servers of a cluster that have the queues.
+    ping: () => Promise.all(queueNames.map((name) => producer.exists(`${queuePrefix(name)}:${name}:meta`))),
     async close() {
       producer.disconnect()
       consumer.disconnect()
@@ -120,8 +116,7 @@ async function onPostgres(connectionString: string, log: Logger): Promise<QueueB
         listening(new postgres.Worker(name, process, { connection, ...keptJobs, ...stalledJobs, ...options }), onError),
         log,
       ),
-    // The queues live and die with the outbox itself.
-    readEpoch: async () => 'postgres',
+    firstConnection: Promise.resolve(),
     ping: undefined,
     // A worker that did not close in time still has its connection, and the pool would wait for it.
     close: () => withTimeout(pool.end()).catch(onError),
@@ -173,25 +168,6 @@ async function migrateQueues(pool: pg.Pool) {
   } finally {
     client.release()
   }
-}
-
-const lifeKey = (name: QueueName) => `${queuePrefix(name)}:life`
-
-/** In the script, so that it is the very server that keeps the queue which tells of itself. */
-const lifeScript = `
-redis.call('SET', KEYS[1], ARGV[1], 'NX')
-return redis.call('GET', KEYS[1]) .. string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')`
-
-/**
- * Of each queue a marker that goes when its server is emptied, and the server's own run id, which changes when it is
- * restarted, or another takes its place: the newest data may be lost even with persistence and replicas, and to hand
- * work over twice is harmless.
- */
-async function readRedisEpoch(redis: RedisClient): Promise<string> {
-  const lives = queueNames.map((name) => redis.eval(lifeScript, 1, lifeKey(name), randomUUID()))
-  return createHash('sha256')
-    .update((await Promise.all(lives)).join())
-    .digest('base64url')
 }
 
 /** Says once at the start what would lose or refuse jobs; they would be made good, but late. */

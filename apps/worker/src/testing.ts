@@ -5,17 +5,18 @@ import { readWorkerConfig, type WorkerConfig } from '@rapport/core/runtime/confi
 import type { Ctx } from '@rapport/core/request/context.ts'
 import type { Db } from '@rapport/core/db/client.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
-import { laneRoom, relayLanes } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
-import { createTestContact, createTestWorker, testSettings, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import { createTestWorker, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { pino } from 'pino'
-import { openDeliveryDesk } from './webhook-delivery/delivery-desk.ts'
+import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
+import { createFairPlaces } from './webhook-delivery/fair-places.ts'
+import { createPostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts'
+import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
 import { watchClaims } from './heartbeat.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
 import { createWorkerMetrics } from './observability/metrics.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
-import { createQuickLanes } from './webhook-delivery/quick-lanes.ts'
 import type { WorkerDeps } from './worker-deps.ts'
 import type { CampaignId } from '@rapport/core/kernel/ids.ts'
 
@@ -47,8 +48,12 @@ export async function createTestDeps(
     mail,
     pace: createMailRateLimiter(db, mailRate, stopping.signal),
     http,
-    deliveries: openDeliveryDesk(db, workerId, activeJobs),
-    quickLanes: createQuickLanes(),
+    places: createFairPlaces(40),
+    placesOfUnreachable: createFairPlaces(10),
+    requests: createRequestCapacity(),
+    concurrency: createConcurrencyMemory(),
+    postponed: createPostponedWebhooks(),
+    requeueDrain: async () => {},
     log: silentLog,
     tracer: undefined,
     metrics: createWorkerMetrics(),
@@ -94,13 +99,4 @@ export async function renderFor(
   const [made] = await render([recipient])
   if (!made || 'fault' in made) throw new Error(made?.fault.message ?? 'Nothing was rendered')
   return made.mail
-}
-
-/**
- * Where a delivery waits already: its lane is then as full as it may be, and so many more wait in it, which are answered.
- */
-export async function fillLane(ctx: Ctx, waiting: number): Promise<string[]> {
-  for (let n = 1; n < laneRoom + waiting; n++) await createTestContact(ctx)
-  await relayLanes(ctx.db, { epoch: 'one' }, async () => {})
-  return (await waitingWork(ctx)).slice(laneRoom)
 }

@@ -4,12 +4,14 @@ import type { Tracer } from '@rapport/core/runtime/tracer.ts'
 import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import type { Logger } from 'pino'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
-import type { DeliveryDesk } from './webhook-delivery/delivery-desk.ts'
+import type { ConcurrencyMemory } from './webhook-delivery/concurrency.ts'
+import type { FairPlaces } from './webhook-delivery/fair-places.ts'
 import type { MailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import type { MailTransport } from './smtp/mail-transport.ts'
 import type { WorkerMetrics } from './observability/metrics.ts'
 import type { OutboundHttp } from './webhook-delivery/outbound-http.ts'
-import type { QuickLanes } from './webhook-delivery/quick-lanes.ts'
+import type { PostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts'
+import type { RequestCapacity } from './webhook-delivery/request-capacity.ts'
 
 /** The dependencies of every job. */
 export interface WorkerDeps {
@@ -19,8 +21,14 @@ export interface WorkerDeps {
   mail: MailTransport
   pace: MailRateLimiter
   http: OutboundHttp
-  deliveries: DeliveryDesk
-  quickLanes: QuickLanes
+  /** The jobs that drain webhooks have a place each; those of unreachable receivers another one of few. */
+  places: FairPlaces
+  placesOfUnreachable: FairPlaces
+  requests: RequestCapacity
+  concurrency: ConcurrencyMemory
+  postponed: PostponedWebhooks
+  /** Adds a job for the webhook's backlog, behind those of other webhooks. */
+  requeueDrain: (job: WorkJob) => Promise<void>
   log: Logger
   /** Undefined if no traces are collected. */
   tracer: Tracer | undefined

@@ -9,21 +9,24 @@ import { withoutParameters } from '@rapport/core/kernel/errors.ts'
 import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { warnAboutMissingTimeouts, lacksSessions, sessionUrlOf } from '@rapport/core/db/pooler.ts'
-import { type QueueName, queueNames, type WorkJob } from '@rapport/core/jobs/queues.ts'
-import { deliveryPlanning } from '@rapport/core/webhooks/deliveries.ts'
+import { type QueueName, queueNames } from '@rapport/core/jobs/queues.ts'
 import { recordHeartbeat, deregisterWorker } from '@rapport/core/jobs/worker-registry.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
+import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
-import { openDeliveryDesk } from './webhook-delivery/delivery-desk.ts'
+import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
+import { createFairPlaces } from './webhook-delivery/fair-places.ts'
 import { startHeartbeat } from './heartbeat.ts'
-import { createJobs, isOurs, jobOptions } from './jobs.ts'
+import { createJobs, isOurs } from './jobs.ts'
+import { keepSchedule, openJobQueues } from './job-queues.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
 import { countingMails, createWorkerMetrics, describeQueues, type WorkerMetrics } from './observability/metrics.ts'
 import { openOperatorPort } from './observability/operator-port.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
-import { chooseBackend, type WorkQueue } from './queue-backend.ts'
-import { createQuickLanes } from './webhook-delivery/quick-lanes.ts'
+import { createPostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts'
+import { createRequestCapacity, maxRequestsPerWorkspace } from './webhook-delivery/request-capacity.ts'
+import { chooseBackend } from './queue-backend.ts'
 import { startRelay } from './relay.ts'
 import type { WorkerDeps } from './worker-deps.ts'
 
@@ -39,36 +42,33 @@ export async function startWorker(
   const onError = (error: Error) => log.warn({ err: error }, 'a database connection broke')
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport worker',
-    maxConnections: poolSize - deskConnections,
-    onError,
-  })
-  const desk = openDatabase(config.DATABASE_URL, {
-    applicationName: 'rapport worker deliveries',
-    maxConnections: deskConnections,
-    settings: deliveryPlanning,
-    lifetimeSeconds: 10,
+    maxConnections: poolSize,
     onError,
   })
   const { db } = database
   const stopping = new AbortController()
   const metrics = createWorkerMetrics()
-  const [workerId, activeJobs] = [randomUUID(), new Map<string, Promise<void>>()]
+  const backend = await chooseBackend(config, log)
+  const queues = openJobQueues(backend, (queue, count) => metrics.published.inc({ queue }, count))
   const deps: WorkerDeps = {
     db,
     settings: settingsFrom(config),
-    workerId,
+    workerId: randomUUID(),
     mail: countingMails(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
     pace: createMailRateLimiter(db, config.MAIL_RATE, stopping.signal),
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
-    deliveries: openDeliveryDesk(desk.db, workerId, activeJobs),
-    quickLanes: createQuickLanes(),
+    places: createFairPlaces(config.WORKER_CONCURRENCY, maxRequestsPerWorkspace),
+    placesOfUnreachable: createFairPlaces(Math.ceil(config.WORKER_CONCURRENCY / 4), maxRequestsPerWorkspace),
+    requests: createRequestCapacity(),
+    concurrency: createConcurrencyMemory(),
+    postponed: createPostponedWebhooks(),
+    requeueDrain: (job) => queues.add('webhooks', [job]),
     log,
     tracer: await openTracer('rapport-worker', config),
     metrics,
     stopping: stopping.signal,
-    activeJobs,
+    activeJobs: new Map(),
   }
-  const backend = await chooseBackend(config, log)
   const clock = watchClock({ db, log, now })
   const operated = { database, backend, metrics, stopping: stopping.signal, clock }
   const operatorPort = await openOperatorPort(config, operated).catch(async (error: unknown) => {
@@ -81,25 +81,20 @@ export async function startWorker(
   void warnAboutMissingTimeouts(db, (message) => log.warn(message))
   const listenUrl = (await lacksSessions(config)) ? undefined : sessionUrlOf(config)
   if (listenUrl === undefined) log.warn(needsDirectUrl)
-  const relay = startRelay({
-    database,
-    listenUrl,
-    backend,
-    jobOptions,
-    log,
-    onHandOver: (queue, count) => metrics.handedOver.inc({ queue }, count),
-    quickLanes: () => deps.quickLanes.list(),
-    onNewEpoch: scheduleMaintenance,
-  })
-  describeQueues(metrics.registry, backend, relay.queueOf)
+  const { workerId, postponed } = deps
+  const relay = startRelay({ database, listenUrl, queues, workerId, postponed, log })
+  const schedule = repeat(() => keepSchedule(queues))
+  describeQueues(metrics.registry, backend, queues.queueOf)
   const jobs = createJobs(deps, config)
   const inProgress = trackProgress()
   const workers = queueNames.map((name) => {
     const { handle, concurrency } = jobs[name]
     const timed = timing(metrics, name, handle)
-    const work = async ({ data }: { data: unknown }) => {
-      if (isOurs(name, data)) await inProgress.during(timed(data))
-      else log.warn({ queue: name }, 'a job that names no work of ours was left alone')
+    const work = async (job: Job) => {
+      const data: unknown = job.data
+      const onProgress = throttle((progress: object) => void job.updateProgress(progress).catch(() => {}))
+      if (isOurs(name, data)) return inProgress.during(timed(data, onProgress))
+      log.warn({ queue: name }, 'a job that names no work of ours was left alone')
     }
     return backend.openWorker(name, work, { concurrency })
   })
@@ -109,6 +104,7 @@ export async function startWorker(
     async close() {
       stopping.abort()
       clock.stop()
+      schedule.stop()
       await relay.close()
       const closed = Promise.allSettled(workers.map((worker) => worker.close()))
       // With the queues away BullMQ waits for them for ever. What matters is recorded in PostgreSQL by then: a job that
@@ -128,14 +124,12 @@ export async function startWorker(
       await deps.http.close()
       await deps.tracer?.close()
       await operatorPort?.close()
+      await queues.close()
       await backend.close()
-      await Promise.all([desk.close(), database.close()])
+      await database.close()
     },
   }
 }
-
-/** Of the worker's connections those on which deliveries are claimed and settled, one call of each at a time. */
-const deskConnections = 4
 
 const needsDirectUrl =
   'DATABASE_URL leads through a connection pooler, where nothing can be listened to: work is found by polling, each ' +
@@ -147,11 +141,11 @@ const quietMs = 2_000
 const shutdownTimeoutMs = 60_000
 
 function trackProgress() {
-  const jobs = new Set<Promise<void>>()
+  const jobs = new Set<Promise<unknown>>()
   return {
-    async during(job: Promise<void>): Promise<void> {
+    during<Result>(job: Promise<Result>): Promise<Result> {
       jobs.add(job)
-      await job.finally(() => jobs.delete(job))
+      return job.finally(() => jobs.delete(job))
     },
     /** Resolves when no job has been in hand for so long: one that was just being fetched may still begin. */
     async quiet(ms: number, signal: AbortSignal): Promise<void> {
@@ -163,21 +157,43 @@ function trackProgress() {
   }
 }
 
-function timing({ jobSeconds }: WorkerMetrics, queue: QueueName, handle: (job: WorkJob) => Promise<void>) {
-  return async (job: WorkJob) => {
+function timing<Args extends unknown[]>(
+  { jobSeconds }: WorkerMetrics,
+  queue: QueueName,
+  handle: (...args: Args) => Promise<unknown>,
+) {
+  return async (...args: Args) => {
     const startedAt = performance.now()
     const count = (outcome: string) => jobSeconds.observe({ queue, outcome }, (performance.now() - startedAt) / 1_000)
-    await handle(job).then(
-      () => count('done'),
-      (error: unknown) => {
-        count('failed')
-        // The queue keeps what it says, and the dashboard shows it.
-        throw withoutParameters(error)
-      },
-    )
+    try {
+      const result = await handle(...args)
+      count('done')
+      return result
+    } catch (error) {
+      count('failed')
+      // The queue keeps the error, and the dashboard shows it.
+      throw withoutParameters(error)
+    }
   }
 }
 
-async function scheduleMaintenance(queueOf: (name: QueueName) => WorkQueue) {
-  await queueOf('maintenance').upsertJobScheduler('purge-expired', { every: 3_600_000 }, { name: 'purge-expired' })
+const scheduleCheckMs = 60_000
+
+/** Repeats what may fail while the queues are away: at once, and then every minute. */
+function repeat(work: () => Promise<void>): { stop(): void } {
+  const run = () => void work().catch(() => {})
+  run()
+  const timer = setInterval(run, scheduleCheckMs)
+  return { stop: () => clearInterval(timer) }
+}
+
+const progressEveryMs = 500
+
+function throttle<Value>(report: (value: Value) => void): (value: Value) => void {
+  let reportedAt = performance.now()
+  return (value) => {
+    if (performance.now() - reportedAt < progressEveryMs) return
+    reportedAt = performance.now()
+    report(value)
+  }
 }

@@ -17,10 +17,10 @@ export const queue = defineCommand({
   }),
   notes: [
     'It asks PostgreSQL, where all work is recorded until it is done, and not the queue: so it is true with Redis away,',
-    'and whichever the queue is. "waiting" is not with the queue yet, "handed over" is; "active" is in the hands of a',
+    'and whichever the queue is. "waiting" has no job on the queue yet, "published" has one; "active" is claimed by a',
     'worker; "failed" counts the last hour, of campaigns those under way or sent within it; "oldest" is the age of the',
-    'oldest that is not done. The lag of the outbox is the time that work waits to be handed over though nothing holds',
-    'it back: seconds of it mean that no worker can reach the queue.',
+    'oldest that is not done. Deliveries wait for their webhook, whose job takes them. The outbox lag is the age of the',
+    'oldest work that could be published: seconds of it mean that no worker can reach the queue.',
   ].join('\n'),
   run: (cli, { watch, json }) =>
     withDatabase(cli, async ({ db }) => {
@@ -46,13 +46,13 @@ export const queue = defineCommand({
 
 function format(summary: WorkSummary, terminal: Terminal): string {
   const title = (text: string) => terminal.style('bold', text)
-  const queues = summary.queues.map(({ queue, waiting, handedOver, active, failed, oldestSeconds }) => [
+  const queues = summary.queues.map(({ queue, waiting, published, active, failed, oldestSeconds }) => [
     queue,
-    ...[waiting, handedOver, active, failed].map((count) => count?.toLocaleString('en') ?? '–'),
+    ...[waiting, published, active, failed].map((count) => count?.toLocaleString('en') ?? '–'),
     oldestSeconds === null ? '–' : formatAge(oldestSeconds),
   ])
   return [
-    formatTable([['queue', 'waiting', 'handed over', 'active', 'failed', 'oldest'], ...queues]),
+    formatTable([['queue', 'waiting', 'published', 'active', 'failed', 'oldest'], ...queues]),
     '',
     `${title('Outbox lag')}  ${summary.outboxLagSeconds === null ? 'none' : formatAge(summary.outboxLagSeconds)}`,
     `${title('Workers')}     ${formatWorkers(summary)}`,

@@ -33,10 +33,10 @@ export const workCheck: Check = {
     if (!database) return []
     const { ok, warn, fail } = findingsAbout('Work')
     const { queues, outboxLagSeconds: lag } = await readWorkSummary(database.db)
-    const handOver = 'No worker can reach the queue: see the log of the worker, and Redis.'
+    const remedy = 'No worker can reach the queue: see the log of the worker, and Redis.'
     const findings = [
       ...(lag !== null && lag > lateSeconds
-        ? [(lag > veryLateSeconds ? fail : warn)(`work waits for ${formatAge(lag)} to be handed over`, handOver)]
+        ? [(lag > veryLateSeconds ? fail : warn)(`work waits for ${formatAge(lag)} to be published`, remedy)]
         : []),
       ...queues
         .filter(isOld)
@@ -47,7 +47,7 @@ export const workCheck: Check = {
           ),
         ),
     ]
-    const due = queues.reduce((sum, { waiting, handedOver }) => sum + waiting + handedOver, 0)
+    const due = queues.reduce((sum, { waiting, published }) => sum + waiting + published, 0)
     return findings.length > 0 ? findings : [ok(`${due.toLocaleString('en')} to do, none of it old`)]
   },
 }

@@ -1,6 +1,7 @@
 import { purgeLoginFailures } from '@rapport/core/auth/login-throttle.ts'
 import { purgePasswordResets } from '@rapport/core/auth/password-resets.ts'
 import { purgeSessions } from '@rapport/core/auth/login.ts'
+import { expireDeliveries, purgeDeliveries } from '@rapport/core/webhooks/drain/abandoned-deliveries.ts'
 import { purgeEvents } from '@rapport/core/events/emit.ts'
 import { purgeIdempotencyRecords } from '@rapport/core/request/idempotency.ts'
 import { purgeImports } from '@rapport/core/imports/imports.ts'
@@ -18,6 +19,8 @@ const purges = [
   purgeMails,
   purgeMailReports,
   purgeImports,
+  expireDeliveries,
+  purgeDeliveries,
   purgeEvents,
   purgeWebhooks,
 ]

@@ -11,6 +11,7 @@ import {
 } from '@rapport/core/imports/import-work.ts'
 import { readChunks } from '@rapport/core/imports/read-chunks.ts'
 import { writeChunk } from '@rapport/core/imports/write-chunk.ts'
+import { postponeUnclaimable } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { idOf } from '@rapport/core/kernel/ids.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
@@ -28,7 +29,7 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
       () => claimImport(ctx, job.id, deps.workerId),
       async () => void (await releaseImport(ctx, activeJobs)),
     )
-    if (!claimed) return
+    if (!claimed) return postponeUnclaimable(deps.db, job.id)
     try {
       const end = await importChunks(deps, ctx, claimed)
       if (end === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueImport(ctx, claimed))

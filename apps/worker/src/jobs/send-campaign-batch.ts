@@ -19,6 +19,7 @@ import {
 } from '@rapport/core/campaigns/sending.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
+import { postponeUnclaimable } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
@@ -39,7 +40,7 @@ export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void>
       () => claimBatch(ctx, job.id, deps.workerId),
       () => interruptAndRelease(deps, ctx, job.id),
     )
-    if (!batch) return
+    if (!batch) return postponeUnclaimable(deps.db, job.id)
     try {
       const end = batch.isCanceled ? await skipRecipients(ctx, batch) : await sendGroups(deps, ctx, batch)
       if (end === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueBatch(ctx, batch))

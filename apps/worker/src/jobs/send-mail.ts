@@ -2,6 +2,7 @@ import { claimMail, type Mail, type MailOutcome, settleMail, undoMailClaim } fro
 import { renderMail } from '@rapport/core/operations/render-mail.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
+import { postponeUnclaimable } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
@@ -14,7 +15,7 @@ export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
       () => claimMail(ctx, job.id, deps.workerId),
       () => undoMailClaim(ctx, job.id, deps.workerId),
     )
-    if (!mail) return
+    if (!mail) return postponeUnclaimable(deps.db, job.id)
     const outcome = await attempt(deps, ctx, mail)
     const said = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
     if (outcome.kind === 'sent') deps.log.debug(said, 'a mail was sent')

@@ -30,15 +30,19 @@ export function createWorkerMetrics(registry: Registry = openRegistry()) {
       name: 'delivery_duration_seconds',
       help: 'How long receivers of webhooks took to answer',
     }),
+    resetsOnReusedConnections: counterIn(registry, {
+      name: 'delivery_resets_on_reused_connections_total',
+      help: 'Deliveries that failed because the receiver reset a connection on which it had responded before',
+    }),
     mails,
     jobSeconds: durationIn(registry, {
       name: 'job_duration_seconds',
       help: 'How long jobs took, by how they ended',
       labelNames: ['queue', 'outcome'],
     }),
-    handedOver: counterIn(registry, {
-      name: 'relay_handed_over_total',
-      help: 'Work that the relay of this worker has handed over to the queues',
+    published: counterIn(registry, {
+      name: 'relay_published_total',
+      help: 'Jobs that the relay of this worker has added to the queues',
       labelNames: ['queue'],
     }),
     countInterrupted: (interrupted: Interrupted) => {
@@ -71,7 +75,11 @@ export function describeQueues(
   backend: QueueBackend,
   queueOf: (name: QueueName) => WorkQueue,
 ): void {
-  upIn(registry, { name: 'queues_up', help: 'Whether this worker reaches the queues', ask: () => backend.readEpoch() })
+  upIn(registry, {
+    name: 'queues_up',
+    help: 'Whether this worker reaches the queues',
+    ask: async () => backend.ping?.(),
+  })
   gaugeIn(registry, {
     name: 'queue_jobs',
     help: 'Jobs that a queue holds, by their state there',

@@ -30,7 +30,7 @@ describe('a name', () => {
     await receiver.close()
     dns.close()
   })
-  const post = (name: string) => http.post(`http://${name}:${receiver.port}/${name}`, message)
+  const post = (name: string) => http.openConnections().post(`http://${name}:${receiver.port}/${name}`, message)
   const requestsTo = (name: string) => receiver.requests.filter(({ url }) => url === `/${name}`)
 
   test('is looked up once, and what was judged is what is connected to: another answer later changes nothing', async () => {
@@ -39,6 +39,17 @@ describe('a name', () => {
     expect(dns.asked('rebinding.example')).toBe(1)
     expect(await post('rebinding.example')).toMatchObject({ status: null, error: refused })
     expect(requestsTo('rebinding.example')).toHaveLength(1)
+  })
+
+  test('is not looked up again for a request on a kept connection, and is judged again for a new connection', async () => {
+    dns.answer('kept.example', [['127.0.0.1'], ['10.0.0.1']])
+    const connections = http.openConnections()
+    const post = () => connections.post(`http://kept.example:${receiver.port}/kept.example`, message)
+    expect([await post(), await post()]).toMatchObject([{ status: 200 }, { status: 200 }])
+    expect(dns.asked('kept.example')).toBe(1)
+    const sideBySide = await Promise.all([post(), post()])
+    expect(sideBySide).toMatchObject([{ status: 200 }, { status: null, error: refused }])
+    await connections.close()
   })
 
   test('with one private address among public ones is refused, wherever it stands', async () => {
@@ -66,7 +77,7 @@ describe('a name', () => {
     const slow = Array.from({ length: 40 }, (_, n) => post(`silent-${n}.example`))
     const first = await Promise.race([...slow, post('quick.example')])
     expect(first).toMatchObject({ status: 200 })
-    const local = await http.post(`http://localhost:${receiver.port}/local`, message)
+    const local = await http.openConnections().post(`http://localhost:${receiver.port}/local`, message)
     expect([200, null]).toContain(local.status)
     for (const { error } of await Promise.all(slow)) {
       expect(error).toMatch(/^The name could not be resolved \(ETIMEOUT\)$|^No connection within 5 seconds$/)
@@ -79,7 +90,9 @@ describe('over TLS', () => {
     const server = createServer({ key: testKey, cert }, (_request, response) => response.end())
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const http = openOutboundHttp(['127.0.0.0/8'], ca === undefined ? {} : { ca })
-    const outcome = await http.post(`https://127.0.0.1:${(server.address() as AddressInfo).port}/`, message)
+    const outcome = await http
+      .openConnections()
+      .post(`https://127.0.0.1:${(server.address() as AddressInfo).port}/`, message)
     await http.close()
     await new Promise((resolve) => server.close(resolve))
     return outcome
@@ -100,22 +113,42 @@ describe('over TLS', () => {
     })
   })
 
-  test('a receiver that speaks HTTP/2 as well still gets each request on a connection of its own', async () => {
-    const connections = new Set<unknown>()
+  test('a kept connection has one handshake, and each turn has connections of its own', async () => {
+    let handshakes = 0
+    const server = createServer({ key: testKey, cert: goodCertificate }, (_request, response) => response.end('ok'))
+    server.on('secureConnection', () => (handshakes += 1))
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const http = openOutboundHttp(['127.0.0.0/8'], { ca: goodCertificate })
+    for (const expected of [1, 2]) {
+      const connections = http.openConnections()
+      for (let n = 0; n < 5; n += 1) {
+        const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
+        expect(await connections.post(url, message)).toMatchObject({ status: 200, body: 'ok', error: null })
+      }
+      await connections.close()
+      expect(handshakes).toBe(expected)
+    }
+    await http.close()
+    await new Promise((resolve) => server.close(resolve))
+  })
+
+  test('a receiver that speaks HTTP/2 as well gets one request at a time on a connection', async () => {
+    const sockets = new Set<unknown>()
     const versions: string[] = []
     const options = { key: testKey, cert: goodCertificate, allowHTTP1: true }
     const server = createSecureServer(options, ({ httpVersion }, response) => {
       versions.push(httpVersion)
       response.end()
     })
-    server.on('secureConnection', (socket) => connections.add(socket))
+    server.on('secureConnection', (socket) => sockets.add(socket))
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const http = openOutboundHttp(['127.0.0.0/8'], { ca: goodCertificate })
     const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
-    const outcomes = await Promise.all(Array.from({ length: 5 }, () => http.post(url, message)))
+    const connections = http.openConnections()
+    const outcomes = await Promise.all(Array.from({ length: 5 }, () => connections.post(url, message)))
     await http.close()
     await new Promise((resolve) => server.close(resolve))
     expect(outcomes.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200])
-    expect([versions, connections.size]).toEqual([['1.1', '1.1', '1.1', '1.1', '1.1'], 5])
+    expect([versions, sockets.size]).toEqual([['1.1', '1.1', '1.1', '1.1', '1.1'], 5])
   })
 })

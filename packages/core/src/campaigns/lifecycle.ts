@@ -10,7 +10,8 @@ import { conflict, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
-import { enqueueMany, originOf, requeueWork } from '../jobs/outbox.ts'
+import { enqueueMany, postponeWork, requeueWork } from '../jobs/outbox.ts'
+import { wakeForOutbox } from '../jobs/wake-relays.ts'
 import { campaignBatches, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
 import { type CampaignRow, toCampaign } from './campaigns.ts'
@@ -26,6 +27,7 @@ export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = 
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'PAUSED') return toCampaign(campaign)
     mustBe(campaign, ['SENDING'], 'paused')
+    await postponeWork(ctx.db, await findOpenBatches(ctx, id))
     return setStatus(ctx, campaign, { status: 'PAUSED', pauseReason: reason })
   })
 }
@@ -36,7 +38,7 @@ export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'SENDING') return toCampaign(campaign)
     mustBe(campaign, ['PAUSED'], 'resumed')
-    await requeueOpenBatches(ctx, id)
+    await requeueWork(ctx.db, await findOpenBatches(ctx, id))
     return setStatus(ctx, campaign, { status: 'SENDING', pauseReason: null })
   })
 }
@@ -50,7 +52,7 @@ export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'CANCELED') return toCampaign(campaign)
     mustBe(campaign, ['SENDING', 'PAUSED'], 'canceled')
-    await requeueOpenBatches(ctx, id)
+    await requeueWork(ctx.db, await findOpenBatches(ctx, id))
     const canceled = await setStatus(ctx, campaign, { status: 'CANCELED', pauseReason: null })
     await emit(ctx, campaignCanceled, canceled)
     return canceled
@@ -110,11 +112,8 @@ async function setStatus(ctx: Ctx, current: CampaignRow, change: Change): Promis
   return toCampaign(saved)
 }
 
-/**
- * A job that ran while the campaign was PAUSED claimed nothing and has left the queue, so every open batch is
- * requeued.
- */
-async function requeueOpenBatches(ctx: Ctx, id: CampaignId) {
+/** The batches that are not DONE, as the UUIDs that their jobs carry. */
+async function findOpenBatches(ctx: Ctx, id: CampaignId): Promise<string[]> {
   const open = await ctx.db
     .select({ id: campaignBatches.id })
     .from(campaignBatches)
@@ -126,10 +125,7 @@ async function requeueOpenBatches(ctx: Ctx, id: CampaignId) {
       ),
     )
     .orderBy(campaignBatches.id)
-  await requeueWork(
-    ctx.db,
-    open.map((batch) => uuidOf(batch.id)),
-  )
+  return open.map((batch) => uuidOf(batch.id))
 }
 
 async function findUnsentBatches(ctx: Ctx, id: CampaignId, includeInterrupted: boolean): Promise<string[]> {
@@ -165,6 +161,7 @@ async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
       update campaign_batches set status = 'PENDING'
       where workspace_id = ${uuidOf(ctx.workspaceId)} and id = any(${sql.param(batchUuids)}::uuid[]) and status = 'DONE'
       returning workspace_id, id),
-    ${enqueueMany('campaigns', 'reopened', originOf(ctx))}
-    select from notified`)
+    ${enqueueMany(ctx, 'campaigns', 'reopened')}
+    select`)
+  wakeForOutbox(ctx.db)
 }

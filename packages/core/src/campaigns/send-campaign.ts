@@ -2,7 +2,8 @@ import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { campaigns } from '../db/schema/index.ts'
 import { emit } from '../events/emit.ts'
-import { enqueueMany, originOf } from '../jobs/outbox.ts'
+import { enqueueMany } from '../jobs/outbox.ts'
+import { wakeForOutbox } from '../jobs/wake-relays.ts'
 import { AppError, notFound } from '../kernel/errors.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { lockList } from '../lists/lists.ts'
@@ -68,7 +69,8 @@ async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number
       select ${workspaceId}, uuidv7(), ${uuidOf(campaign.id)}::uuid, ids[first : first + ${batchSize}::int - 1]
       from audience cross join generate_series(1, cardinality(ids), ${batchSize}::int) as first
       returning workspace_id, id, cardinality(contact_ids) as size),
-    ${enqueueMany('campaigns', 'batches', originOf(ctx))}
-    select coalesce(sum(size), 0)::int as queued, (select count(*) from notified) from batches`)
+    ${enqueueMany(ctx, 'campaigns', 'batches')}
+    select coalesce(sum(size), 0)::int as queued from batches`)
+  wakeForOutbox(ctx.db)
   return result.rows[0]?.queued ?? 0
 }

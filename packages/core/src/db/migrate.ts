@@ -26,12 +26,34 @@ export async function migrate(databaseUrl: string): Promise<void> {
     await lock.connect()
     await lock.query('select pg_advisory_lock($1)', [migrationLock])
     const db = drizzle(pool)
+    await refuseWhileOldWorkersRun(db)
     await runMigrations(db, { migrationsFolder })
     await adoptForeignEvents(db)
     await insistOnPartitions(db)
   } finally {
     await pool.end()
     await lock.end()
+  }
+}
+
+/**
+ * Workers of a release without `webhook_drains` claim deliveries in another way: beside a new worker, they could send one
+ * twice. Throws while one of them is alive.
+ */
+async function refuseWhileOldWorkersRun(db: Db): Promise<void> {
+  const result = await db.execute<{ has_old_schema: boolean }>(
+    sql`select to_regclass('workers') is not null and to_regclass('webhook_drains') is null as has_old_schema`,
+  )
+  if (!result.rows[0]?.has_old_schema) return
+  const alive = await db.execute<{ host: string }>(
+    sql`select distinct host from workers where seen_at > now() - interval '15 seconds'`,
+  )
+  if (alive.rows.length > 0) {
+    const hosts = alive.rows.map(({ host }) => host).join(', ')
+    throw new ConfigError(
+      `A worker of the release before is running (${hosts}). Stop all workers and run the migration again: ` +
+        'a worker that was killed counts as running for 15 seconds.',
+    )
   }
 }
 

@@ -175,16 +175,14 @@ async function dropOldest(db: Db, table: Table, nowMs: number): Promise<string[]
 }
 
 /**
- * What waits or is under way has its work in the outbox. Whoever makes such a delivery has read its event, so has a lock
- * on the table until it is there to be seen. An event whose id is older than itself is of a clock that was far behind.
+ * PENDING deliveries are needed, with their events. A statement that adds such a delivery has read its event, so it has a
+ * lock on the table until the delivery can be seen. An event whose id is older than itself is of a clock that was far behind.
  */
 const isNeeded: Record<Table, (old: { until: string; since: Date }) => SQL> = {
   events: ({ until, since }) => sql`
     exists (select from events where id < ${literal(until)} and created_at > ${since.toISOString()}::timestamptz) or
-    exists (
-      select from outbox o join deliveries d on d.workspace_id = o.workspace_id and d.id = o.id
-      where o.queue = 'webhooks' and d.event_id < ${literal(until)})`,
-  deliveries: ({ until }) => sql`exists (select from outbox where queue = 'webhooks' and id < ${literal(until)})`,
+    exists (select from deliveries where status = 'PENDING' and event_id < ${literal(until)})`,
+  deliveries: ({ until }) => sql`exists (select from deliveries where status = 'PENDING' and id < ${literal(until)})`,
 }
 
 // ── What both are made of ───────────────────────────────────────────────────────────────────────────────────────────

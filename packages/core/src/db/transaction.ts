@@ -6,10 +6,35 @@ type Work<Result> = (db: Db) => Promise<Result>
 /** Whether statements on `db` belong to an open transaction. */
 export const isInTransaction = (db: Db) => !(db.$client instanceof pg.Pool)
 
-/** Runs `work` in a transaction, or in a savepoint if `db` is in a transaction. An error of `work` rolls back. */
-export async function transaction<Result>(db: Db, work: Work<Result>): Promise<Result> {
-  if (db.$client instanceof pg.Pool) return runTransaction(await db.$client.connect(), work)
-  return runSavepoint(db.$client, () => work(db))
+/** What `afterCommit` has collected for the transaction that is open on a connection. */
+const afterCommits = new WeakMap<pg.PoolClient, ((pool: Db) => void)[]>()
+
+/**
+ * Calls `work` with the pool once the transaction of `db` has committed; at once if none is open. A rollback drops it.
+ * For hints alone: a process that dies right after the commit never makes the call.
+ */
+export function afterCommit(db: Db, work: (pool: Db) => void): void {
+  if (db.$client instanceof pg.Pool) work(db)
+  else afterCommits.get(db.$client)?.push(work)
+}
+
+/**
+ * Runs `work` in a transaction, or in a savepoint if `db` is in a transaction. An error of `work` rolls back. `settings`
+ * are settings of PostgreSQL for this transaction alone; a savepoint takes none.
+ */
+export async function transaction<Result>(
+  db: Db,
+  work: Work<Result>,
+  settings: Readonly<Record<string, string>> = {},
+): Promise<Result> {
+  if (!(db.$client instanceof pg.Pool)) return runSavepoint(db.$client, () => work(db))
+  const client = await db.$client.connect()
+  const committed: ((pool: Db) => void)[] = []
+  afterCommits.set(client, committed)
+  const assignments = Object.entries(settings).map(([name, value]) => `; set local ${name} = ${value}`)
+  const result = await runTransaction(client, work, `begin${assignments.join('')}`)
+  for (const call of committed) call(db)
+  return result
 }
 
 /**
@@ -20,7 +45,7 @@ export async function transaction<Result>(db: Db, work: Work<Result>): Promise<R
 export async function runTransaction<Result>(
   client: pg.PoolClient,
   work: Work<Result>,
-  begin: 'begin' | 'begin read only' = 'begin',
+  begin = 'begin',
 ): Promise<Result> {
   let isBroken = true
   try {

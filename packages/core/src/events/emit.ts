@@ -3,8 +3,8 @@ import type { Ctx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 import { eventLifetimeDays } from '../db/partitions.ts'
-import { type EventId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
-import { enqueueMany } from '../jobs/outbox.ts'
+import { type DeliveryId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
+import { wakeForWebhooks } from '../jobs/wake-relays.ts'
 import { type Params, preparedSql } from '../db/prepared-query.ts'
 import { transaction } from '../db/transaction.ts'
 
@@ -34,7 +34,7 @@ export async function emitMany<Data extends EventSubject>(
 ): Promise<void> {
   if (records.length === 0) return
   const events = records.map((data) => ({ data, origin: ctx }))
-  await emitToSubscribed(ctx.db, toEventParams(ctx, type, events))
+  wakeDrains(ctx, await emitToSubscribed(ctx.db, toEventParams(ctx, type, events)))
 }
 
 /** What happened, and the request that caused it: a statement may serve several. */
@@ -43,17 +43,29 @@ export interface EventRecord<Data> {
   origin: Pick<Ctx, 'requestId' | 'traceparent'>
 }
 
-/** Emits an event to one webhook, whatever that subscribes to. Returns the event's id. */
+/** Emits an event to one webhook, whatever that subscribes to. Returns the id of its delivery, if the webhook exists. */
 export async function emitTo<Data extends EventSubject>(
   ctx: Ctx,
   { type }: EventDefinition<Data>,
   { webhookId, data }: { webhookId: WebhookId; data: NoInfer<Data> },
-): Promise<EventId> {
+): Promise<DeliveryId | undefined> {
   const params = toEventParams(ctx, type, [{ data, origin: ctx }])
-  const [event] = await emitToWebhook(ctx.db, { ...params, webhookId: uuidOf(webhookId) })
-  if (!event) throw new Error('INSERT returned no event')
-  return idOf('evt', event.id)
+  const [delivery] = await emitToWebhook(ctx.db, { ...params, webhookId: uuidOf(webhookId) })
+  if (!delivery) return undefined
+  wakeForWebhooks(ctx.db, ctx.workspaceId, [uuidOf(webhookId)])
+  return idOf('dlv', delivery.id)
 }
+
+/** Wakes the relays for the webhooks that got deliveries: the rows of a statement each name all of them. */
+export function wakeDrains(ctx: Ctx, [row]: readonly WithReceivers[]): void {
+  wakeForWebhooks(ctx.db, ctx.workspaceId, row?.receivers ?? [])
+}
+
+/** The webhooks for which `emitCtes` wrote deliveries; null: none. */
+export interface WithReceivers {
+  receivers: string[] | null
+}
+export const receivers = sql.raw('(select array_agg(distinct webhook_id) from delivery) as receivers')
 
 /** The events of one statement, an array for each column. */
 export interface EventParams extends Record<string, unknown> {
@@ -80,11 +92,14 @@ export function toEventParams(ctx: Ctx, type: string, records: readonly EventRec
 export const isSubscribed = (param: Params<EventParams>) =>
   sql`w.enabled and w.event_types && array[${param('type')}, '*']`
 
-const emitToSubscribed = preparedSql<EventParams>('emit events', (param) => insertEvents(param, isSubscribed(param)))
+const emitToSubscribed = preparedSql<EventParams, WithReceivers>(
+  'emit events',
+  (param) => sql`${insertEvents(param, isSubscribed(param))} select ${receivers}`,
+)
 
 const emitToWebhook = preparedSql<EventParams & { webhookId: string }, { id: string }>(
   'emit an event to a webhook',
-  (param) => insertEvents(param, sql`w.id = ${param('webhookId')}::uuid`),
+  (param) => sql`${insertEvents(param, sql`w.id = ${param('webhookId')}::uuid`)} select id from delivery`,
 )
 
 function insertEvents(param: Params<EventParams>, isReceiver: SQL): SQL {
@@ -97,15 +112,14 @@ function insertEvents(param: Params<EventParams>, isReceiver: SQL): SQL {
       from workspace cross join unnest(${param('data')}::text[], ${param('contactIds')}::uuid[],
         ${param('requestIds')}::text[], ${param('traceparents')}::text[])
         as given (data, contact_id, request_id, traceparent)),
-    ${emitCtes(param, isReceiver)}
-    select new_event.id from new_event left join notified on true`
+    ${emitCtes(param, isReceiver)}`
 }
 
 /**
  * CTEs that write the events of an earlier CTE `new_event` (`id`, `data` as JSON text, `contact_id`, `request_id`,
- * `traceparent`), with a delivery for each webhook `w` that fulfills the condition. The main query has to read `notified`,
- * as PostgreSQL does not run a SELECT that nothing reads. Ids and times of events and deliveries come from the database,
- * since the order of the feed and the partitions depend on them; those of the record come from the process.
+ * `traceparent`), with a PENDING delivery for each webhook `w` that fulfills the condition. Ids and times of events and
+ * deliveries come from the database, since the order of the feed and the partitions depend on them; those of the record
+ * come from the process.
  */
 export function emitCtes(param: Params<EventParams>, isReceiver: SQL): SQL {
   const workspaceId = sql`${param('workspaceId')}::uuid`
@@ -114,42 +128,33 @@ export function emitCtes(param: Params<EventParams>, isReceiver: SQL): SQL {
       insert into events (workspace_id, id, type, data, contact_id)
       select ${workspaceId}, id, ${param('type')}, data::json, contact_id from new_event),
     delivery as (
-      insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-      select w.workspace_id, uuidv7(), w.id, new_event.id, ${param('type')}
+      insert into deliveries (workspace_id, id, webhook_id, event_id, event_type, request_id, traceparent)
+      select w.workspace_id, uuidv7(), w.id, new_event.id, ${param('type')}, request_id, traceparent
       from new_event cross join webhooks w
       where w.workspace_id = ${workspaceId} and ${isReceiver}
       -- PostgreSQL skips a webhook that is deleted meanwhile, where the foreign key would fail.
       for key share of w
-      returning workspace_id, id, webhook_id as lane, event_id),
-    ready as (
-      select delivery.*, request_id, traceparent from delivery join new_event on new_event.id = delivery.event_id),
-    ${enqueueMany('webhooks', 'ready', { requestId: sql`request_id`, traceparent: sql`traceparent` })}`
+      returning id, webhook_id)`
 }
 
-const isOpen = sql`exists (
-  select from deliveries d
-  where d.workspace_id = e.workspace_id and d.event_id = e.id and d.status in ('PENDING', 'SENDING'))`
+const hasPendingDelivery = sql`exists (
+  select from deliveries d where d.workspace_id = e.workspace_id and d.event_id = e.id and d.status = 'PENDING')`
 
 /**
- * Deletes events past their lifetime that lie in a partition which cannot be dropped yet (it spans more than a week, or
- * part of it is needed), a few at a time, with their deliveries. An event with an open delivery stays. Returns the count.
+ * Deletes events past their lifetime that lie in a partition which cannot be dropped yet, as it spans more than a week, a
+ * few at a time. An event with a PENDING delivery stays. Returns the count.
  */
 export function purgeEvents(db: Db): Promise<number> {
   return transaction(db, async (db) => {
     const old = await db.execute<{ workspace_id: string; id: string }>(sql`
       select workspace_id, id from events e
-      where created_at < now() - ${eventLifetimeDays + 7} * interval '1 day' and not ${isOpen}
+      where created_at < now() - ${eventLifetimeDays + 7} * interval '1 day' and not ${hasPendingDelivery}
       order by created_at limit 500 for update skip locked`)
-    // Asked again, as one may have got a delivery before it was locked.
     const [workspaceIds, ids] = [old.rows.map((row) => row.workspace_id), old.rows.map((row) => row.id)]
-    const gone = await db.execute<{ count: number }>(sql`
-      with gone as (
-        delete from events e using unnest(${sql.param(workspaceIds)}::uuid[], ${sql.param(ids)}::uuid[]) as old (workspace_id, id)
-        where e.workspace_id = old.workspace_id and e.id = old.id and not ${isOpen}
-        returning e.workspace_id, e.id),
-      undone as (
-        delete from deliveries d using gone where d.workspace_id = gone.workspace_id and d.event_id = gone.id)
-      select count(*)::int as count from gone`)
-    return gone.rows[0]?.count ?? 0
+    // Checked again: a delivery may have been added before the event was locked.
+    const purged = await db.execute(sql`
+      delete from events e using unnest(${sql.param(workspaceIds)}::uuid[], ${sql.param(ids)}::uuid[]) as old (workspace_id, id)
+      where e.workspace_id = old.workspace_id and e.id = old.id and not ${hasPendingDelivery}`)
+    return purged.rowCount ?? 0
   })
 }

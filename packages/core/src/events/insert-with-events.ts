@@ -13,7 +13,15 @@ import { isRowSpecificError } from '../kernel/errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import { microBatch } from '../kernel/micro-batch.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { emitCtes, type EventParams, isSubscribed, toEventParams } from './emit.ts'
+import {
+  emitCtes,
+  type EventParams,
+  isSubscribed,
+  receivers,
+  toEventParams,
+  wakeDrains,
+  type WithReceivers,
+} from './emit.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 
 interface Creation<Row, Data extends EventSubject> {
@@ -71,6 +79,7 @@ export function insertWithEvents<Row extends { id: IdOf<IdPrefix> }, Data extend
       rows: into.stringify(rows),
       ids: rows.map(({ id }) => uuidOf(id)),
     })
+    wakeDrains(ctx, inserted)
     const ids = new Set(inserted.map(({ id }) => id))
     return rows.map(({ id }) => (ids.has(uuidOf(id)) ? 'inserted' : 'conflict'))
   }
@@ -118,7 +127,7 @@ interface InsertParams extends EventParams {
 
 /** Returns the UUIDs of the rows that it wrote: a row that conflicts with a unique key is left out, with its event. */
 function prepareInsert<Row>({ table, names, from }: JsonRows<Row>, orderBy: SQL) {
-  return preparedSql<InsertParams, { id: string }>(
+  return preparedSql<InsertParams, { id: string } & WithReceivers>(
     `create ${table}`,
     (param: Params<InsertParams>) => sql`
       -- Locks the workspace before the table of events, as the upkeep of partitions does: else the two could deadlock.
@@ -135,6 +144,6 @@ function prepareInsert<Row>({ table, names, from }: JsonRows<Row>, orderBy: SQL)
           ${param('requestIds')}::text[], ${param('traceparents')}::text[])
           as given (row_id, data, contact_id, request_id, traceparent) on given.row_id = inserted.id),
       ${emitCtes(param, isSubscribed(param))}
-      select inserted.id from inserted left join notified on true`,
+      select inserted.id, ${receivers} from inserted`,
   )
 }

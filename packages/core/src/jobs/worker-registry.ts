@@ -44,3 +44,11 @@ export async function listWorkers(db: Db): Promise<WorkerState[]> {
 export async function deregisterWorker(db: Db, workerId: string): Promise<void> {
   await db.delete(workers).where(eq(workers.id, workerId))
 }
+
+/** Whether this worker is the first of those that were seen lately: it does what one worker of all is enough for. */
+export async function isFirstWorker(db: Db, workerId: string): Promise<boolean> {
+  const result = await db.execute<{ id: string }>(
+    sql`select id from workers where seen_at > now() - interval '7 seconds' order by id limit 1`,
+  )
+  return result.rows[0]?.id === workerId
+}

@@ -1,10 +1,11 @@
 /** Recovers orphaned claims: those of dead workers, and those of live workers that no job is working on. */
-import { lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
+import { and, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { interruptRecipients } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
-import { campaignBatches, campaignRecipients, deliveries, imports, mails, workers } from '../db/schema/index.ts'
+import { campaignBatches, campaignRecipients, imports, mails, webhookDrains, workers } from '../db/schema/index.ts'
 import { transaction } from '../db/transaction.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
+import { wakeForWebhooks } from '../jobs/wake-relays.ts'
 import { longestSilence } from '../jobs/worker-registry.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { maxMailAttempts } from '../mail/mails.ts'
@@ -35,7 +36,7 @@ export async function recoverOrphanedClaims(db: Db): Promise<Interrupted> {
 export async function findClaims(db: Db, workerId: string): Promise<string[]> {
   const isClaimed = sql`status = 'SENDING' and worker_id = ${workerId}`
   const result = await db.execute<{ id: string }>(sql`
-    select id from deliveries where ${isClaimed}
+    select webhook_id as id from webhook_drains where worker_id = ${workerId}
     union select id from mails where ${isClaimed}
     union select id from imports where status = 'RUNNING' and worker_id = ${workerId}
     union select id from campaign_batches where ${isClaimed}
@@ -48,51 +49,70 @@ export async function findClaims(db: Db, workerId: string): Promise<string[]> {
  * recorded, or the claim was committed after the job had timed out.
  */
 export function dropClaim(db: Db, workerId: string, uuid: string): Promise<Interrupted> {
-  const isDropped: ClaimCondition = (claim, subject, status = sending) =>
-    sql`${claim.status} = ${status} and ${claim.workerId} = ${workerId} and ${subject} = ${sql.param(uuid)}`
+  const isDropped: ClaimCondition = (claim, subject) =>
+    sql`${claim.workerId} = ${workerId} and ${subject} = ${sql.param(uuid)}`
   return transaction(db, (db) => releaseClaims(db, isDropped, 'How it ended could not be recorded'))
 }
 
-/**
- * A condition that selects the claims to release in one table. `subject` is the column with the UUID that jobs carry,
- * `status` the status of claimed rows.
- */
-type ClaimCondition = (claim: { status: SQLWrapper; workerId: SQLWrapper }, subject: SQLWrapper, status?: SQL) => SQL
-
-/** A literal, not a parameter: the planner uses a partial index only if it can see the value. */
-const sending = sql`'SENDING'`
+/** A condition that selects the claims to release in one table. `subject` is the column with the UUID that jobs carry. */
+type ClaimCondition = (claim: { workerId: SQLWrapper }, subject: SQLWrapper) => SQL
 
 /** A worker without a row in the worker registry is dead, and its claims are orphaned. */
-const isOfDeadWorker: ClaimCondition = (claim, _subject, status = sending) =>
-  sql`${claim.status} = ${status} and not exists (select from workers where workers.id = ${claim.workerId})`
+const isOfDeadWorker: ClaimCondition = (claim) =>
+  sql`${claim.workerId} is not null and not exists (select from workers where workers.id = ${claim.workerId})`
+
+/** A literal, not a parameter: the planner uses a partial index only if it can see the value. */
+const isSending = (claim: { status: SQLWrapper }) => sql`${claim.status} = 'SENDING'`
 
 async function releaseClaims(db: Db, isOrphaned: ClaimCondition, error: string): Promise<Interrupted> {
-  const deliveries = await interruptDeliveries(db, isOrphaned, error)
+  const deliveries = await releaseBacklogs(db, isOrphaned(webhookDrains, webhookDrains.webhookId), error)
   const recipients = await releaseCampaignBatches(db, isOrphaned, error)
   const singleMails = await releaseMails(db, isOrphaned, error)
   await releaseImports(db, isOrphaned)
   return { deliveries, mails: recipients + singleMails }
 }
 
-async function interruptDeliveries(db: Db, isOrphaned: ClaimCondition, error: string): Promise<number> {
-  const interrupted = await db
-    .update(deliveries)
-    .set({ status: 'INTERRUPTED', error })
-    .where(isOrphaned(deliveries, deliveries.id))
-    .returning({ id: deliveries.id })
-  await finishWork(
-    db,
-    interrupted.map((row) => uuidOf(row.id)),
-  )
-  return interrupted.length
+/**
+ * The deliveries that the worker may have had out become INTERRUPTED; the rest of the backlog remains PENDING. The rows of the
+ * drains are locked first, as a take does.
+ */
+async function releaseBacklogs(db: Db, isOrphaned: SQL, error: string): Promise<number> {
+  const claims = await db
+    .select({
+      workspaceId: webhookDrains.workspaceId,
+      webhookId: webhookDrains.webhookId,
+      deliveryIds: webhookDrains.deliveryIds,
+    })
+    .from(webhookDrains)
+    .where(isOrphaned)
+    .orderBy(webhookDrains.workspaceId, webhookDrains.webhookId)
+    .for('update')
+  let interrupted = 0
+  for (const { workspaceId, webhookId, deliveryIds } of claims) {
+    const isOfWebhook = sql`workspace_id = ${uuidOf(workspaceId)} and webhook_id = ${uuidOf(webhookId)}`
+    const result = await db.execute(sql`
+      update deliveries d set status = 'INTERRUPTED', error = ${error},
+        worker_id = drain.worker_id, attempted_at = drain.taken_at
+      from webhook_drains drain, unnest(${sql.param(deliveryIds)}::uuid[]) as out (id)
+      where drain.workspace_id = ${uuidOf(workspaceId)} and drain.webhook_id = ${uuidOf(webhookId)}
+        and d.workspace_id = drain.workspace_id and d.webhook_id = drain.webhook_id and d.id = out.id
+        and d.status = 'PENDING'`)
+    interrupted += result.rowCount ?? 0
+    await db.execute(
+      sql`update webhook_drains set worker_id = null, token = null, delivery_ids = '{}' where ${isOfWebhook}`,
+    )
+    wakeForWebhooks(db, workspaceId, [uuidOf(webhookId)])
+  }
+  return interrupted
 }
 
 async function releaseCampaignBatches(db: Db, isOrphaned: ClaimCondition, error: string): Promise<number> {
-  const interrupted = await interruptRecipients(db, isOrphaned(campaignRecipients, campaignRecipients.batchId), error)
+  const isOrphanedRecipient = sql`${isSending(campaignRecipients)} and ${isOrphaned(campaignRecipients, campaignRecipients.batchId)}`
+  const interrupted = await interruptRecipients(db, isOrphanedRecipient, error)
   const released = await db
     .update(campaignBatches)
     .set({ status: 'PENDING', workerId: null })
-    .where(isOrphaned(campaignBatches, campaignBatches.id))
+    .where(and(isSending(campaignBatches), isOrphaned(campaignBatches, campaignBatches.id)))
     .returning({ id: campaignBatches.id })
   await requeueWork(
     db,
@@ -110,7 +130,7 @@ async function releaseMails(db: Db, isOrphaned: ClaimCondition, error: string): 
       error,
       settledAt: sql`case when ${isOver} then now() end`,
     })
-    .where(isOrphaned(mails, mails.id))
+    .where(and(isSending(mails), isOrphaned(mails, mails.id)))
     .returning({ id: mails.id, status: mails.status })
   const uuidsWhere = (isPending: boolean) =>
     released.filter((mail) => (mail.status === 'PENDING') === isPending).map((mail) => uuidOf(mail.id))
@@ -124,7 +144,7 @@ async function releaseImports(db: Db, isOrphaned: ClaimCondition) {
   const released = await db
     .update(imports)
     .set({ status: 'QUEUED', workerId: null })
-    .where(isOrphaned(imports, imports.id, sql`'RUNNING'`))
+    .where(and(sql`${imports.status} = 'RUNNING'`, isOrphaned(imports, imports.id)))
     .returning({ id: imports.id })
   await requeueWork(
     db,

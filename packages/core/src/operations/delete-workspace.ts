@@ -6,6 +6,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { enqueue } from '../jobs/outbox.ts'
+import { queueNames } from '../jobs/queues.ts'
 import * as schema from '../db/schema/index.ts'
 import { invites, members, outbox, sessions, workspaces } from '../db/schema/index.ts'
 
@@ -78,14 +79,14 @@ async function deleteSome(ctx: Ctx, { table, of = sql`true` }: Part): Promise<bo
   return (result.rowCount ?? 0) > 0
 }
 
-/** All but the work of clearing itself, by the two indexes that have a workspace's work between them. */
-const workUnderWay: Part[] = [
-  { table: outbox, of: sql`(relayed_epoch is null or lane is null) and id <> workspace_id` },
-  { table: outbox, of: sql`relayed_epoch is not null and lane is not null` },
-]
+/** All but the work of clearing itself. */
+const workUnderWay: Part = {
+  table: outbox,
+  of: sql`queue = any(${sql.param([...queueNames])}::text[]) and id <> workspace_id`,
+}
 
 /** Every table of a workspace, each after those that refer to it, so that no step cascades far; work under way comes first. */
-const emptied: Part[] = [...workUnderWay, ...childrenFirst().map((table) => ({ table }))]
+const emptied: Part[] = [workUnderWay, ...childrenFirst().map((table) => ({ table }))]
 
 function childrenFirst(): PgTable[] {
   // The few rows of these go with the workspace's own.

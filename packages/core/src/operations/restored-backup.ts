@@ -2,12 +2,11 @@
  * A backup that is restored brings back work that has since been done: campaigns to whom they have reached, deliveries
  * that went out. Nothing in it tells which. What may go out once at most is set aside here before a worker sees it.
  */
-import { type SQL, sql } from 'drizzle-orm'
+import { sql } from 'drizzle-orm'
 import { updateRecipientCounters } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
 import { conflict } from '../kernel/errors.ts'
 import { finishWork } from '../jobs/outbox.ts'
-import type { QueueName } from '../jobs/queues.ts'
 import { transaction } from '../db/transaction.ts'
 import { listWorkers } from '../jobs/worker-registry.ts'
 import { recoverOrphanedClaims } from './dead-worker-recovery.ts'
@@ -94,36 +93,34 @@ async function interruptRecipients(db: Db, before: string): Promise<number> {
   return total
 }
 
-function interruptDeliveries(db: Db, before: string): Promise<number> {
-  return transaction(db, async (db) => {
-    const interrupted = await db.execute<{ id: string }>(sql`
-      with ${waiting('deliveries', { queue: 'webhooks', before })}
-      update deliveries d set status = 'INTERRUPTED', error = ${reason}
-      from waiting where d.workspace_id = waiting.workspace_id and d.id = waiting.id
-      returning d.id`)
-    return finishAll(db, interrupted.rows)
-  })
+/** No delivery is out: the claims of the backup's workers are recovered. */
+async function interruptDeliveries(db: Db, before: string): Promise<number> {
+  const waiting = await db.execute<Record<'workspace_id' | 'webhook_id' | 'id', string>>(sql`
+    select workspace_id, webhook_id, id from deliveries
+    where status = 'PENDING' and created_at < ${before}::timestamptz limit ${piecesAtOnce}`)
+  const column = (name: 'workspace_id' | 'webhook_id' | 'id') => sql.param(waiting.rows.map((row) => row[name]))
+  const interrupted = await db.execute(sql`
+    update deliveries d set status = 'INTERRUPTED', error = ${reason}
+    from unnest(${column('workspace_id')}::uuid[], ${column('webhook_id')}::uuid[], ${column('id')}::uuid[])
+      as waiting (workspace_id, webhook_id, id)
+    where d.workspace_id = waiting.workspace_id and d.webhook_id = waiting.webhook_id and d.id = waiting.id
+      and d.status = 'PENDING'`)
+  return interrupted.rowCount ?? 0
 }
 
 function interruptMails(db: Db, before: string): Promise<number> {
   return transaction(db, async (db) => {
     const interrupted = await db.execute<{ id: string }>(sql`
-      with ${waiting('mails', { queue: 'mail', before })}
+      with waiting as (
+        select m.workspace_id, m.id from outbox o
+        join mails m on m.workspace_id = o.workspace_id and m.id = o.id
+        where o.queue = 'mail' and o.created_at < ${before}::timestamptz and m.status = 'PENDING'
+        order by m.id limit ${piecesAtOnce} for update of m)
       update mails m set status = 'INTERRUPTED', error = ${reason}, settled_at = now()
       from waiting where m.workspace_id = waiting.workspace_id and m.id = waiting.id
       returning m.id`)
     return finishAll(db, interrupted.rows)
   })
-}
-
-/** As a member of a `with` list: some of the table that wait, locked in the order of their ids, as claims lock them. */
-function waiting(table: 'deliveries' | 'mails', { queue, before }: { queue: QueueName; before: string }): SQL {
-  return sql`
-    waiting as (
-      select t.workspace_id, t.id from outbox o
-      join ${sql.identifier(table)} t on t.workspace_id = o.workspace_id and t.id = o.id
-      where o.queue = ${queue} and o.created_at < ${before}::timestamptz and t.status = 'PENDING'
-      order by t.id limit ${piecesAtOnce} for update of t)`
 }
 
 async function finishAll(db: Db, rows: readonly { id: string }[]): Promise<number> {

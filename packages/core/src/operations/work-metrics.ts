@@ -6,19 +6,19 @@ import { queueNames } from '../jobs/queues.ts'
 import { figureIn, gaugeIn } from '../runtime/metrics.ts'
 
 interface WorkFigures {
-  queues: { queue: string; state: 'waiting' | 'handed over'; count: number; oldestSeconds: number }[]
+  queues: { queue: string; state: 'waiting' | 'published'; count: number; oldestSeconds: number }[]
   workers: number
 }
 
-/**
- * What waits to be done in the whole installation. Every row of the outbox is read, some tenths of a second for a million:
- * an index for it alone would cost every write something, always.
- */
+/** The work that is not done in the whole installation. Reads every row of it: some tenths of a second for a million. */
 export async function readWorkFigures(db: Db): Promise<WorkFigures> {
   const queues = await db.execute<Record<string, unknown> & WorkFigures['queues'][number]>(sql`
-    select queue, case when relayed_epoch is null then 'waiting' else 'handed over' end as state,
+    select queue, case when published_at is null then 'waiting' else 'published' end as state,
       count(*)::int as count, greatest(0, extract(epoch from now() - min(created_at)))::float8 as "oldestSeconds"
-    from outbox group by 1, 2`)
+    from outbox group by 1, 2
+    union all
+    select 'webhooks', 'waiting', count(*)::int, greatest(0, extract(epoch from now() - min(created_at)))::float8
+    from deliveries where status = 'PENDING'`)
   const workers = await db.execute<{ count: number }>(sql`select count(*)::int as count from workers`)
   return { queues: queues.rows, workers: workers.rows[0]?.count ?? 0 }
 }
@@ -49,11 +49,11 @@ export function remembering<Result>(read: () => Promise<Result>): () => Promise<
 /** Tells Prometheus what waits, on each queue, how many workers live, and whether they keep the partitions. */
 export function describeWork(registry: Registry, db: Db): void {
   const read = remembering(() => readWorkFigures(db))
-  const states = ['waiting', 'handed over'] as const
+  const states = ['waiting', 'published'] as const
   const each = queueNames.flatMap((queue) => states.map((state) => ({ queue, state })))
   gaugeIn(registry, {
     name: 'outbox_rows',
-    help: 'Work that is not done: waiting in PostgreSQL, or handed over to the queue',
+    help: 'Work that is not done: waiting in PostgreSQL, or published to the queue. PENDING deliveries wait',
     labelNames: ['queue', 'state'],
     read: async () => {
       const { queues } = await read()

@@ -1,7 +1,7 @@
 /** What is to be done over the whole installation, and who does it: for the people who run it, asked of PostgreSQL alone. */
 import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
-import { type CampaignId, idOf, type WorkspaceId } from '../kernel/ids.ts'
+import { type CampaignId, idOf, uuidAt, type WorkspaceId } from '../kernel/ids.ts'
 import { type QueueName, queueNames } from '../jobs/queues.ts'
 import { campaignStatuses } from '../db/schema/index.ts'
 import { deliveryStates } from '../webhooks/deliveries.schema.ts'
@@ -9,11 +9,11 @@ import { listWorkers, type WorkerState } from '../jobs/worker-registry.ts'
 
 export interface QueueState {
   queue: QueueName
-  /** In the outbox, and not with the queue yet: for a moment, or until there is room in its lane. */
+  /** In PostgreSQL, and not published to the queue: outbox rows, and PENDING deliveries that are not out. */
   waiting: number
-  /** With the queue, and not done. */
-  handedOver: number
-  /** In the hands of a worker; null where nothing is claimed. */
+  /** Published to the queue, and not done. */
+  published: number
+  /** Claimed by a worker; null where nothing is claimed. */
   active: number | null
   /** Failed or interrupted within the last hour; null where nothing is recorded. */
   failed: number | null
@@ -33,7 +33,7 @@ export interface CampaignState {
 
 export interface WorkSummary {
   queues: QueueState[]
-  /** For how long work has waited to be handed over though nothing holds it back; null when none has. */
+  /** The age of the oldest work that a relay could publish and has not; null if there is none. */
   outboxLagSeconds: number | null
   workers: WorkerState[]
   /** Of the last hour's events, by status. */
@@ -60,31 +60,38 @@ export async function readWorkSummary(db: Db): Promise<WorkSummary> {
 const ageOf = (moment: string) =>
   sql.raw(`case when ${moment} is not null then greatest(0, extract(epoch from now() - ${moment}))::float8 end`)
 const inTheLastHour = sql`created_at > now() - interval '1 hour'`
+/** Deliveries carry their time in their ids, by which the key of each webhook is in order. */
+const anHourAgo = () => uuidAt(Date.now() - 3_600_000)
+const deliveriesOut = sql`select coalesce(sum(cardinality(delivery_ids)), 0) from webhook_drains where worker_id is not null`
 const hasFailed = sql`status in ('FAILED', 'INTERRUPTED')`
 
 /** Claims have an index on just these rows; failures are looked for among what is new. */
 async function readQueues(db: Db): Promise<QueueState[]> {
   const result = await db.execute<Record<Exclude<keyof QueueState, 'queue'>, number | null> & { queue: QueueName }>(sql`
     with due as (
-      select queue, count(*) filter (where relayed_epoch is null)::int as waiting,
-        count(*) filter (where relayed_epoch is not null)::int as handed_over, min(created_at) as oldest
-      from outbox group by queue),
+      select queue, count(*) filter (where published_at is null)::int as waiting,
+        count(*) filter (where published_at is not null)::int as published, min(created_at) as oldest
+      from outbox group by queue
+      union all
+      select 'webhooks', greatest(0, count(*) - (${deliveriesOut}))::int, 0, min(created_at)
+      from deliveries where status = 'PENDING'),
     claimed (queue, active) as (values
-      ('webhooks', (select count(*) from deliveries where status = 'SENDING')),
+      ('webhooks', (${deliveriesOut})),
       ('campaigns', (select count(*) from campaign_batches where status = 'SENDING')),
       ('mail', (select count(*) from mails where status = 'SENDING')),
       ('imports', (select count(*) from imports where status = 'RUNNING'))),
     failures (queue, failed) as (values
       ('webhooks', (
-        select count(*) from (select workspace_id, id from events where ${inTheLastHour}) e
-        join deliveries d on d.workspace_id = e.workspace_id and d.event_id = e.id where ${hasFailed})),
+        select count(*) from webhooks w
+        join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
+        where d.id > ${anHourAgo()} and ${hasFailed})),
       ('campaigns', (
         select coalesce(sum(b.failed + b.interrupted), 0) from campaigns c
         join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
         where c.status in ('SENDING', 'PAUSED') or c.sent_at > now() - interval '1 hour')),
       ('mail', (select count(*) from mails where ${inTheLastHour} and ${hasFailed})),
       ('imports', (select count(*) from imports where ${inTheLastHour} and status = 'FAILED')))
-    select name as queue, coalesce(waiting, 0) as waiting, coalesce(handed_over, 0) as "handedOver",
+    select name as queue, coalesce(waiting, 0) as waiting, coalesce(published, 0) as published,
       active::int, failed::int, ${ageOf('oldest')} as "oldestSeconds"
     from unnest(${sql.param([...queueNames])}::text[]) with ordinality as known (name, place)
     left join due on due.queue = name left join claimed on claimed.queue = name left join failures on failures.queue = name
@@ -92,21 +99,24 @@ async function readQueues(db: Db): Promise<QueueState[]> {
   return result.rows as unknown as QueueState[]
 }
 
-/** A lane that is full, or whose workspace has enough in hand, holds its work back with good reason. */
+/**
+ * Work of a workspace that has published work on the queue waits for its turn. Deliveries have no lag here: they wait for
+ * their receivers.
+ */
 async function readOutboxLag(db: Db): Promise<number | null> {
   const result = await db.execute<{ lag: number | null }>(sql`
     select ${ageOf('min(o.created_at)')} as lag from outbox o
-    where o.relayed_epoch is null and (o.lane is null or not exists (
-      select from outbox busy
-      where busy.workspace_id = o.workspace_id and busy.lane is not null and busy.relayed_epoch is not null))`)
+    where o.published_at is null and not exists (
+      select from outbox p
+      where p.queue = o.queue and p.workspace_id = o.workspace_id and p.published_at is not null)`)
   return result.rows[0]?.lag ?? null
 }
 
 async function countDeliveries(db: Db): Promise<Record<string, number>> {
   const result = await db.execute<{ status: string; count: number }>(sql`
-    select case status when 'SENDING' then 'PENDING' else status end as status, count(*)::int as count
-    from (select workspace_id, id from events where ${inTheLastHour}) e
-    join deliveries d on d.workspace_id = e.workspace_id and d.event_id = e.id group by 1`)
+    select d.status, count(*)::int as count
+    from webhooks w join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
+    where d.id > ${anHourAgo()} group by 1`)
   return byStatus(deliveryStates, result.rows)
 }
 

@@ -1,32 +1,31 @@
-/** What people see of deliveries, and ask for: the log, tests, and redeliveries. */
-import { and, eq, inArray, sql } from 'drizzle-orm'
+/** The log of deliveries, tests, and redeliveries. */
+import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
 import { emitTo } from '../events/emit.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
-import { type DeliveryId, idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
-import { enqueueMany, originOf } from '../jobs/outbox.ts'
-import { byCreation, type Page, readPage } from '../request/paging.ts'
+import { type DeliveryId, idOf, timeOfUuid, uuidOf, type WebhookId } from '../kernel/ids.ts'
+import { wakeForWebhooks } from '../jobs/wake-relays.ts'
+import { type Page, readPage } from '../request/paging.ts'
 import { deliveries } from '../db/schema/index.ts'
 import type { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from './deliveries.schema.ts'
+import { resetPause } from './webhook-health.ts'
 import { readWebhook } from './webhooks.ts'
 import { webhookTest } from './webhook-events.ts'
 
 type DeliveryRow = typeof deliveries.$inferSelect
 
 const mostAtOnce = 100_000
-/** As a foreign key would: what is delivered again is not forgotten meanwhile, alone or with its partition. */
-const keepingEvents = sql`for key share of e`
 
-/** A page of a webhook's deliveries. */
+/** A page of a webhook's deliveries, in the order of their ids, which is that of their creation. */
 export async function listDeliveries(ctx: Ctx, webhookId: WebhookId, query: DeliveryQuery): Promise<Page<Delivery>> {
   await readWebhook(ctx, webhookId)
   const { status, eventType } = query
-  const statuses = status === 'PENDING' ? (['PENDING', 'SENDING'] as const) : status && ([status] as const)
   const page = await readPage<DeliveryRow>(ctx, {
     name: `deliveries ${webhookId} ${status ?? ''} ${eventType ?? ''}`,
     query,
-    ...byCreation<DeliveryRow>(deliveries),
+    key: { column: deliveries.id, type: 'uuid', valueOf: (row) => uuidOf(row.id) },
+    id: { column: deliveries.id, valueOf: (row) => row.id },
     read: ({ after, orderBy, limit }) =>
       ctx.db
         .select()
@@ -35,7 +34,8 @@ export async function listDeliveries(ctx: Ctx, webhookId: WebhookId, query: Deli
           and(
             isOf(ctx, webhookId),
             after,
-            statuses && inArray(deliveries.status, [...statuses]),
+            // As a literal: the planner uses a partial index only if it can see the value.
+            status && sql`${deliveries.status} = ${sql.raw(`'${status}'`)}`,
             eventType && eq(deliveries.eventType, eventType),
           ),
         )
@@ -56,66 +56,53 @@ export async function readDelivery(ctx: Ctx, webhookId: WebhookId, id: DeliveryI
   return toDelivery(row)
 }
 
-/** Tells the webhook a `webhook.test` event about itself. A disabled webhook is a conflict. */
+/** Emits a `webhook.test` event about the webhook to itself. A disabled webhook is a conflict. */
 export function testWebhook(ctx: Ctx, id: WebhookId): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
     const data = await readEnabledWebhook(ctx, id)
-    const eventId = await emitTo(ctx, webhookTest, { webhookId: id, data })
-    const [row] = await ctx.db
-      .select()
-      .from(deliveries)
-      .where(and(isOf(ctx, id), eq(deliveries.eventId, eventId)))
+    const deliveryId = await emitTo(ctx, webhookTest, { webhookId: id, data })
     // Deleted at this very moment.
-    if (!row) throw notFound('Webhook')
-    return toDelivery(row)
+    if (!deliveryId) throw notFound('Webhook')
+    await resetPause(ctx, id)
+    return readDelivery(ctx, id, deliveryId)
   })
 }
 
 /**
- * A person's wish, not a retry: a new delivery of the same event, so that the receiver sees the same `webhook-id`. One
- * that is still under way, a disabled webhook, or an event that is past its time and gone, is a conflict.
+ * Makes a new delivery of the same event, so that the receiver gets the same `webhook-id`. A delivery that is PENDING, a
+ * disabled webhook, or an event that is past its lifetime and gone, is a conflict.
  */
 export function redeliver(ctx: Ctx, webhookId: WebhookId, id: DeliveryId): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
     await readEnabledWebhook(ctx, webhookId)
-    const { status } = await readDelivery(ctx, webhookId, id)
+    const { status, eventId } = await readDelivery(ctx, webhookId, id)
     if (status === 'PENDING') throw conflict('The delivery is still under way')
-    const again = await ctx.db.execute<{ id: string }>(sql`
-      with again as (
-        insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-        select d.workspace_id, uuidv7(), d.webhook_id, d.event_id, d.event_type
-        from deliveries d join events e on e.workspace_id = d.workspace_id and e.id = d.event_id
-        where d.workspace_id = ${uuidOf(ctx.workspaceId)} and d.webhook_id = ${uuidOf(webhookId)} and d.id = ${uuidOf(id)}
-        ${keepingEvents}
-        returning workspace_id, id, webhook_id as lane),
-      ${enqueueMany('webhooks', 'again', originOf(ctx))}
-      select id from again, notified`)
-    const [newOne] = again.rows
-    if (!newOne) throw conflict('The event is past its time')
-    return readDelivery(ctx, webhookId, idOf('dlv', newOne.id))
+    const [again] = await insertDeliveries(ctx, webhookId, sql`select ${uuidOf(eventId)}::uuid as event_id`)
+    if (!again) throw conflict('The event is past its time')
+    return readDelivery(ctx, webhookId, idOf('dlv', again))
   })
 }
 
 /**
- * The same for many: each event once whose deliveries match and of which none has succeeded since or is under way, so
- * that asking twice does not send twice. Answers how many; with `dryRun`, how many it would be.
+ * The same for many: each event once whose deliveries match and of which none has succeeded since or is PENDING, so that
+ * asking twice does not send twice. Returns how many; with `dryRun`, how many it would be.
  */
 export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverInput): Promise<RedeliverResult> {
   return inTransaction(ctx, async (ctx) => {
     await readEnabledWebhook(ctx, webhookId)
-    // Two wishes at once would both find the same lacking. Not by a lock of the webhook's row: its claims take that.
+    // Two requests at once would both find the same events. Not by a lock of the webhook's row: takes lock that.
     await ctx.db.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`redeliver ${webhookId}`}, 0))`)
-    const isLacking = sql`not exists (
-      select from deliveries later
-      where later.workspace_id = d.workspace_id and later.event_id = d.event_id and later.webhook_id = d.webhook_id
-        and later.id > d.id and later.status in ('PENDING', 'SENDING', 'SUCCEEDED'))`
-    const isKept = sql`exists (select from events e where e.workspace_id = d.workspace_id and e.id = d.event_id)`
+    const matches = sql`
+      created_at < ${input.until.toISOString()} and status = ${input.status}
+      and event_type = coalesce(${input.eventType ?? null}, event_type)`
     const wanted = sql`
-      select distinct d.workspace_id, d.webhook_id, d.event_id, d.event_type from deliveries d
+      select d.event_id from deliveries d
       where d.workspace_id = ${uuidOf(ctx.workspaceId)} and d.webhook_id = ${uuidOf(webhookId)}
-        and d.created_at >= ${input.since.toISOString()} and d.created_at < ${input.until.toISOString()}
-        and d.status = ${input.status} and d.event_type = coalesce(${input.eventType ?? null}, d.event_type)
-        and ${isLacking} and ${isKept}`
+        and d.created_at >= ${input.since.toISOString()}
+        and exists (select from events e where e.workspace_id = d.workspace_id and e.id = d.event_id)
+      group by d.event_id
+      having max(id::text) filter (where ${matches})
+        >= coalesce(max(id::text) filter (where status in ('PENDING', 'SUCCEEDED')), '')`
     const counted = await ctx.db.execute<{ queued: number }>(
       sql`select count(*)::int as queued from (${wanted} limit ${mostAtOnce + 1}) wanted`,
     )
@@ -124,17 +111,25 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
       throw invalidField('since', `since: more than ${mostAtOnce.toLocaleString('en')} match, choose a shorter time`)
     }
     if (input.dryRun || queued === 0) return { queued }
-    const result = await ctx.db.execute<{ queued: number }>(sql`
-      with again as (
-        insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-        select e.workspace_id, uuidv7(), webhook_id, e.id, event_type
-        from (${wanted} order by d.event_id) wanted join events e on e.workspace_id = wanted.workspace_id and e.id = event_id
-        ${keepingEvents}
-        returning workspace_id, id, webhook_id as lane),
-      ${enqueueMany('webhooks', 'again', originOf(ctx))}
-      select (select count(*)::int from enqueued) as queued from notified`)
-    return { queued: result.rows[0]?.queued ?? 0 }
+    return { queued: (await insertDeliveries(ctx, webhookId, wanted)).length }
   })
+}
+
+/**
+ * Inserts a PENDING delivery for each `event_id` of a query, as far as the events exist, and resets the pause of the webhook.
+ * Returns their UUIDs. Locks the events as a foreign key would, so that none is deleted in the meantime with its partition.
+ */
+async function insertDeliveries(ctx: Ctx, webhookId: WebhookId, eventIds: SQL): Promise<string[]> {
+  const inserted = await ctx.db.execute<{ id: string }>(sql`
+    insert into deliveries (workspace_id, id, webhook_id, event_id, event_type, request_id, traceparent)
+    select e.workspace_id, uuidv7(), ${uuidOf(webhookId)}, e.id, e.type, ${ctx.requestId}, ${ctx.traceparent ?? null}
+    from (${eventIds} order by event_id) wanted
+    join events e on e.workspace_id = ${uuidOf(ctx.workspaceId)} and e.id = wanted.event_id
+    for key share of e
+    returning id`)
+  await resetPause(ctx, webhookId)
+  wakeForWebhooks(ctx.db, ctx.workspaceId, [uuidOf(webhookId)])
+  return inserted.rows.map(({ id }) => id)
 }
 
 async function readEnabledWebhook(ctx: Ctx, id: WebhookId) {
@@ -148,18 +143,18 @@ function isOf(ctx: Ctx, webhookId: WebhookId) {
 }
 
 function toDelivery(row: DeliveryRow): Delivery {
-  const { status, attemptedAt, createdAt } = row
   return {
     id: row.id,
     webhookId: row.webhookId,
     eventId: row.eventId,
     eventType: row.eventType,
-    status: status === 'SENDING' ? 'PENDING' : status,
-    attemptedAt: toTimestampOrNull(attemptedAt),
+    status: row.status,
+    attemptedAt: toTimestampOrNull(row.attemptedAt),
     durationMs: row.durationMs,
     responseStatus: row.responseStatus,
     responseBody: row.responseBody,
     error: row.error,
-    createdAt: toTimestamp(createdAt),
+    // As the listing is in the order of the ids.
+    createdAt: toTimestamp(new Date(timeOfUuid(uuidOf(row.id)))),
   }
 }

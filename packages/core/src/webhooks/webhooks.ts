@@ -42,6 +42,7 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
       enabled: true,
       encryptedSecret: seal(ctx.settings.keys, secret, id),
       formerSecrets: [],
+      disabledReason: null,
       deletedAt: null,
       createdAt: new Date(),
     }
@@ -152,10 +153,10 @@ export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
  */
 export async function purgeWebhooks(db: Db): Promise<number> {
   const purged = await db.execute(sql`
-    delete from deliveries where (workspace_id, id) in (
-      select d.workspace_id, d.id from webhooks w
+    delete from deliveries where (workspace_id, webhook_id, id) in (
+      select d.workspace_id, d.webhook_id, d.id from webhooks w
       join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
-      where w.deleted_at < now() - interval '1 minute' and d.status not in ('PENDING', 'SENDING') limit 500)`)
+      where w.deleted_at < now() - interval '1 minute' and d.status <> 'PENDING' limit 500)`)
   if (purged.rowCount) return purged.rowCount
   const webhooksGone = await db.execute(sql`
     delete from webhooks w where w.deleted_at < now() - interval '1 minute' and not exists (
@@ -164,15 +165,15 @@ export async function purgeWebhooks(db: Db): Promise<number> {
 }
 
 /**
- * Waits for requests that were claimed a moment ago, as they may not have started yet; no other can be claimed any more.
- * Those that have been out for longer have surely started, and need not end.
+ * Waits for requests that were taken a moment ago, as they may not have started yet. No other can be taken after the commit
+ * that disabled the webhook, and requests that were taken earlier have started.
  */
 async function startedRequestsAreOut(ctx: Ctx, id: WebhookId) {
   const countFresh = async () => {
     const fresh = await ctx.db.execute(sql`
-      select from deliveries
-      where workspace_id = ${uuidOf(ctx.workspaceId)} and webhook_id = ${uuidOf(id)} and status = 'SENDING'
-        and attempted_at > now() - interval '2 seconds' limit 1`)
+      select from webhook_drains
+      where workspace_id = ${uuidOf(ctx.workspaceId)} and webhook_id = ${uuidOf(id)}
+        and delivery_ids <> '{}' and taken_at > now() - interval '2 seconds'`)
     return fresh.rowCount
   }
   while (await countFresh()) await pause(25)

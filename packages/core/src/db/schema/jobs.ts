@@ -1,9 +1,8 @@
-import { sql } from 'drizzle-orm'
 import { index, integer, pgTable, text, uuid } from 'drizzle-orm/pg-core'
 import { moment, createdAt, id } from './columns.ts'
 import { workspaces } from './workspaces.ts'
 
-/** What is still to be done: a row for each piece of work, under the id of its subject, until the outcome is recorded. */
+/** Work that is not done yet: a row per job, under the id of its subject. A delivery needs none: its own row is the work. */
 export const outbox = pgTable(
   'outbox',
   {
@@ -12,29 +11,19 @@ export const outbox = pgTable(
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     queue: text().notNull(),
-    /** Work of one lane is handed over a few pieces at a time, the rest waits here. A delivery's is its webhook. */
-    lane: uuid(),
-    /** The life of the queue's store in which this was handed over; null: not yet. See the worker's relay. */
-    relayedEpoch: text(),
-    relayedAt: moment(),
-    relays: integer().notNull().default(0),
-    /** The request that asked for this, as logs and traces know it. */
+    /** When its job was last added to the queue; null: not yet. In the future: not before then, see `postponeWork`. */
+    publishedAt: moment(),
+    /** The request that asked for this, for logs and traces. */
     requestId: text(),
     traceparent: text(),
     createdAt: createdAt(),
+    /** APIs of the release before write these two, and `relays`; the next release drops them. */
+    lane: uuid(),
+    relayedEpoch: text(),
+    relayedAt: moment(),
+    relays: integer().notNull().default(0),
   },
-  (t) => [
-    index('outbox_waiting_index').on(t.createdAt).where(sql`${t.relayedEpoch} is null and ${t.lane} is null`),
-    index('outbox_lane_index')
-      .on(t.lane, t.createdAt, t.id)
-      .where(sql`${t.relayedEpoch} is null and ${t.lane} is not null`),
-    index('outbox_busy_index')
-      .on(t.workspaceId, t.lane)
-      .where(sql`${t.relayedEpoch} is not null and ${t.lane} is not null`),
-    index('outbox_epoch_index').on(t.relayedEpoch, t.relayedAt).where(sql`${t.relayedEpoch} is not null`),
-    // What the one of busy lanes leaves out: else a plan may count what is handed over by reading all that waits.
-    index('outbox_rest_index').on(t.workspaceId).where(sql`${t.relayedEpoch} is null or ${t.lane} is null`),
-  ],
+  (t) => [index('outbox_publishing_index').on(t.queue, t.workspaceId, t.createdAt, t.id)],
 )
 
 /** The worker processes that are alive. One that has not been seen for a while is dead, and what it had in hand is interrupted. */

@@ -1,10 +1,18 @@
 import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core'
-import type { CampaignId, ContactId, InviteId, ListId, PasswordResetId, UserId } from '../../kernel/ids.ts'
+import type { CampaignId, ContactId, InviteId, ListId, PasswordResetId, UserId, WebhookId } from '../../kernel/ids.ts'
 import { moment, createdAt, lower, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
-export const mailKinds = ['CONFIRMATION', 'CAMPAIGN_TEST', 'INVITE', 'PASSWORD_RESET', 'EMAIL_VERIFICATION'] as const
+export const mailKinds = [
+  'CONFIRMATION',
+  'CAMPAIGN_TEST',
+  'INVITE',
+  'PASSWORD_RESET',
+  'EMAIL_VERIFICATION',
+  'WEBHOOK_FAILING',
+  'WEBHOOK_DISABLED',
+] as const
 
 export const mailStatuses = ['PENDING', 'SENDING', 'SENT', 'FAILED', 'INTERRUPTED'] as const
 
@@ -16,6 +24,7 @@ export interface MailData {
   listId?: ListId
   campaignId?: CampaignId
   contactId?: ContactId | null
+  webhookId?: WebhookId
 }
 
 /** Single mails, each asked for by somebody's own act. `data` holds ids for the kind's template, never a secret. */

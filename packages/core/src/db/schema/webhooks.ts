@@ -10,6 +10,8 @@ export const webhooks = tenantTable(
     url: text().notNull(),
     eventTypes: text().array().notNull(),
     enabled: boolean().notNull().default(true),
+    /** Why the worker disabled it; null when it is enabled, or when a user disabled it. */
+    disabledReason: text(),
     encryptedSecret: text().notNull(),
     /** Secrets that were replaced and sign beside the present one `until` then. */
     formerSecrets: jsonb().$type<{ encrypted: string; until: string }[]>().notNull().default([]),
@@ -26,33 +28,79 @@ export const webhooks = tenantTable(
   },
 )
 
-export const deliveryStatuses = ['PENDING', 'SENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const
+/**
+ * The drain of each webhook: the job that owns its backlog, the deliveries which that has out, and the state of the
+ * receiver. Apart from `webhooks`, as it changes with each batch of deliveries.
+ */
+export const webhookDrains = tenantTable(
+  'webhook_drains',
+  {
+    webhookId: id('whk').notNull(),
+    /** The worker that owns the backlog, and its claim, which is renewed with each batch; null: nobody owns it. */
+    workerId: uuid(),
+    token: uuid(),
+    /** The deliveries that may be out at this moment: what is INTERRUPTED if the worker dies. */
+    deliveryIds: uuid().array().notNull().default([]),
+    takenAt: moment(),
+    /** Attempts in a row that got no response. */
+    unreachableCount: integer().notNull().default(0),
+    pausedUntil: moment(),
+    lastSuccessAt: moment(),
+    lastFailureAt: moment(),
+    /** The first failure since the last success, and how many attempts have failed since. */
+    failingSince: moment(),
+    failureCount: integer().notNull().default(0),
+    /** When owners and admins got an email about it; null again after a success. */
+    warnedAt: moment(),
+  },
+  {
+    key: ['webhookId'],
+    ownedBy: { webhookId: webhooks },
+    extra: (t) => [
+      index('webhook_drains_worker_index').on(t.workerId).where(sql`${t.workerId} is not null`),
+      index('webhook_drains_failing_index').on(t.failingSince).where(sql`${t.failingSince} is not null`),
+    ],
+  },
+)
 
+export const deliveryStatuses = ['PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const
+
+/**
+ * In partitions by the time in its ids, see `partitions.ts`. PENDING rows are the queue of their webhook. Few indexes, as
+ * every delivery is written twice: all filters of the log go by the key, but for failures.
+ */
 export const deliveries = tenantTable(
   'deliveries',
   {
     id: id('dlv').notNull(),
     webhookId: id('whk').notNull(),
-    /** No foreign key: no partition of events could be dropped. Who adds a row locks its event, or makes it. */
+    /** No foreign key: no partition of events could be dropped. A statement that adds a row locks its event, or makes it. */
     eventId: id('evt').notNull(),
     eventType: text().notNull(),
     status: text({ enum: deliveryStatuses }).notNull().default('PENDING'),
+    /** The worker that died during the attempt of an INTERRUPTED one. */
     workerId: uuid(),
     attemptedAt: moment(),
     durationMs: integer(),
     responseStatus: integer(),
     responseBody: text(),
     error: text(),
+    /** The request that caused it, for logs and traces. */
+    requestId: text(),
+    traceparent: text(),
     createdAt: createdAt(),
   },
   {
-    key: ['id'],
+    key: ['webhookId', 'id'],
     ownedBy: { webhookId: webhooks },
     extra: (t) => [
-      // What filters ask for is at its end, so that they pass over the rest without a look at the rows.
-      index('deliveries_webhook_index').on(t.workspaceId, t.webhookId, t.createdAt, t.id, t.eventType, t.status),
-      index('deliveries_event_index').on(t.workspaceId, t.eventId),
-      index('deliveries_worker_index').on(t.workerId).where(sql`${t.status} = 'SENDING'`),
+      // By `created_at`, which no other index has, so that no plan can prefer another and step over all that is done.
+      index('deliveries_pending_index')
+        .on(t.workspaceId, t.webhookId, t.createdAt, t.id)
+        .where(sql`${t.status} = 'PENDING'`),
+      index('deliveries_failed_index')
+        .on(t.workspaceId, t.webhookId, t.id)
+        .where(sql`${t.status} in ('FAILED', 'INTERRUPTED')`),
       oneOf('deliveries_status_check', t.status, deliveryStatuses),
     ],
   },

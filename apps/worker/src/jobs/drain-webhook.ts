@@ -1,0 +1,149 @@
+import { idOf } from '@rapport/core/kernel/ids.ts'
+import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
+import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import {
+  type BacklogClaim,
+  claimBacklog,
+  type EndedDelivery,
+  recordAndTake,
+  releaseClaim,
+  type Take,
+} from '@rapport/core/webhooks/drain/backlog-claim.ts'
+import { pauseMsAfter } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
+import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
+import type { DrainRequests } from '../webhook-delivery/request-capacity.ts'
+import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
+import { claimOrRelease, runExclusively, type WorkerDeps } from '../worker-deps.ts'
+
+/** How long a job goes on with a backlog before those of other webhooks get their turn. */
+const turnMs = 2_000
+/** How long a job waits for a place, and how long a webhook that cannot be drained is left to the poll. */
+const maxWaitMs = 1_000
+/** How long the first outcome of a round waits for others, so that they share a transaction. */
+const gatherMs = 10
+
+/** How the deliveries of one job ended. The dashboard shows it. */
+export interface DrainResult {
+  delivered: number
+  failed: number
+  durationMs: number
+}
+
+/**
+ * Drains the backlog of a webhook for a turn: takes the oldest deliveries, attempts them side by side, records the outcomes
+ * and takes the next. With a backlog left at the end, the job is requeued behind those of other webhooks. Without a place in
+ * this worker, or when the webhook cannot be claimed, it does nothing: the poll of a relay finds the backlog again.
+ */
+export async function drainWebhook(
+  deps: WorkerDeps,
+  job: WorkJob,
+  onProgress: (result: DrainResult) => void,
+): Promise<DrainResult> {
+  const startedAt = performance.now()
+  const result: DrainResult = { delivered: 0, failed: 0, durationMs: 0 }
+  const { workspaceId } = job
+  await runExclusively(deps, job.id, async () => {
+    if (!(await deps.places.acquire(workspaceId, maxWaitMs))) return deps.postponed.add(job.id)
+    const requests = deps.requests.open(workspaceId)
+    try {
+      await drainInPlace(deps, job, { requests, result, onProgress })
+    } finally {
+      requests.close()
+      deps.places.release(workspaceId)
+    }
+  })
+  return { ...result, durationMs: performance.now() - startedAt }
+}
+
+interface Turn {
+  requests: DrainRequests
+  result: DrainResult
+  onProgress: (result: DrainResult) => void
+}
+
+/** The job of an unreachable receiver needs a second place: there are only so many of them, as each may wait for ten seconds. */
+async function drainInPlace(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise<void> {
+  const { workspaceId, id } = job
+  const webhookId = idOf('whk', id)
+  const claim: BacklogClaim = { workspaceId, webhookId, workerId: deps.workerId, tokens: [], unreachableCount: 0 }
+  if (turn.requests.reserve(1) === 0) await withTimeout(turn.requests.whenGivenBack(), maxWaitMs).catch(() => {})
+  const limit = turn.requests.reserve(deps.concurrency.get(webhookId))
+  const includeUnreachable = await deps.placesOfUnreachable.acquire(workspaceId, 0)
+  try {
+    const take =
+      limit === 0
+        ? undefined
+        : await claimOrRelease(
+            () => claimBacklog(deps.db, claim, { limit, includeUnreachable }),
+            () => releaseClaim(deps.db, claim),
+          )
+    if (!take) return deps.postponed.add(id)
+    const hasMore = await runTurn(deps, claim, { ...turn, take })
+    if (hasMore) await deps.requeueDrain(job)
+  } finally {
+    if (includeUnreachable) deps.placesOfUnreachable.release(workspaceId)
+  }
+}
+
+/** Returns whether there may be more that can be delivered now. */
+async function runTurn(
+  deps: WorkerDeps,
+  claim: BacklogClaim,
+  { take, requests, result, onProgress }: Turn & { take: Take },
+): Promise<boolean> {
+  const endsAt = performance.now() + turnMs
+  const connections = deps.http.openConnections()
+  const out = new Map<string, Promise<EndedDelivery>>()
+  const attemptAll = ({ receiver, deliveries }: Take) => {
+    if (!receiver) return
+    for (const delivery of deliveries) {
+      out.set(delivery.uuid, attemptDelivery(deps, { ...claim, receiver, connections }, delivery))
+    }
+  }
+  let current: Take | undefined = take
+  attemptAll(take)
+  try {
+    while (out.size > 0) {
+      requests.setOut(out.size)
+      const ended = await collectEnded(out)
+      countOutcomes(result, ended)
+      onProgress(result)
+      deps.concurrency.adapt(
+        claim.webhookId,
+        ended.map(({ outcome }) => outcome),
+      )
+      const isOver: boolean = !current || performance.now() > endsAt || deps.stopping.aborted
+      const limit: number = isOver ? 0 : requests.reserve(deps.concurrency.get(claim.webhookId)) - out.size
+      const progress = { ended, out: [...out.keys()], limit: Math.max(0, limit) }
+      current = await retryWhileDatabaseDown(() => recordAndTake(deps.db, claim, progress))
+      if (current) attemptAll(current)
+    }
+    return current !== undefined && current.hasMore && pauseMsAfter(claim.unreachableCount) === 0
+  } finally {
+    await Promise.allSettled(out.values())
+    await connections.close()
+  }
+}
+
+/** Waits until an attempt ends, and a moment for others. Removes those that have ended. */
+async function collectEnded(out: Map<string, Promise<EndedDelivery>>): Promise<EndedDelivery[]> {
+  const ended: EndedDelivery[] = []
+  const attempts = [...out.values()].map((attempt) => attempt.then((delivery) => void ended.push(delivery)))
+  await Promise.race(attempts)
+  await withTimeout(Promise.all(attempts), gatherMs).catch(() => {})
+  const collected = [...ended]
+  for (const { uuid } of collected) out.delete(uuid)
+  return collected
+}
+
+function countOutcomes(result: DrainResult, ended: readonly EndedDelivery[]): void {
+  for (const { outcome } of ended) {
+    if (outcome.status === 'SUCCEEDED') result.delivered += 1
+    else result.failed += 1
+  }
+}
+
+/** Such as `42 delivered, 1 failed, 3 s`. */
+export function describeResult({ delivered, failed, durationMs }: DrainResult): string {
+  return `${delivered} delivered, ${failed} failed, ${(durationMs / 1_000).toFixed(1)} s`
+}

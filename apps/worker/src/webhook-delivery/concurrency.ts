@@ -1,0 +1,27 @@
+import { LRUCache } from 'lru-cache'
+import type { WebhookId } from '@rapport/core/kernel/ids.ts'
+
+const maxConcurrency = 20
+const rememberedWebhooks = 10_000
+
+/** How many requests a receiver gets side by side. In this worker's memory alone: a new worker starts with one. */
+export interface ConcurrencyMemory {
+  get(webhookId: WebhookId): number
+  /** Adapts it to a round of attempts. */
+  adapt(webhookId: WebhookId, round: readonly { responseStatus: number | null }[]): void
+}
+
+/** One request at a time for a receiver that times out or refuses the connection; twice as many after each round of responses. */
+export function nextConcurrency(concurrency: number, round: readonly { responseStatus: number | null }[]): number {
+  const hasResponses = round.every(({ responseStatus }) => responseStatus !== null)
+  return hasResponses ? Math.min(concurrency * 2, maxConcurrency) : 1
+}
+
+export function createConcurrencyMemory(): ConcurrencyMemory {
+  const known = new LRUCache<WebhookId, number>({ max: rememberedWebhooks })
+  const get = (webhookId: WebhookId) => known.get(webhookId) ?? 1
+  return {
+    get,
+    adapt: (webhookId, round) => void known.set(webhookId, nextConcurrency(get(webhookId), round)),
+  }
+}

@@ -1,0 +1,66 @@
+import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
+
+/** Places for jobs that workspaces share, so that one with many dead receivers leaves places to the others. */
+export interface FairPlaces {
+  /** Resolves to true with a place, and to false if there is none within `maxWaitMs`. */
+  acquire(workspaceId: WorkspaceId, maxWaitMs: number): Promise<boolean>
+  release(workspaceId: WorkspaceId): void
+}
+
+/**
+ * A workspace may hold half of the places that no other workspace holds, at most `maxPerWorkspace` and at least one. A place
+ * that becomes free goes to the workspace that holds the fewest of those that wait.
+ */
+export function createFairPlaces(size: number, maxPerWorkspace = size): FairPlaces {
+  interface Waiting {
+    workspaceId: WorkspaceId
+    enter: () => void
+  }
+  const held = new Map<WorkspaceId, number>()
+  const waiting = new Set<Waiting>()
+  let total = 0
+
+  const heldBy = (workspaceId: WorkspaceId) => held.get(workspaceId) ?? 0
+
+  function hasPlace(workspaceId: WorkspaceId): boolean {
+    const own = heldBy(workspaceId)
+    const share = Math.floor((size - (total - own)) / 2)
+    return total < size && own < Math.min(maxPerWorkspace, Math.max(1, share))
+  }
+
+  function add(workspaceId: WorkspaceId, change: 1 | -1): void {
+    total += change
+    const count = heldBy(workspaceId) + change
+    if (count > 0) held.set(workspaceId, count)
+    else held.delete(workspaceId)
+  }
+
+  function admitNext(): void {
+    const next = [...waiting]
+      .filter(({ workspaceId }) => hasPlace(workspaceId))
+      .toSorted((a, b) => heldBy(a.workspaceId) - heldBy(b.workspaceId))[0]
+    if (!next) return
+    waiting.delete(next)
+    add(next.workspaceId, 1)
+    next.enter()
+  }
+
+  return {
+    async acquire(workspaceId, maxWaitMs) {
+      if (hasPlace(workspaceId)) {
+        add(workspaceId, 1)
+        return true
+      }
+      if (maxWaitMs === 0) return false
+      const { promise, resolve } = Promise.withResolvers<boolean>()
+      const entry = { workspaceId, enter: () => resolve(true) }
+      waiting.add(entry)
+      const timer = setTimeout(() => resolve(!waiting.delete(entry)), maxWaitMs)
+      return promise.finally(() => clearTimeout(timer))
+    },
+    release(workspaceId) {
+      add(workspaceId, -1)
+      admitNext()
+    },
+  }
+}

@@ -1,0 +1,87 @@
+/** Deliveries that end without an attempt. */
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { eventLifetimeDays } from '../../db/partitions.ts'
+import { transaction } from '../../db/transaction.ts'
+import { uuidAt, uuidOf } from '../../kernel/ids.ts'
+import type { BacklogClaim } from './backlog-claim.ts'
+
+const rowsPerStep = 500
+
+/**
+ * Marks some of the backlog of a disabled or deleted webhook as FAILED, but those that are still `out`. For the owner of the
+ * claim, in the transaction of its take. Returns whether there may be more.
+ */
+export async function failBacklog(db: Db, claim: BacklogClaim, out: readonly string[]): Promise<boolean> {
+  const result = await db.execute(sql`
+    update deliveries d set status = 'FAILED',
+      error = case when w.deleted_at is null then 'The webhook was disabled' else 'The webhook was deleted' end
+    from webhooks w
+    where w.workspace_id = d.workspace_id and w.id = d.webhook_id and not w.enabled
+      and d.workspace_id = ${uuidOf(claim.workspaceId)} and d.webhook_id = ${uuidOf(claim.webhookId)}
+      and d.id in (
+        select id from deliveries
+        where workspace_id = ${uuidOf(claim.workspaceId)} and webhook_id = ${uuidOf(claim.webhookId)}
+          and status = 'PENDING' and id <> all(${sql.param([...out])}::uuid[])
+        order by created_at, id limit ${rowsPerStep})`)
+  return result.rowCount === rowsPerStep
+}
+
+interface OldBacklog extends Record<string, unknown> {
+  workspace_id: string
+  webhook_id: string
+}
+
+/**
+ * Marks deliveries that have waited for more than thirty days as FAILED, so that no partition is kept for them. What may be
+ * out at this moment is left to its owner. Returns how many there were, a few webhooks at a time.
+ */
+export async function expireDeliveries(db: Db): Promise<number> {
+  // Without locks: it crosses workspaces.
+  const old = await db.execute<OldBacklog>(sql`
+    select distinct workspace_id, webhook_id from (
+      select workspace_id, webhook_id from deliveries
+      where status = 'PENDING' and created_at < now() - ${eventLifetimeDays} * interval '1 day' limit ${rowsPerStep}) old`)
+  let expired = 0
+  for (const backlog of old.rows) expired += await expireBacklog(db, backlog)
+  return expired
+}
+
+/** Locks the drain's row first, as a take does. */
+function expireBacklog(db: Db, { workspace_id, webhook_id }: OldBacklog): Promise<number> {
+  return transaction(db, async (db) => {
+    const isOfWebhook = sql`workspace_id = ${workspace_id} and webhook_id = ${webhook_id}`
+    await db.execute(sql`
+      insert into webhook_drains (workspace_id, webhook_id) values (${workspace_id}, ${webhook_id}) on conflict do nothing`)
+    const drains = await db.execute<{ delivery_ids: string[] }>(
+      sql`select delivery_ids from webhook_drains where ${isOfWebhook} for update`,
+    )
+    const out = drains.rows[0]?.delivery_ids ?? []
+    const result = await db.execute(sql`
+      update deliveries set status = 'FAILED', error = 'expired'
+      where ${isOfWebhook} and status = 'PENDING' and id in (
+        select id from deliveries
+        where ${isOfWebhook} and status = 'PENDING' and id <> all(${sql.param(out)}::uuid[])
+          and created_at < now() - ${eventLifetimeDays} * interval '1 day'
+        order by created_at, id limit ${rowsPerStep})`)
+    return result.rowCount ?? 0
+  })
+}
+
+/**
+ * Deletes deliveries past their lifetime that lie in a partition which cannot be dropped yet, as it spans more than a week, a
+ * few at a time. Returns the count.
+ */
+export async function purgeDeliveries(db: Db): Promise<number> {
+  const until = uuidAt(Date.now() - (eventLifetimeDays + 7) * 86_400_000)
+  // Finds them without locks, as it gives a range of ids, see `backlog-claim.ts`.
+  const old = await db.execute<Record<'workspace_id' | 'webhook_id' | 'id', string>>(sql`
+    select workspace_id, webhook_id, id from deliveries where id < ${until} and status <> 'PENDING' limit ${rowsPerStep}`)
+  const column = (name: 'workspace_id' | 'webhook_id' | 'id') => sql.param(old.rows.map((row) => row[name]))
+  const purged = await db.execute(sql`
+    delete from deliveries d
+    using unnest(${column('workspace_id')}::uuid[], ${column('webhook_id')}::uuid[], ${column('id')}::uuid[])
+      as old (workspace_id, webhook_id, id)
+    where d.workspace_id = old.workspace_id and d.webhook_id = old.webhook_id and d.id = old.id`)
+  return purged.rowCount ?? 0
+}

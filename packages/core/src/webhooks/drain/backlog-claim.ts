@@ -1,0 +1,234 @@
+/**
+ * The claim of a webhook's backlog. One job at a time drains it: it takes the oldest PENDING deliveries, attempts them, and
+ * records their outcomes and takes the next ones in one transaction.
+ *
+ * - The ids of the deliveries that may be out stand in `webhook_drains.delivery_ids`, and nowhere else: a delivery is PENDING
+ *   until its outcome is recorded. When the worker dies, recovery marks these as INTERRUPTED and nothing more.
+ * - Every take writes a fresh token and requires the one before. So a second job of the webhook, a claim that recovery has
+ *   released, or a statement that arrives after its retry takes nothing.
+ * - A take reads after its transaction has locked the row of `webhook_drains`, so it sees all that the owner before it has
+ *   recorded. It locks the webhook's row FOR SHARE: disabling and deleting wait for it, and no later take finds the webhook.
+ * - A take goes by `created_at` over all PENDING rows, without a cursor: a slow transaction commits an older delivery later.
+ */
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { preparedSql } from '../../db/prepared-query.ts'
+import { transaction } from '../../db/transaction.ts'
+import { type EventId, idOf, uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
+import { bodyOfEvent } from '../signature.ts'
+import { failBacklog } from './abandoned-deliveries.ts'
+import { limitAttempts } from './circuit-breaker.ts'
+import { planning } from './planning.ts'
+import { type DeliveryOutcome, recordOutcomes } from './record-outcomes.ts'
+import { type ReceiverState, setReceiverState, stateAfter } from './receiver-state.ts'
+import type { Receiver } from './signed-delivery.ts'
+
+/** The claim of one job. Only the functions of this file change it. */
+export interface BacklogClaim {
+  readonly workspaceId: WorkspaceId
+  readonly webhookId: WebhookId
+  readonly workerId: string
+  /** The token in the database is one of these: there are several after an attempt whose answer was lost. */
+  tokens: string[]
+  /** Rounds of attempts in a row that got no response, see `circuit-breaker.ts`. */
+  unreachableCount: number
+}
+
+export interface TakenDelivery {
+  uuid: string
+  eventId: EventId
+  /** The exact text to sign and to send. Undefined if the event is gone, which no foreign key forbids. */
+  body: string | undefined
+  requestId: string | null
+  traceparent: string | null
+}
+
+/** Without deliveries, and with none out, the claim is released. */
+export interface Take {
+  /** Undefined if the webhook is disabled or deleted: then some of its backlog was marked as FAILED instead. */
+  receiver: Receiver | undefined
+  deliveries: TakenDelivery[]
+  /** Whether there may be more to take. */
+  hasMore: boolean
+}
+
+/**
+ * Claims the backlog of a webhook and takes its oldest deliveries, at most `limit`. Undefined if another job owns it, if it
+ * is paused, if the webhook is gone, or if its receiver is unreachable and `includeUnreachable` is false. After an error the
+ * caller calls `releaseClaim`, as the claim may have been committed.
+ */
+export function claimBacklog(
+  db: Db,
+  claim: BacklogClaim,
+  { limit, includeUnreachable }: { limit: number; includeUnreachable: boolean },
+): Promise<Take | undefined> {
+  return withNextToken(claim, (token) =>
+    transaction(
+      db,
+      async (db) => {
+        const [row] = await claimRow(db, { ...keyOf(claim), token, includeUnreachable, now: new Date() })
+        if (!row) return undefined
+        claim.unreachableCount = row.unreachable_count
+        return takeOldest(db, claim, { token, ended: [], out: [], limit })
+      },
+      planning,
+    ),
+  )
+}
+
+/** A delivery that was attempted, and how that ended. */
+export interface EndedDelivery {
+  uuid: string
+  outcome: DeliveryOutcome
+}
+
+interface Progress {
+  ended: readonly EndedDelivery[]
+  /** The deliveries of this claim that are still out. */
+  out: readonly string[]
+  /** At most so many more; with 0 and nothing out, the claim is released. */
+  limit: number
+}
+
+/**
+ * Records outcomes and takes the next deliveries. Undefined if the claim was lost, as this worker was considered dead: the
+ * outcomes are recorded all the same. Safe to repeat after an error.
+ */
+export function recordAndTake(db: Db, claim: BacklogClaim, progress: Progress): Promise<Take | undefined> {
+  return withNextToken(claim, (token) =>
+    transaction(
+      db,
+      async (db) => {
+        const isOwner = await recordOutcomes(db, claim, progress.ended)
+        return isOwner ? takeOldest(db, claim, { ...progress, token }) : undefined
+      },
+      planning,
+    ),
+  )
+}
+
+/** Releases a claim under which nothing is out. */
+export async function releaseClaim(db: Db, claim: BacklogClaim): Promise<void> {
+  await db.execute(sql`
+    update webhook_drains set worker_id = null, token = null, delivery_ids = '{}'
+    where workspace_id = ${uuidOf(claim.workspaceId)} and webhook_id = ${uuidOf(claim.webhookId)}
+      and token = any(${sql.param(claim.tokens)}::uuid[])`)
+}
+
+async function withNextToken<Result>(claim: BacklogClaim, attempt: (token: string) => Promise<Result>) {
+  const token = randomUUID()
+  claim.tokens = [...claim.tokens, token]
+  const result = await attempt(token)
+  claim.tokens = [token]
+  return result
+}
+
+const keyOf = ({ workspaceId, webhookId, workerId }: BacklogClaim) => ({
+  workspaceId: uuidOf(workspaceId),
+  webhookId: uuidOf(webhookId),
+  workerId,
+})
+
+type Key = ReturnType<typeof keyOf>
+
+/** Inserts the row of a webhook at its first claim. Returns no row if the claim is not possible. */
+const claimRow = preparedSql<
+  Key & { token: string; includeUnreachable: boolean; now: Date },
+  { unreachable_count: number }
+>(
+  'claim a backlog',
+  (param) => sql`
+    insert into webhook_drains as drain (workspace_id, webhook_id, worker_id, token)
+    select workspace_id, id, ${param('workerId')}::uuid, ${param('token')}::uuid from webhooks
+    where workspace_id = ${param('workspaceId')}::uuid and id = ${param('webhookId')}::uuid
+    on conflict (workspace_id, webhook_id) do update
+    set worker_id = excluded.worker_id, token = excluded.token
+    where drain.token is null
+      and (drain.paused_until is null or drain.paused_until <= ${param('now')}::timestamptz)
+      and (drain.unreachable_count = 0 or ${param('includeUnreachable')}::bool)
+    returning unreachable_count`,
+)
+
+async function takeOldest(db: Db, claim: BacklogClaim, progress: Progress & { token: string }): Promise<Take> {
+  const { ended, out, token } = progress
+  const state = stateAfter(claim, ended)
+  const { pausedUntil, unreachableCount } = state
+  const limit = pausedUntil ? 0 : limitAttempts(progress.limit, { unreachableCount, out: out.length })
+  const rows = await take(db, { ...keyOf(claim), ...state, token, out: [...out], limit, now: new Date() })
+  claim.unreachableCount = rows[0]?.unreachable_count ?? 0
+  const deliveries = rows.filter((row): row is TakenRow => row.id !== null)
+  const receiver = rows[0]?.url ? toReceiver(rows[0]) : undefined
+  if (receiver) return { receiver, deliveries: deliveries.map(toTaken), hasMore: deliveries.length === limit }
+  return { receiver, deliveries: [], hasMore: await failBacklog(db, claim, out) }
+}
+
+interface ReceiverRow {
+  unreachable_count: number
+  url: string | null
+  encrypted_secret: string
+  former_secrets: Receiver['formerSecrets']
+}
+
+interface TakenRow extends ReceiverRow {
+  id: string
+  event_id: string
+  type: string | null
+  data: string
+  timestamp: string
+  request_id: string | null
+  traceparent: string | null
+}
+
+/**
+ * Returns a row for each delivery that it takes, or one without. Statements that lock rows are not given a range of ids,
+ * which would spare them partitions: PostgreSQL 18.4 crashes where such a statement meets a row that was just changed.
+ */
+const take = preparedSql<Key & ReceiverState & TakeParams, (ReceiverRow & { id: null }) | TakenRow>(
+  'take deliveries',
+  (param) => sql`
+    with receiver as (
+      select url, encrypted_secret, former_secrets from webhooks
+      where workspace_id = ${param('workspaceId')}::uuid and id = ${param('webhookId')}::uuid and enabled
+      for share),
+    oldest as (
+      select id, event_id, request_id, traceparent, created_at from deliveries
+      where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid
+        and status = 'PENDING' and id <> all(${param('out')}::uuid[]) and exists (select from receiver)
+      order by created_at, id limit ${param('limit')}::int),
+    may_be_out as (
+      select ${param('out')}::uuid[] || array(select id from oldest) as ids),
+    drain as (
+      update webhook_drains drain
+      set token = case when ids <> '{}' then ${param('token')}::uuid end,
+        worker_id = case when ids <> '{}' then ${param('workerId')}::uuid end,
+        delivery_ids = ids,
+        taken_at = ${param('now')}::timestamptz,
+        ${setReceiverState(param)}
+      from may_be_out
+      where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid
+      returning unreachable_count)
+    select drain.unreachable_count, receiver.*, oldest.id, oldest.event_id, oldest.request_id, oldest.traceparent, event.*
+    from drain left join receiver on true left join oldest on true
+    left join lateral (
+      select type, data::text, created_at as timestamp from events
+      where workspace_id = ${param('workspaceId')}::uuid and id = oldest.event_id limit 1) event on true`,
+)
+
+interface TakeParams {
+  token: string
+  out: string[]
+  limit: number
+  now: Date
+}
+
+function toReceiver({ url, encrypted_secret, former_secrets }: ReceiverRow): Receiver {
+  return { url: url ?? '', encryptedSecret: encrypted_secret, formerSecrets: former_secrets }
+}
+
+function toTaken({ id, event_id, type, data, timestamp, request_id, traceparent }: TakenRow): TakenDelivery {
+  const eventId = idOf('evt', event_id)
+  const body =
+    type === null ? undefined : bodyOfEvent({ id: eventId, type, timestamp: new Date(timestamp).toISOString(), data })
+  return { uuid: id, eventId, body, requestId: request_id, traceparent }
+}

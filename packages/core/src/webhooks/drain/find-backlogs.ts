@@ -1,0 +1,81 @@
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { preparedSql } from '../../db/prepared-query.ts'
+import { transaction } from '../../db/transaction.ts'
+import { idOf, uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
+import { planning } from './planning.ts'
+
+/** The webhook of a backlog. */
+export interface BacklogKey {
+  workspaceId: WorkspaceId
+  webhookId: WebhookId
+}
+
+export interface BacklogPage {
+  /** The webhooks whose backlog a job can claim. */
+  backlogs: BacklogKey[]
+  /** Where the next page starts; undefined after the last. */
+  last: BacklogKey | undefined
+}
+
+const pageSize = 1_000
+/** How many jobs of a workspace there are at a time, as far as this look decides it. */
+const jobsPerWorkspace = 20
+/** How many jobs of unreachable receivers a look adds: each may wait for ten seconds. */
+const jobsOfUnreachable = 10
+
+/**
+ * Finds webhooks with PENDING deliveries, a page at a time, in the order of their keys: those that no job owns and that are
+ * not paused. The number of deliveries does not matter, as the statement steps from webhook to webhook in the index.
+ */
+export async function findBacklogs(db: Db, after?: BacklogKey): Promise<BacklogPage> {
+  const start = after && { workspaceId: uuidOf(after.workspaceId), webhookId: uuidOf(after.webhookId) }
+  const rows = await transaction(db, (db) => findPage(db, { ...(start ?? firstKey), now: new Date() }), planning)
+  const backlogs = rows.filter((row) => row.is_claimable).map(toKey)
+  const last = rows.length === pageSize ? rows.at(-1) : undefined
+  return { backlogs, last: last && toKey(last) }
+}
+
+const nil = '00000000-0000-0000-0000-000000000000'
+const firstKey = { workspaceId: nil, webhookId: nil }
+
+interface PageRow {
+  workspace_id: string
+  webhook_id: string
+  is_claimable: boolean
+}
+
+const toKey = ({ workspace_id, webhook_id }: PageRow): BacklogKey => ({
+  workspaceId: idOf('wsp', workspace_id),
+  webhookId: idOf('whk', webhook_id),
+})
+
+/** Within a workspace, webhooks that are claimed come first in the count, so that these and the new jobs share the limit. */
+const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date }, PageRow>(
+  'find backlogs',
+  (param) => sql`
+    with recursive backlog as (
+      (select workspace_id, webhook_id from deliveries
+        where status = 'PENDING'
+          and (workspace_id, webhook_id) > (${param('workspaceId')}::uuid, ${param('webhookId')}::uuid)
+        order by workspace_id, webhook_id limit 1)
+      union all
+      select next.* from backlog cross join lateral (
+        select workspace_id, webhook_id from deliveries
+        where status = 'PENDING' and (workspace_id, webhook_id) > (backlog.workspace_id, backlog.webhook_id)
+        order by workspace_id, webhook_id limit 1) next),
+    page as (
+      select * from backlog limit ${pageSize}::int),
+    state as (
+      select page.*, token is not null as is_claimed, coalesce(unreachable_count, 0) > 0 as is_unreachable,
+        coalesce(paused_until > ${param('now')}::timestamptz, false) as is_paused, paused_until
+      from page left join webhook_drains using (workspace_id, webhook_id)),
+    ranked as (
+      select *, row_number() over (partition by workspace_id order by is_claimed desc, is_paused, webhook_id) as of_workspace,
+        row_number() over (partition by is_unreachable order by is_claimed or is_paused, paused_until) as of_unreachable
+      from state)
+    select workspace_id, webhook_id,
+      not is_claimed and not is_paused and of_workspace <= ${jobsPerWorkspace}::int
+        and (not is_unreachable or of_unreachable <= ${jobsOfUnreachable}::int) as is_claimable
+    from ranked order by workspace_id, webhook_id`,
+)

@@ -1,0 +1,52 @@
+/** What the outcomes of attempts say about a receiver: columns of `webhook_drains` that the API shows as a webhook's health. */
+import { type SQL, sql } from 'drizzle-orm'
+import type { Params } from '../../db/prepared-query.ts'
+import type { BacklogClaim, EndedDelivery } from './backlog-claim.ts'
+import { countUnreachable, pauseMsAfter } from './circuit-breaker.ts'
+
+/** The changes that one round of attempts makes. */
+export interface ReceiverState extends Record<string, unknown> {
+  succeededAt: Date | null
+  failedAt: Date | null
+  /** The first failure that no success follows, and how many there are. */
+  failingSince: Date | null
+  failures: number
+  knownUnreachableCount: number
+  unreachableCount: number
+  pausedUntil: Date | null
+}
+
+/** `ended` is in the order in which the attempts ended. */
+export function stateAfter(claim: BacklogClaim, ended: readonly EndedDelivery[], now = new Date()): ReceiverState {
+  const outcomes = ended.map(({ outcome }) => outcome).filter(({ attemptedAt }) => attemptedAt !== null)
+  const lastSuccess = outcomes.findLastIndex(({ status }) => status === 'SUCCEEDED')
+  const failures = outcomes.slice(lastSuccess + 1)
+  const unreachableCount = countUnreachable(claim.unreachableCount, outcomes)
+  const pauseMs = unreachableCount > claim.unreachableCount ? pauseMsAfter(unreachableCount) : 0
+  return {
+    succeededAt: lastSuccess === -1 ? null : now,
+    failedAt: outcomes.some(({ status }) => status === 'FAILED') ? now : null,
+    failingSince: failures.length > 0 ? now : null,
+    failures: failures.length,
+    knownUnreachableCount: claim.unreachableCount,
+    unreachableCount,
+    pausedUntil: pauseMs > 0 ? new Date(now.getTime() + pauseMs) : null,
+  }
+}
+
+/**
+ * The assignments of an UPDATE of `webhook_drains drain`. A pause that a user has reset in the meantime stays reset: then the
+ * count is no longer the one that is known.
+ */
+export function setReceiverState(param: Params<ReceiverState>): SQL {
+  const succeededAt = sql`${param('succeededAt')}::timestamptz`
+  const isKnown = sql`drain.unreachable_count = ${param('knownUnreachableCount')}::int`
+  return sql`
+    last_success_at = coalesce(${succeededAt}, drain.last_success_at),
+    last_failure_at = coalesce(${param('failedAt')}::timestamptz, drain.last_failure_at),
+    failing_since = coalesce(case when ${succeededAt} is null then drain.failing_since end, ${param('failingSince')}::timestamptz),
+    failure_count = case when ${succeededAt} is null then drain.failure_count else 0 end + ${param('failures')}::int,
+    warned_at = case when ${succeededAt} is null then drain.warned_at end,
+    unreachable_count = case when ${isKnown} then ${param('unreachableCount')}::int else drain.unreachable_count end,
+    paused_until = case when ${isKnown} then ${param('pausedUntil')}::timestamptz else drain.paused_until end`
+}

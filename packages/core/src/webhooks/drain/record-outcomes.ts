@@ -1,0 +1,77 @@
+import { sql } from 'drizzle-orm'
+import type { Db } from '../../db/client.ts'
+import { preparedSql } from '../../db/prepared-query.ts'
+import { uuidOf } from '../../kernel/ids.ts'
+import type { BacklogClaim, EndedDelivery } from './backlog-claim.ts'
+
+/** How a delivery ended. */
+export interface DeliveryOutcome {
+  status: 'SUCCEEDED' | 'FAILED'
+  /** Null if it was not attempted. */
+  attemptedAt: Date | null
+  durationMs: number | null
+  responseStatus: number | null
+  responseBody: string | null
+  error: string | null
+}
+
+/**
+ * Records outcomes, and locks the row of the claim first. Returns whether the claim is still valid. If recovery released
+ * it, as this worker was considered dead, the deliveries are INTERRUPTED: a late outcome of the same worker overwrites that.
+ */
+export async function recordOutcomes(
+  db: Db,
+  { workspaceId, webhookId, workerId, tokens }: BacklogClaim,
+  ended: readonly EndedDelivery[],
+): Promise<boolean> {
+  const [claim] = await record(db, {
+    workspaceId: uuidOf(workspaceId),
+    webhookId: uuidOf(webhookId),
+    workerId,
+    tokens,
+    ids: ended.map(({ uuid }) => uuid),
+    statuses: ended.map(({ outcome }) => outcome.status),
+    attemptedAts: ended.map(({ outcome }) => outcome.attemptedAt),
+    durationsMs: ended.map(({ outcome }) => outcome.durationMs),
+    responseStatuses: ended.map(({ outcome }) => outcome.responseStatus),
+    responseBodies: ended.map(({ outcome }) => outcome.responseBody),
+    errors: ended.map(({ outcome }) => outcome.error),
+  })
+  return claim?.is_valid ?? false
+}
+
+interface RecordParams extends Record<string, unknown> {
+  workspaceId: string
+  webhookId: string
+  workerId: string
+  tokens: string[]
+  ids: string[]
+  statuses: string[]
+  attemptedAts: (Date | null)[]
+  durationsMs: (number | null)[]
+  responseStatuses: (number | null)[]
+  responseBodies: (string | null)[]
+  errors: (string | null)[]
+}
+
+const record = preparedSql<RecordParams, { is_valid: boolean | null }>(
+  'record outcomes',
+  (param) => sql`
+    with claim as materialized (
+      select token = any(${param('tokens')}::uuid[]) as is_valid from webhook_drains
+      where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid for update),
+    outcome as (
+      select * from unnest(${param('ids')}::uuid[], ${param('statuses')}::text[], ${param('attemptedAts')}::timestamptz[],
+        ${param('durationsMs')}::int[], ${param('responseStatuses')}::int[], ${param('responseBodies')}::text[],
+        ${param('errors')}::text[])
+        as outcome (id, status, attempted_at, duration_ms, response_status, response_body, error)),
+    recorded as (
+      update deliveries d
+      set status = outcome.status, attempted_at = outcome.attempted_at, duration_ms = outcome.duration_ms,
+        response_status = outcome.response_status, response_body = outcome.response_body, error = outcome.error
+      from claim cross join outcome
+      where d.workspace_id = ${param('workspaceId')}::uuid and d.webhook_id = ${param('webhookId')}::uuid
+        and d.id = outcome.id
+        and (d.status = 'PENDING' or d.status = 'INTERRUPTED' and d.worker_id = ${param('workerId')}::uuid))
+    select is_valid from claim`,
+)
