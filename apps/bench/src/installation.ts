@@ -174,8 +174,12 @@ async function install(closers: Closers) {
     startRedis,
     startSink,
     startWorker,
-    /** When nothing is due any more. */
-    untilDone: () => until(async () => (await client.query('select from outbox limit 1')).rowCount === 0),
+    /** Resolves when no work is left. */
+    untilDone: () =>
+      until(async () => {
+        const left = `select from outbox union all select from deliveries where status = 'PENDING' limit 1`
+        return (await client.query(left)).rowCount === 0
+      }),
   }
 }
 

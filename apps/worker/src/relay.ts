@@ -13,6 +13,8 @@ import type { PostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts
 
 /** The pause between two rounds, so that the notifications of some milliseconds share one. */
 const minPauseMs = 4
+/** How often a worker that is not the first looks for backlogs: the first may have lost its connection to the queues. */
+const otherWorkersPollMs = 10_000
 
 interface RelayOptions {
   database: Database
@@ -42,6 +44,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   let isFailing = false
   let wake = () => {}
   let polledAt = Number.NEGATIVE_INFINITY
+  let backlogsPolledAt = performance.now()
   let afterBacklog: BacklogKey | undefined
 
   function onNotify(payload: string): void {
@@ -75,7 +78,9 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
 
   /** Continues after a full page in the next round. */
   async function publishBacklogs(): Promise<void> {
-    if (!(await isFirstWorker(db, workerId))) return
+    const isDue = performance.now() - backlogsPolledAt >= otherWorkersPollMs
+    if (!isDue && !afterBacklog && !(await isFirstWorker(db, workerId))) return
+    backlogsPolledAt = performance.now()
     const { backlogs, last } = await findBacklogs(db, afterBacklog)
     afterBacklog = last
     const jobs = backlogs.map(({ workspaceId, webhookId }) => ({ workspaceId, id: uuidOf(webhookId) }))

@@ -70,14 +70,13 @@ async function drainInPlace(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise
   const limit = turn.requests.reserve(deps.concurrency.get(webhookId))
   const includeUnreachable = await deps.placesOfUnreachable.acquire(workspaceId, 0)
   try {
-    const take =
-      limit === 0
-        ? undefined
-        : await claimOrRelease(
-            () => claimBacklog(deps.db, claim, { limit, includeUnreachable }),
-            () => releaseClaim(deps.db, claim),
-          )
-    if (!take) return deps.postponed.add(id)
+    if (limit === 0 || deps.stopping.aborted) return deps.postponed.add(id)
+    const take = await claimOrRelease(
+      () => claimBacklog(deps.db, claim, { limit, includeUnreachable }),
+      () => releaseClaim(deps.db, claim),
+    )
+    if (take === 'empty') return
+    if (take === 'unclaimable') return deps.postponed.add(id)
     const hasMore = await runTurn(deps, claim, { ...turn, take })
     if (hasMore) await deps.requeueDrain(job)
   } finally {
@@ -108,10 +107,7 @@ async function runTurn(
       const ended = await collectEnded(out)
       countOutcomes(result, ended)
       onProgress(result)
-      deps.concurrency.adapt(
-        claim.webhookId,
-        ended.map(({ outcome }) => outcome),
-      )
+      deps.concurrency.adapt(claim.webhookId, ended)
       const isOver: boolean = !current || performance.now() > endsAt || deps.stopping.aborted
       const limit: number = isOver ? 0 : requests.reserve(deps.concurrency.get(claim.webhookId)) - out.size
       const progress = { ended, out: [...out.keys()], limit: Math.max(0, limit) }

@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { WebhookId } from '@rapport/core/kernel/ids.ts'
+import type { EndedDelivery } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 
 const maxConcurrency = 20
 const rememberedWebhooks = 10_000
@@ -8,7 +9,7 @@ const rememberedWebhooks = 10_000
 export interface ConcurrencyMemory {
   get(webhookId: WebhookId): number
   /** Adapts it to a round of attempts. */
-  adapt(webhookId: WebhookId, round: readonly { responseStatus: number | null }[]): void
+  adapt(webhookId: WebhookId, ended: readonly EndedDelivery[]): void
 }
 
 /** One request at a time for a receiver that times out or refuses the connection; twice as many after each round of responses. */
@@ -22,6 +23,9 @@ export function createConcurrencyMemory(): ConcurrencyMemory {
   const get = (webhookId: WebhookId) => known.get(webhookId) ?? 1
   return {
     get,
-    adapt: (webhookId, round) => void known.set(webhookId, nextConcurrency(get(webhookId), round)),
+    adapt(webhookId, ended) {
+      const attempted = ended.map(({ outcome }) => outcome).filter(({ attemptedAt }) => attemptedAt !== null)
+      if (attempted.length > 0) known.set(webhookId, nextConcurrency(get(webhookId), attempted))
+    },
   }
 }

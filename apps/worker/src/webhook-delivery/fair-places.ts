@@ -35,14 +35,16 @@ export function createFairPlaces(size: number, maxPerWorkspace = size): FairPlac
     else held.delete(workspaceId)
   }
 
-  function admitNext(): void {
+  /** Returns whether a place was given. */
+  function admitNext(): boolean {
     const next = [...waiting]
       .filter(({ workspaceId }) => hasPlace(workspaceId))
       .toSorted((a, b) => heldBy(a.workspaceId) - heldBy(b.workspaceId))[0]
-    if (!next) return
+    if (!next) return false
     waiting.delete(next)
     add(next.workspaceId, 1)
     next.enter()
+    return true
   }
 
   return {
@@ -60,7 +62,7 @@ export function createFairPlaces(size: number, maxPerWorkspace = size): FairPlac
     },
     release(workspaceId) {
       add(workspaceId, -1)
-      admitNext()
+      while (admitNext());
     },
   }
 }

@@ -54,21 +54,22 @@ export interface Take {
 }
 
 /**
- * Claims the backlog of a webhook and takes its oldest deliveries, at most `limit`. Undefined if another job owns it, if it
- * is paused, if the webhook is gone, or if its receiver is unreachable and `includeUnreachable` is false. After an error the
+ * Claims the backlog of a webhook and takes its oldest deliveries, at most `limit`. `empty`: there is none. `unclaimable`:
+ * another job owns it, it is paused, or its receiver is unreachable and `includeUnreachable` is false. After an error the
  * caller calls `releaseClaim`, as the claim may have been committed.
  */
 export function claimBacklog(
   db: Db,
   claim: BacklogClaim,
   { limit, includeUnreachable }: { limit: number; includeUnreachable: boolean },
-): Promise<Take | undefined> {
+): Promise<Take | 'empty' | 'unclaimable'> {
   return withNextToken(claim, (token) =>
     transaction(
       db,
       async (db) => {
+        if ((await findPending(db, keyOf(claim))).length === 0) return 'empty'
         const [row] = await claimRow(db, { ...keyOf(claim), token, includeUnreachable, now: new Date() })
-        if (!row) return undefined
+        if (!row) return 'unclaimable'
         claim.unreachableCount = row.unreachable_count
         return takeOldest(db, claim, { token, ended: [], out: [], limit })
       },
@@ -131,6 +132,15 @@ const keyOf = ({ workspaceId, webhookId, workerId }: BacklogClaim) => ({
 })
 
 type Key = ReturnType<typeof keyOf>
+
+/** So that a job without deliveries, such as one that was added while the one before it was active, writes nothing. */
+const findPending = preparedSql<Key>(
+  'find a pending delivery',
+  (param) => sql`
+    select from deliveries
+    where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid and status = 'PENDING'
+    order by created_at, id limit 1`,
+)
 
 /** Inserts the row of a webhook at its first claim. Returns no row if the claim is not possible. */
 const claimRow = preparedSql<

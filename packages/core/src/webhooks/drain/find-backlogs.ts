@@ -58,12 +58,12 @@ const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date
       (select workspace_id, webhook_id from deliveries
         where status = 'PENDING'
           and (workspace_id, webhook_id) > (${param('workspaceId')}::uuid, ${param('webhookId')}::uuid)
-        order by workspace_id, webhook_id limit 1)
+        order by workspace_id, webhook_id, created_at limit 1)
       union all
       select next.* from backlog cross join lateral (
         select workspace_id, webhook_id from deliveries
         where status = 'PENDING' and (workspace_id, webhook_id) > (backlog.workspace_id, backlog.webhook_id)
-        order by workspace_id, webhook_id limit 1) next),
+        order by workspace_id, webhook_id, created_at limit 1) next),
     page as (
       select * from backlog limit ${pageSize}::int),
     state as (

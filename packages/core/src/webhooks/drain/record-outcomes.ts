@@ -58,10 +58,11 @@ const record = preparedSql<RecordParams, { is_valid: boolean | null }>(
   'record outcomes',
   (param) => sql`
     with claim as materialized (
-      select token = any(${param('tokens')}::uuid[]) as is_valid from webhook_drains
+      select workspace_id, webhook_id, token = any(${param('tokens')}::uuid[]) as is_valid from webhook_drains
       where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid for update),
-    outcome as (
-      select * from unnest(${param('ids')}::uuid[], ${param('statuses')}::text[], ${param('attemptedAts')}::timestamptz[],
+    -- With the whole key, so that no plan reads all deliveries of the webhook to find these.
+    outcome as materialized (
+      select workspace_id, webhook_id, outcome.* from claim cross join unnest(${param('ids')}::uuid[], ${param('statuses')}::text[], ${param('attemptedAts')}::timestamptz[],
         ${param('durationsMs')}::int[], ${param('responseStatuses')}::int[], ${param('responseBodies')}::text[],
         ${param('errors')}::text[])
         as outcome (id, status, attempted_at, duration_ms, response_status, response_body, error)),
@@ -69,9 +70,8 @@ const record = preparedSql<RecordParams, { is_valid: boolean | null }>(
       update deliveries d
       set status = outcome.status, attempted_at = outcome.attempted_at, duration_ms = outcome.duration_ms,
         response_status = outcome.response_status, response_body = outcome.response_body, error = outcome.error
-      from claim cross join outcome
-      where d.workspace_id = ${param('workspaceId')}::uuid and d.webhook_id = ${param('webhookId')}::uuid
-        and d.id = outcome.id
+      from outcome
+      where d.workspace_id = outcome.workspace_id and d.webhook_id = outcome.webhook_id and d.id = outcome.id
         and (d.status = 'PENDING' or d.status = 'INTERRUPTED' and d.worker_id = ${param('workerId')}::uuid))
     select is_valid from claim`,
 )
