@@ -4,6 +4,7 @@ import type { Db } from '../db/client.ts'
 import { readSecondsAhead } from '../db/partitions.ts'
 import { queueNames } from '../jobs/queues.ts'
 import { figureIn, gaugeIn } from '../runtime/metrics.ts'
+import { readOutboxLag } from './work-summary.ts'
 
 interface WorkFigures {
   queues: { queue: string; state: 'waiting' | 'published'; count: number; oldestSeconds: number }[]
@@ -17,8 +18,9 @@ export async function readWorkFigures(db: Db): Promise<WorkFigures> {
       count(*)::int as count, greatest(0, extract(epoch from now() - min(created_at)))::float8 as "oldestSeconds"
     from outbox group by 1, 2
     union all
-    select 'webhooks', 'waiting', count(*)::int, greatest(0, extract(epoch from now() - min(created_at)))::float8
-    from deliveries where status = 'PENDING'`)
+    select 'webhooks', 'waiting', count(*)::int,
+      greatest(0, extract(epoch from now() - min(created_at) filter (where coalesce(unreachable_count, 0) = 0)))::float8
+    from deliveries left join webhook_drains using (workspace_id, webhook_id) where status = 'PENDING'`)
   const workers = await db.execute<{ count: number }>(sql`select count(*)::int as count from workers`)
   return { queues: queues.rows, workers: workers.rows[0]?.count ?? 0 }
 }
@@ -62,12 +64,17 @@ export function describeWork(registry: Registry, db: Db): void {
   })
   gaugeIn(registry, {
     name: 'outbox_oldest_seconds',
-    help: 'Age of the oldest work that is not done',
+    help: 'Age of the oldest work that is not done; of deliveries, of those whose receivers respond',
     labelNames: ['queue', 'state'],
     read: async () => {
       const { queues } = await read()
       return each.map((labels) => ({ labels, value: find(queues, labels)?.oldestSeconds ?? 0 }))
     },
+  })
+  figureIn(registry, {
+    name: 'outbox_lag_seconds',
+    help: 'Age of the oldest work that a relay could publish and has not',
+    read: remembering(async () => (await readOutboxLag(db)) ?? 0),
   })
   figureIn(registry, {
     name: 'workers',

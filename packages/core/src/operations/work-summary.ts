@@ -103,7 +103,7 @@ async function readQueues(db: Db): Promise<QueueState[]> {
  * Work of a workspace that has published work on the queue waits for its turn. Deliveries have no lag here: they wait for
  * their receivers.
  */
-async function readOutboxLag(db: Db): Promise<number | null> {
+export async function readOutboxLag(db: Db): Promise<number | null> {
   const result = await db.execute<{ lag: number | null }>(sql`
     select ${ageOf('min(o.created_at)')} as lag from outbox o
     where o.published_at is null and not exists (
