@@ -20,6 +20,11 @@ test('a webhook shows its secret when it is made, and never again; stored, it is
     url: 'https://example.com/hook?a=b',
     eventTypes: ['contact.created'],
     enabled: true,
+    disabledReason: null,
+    lastSuccessAt: null,
+    lastFailureAt: null,
+    failingSince: null,
+    pausedUntil: null,
     createdAt: aTimestamp,
     secret: expect.stringMatching(/^whsec_[\w+/]{43}=$/),
   })
@@ -195,4 +200,33 @@ test('a change is queued for the webhooks that want it at that instant, in the c
     [contact['id']],
   )
   expect(queued).toEqual(wanting.map(() => ({ status: 'PENDING', data: contact })))
+})
+
+test('a webhook shows its health; a new url ends a pause, enabling ends a failing period', async () => {
+  const { body } = await createFor('https://example.com/health')
+  const [health] = await api.query(
+    `insert into webhook_drains (workspace_id, webhook_id, last_success_at, last_failure_at, failing_since, failure_count,
+       paused_until)
+     select workspace_id, id, now() - interval '6 days', now(), now() - interval '5 days', 14, now() + interval '1 minute'
+     from webhooks where url = 'https://example.com/health'
+     returning last_success_at as "lastSuccessAt", last_failure_at as "lastFailureAt", failing_since as "failingSince",
+       paused_until as "pausedUntil"`,
+  )
+  const reason = 'All 14 attempts since 2026-11-18T06:00:00Z failed'
+  await api.query(`update webhooks set enabled = false, disabled_reason = $1 where url like '%/health'`, [reason])
+  const call = async (method: string, change?: Record<string, unknown>) => {
+    const answer = await api.call(method, `/webhooks/${body.id}`, { key: workspace.key, body: change })
+    expect(answer.status).toBe(200)
+    return answer.body
+  }
+  const asJson = JSON.parse(JSON.stringify(health)) as object
+  expect(await call('GET')).toMatchObject({ ...asJson, enabled: false, disabledReason: reason })
+  expect(await call('PATCH', { url: 'https://example.com/new' })).toMatchObject({ ...asJson, pausedUntil: null })
+  expect(await call('PATCH', { enabled: true })).toMatchObject({
+    ...asJson,
+    enabled: true,
+    disabledReason: null,
+    failingSince: null,
+    pausedUntil: null,
+  })
 })

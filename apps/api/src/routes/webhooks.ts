@@ -1,11 +1,11 @@
 import { PageOf } from '@rapport/core/request/paging.ts'
+import { rotateSecret } from '@rapport/core/webhooks/rotate-secret.ts'
 import {
   changeWebhook,
   createWebhook,
   deleteWebhook,
   listWebhooks,
   readWebhook,
-  rotateSecret,
 } from '@rapport/core/webhooks/webhooks.ts'
 import {
   CreatedWebhook,

@@ -1,5 +1,5 @@
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
-import { countUnsignable } from '@rapport/core/webhooks/webhooks.ts'
+import { countUnsignable } from '@rapport/core/webhooks/rotate-secret.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('SECRET_KEY')

@@ -4,7 +4,8 @@ import { deriveKeys, type Keys, unseal } from '../kernel/crypto.ts'
 import { createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { resealSecrets } from './reseal-secrets.ts'
-import { countUnsignable, deleteWebhook, rotateSecret } from './webhooks.ts'
+import { countUnsignable, rotateSecret } from './rotate-secret.ts'
+import { deleteWebhook } from './webhooks.ts'
 
 const [before, after, never] = ['the key before the change', 'the key after the change', 'a key that was lost by now']
 const former = deriveKeys(before)

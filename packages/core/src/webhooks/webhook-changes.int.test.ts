@@ -20,7 +20,8 @@ import {
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { claimDeliveries, signatureHeaders } from './deliveries.ts'
 import { readNextDeliveries, settleDeliveries } from './settlement.ts'
-import { changeWebhook, deleteWebhook, purgeWebhooks, rotateSecret } from './webhooks.ts'
+import { rotateSecret } from './rotate-secret.ts'
+import { changeWebhook, deleteWebhook, purgeWebhooks } from './webhooks.ts'
 import type { CreatedWebhook } from './webhooks.schema.ts'
 
 const database = useTestDatabase()

@@ -11,7 +11,21 @@ const example = {
   url: 'https://example.com/hooks/rapport',
   eventTypes: ['contact.created'],
   enabled: true,
+  disabledReason: null,
+  lastSuccessAt: '2026-11-22T09:12:30.456Z',
+  lastFailureAt: null,
+  failingSince: null,
+  pausedUntil: null,
   createdAt: '2026-11-21T06:35:49.123Z',
+}
+
+/** A webhook that the worker disabled. */
+export const disabledExample = {
+  ...example,
+  enabled: false,
+  disabledReason: 'All 14 attempts since 2026-11-22T10:00:00Z failed',
+  lastFailureAt: '2026-11-27T10:20:08.901Z',
+  failingSince: '2026-11-22T10:00:00.012Z',
 }
 
 export const Webhook = z
@@ -20,6 +34,24 @@ export const Webhook = z
     url: z.string(),
     eventTypes: z.array(z.enum(subscribable)),
     enabled: z.boolean(),
+    disabledReason: z.string().nullable().meta({
+      description:
+        'Why the system disabled the webhook: at least 10 attempts over 5 days, all failed. `null` if it is enabled, or if a user disabled it.',
+    }),
+    lastSuccessAt: Timestamp.nullable().meta({
+      description: 'When the last successful attempt ended. `null` before the first.',
+    }),
+    lastFailureAt: Timestamp.nullable().meta({
+      description: 'When the last failed attempt ended. `null` before the first.',
+    }),
+    failingSince: Timestamp.nullable().meta({
+      description:
+        'The first failed attempt since the last success. `null` after a success, and after `enabled` is set to `true`. After 24 hours owners and admins get an email.',
+    }),
+    pausedUntil: Timestamp.nullable().meta({
+      description:
+        'The receiver did not respond several times in a row: no attempt starts before this time. A new `url`, `enabled: true`, a test or a redelivery ends the pause. `null` if deliveries are not paused.',
+    }),
     createdAt: Timestamp,
   })
   .meta({
@@ -36,7 +68,7 @@ export const CreatedWebhook = z
   })
   .meta({
     id: 'CreatedWebhook',
-    examples: [{ ...example, secret: `whsec_${'A'.repeat(43)}=` }],
+    examples: [{ ...example, lastSuccessAt: null, secret: `whsec_${'A'.repeat(43)}=` }],
   })
 export type CreatedWebhook = z.output<typeof CreatedWebhook>
 

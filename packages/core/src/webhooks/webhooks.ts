@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { and, eq, isNull, notInArray, sql } from 'drizzle-orm'
+import { and, eq, getTableColumns, isNull, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
 import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -8,17 +8,26 @@ import { conflict, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId, uuidOf, type WebhookId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
-import { webhooks, workspaces } from '../db/schema/index.ts'
-import { type Keys, seal, storageKeyIds, unseal } from '../kernel/crypto.ts'
+import { webhookDrains, webhooks, workspaces } from '../db/schema/index.ts'
+import { seal } from '../kernel/crypto.ts'
 import { checkWebhookUrl } from './address-policy.ts'
 import { newSecret } from './signature.ts'
+import {
+  type HealthRow,
+  healthColumns,
+  isDrainOfWebhook,
+  noHealth,
+  resetHealth,
+  resetPause,
+  toHealth,
+} from './webhook-health.ts'
 import type { CreatedWebhook, Webhook, WebhookChange, WebhookInput, WebhookQuery } from './webhooks.schema.ts'
 
 export type WebhookRow = typeof webhooks.$inferSelect
 
+type WebhookWithHealth = WebhookRow & HealthRow
+
 const maxWebhooks = 50
-const formerSecretLifetimeMs = 24 * 60 * 60 * 1000
-const maxFormerSecrets = 5
 
 /**
  * Creates a webhook, enabled. Its secret is in this answer and in no other; stored, it is encrypted. More than fifty in
@@ -40,6 +49,7 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
       url,
       eventTypes: input.eventTypes,
       enabled: true,
+      disabledReason: null,
       encryptedSecret: seal(ctx.settings.keys, secret, id),
       formerSecrets: [],
       disabledReason: null,
@@ -48,27 +58,25 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
     }
     await ctx.db.insert(webhooks).values(webhook)
     await audit(ctx, 'webhook.created', { subjectId: id, url })
-    return { ...toWebhook(webhook), secret }
+    return { ...toWebhook({ ...webhook, ...noHealth }), secret }
   })
 }
 
 /** Reads one webhook. */
 export async function readWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook> {
-  const [row] = await ctx.db.select().from(webhooks).where(isLiveWebhook(ctx, id))
+  const [row] = await selectWebhooks(ctx).where(isLiveWebhook(ctx, id))
   if (!row) throw notFound('Webhook')
   return toWebhook(row)
 }
 
 /** A page of the workspace's webhooks. */
 export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<Webhook>> {
-  const page = await readPage<WebhookRow>(ctx, {
+  const page = await readPage<WebhookWithHealth>(ctx, {
     name: 'webhooks',
     query,
-    ...byCreation<WebhookRow>(webhooks),
+    ...byCreation<WebhookWithHealth>(webhooks),
     read: ({ after, orderBy, limit }) =>
-      ctx.db
-        .select()
-        .from(webhooks)
+      selectWebhooks(ctx)
         .where(and(exists(ctx), after))
         .orderBy(...orderBy)
         .limit(limit),
@@ -78,23 +86,25 @@ export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<
 
 /**
  * Sets what the change names. What already waits goes to the new address; of a webhook that is disabled it fails
- * without an attempt, and once this has answered no new request starts.
+ * without an attempt, and once this has answered no new request starts. A new address and enabling end a pause.
  */
 export async function changeWebhook(ctx: Ctx, id: WebhookId, change: WebhookChange): Promise<Webhook> {
   const url = change.url === undefined ? {} : { url: checkWebhookUrl(change.url, ctx.settings.allowedNetworks) }
   if (Object.keys(change).length === 0) return readWebhook(ctx, id)
-  const row = await inTransaction(ctx, async (ctx) => {
+  const webhook = await inTransaction(ctx, async (ctx) => {
+    if (change.enabled) await resetHealth(ctx, id)
+    else if (change.url !== undefined) await resetPause(ctx, id)
     const [row] = await ctx.db
       .update(webhooks)
-      .set({ ...change, ...url })
+      .set({ ...change, ...url, ...(change.enabled && { disabledReason: null }) })
       .where(isLiveWebhook(ctx, id))
       .returning()
     if (!row) throw notFound('Webhook')
     await audit(ctx, 'webhook.changed', { subjectId: id, url: row.url, enabled: String(row.enabled) })
-    return row
+    return readWebhook(ctx, id)
   })
   if (change.enabled === false) await startedRequestsAreOut(ctx, id)
-  return toWebhook(row)
+  return webhook
 }
 
 /** Switches off every webhook of the workspace: from the caller's commit on no new request starts. */
@@ -121,31 +131,6 @@ export async function deleteWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
     await audit(ctx, 'webhook.deleted', { subjectId: id })
   })
   await startedRequestsAreOut(ctx, id)
-}
-
-/** Gives a new secret, in this answer alone; the old one signs as well for 24 hours. */
-export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
-  return inTransaction(ctx, async (ctx) => {
-    const [current] = await ctx.db.select().from(webhooks).where(isLiveWebhook(ctx, id)).for('no key update')
-    if (!current) throw notFound('Webhook')
-    const until = new Date(Date.now() + formerSecretLifetimeMs).toISOString()
-    const formerSecrets = [{ encrypted: current.encryptedSecret, until }, ...current.formerSecrets]
-      .filter((former) => new Date(former.until).getTime() > Date.now())
-      // One that was sealed under a lost SECRET_KEY signs nothing any more, and must not stand in the new one's way.
-      .filter(({ encrypted }) => opens(ctx, encrypted, id))
-    if (formerSecrets.length > maxFormerSecrets) {
-      throw conflict(`A secret can be rotated ${maxFormerSecrets} times in 24 hours`)
-    }
-    const secret = newSecret()
-    const [row] = await ctx.db
-      .update(webhooks)
-      .set({ encryptedSecret: seal(ctx.settings.keys, secret, id), formerSecrets })
-      .where(isLiveWebhook(ctx, id))
-      .returning()
-    if (!row) throw notFound('Webhook')
-    await audit(ctx, 'webhook.secret_rotated', { subjectId: id })
-    return { ...toWebhook(row), secret }
-  })
 }
 
 /**
@@ -181,35 +166,29 @@ async function startedRequestsAreOut(ctx: Ctx, id: WebhookId) {
   while (performance.now() < endsAt && (await mayStart())) await pause(25)
 }
 
-/** How many webhooks of all workspaces cannot be signed, as their secrets were sealed under a SECRET_KEY that is not known. */
-export async function countUnsignable(db: Db, keys: Keys): Promise<number> {
-  const keyId = sql`split_part(${webhooks.encryptedSecret}, '.', 1)`
-  return db.$count(webhooks, and(isNull(webhooks.deletedAt), notInArray(keyId, storageKeyIds(keys))))
-}
-
-function opens(ctx: Ctx, sealed: string, id: WebhookId): boolean {
-  try {
-    unseal(ctx.settings.keys, sealed, id)
-    return true
-  } catch {
-    return false
-  }
-}
-
 function exists(ctx: Ctx) {
   return and(eq(webhooks.workspaceId, ctx.workspaceId), isNull(webhooks.deletedAt))
 }
 
-function isLiveWebhook(ctx: Ctx, id: WebhookId) {
+export function isLiveWebhook(ctx: Ctx, id: WebhookId) {
   return and(byId(webhooks, ctx, id), isNull(webhooks.deletedAt))
 }
 
-function toWebhook(row: WebhookRow): Webhook {
+function selectWebhooks(ctx: Ctx) {
+  return ctx.db
+    .select({ ...getTableColumns(webhooks), ...healthColumns })
+    .from(webhooks)
+    .leftJoin(webhookDrains, isDrainOfWebhook)
+}
+
+function toWebhook(row: WebhookWithHealth): Webhook {
   return {
     id: row.id,
     url: row.url,
     eventTypes: row.eventTypes as Webhook['eventTypes'],
     enabled: row.enabled,
+    disabledReason: row.disabledReason,
+    ...toHealth(row),
     createdAt: toTimestamp(row.createdAt),
   }
 }

@@ -1,0 +1,52 @@
+import { and, isNull, notInArray, sql } from 'drizzle-orm'
+import { audit } from '../audit/audit.ts'
+import type { Db } from '../db/client.ts'
+import { webhooks } from '../db/schema/index.ts'
+import { type Keys, seal, storageKeyIds, unseal } from '../kernel/crypto.ts'
+import { conflict, notFound } from '../kernel/errors.ts'
+import type { WebhookId } from '../kernel/ids.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { newSecret } from './signature.ts'
+import { isLiveWebhook, readWebhook } from './webhooks.ts'
+import type { CreatedWebhook } from './webhooks.schema.ts'
+
+const formerSecretLifetimeMs = 24 * 60 * 60 * 1000
+const maxFormerSecrets = 5
+
+/** Gives a new secret, in this answer alone; the old one signs as well for 24 hours. */
+export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
+  return inTransaction(ctx, async (ctx) => {
+    const [current] = await ctx.db.select().from(webhooks).where(isLiveWebhook(ctx, id)).for('no key update')
+    if (!current) throw notFound('Webhook')
+    const until = new Date(Date.now() + formerSecretLifetimeMs).toISOString()
+    const formerSecrets = [{ encrypted: current.encryptedSecret, until }, ...current.formerSecrets]
+      .filter((former) => new Date(former.until).getTime() > Date.now())
+      // One that was sealed under a lost SECRET_KEY signs nothing any more, and must not stand in the new one's way.
+      .filter(({ encrypted }) => opens(ctx, encrypted, id))
+    if (formerSecrets.length > maxFormerSecrets) {
+      throw conflict(`A secret can be rotated ${maxFormerSecrets} times in 24 hours`)
+    }
+    const secret = newSecret()
+    await ctx.db
+      .update(webhooks)
+      .set({ encryptedSecret: seal(ctx.settings.keys, secret, id), formerSecrets })
+      .where(isLiveWebhook(ctx, id))
+    await audit(ctx, 'webhook.secret_rotated', { subjectId: id })
+    return { ...(await readWebhook(ctx, id)), secret }
+  })
+}
+
+/** How many webhooks of all workspaces cannot be signed, as their secrets were sealed under a SECRET_KEY that is not known. */
+export async function countUnsignable(db: Db, keys: Keys): Promise<number> {
+  const keyId = sql`split_part(${webhooks.encryptedSecret}, '.', 1)`
+  return db.$count(webhooks, and(isNull(webhooks.deletedAt), notInArray(keyId, storageKeyIds(keys))))
+}
+
+function opens(ctx: Ctx, sealed: string, id: WebhookId): boolean {
+  try {
+    unseal(ctx.settings.keys, sealed, id)
+    return true
+  } catch {
+    return false
+  }
+}
