@@ -26,6 +26,7 @@ export const eventTypes = [
   'import.completed',
   'mail.bounced',
   'mail.complained',
+  'webhook.disabled',
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
@@ -42,12 +43,15 @@ export interface EventDefinition<Data extends EventSubject, Type extends Emitted
   readonly type: Type
   /** Needs an `id` and an example in its `meta`, which the API documents. */
   readonly schema: z.ZodType<Data>
+  /** Of `data`, if the first example of the schema does not fit the type. */
+  readonly example?: unknown
 }
 
 /** An event of a slice. `emit` takes the definition and checks `data` against its type. */
 export function defineEvent<Data extends EventSubject, Type extends EmittedType>(
   type: Type,
   schema: z.ZodType<Data>,
+  example?: unknown,
 ): EventDefinition<Data, Type> {
-  return { type, schema }
+  return { type, schema, example }
 }

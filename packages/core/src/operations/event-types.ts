@@ -7,7 +7,7 @@ import { dealCreated, dealDeleted, dealLost, dealStageChanged, dealUpdated, deal
 import { taskCompleted, taskCreated, taskDeleted } from '../tasks/task-events.ts'
 import { contactCreated, contactDeleted, contactMerged, contactUpdated } from '../contacts/contact-events.ts'
 import { importCompleted } from '../imports/import-events.ts'
-import { webhookTest } from '../webhooks/webhook-events.ts'
+import { webhookDisabled, webhookTest } from '../webhooks/webhook-events.ts'
 import {
   subscriptionCreated,
   subscriptionConfirmed,
@@ -41,6 +41,7 @@ export const eventDefinitions = {
   'import.completed': importCompleted,
   'mail.bounced': mailBounced,
   'mail.complained': mailComplained,
+  'webhook.disabled': webhookDisabled,
   'webhook.test': webhookTest,
 } satisfies { [Type in EmittedType]: EventDefinition<EventSubject, Type> }
 
@@ -62,13 +63,21 @@ export function describeEventTypes(): EventTypes {
   return { data: Object.values(eventDefinitions).map(describeEventType) }
 }
 
-function describeEventType({ type, schema: data }: { type: string; schema: z.ZodType }): EventTypes['data'][number] {
+function describeEventType({
+  type,
+  schema: data,
+  example,
+}: {
+  type: string
+  schema: z.ZodType
+  example?: unknown
+}): EventTypes['data'][number] {
   const { id = '', examples } = data.meta() as { id?: string; examples?: unknown[] }
   const { $schema, $defs: { [id]: own, ...others } = {} } = z.toJSONSchema(data, { io: 'output' })
   const { examples: _examples, ...schema } = own as Record<string, unknown>
   return {
     type,
     schema: { $schema, title: id, ...schema, ...(Object.keys(others).length > 0 && { $defs: others }) },
-    example: { ...exampleEvent, type, data: examples?.[0] },
+    example: { ...exampleEvent, type, data: example ?? examples?.[0] },
   }
 }
