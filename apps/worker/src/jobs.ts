@@ -5,7 +5,7 @@ import { clearCustomField } from './jobs/clear-custom-field.ts'
 import { clearDeletedListJob } from './jobs/clear-deleted-list.ts'
 import { clearDeletedWorkspaceJob } from './jobs/clear-deleted-workspace.ts'
 import { describeResult, type DrainResult, drainWebhook } from './jobs/drain-webhook.ts'
-import { purgeExpired } from './jobs/purge-expired.ts'
+import { maintainHourly } from './jobs/hourly-maintenance.ts'
 import { runImport } from './jobs/run-import.ts'
 import { sendCampaignBatch } from './jobs/send-campaign-batch.ts'
 import { sendMail } from './jobs/send-mail.ts'
@@ -45,6 +45,6 @@ export function createJobs(deps: WorkerDeps, config: WorkerConfig): Record<Queue
 /** The job of the schedule names nothing; the others name a record that was removed, of any kind. */
 async function maintain(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const { workspaceId, id }: Partial<WorkJob> = job
-  if (!workspaceId || !id) return purgeExpired(deps)
+  if (!workspaceId || !id) return maintainHourly(deps)
   for (const clear of [clearDeletedListJob, clearCustomField, clearDeletedWorkspaceJob]) await clear(deps, job)
 }

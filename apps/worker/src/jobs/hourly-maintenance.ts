@@ -1,0 +1,25 @@
+import { randomUUID } from 'node:crypto'
+import { disableFailingWebhooks, warnAboutFailingWebhooks } from '@rapport/core/operations/webhook-health.ts'
+import type { BaseCtx } from '@rapport/core/request/context.ts'
+import type { WorkerDeps } from '../worker-deps.ts'
+import { purgeExpired } from './purge-expired.ts'
+
+/** The upkeep that runs each hour. A part that fails does not prevent the other; the job fails then, and is retried. */
+export async function maintainHourly(deps: WorkerDeps): Promise<void> {
+  const parts = await Promise.allSettled([purgeExpired(deps), checkWebhookHealth(deps)])
+  const failed = parts.find((part) => part.status === 'rejected')
+  if (failed) throw failed.reason
+}
+
+/** Disables before it warns: a webhook that is due for both gets one email. */
+async function checkWebhookHealth({ db, settings, log, stopping }: WorkerDeps): Promise<void> {
+  const base: BaseCtx = { db, settings, requestId: randomUUID() }
+  for await (const { id, workspaceId, disabledReason } of disableFailingWebhooks(base)) {
+    log.warn({ workspaceId, webhookId: id, reason: disabledReason }, 'a webhook was disabled')
+    if (stopping.aborted) return
+  }
+  for await (const { id, workspaceId } of warnAboutFailingWebhooks(base)) {
+    log.info({ workspaceId, webhookId: id }, 'a warning about a failing webhook was enqueued')
+    if (stopping.aborted) return
+  }
+}

@@ -1,0 +1,269 @@
+import { eq } from 'drizzle-orm'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestCtx, createTestWebhook, eventsOf } from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { failingFor, readDrain, recordHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { createUser } from '../auth/users.ts'
+import {
+  auditEntries,
+  deliveries,
+  events,
+  mails,
+  members,
+  type Role,
+  webhookDrains,
+  webhooks,
+} from '../db/schema/index.ts'
+import type { WebhookId } from '../kernel/ids.ts'
+import type { Ctx } from '../request/context.ts'
+import { countFailingWebhooks } from '../webhooks/failing-webhooks.ts'
+import { changeWebhook, deleteWebhook, readWebhook } from '../webhooks/webhooks.ts'
+import type { CreatedWebhook } from '../webhooks/webhooks.schema.ts'
+import { renderMail } from './render-mail.ts'
+import { disableFailingWebhooks, warnAboutFailingWebhooks } from './webhook-health.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+let webhook: CreatedWebhook
+beforeEach(async () => {
+  await database.pool.query('truncate webhooks, mails, users cascade')
+  for (const role of ['OWNER', 'ADMIN', 'MEMBER', 'VIEWER'] as const) await join(ctx, role)
+  webhook = await createTestWebhook(ctx)
+})
+
+async function join(ctx: Ctx, role: Role): Promise<void> {
+  const email = `${role.toLowerCase()}@${ctx.workspaceId}.example.com`
+  const { id } = await createUser(ctx, { email, name: '', passwordHash: '' })
+  await ctx.db.insert(members).values({ workspaceId: ctx.workspaceId, userId: id, role })
+}
+
+const adminsOf = (ctx: Ctx) => ['admin', 'owner'].map((name) => `${name}@${ctx.workspaceId}.example.com`)
+const mailsOf = ({ db, workspaceId }: Ctx) => db.select().from(mails).where(eq(mails.workspaceId, workspaceId))
+const mailedOf = async (ctx: Ctx) =>
+  (await mailsOf(ctx)).map(({ kind, toAddress }) => `${kind} ${toAddress}`).toSorted()
+const expectedMails = (kind: string) => adminsOf(ctx).map((address) => `${kind} ${address}`)
+const warn = () => idsOf(warnAboutFailingWebhooks(ctx))
+const disable = () => idsOf(disableFailingWebhooks(ctx))
+const isEnabled = async (id: WebhookId) => (await readWebhook(ctx, id)).enabled
+
+async function idsOf(upkeep: AsyncGenerator<{ id: WebhookId }>): Promise<WebhookId[]> {
+  const ids: WebhookId[] = []
+  for await (const { id } of upkeep) ids.push(id)
+  return ids
+}
+
+/** The first mail of the workspace, as the worker renders it. */
+async function rendered() {
+  const [mail] = await mailsOf(ctx)
+  if (!mail) throw new Error('There is no mail')
+  return renderMail(ctx, mail)
+}
+
+describe('the warning', () => {
+  test('reaches owners and admins, once in a failing period', async () => {
+    await recordHealth(ctx, webhook.id, failingFor(24.1, 3))
+    expect(await warn()).toEqual([webhook.id])
+    expect(await mailedOf(ctx)).toEqual(expectedMails('WEBHOOK_FAILING'))
+    expect((await readDrain(ctx, webhook.id))?.warnedAt).not.toBeNull()
+    expect(await warn()).toEqual([])
+    await recordHealth(ctx, webhook.id, { ...failingFor(30, 4), warnedAt: null })
+    expect(await warn()).toEqual([webhook.id])
+    expect(await mailsOf(ctx)).toHaveLength(4)
+  })
+
+  test.each([
+    ['for less than a day', failingFor(23.9, 100)],
+    ['in two attempts only', failingFor(100, 2)],
+    ['never', { failingSince: null, failureCount: 0, lastSuccessAt: new Date() }],
+  ])('is not sent about a webhook that failed %s', async (_case, health) => {
+    await recordHealth(ctx, webhook.id, health)
+    expect(await warn()).toEqual([])
+    expect(await mailsOf(ctx)).toEqual([])
+  })
+
+  test('is not sent about a disabled or deleted webhook', async () => {
+    const deleted = await createTestWebhook(ctx)
+    for (const { id } of [webhook, deleted]) await recordHealth(ctx, id, failingFor(30, 5))
+    await changeWebhook(ctx, webhook.id, { enabled: false })
+    await deleteWebhook(ctx, deleted.id)
+    expect(await warn()).toEqual([])
+  })
+
+  test('stays within the workspace of the webhook', async () => {
+    const other = await createTestCtx(database.db)
+    await join(other, 'OWNER')
+    const [own] = await Promise.all([createTestWebhook(other), recordHealth(ctx, webhook.id, failingFor(30, 5))])
+    await recordHealth(other, own.id, failingFor(2, 5))
+    expect(await warn()).toEqual([webhook.id])
+    expect(await mailedOf(ctx)).toEqual(expectedMails('WEBHOOK_FAILING'))
+    expect(await mailsOf(other)).toEqual([])
+  })
+
+  test('names the url, the time, the attempts and the next step, without a secret', async () => {
+    await recordHealth(ctx, webhook.id, { ...failingFor(24.1, 7), failingSince: new Date('2026-01-02T03:04:05.678Z') })
+    await warn()
+    const mail = await rendered()
+    expect(mail?.subject).toBe('A webhook has been failing since 2026-01-02T03:04:05Z')
+    for (const text of [mail?.text, mail?.html]) {
+      for (const part of [
+        webhook.url,
+        'All 7 attempts since 2026-01-02T03:04:05Z failed',
+        `GET /webhooks/${webhook.id}/deliveries`,
+        `POST /webhooks/${webhook.id}/redeliver`,
+        'https://crm.example.com/docs',
+      ])
+        expect(text).toContain(part)
+      expect(text).not.toContain('whsec')
+    }
+  })
+
+  test('is not sent any more if the webhook succeeds, is disabled or deleted before', async () => {
+    await recordHealth(ctx, webhook.id, failingFor(30, 5))
+    await warn()
+    await recordHealth(ctx, webhook.id, { failingSince: null, failureCount: 0 })
+    expect(await rendered()).toBeUndefined()
+    await recordHealth(ctx, webhook.id, failingFor(30, 5))
+    expect(await rendered()).toBeDefined()
+    await changeWebhook(ctx, webhook.id, { enabled: false })
+    expect(await rendered()).toBeUndefined()
+    await deleteWebhook(ctx, webhook.id)
+    expect(await rendered()).toBeUndefined()
+  })
+
+  test('goes out once though two workers run the upkeep at the same time', async () => {
+    await recordHealth(ctx, webhook.id, failingFor(30, 5))
+    const [first, second] = await inParallel(warn)
+    expect([...first, ...second]).toEqual([webhook.id])
+    expect(await mailsOf(ctx)).toHaveLength(2)
+  })
+})
+
+describe('a webhook that fails for five days', () => {
+  beforeEach(() => recordHealth(ctx, webhook.id, failingFor(120.1, 10)))
+
+  test('is disabled, with the reason, an audit entry and an email', async () => {
+    expect(await disable()).toEqual([webhook.id])
+    const since = (await readDrain(ctx, webhook.id))?.failingSince?.toISOString().slice(0, 19)
+    const disabledReason = `All 10 attempts since ${since}Z failed`
+    expect(await readWebhook(ctx, webhook.id)).toMatchObject({ enabled: false, disabledReason })
+    const entries = await ctx.db.select().from(auditEntries).where(eq(auditEntries.workspaceId, ctx.workspaceId))
+    expect(entries.at(-1)).toMatchObject({
+      action: 'webhook.changed',
+      actorKind: 'system',
+      subjectId: webhook.id,
+      details: { url: webhook.url, enabled: 'false', disabledReason },
+    })
+    expect(await mailedOf(ctx)).toEqual(expectedMails('WEBHOOK_DISABLED'))
+    expect(await disable()).toEqual([])
+    expect(await warn()).toEqual([])
+  })
+
+  test('is announced to the other webhooks of the workspace and not to itself', async () => {
+    await changeWebhook(ctx, webhook.id, { eventTypes: ['*'] })
+    const listening = await createTestWebhook(ctx, { eventTypes: ['webhook.disabled'] })
+    await createTestWebhook(ctx, { eventTypes: ['contact.created'] })
+    const elsewhere = await createTestCtx(database.db)
+    await createTestWebhook(elsewhere, { eventTypes: ['*'] })
+    await disable()
+    expect(await eventsOf(ctx)).toEqual(['webhook.disabled'])
+    const [event] = await ctx.db.select().from(events).where(eq(events.workspaceId, ctx.workspaceId))
+    expect(event?.data).toEqual(await readWebhook(ctx, webhook.id))
+    const sent = await ctx.db.select({ webhookId: deliveries.webhookId }).from(deliveries)
+    expect(sent).toEqual([{ webhookId: listening.id }])
+  })
+
+  test.each([
+    ['in less than five days', failingFor(119.9, 1_000)],
+    ['in nine attempts only', failingFor(1_000, 9)],
+    ['before its last success only', { failingSince: null, failureCount: 0, lastSuccessAt: new Date() }],
+  ])('stays enabled if it failed %s', async (_case, health) => {
+    await recordHealth(ctx, webhook.id, health)
+    expect(await disable()).toEqual([])
+    expect(await isEnabled(webhook.id)).toBe(true)
+  })
+
+  test('is left alone if a user disabled it before', async () => {
+    await changeWebhook(ctx, webhook.id, { enabled: false })
+    expect(await disable()).toEqual([])
+    expect(await readWebhook(ctx, webhook.id)).toMatchObject({ disabledReason: null })
+  })
+
+  test('stays enabled once a user enabled it again', async () => {
+    await disable()
+    await changeWebhook(ctx, webhook.id, { enabled: true })
+    expect(await disable()).toEqual([])
+    expect(await isEnabled(webhook.id)).toBe(true)
+  })
+
+  test('is disabled once though two workers run the upkeep at the same time', async () => {
+    const [first, second] = await inParallel(disable)
+    expect([...first, ...second]).toEqual([webhook.id])
+    expect(await eventsOf(ctx)).toEqual(['webhook.disabled'])
+    expect(await mailsOf(ctx)).toHaveLength(2)
+  })
+
+  test('stays enabled if a success is recorded while the upkeep waits for its row', async () => {
+    const worker = await openTransaction(ctx.db, (db) =>
+      db
+        .update(webhookDrains)
+        .set({ ...failingFor(0, 1), lastSuccessAt: new Date() })
+        .where(eq(webhookDrains.webhookId, webhook.id)),
+    )
+    const disabling = disable()
+    await waitUntilBlocked(ctx.db)
+    const free = await ctx.db.select().from(webhooks).for('share', { skipLocked: true })
+    expect(free).toHaveLength(1)
+    await worker.commit()
+    expect(await disabling).toEqual([])
+    expect(await isEnabled(webhook.id)).toBe(true)
+  })
+
+  test('leaves nothing behind if one step of its disabling fails', async () => {
+    await database.pool.query('alter table mails add constraint none check (false) not valid')
+    await expect(disable()).rejects.toThrow()
+    await database.pool.query('alter table mails drop constraint none')
+    expect(await isEnabled(webhook.id)).toBe(true)
+    expect(await eventsOf(ctx)).toEqual([])
+    expect(await disable()).toEqual([webhook.id])
+  })
+
+  test('has an email that names the url, the reason and the next step', async () => {
+    await disable()
+    const { disabledReason } = await readWebhook(ctx, webhook.id)
+    const mail = await rendered()
+    expect(mail?.subject).toBe('A webhook was disabled')
+    for (const part of [
+      webhook.url,
+      `${disabledReason}.`,
+      `PATCH /webhooks/${webhook.id}`,
+      '/redeliver',
+      '/deliveries',
+    ])
+      expect(mail?.text).toContain(part)
+    expect(mail?.text).not.toContain('whsec')
+    await changeWebhook(ctx, webhook.id, { enabled: true })
+    expect(await rendered()).toBeUndefined()
+  })
+})
+
+test('the gauge counts enabled webhooks that fail for an hour or longer, of all workspaces', async () => {
+  const other = await createTestCtx(database.db)
+  expect(await countFailingWebhooks(ctx.db)).toBe(0)
+  await recordHealth(ctx, webhook.id, failingFor(0.9, 50))
+  expect(await countFailingWebhooks(ctx.db)).toBe(0)
+  await recordHealth(ctx, webhook.id, failingFor(1.1, 1))
+  await recordHealth(other, (await createTestWebhook(other)).id, failingFor(200, 1))
+  expect(await countFailingWebhooks(ctx.db)).toBe(2)
+  await changeWebhook(ctx, webhook.id, { enabled: false })
+  expect(await countFailingWebhooks(ctx.db)).toBe(1)
+})
+
+/** Both find the candidate before one of them changes it: its row is locked until both wait for it. */
+async function inParallel<Result>(upkeep: () => Promise<Result>): Promise<[Result, Result]> {
+  const holding = await openTransaction(ctx.db, (db) => db.select().from(webhookDrains).for('update'))
+  const running = Promise.all([upkeep(), upkeep()] as const)
+  await waitUntilBlocked(ctx.db, 2)
+  await holding.commit()
+  return running
+}

@@ -1,0 +1,56 @@
+/** Hourly upkeep: warns about webhooks that fail for a day, and disables those that fail for five days. */
+import { and, eq, inArray } from 'drizzle-orm'
+import { members, users } from '../db/schema/index.ts'
+import type { WebhookId } from '../kernel/ids.ts'
+import { enqueueMail, type MailKind } from '../mail/mails.ts'
+import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
+import {
+  disableFailingWebhook,
+  type FailingWebhook,
+  findWebhooksToDisable,
+  findWebhooksToWarn,
+  markWarned,
+} from '../webhooks/failing-webhooks.ts'
+import type { Webhook } from '../webhooks/webhooks.schema.ts'
+
+/**
+ * Emails owners and admins about each webhook that has failed for a day, once in a failing period. One transaction per
+ * webhook; yields each after its commit, so that the caller can stop between two.
+ */
+export async function* warnAboutFailingWebhooks(base: BaseCtx): AsyncGenerator<FailingWebhook> {
+  for (const webhook of await findWebhooksToWarn(base.db)) {
+    const isWarned = await inTransaction(systemCtx(base, webhook), async (ctx) => {
+      if (!(await markWarned(ctx, webhook.id))) return false
+      await emailAdmins(ctx, 'WEBHOOK_FAILING', webhook.id)
+      return true
+    })
+    if (isWarned) yield webhook
+  }
+}
+
+/** Disables each webhook that has failed for five days, and emails owners and admins. Yields as the function above does. */
+export async function* disableFailingWebhooks(
+  base: BaseCtx,
+): AsyncGenerator<Webhook & Pick<FailingWebhook, 'workspaceId'>> {
+  for (const failing of await findWebhooksToDisable(base.db)) {
+    const webhook = await inTransaction(systemCtx(base, failing), async (ctx) => {
+      const disabled = await disableFailingWebhook(ctx, failing.id)
+      if (disabled) await emailAdmins(ctx, 'WEBHOOK_DISABLED', failing.id)
+      return disabled
+    })
+    if (webhook) yield { ...webhook, workspaceId: failing.workspaceId }
+  }
+}
+
+function systemCtx(base: BaseCtx, { workspaceId }: FailingWebhook): Ctx {
+  return { ...base, workspaceId, actor: { kind: 'system' } }
+}
+
+async function emailAdmins(ctx: Ctx, kind: MailKind, webhookId: WebhookId): Promise<void> {
+  const admins = await ctx.db
+    .select({ email: users.email })
+    .from(members)
+    .innerJoin(users, eq(users.id, members.userId))
+    .where(and(eq(members.workspaceId, ctx.workspaceId), inArray(members.role, ['OWNER', 'ADMIN'])))
+  for (const { email } of admins) await enqueueMail(ctx, { kind, to: email, data: { webhookId } })
+}

@@ -1,0 +1,64 @@
+import { webhookDrains, webhooks } from '../db/schema/index.ts'
+import type { Mail } from '../mail/mails.ts'
+import type { OutgoingMail } from '../mail/outgoing-mail.ts'
+import { serviceMail } from '../mail/service-mail.ts'
+import type { Ctx } from '../request/context.ts'
+import { toSeconds } from './failing-webhooks.ts'
+import { isDrainOfWebhook } from './webhook-health.ts'
+import { isLiveWebhook } from './webhooks.ts'
+
+/** The warning that a webhook fails; undefined if it succeeds again, is disabled or deleted meanwhile. */
+export async function renderWebhookFailingMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
+  const webhook = await readFailing(ctx, mail)
+  if (!webhook?.enabled || !webhook.failingSince) return undefined
+  const { id, url, failureCount } = webhook
+  const since = toSeconds(webhook.failingSince)
+  return serviceMail(ctx, mail, {
+    title: `A webhook has been failing since ${since}`,
+    paragraphs: [
+      `The webhook ${id} sends events to ${url}. All ${failureCount} attempts since ${since} failed.`,
+      `To see why, read the failed deliveries in the API: GET /webhooks/${id}/deliveries?status=FAILED. When the receiver works again, send them again with POST /webhooks/${id}/redeliver.`,
+      'After five days in which at least ten attempts failed and none succeeded, the webhook is disabled.',
+    ],
+    button: referenceButton(ctx),
+    small: forAdmins,
+  })
+}
+
+/** The notice that the worker disabled a webhook; undefined if it is enabled again or deleted meanwhile. */
+export async function renderWebhookDisabledMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
+  const webhook = await readFailing(ctx, mail)
+  if (!webhook || webhook.enabled || !webhook.disabledReason) return undefined
+  const { id, url, disabledReason } = webhook
+  return serviceMail(ctx, mail, {
+    title: 'A webhook was disabled',
+    paragraphs: [
+      `The webhook ${id} to ${url} was disabled. ${disabledReason}.`,
+      `To see why, read the failed deliveries in the API: GET /webhooks/${id}/deliveries?status=FAILED.`,
+      `When the receiver works again, enable the webhook with PATCH /webhooks/${id} and the body { "enabled": true }, then send the failed deliveries again with POST /webhooks/${id}/redeliver. Events since the webhook was disabled have no delivery: read them from GET /events.`,
+    ],
+    button: referenceButton(ctx),
+    small: forAdmins,
+  })
+}
+
+const forAdmins = 'Owners and admins of the workspace receive this email.'
+
+const referenceButton = (ctx: Ctx) => ({ label: 'Open the API reference', url: `${ctx.settings.publicUrl}/docs` })
+
+async function readFailing(ctx: Ctx, { data }: Mail) {
+  if (!data.webhookId) return undefined
+  const [row] = await ctx.db
+    .select({
+      id: webhooks.id,
+      url: webhooks.url,
+      enabled: webhooks.enabled,
+      disabledReason: webhooks.disabledReason,
+      failingSince: webhookDrains.failingSince,
+      failureCount: webhookDrains.failureCount,
+    })
+    .from(webhooks)
+    .innerJoin(webhookDrains, isDrainOfWebhook)
+    .where(isLiveWebhook(ctx, data.webhookId))
+  return row
+}
