@@ -76,6 +76,20 @@ test('what waits is told by queue, with the age of the oldest', async () => {
   expect(await api.linesOf('rapport_workers')).toEqual(['rapport_workers 0'])
 })
 
+test('webhooks that fail for an hour or longer are counted', async () => {
+  const api = await start()
+  const { key } = await api.signUp()
+  for (const path of ['failing', 'failed just now', 'succeeding']) {
+    await api.create('/webhooks', key, { url: `https://example.com/${path}`, eventTypes: ['*'] })
+  }
+  await api.query(
+    `insert into webhook_drains (workspace_id, webhook_id, failing_since)
+     select workspace_id, id, now() - case when url like '%/failing' then interval '61 minutes' else '59 minutes' end
+     from webhooks where url not like '%/succeeding'`,
+  )
+  expect(await api.linesOf('rapport_webhooks_failing')).toEqual(['rapport_webhooks_failing 1'])
+})
+
 test('the outbox is not read at each scrape', async () => {
   const api = await start()
   const rows = await api.linesOf('rapport_outbox_rows')

@@ -5,6 +5,7 @@ import { readSecondsAhead } from '../db/partitions.ts'
 import { queueNames } from '../jobs/queues.ts'
 import { figureIn, gaugeIn } from '../runtime/metrics.ts'
 import { readOutboxLag } from './work-summary.ts'
+import { countFailingWebhooks } from '../webhooks/failing-webhooks.ts'
 
 interface WorkFigures {
   queues: { queue: string; state: 'waiting' | 'published'; count: number; oldestSeconds: number }[]
@@ -85,6 +86,11 @@ export function describeWork(registry: Registry, db: Db): void {
     name: 'partitions_ahead_seconds',
     help: 'For how long to come events and deliveries have partitions',
     read: remembering(() => readSecondsAhead(db)),
+  })
+  figureIn(registry, {
+    name: 'webhooks_failing',
+    help: 'Enabled webhooks all of whose attempts have failed for an hour or longer',
+    read: remembering(() => countFailingWebhooks(db)),
   })
 }
 
