@@ -14,7 +14,8 @@ const deps = useForTest(() => createTestDeps(database.db))
 /** Runs the upkeep. Returns the lines of the log at info and above. */
 async function maintain(over: Partial<typeof deps> = {}): Promise<Record<string, unknown>[]> {
   const lines: Record<string, unknown>[] = []
-  const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(JSON.parse(line)) })
+  const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>)
+  const log = pino({ base: null, timestamp: false }, { write })
   await maintainHourly({ ...deps, log, ...over })
   return lines
 }
@@ -39,7 +40,7 @@ test('a worker that shuts down leaves the other webhooks to the next upkeep', as
   deps.stop()
   expect(await maintain()).toHaveLength(1)
   const states = await Promise.all(failing.map(async ({ id }) => (await readWebhook(ctx, id)).enabled))
-  expect(states.toSorted()).toEqual([false, true])
+  expect(states.filter((isEnabled) => isEnabled)).toHaveLength(1)
 })
 
 test('webhooks are checked even if a purge fails', async () => {

@@ -6,7 +6,7 @@ import { renderConfirmationMail } from '../lists/confirmation-mail.ts'
 import { renderInviteMail } from '../team/invites.ts'
 import type { Mail, MailKind } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
-import { renderWebhookDisabledMail, renderWebhookFailingMail } from '../webhooks/webhook-mails.ts'
+import { renderWebhookDisabledMail, renderWebhookFailingMail } from '../webhooks/health/webhook-mails.ts'
 
 /** How each kind of single mail is made; undefined when its reason has gone. A new kind does not compile without. */
 const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail | undefined>> = {

@@ -17,7 +17,7 @@ import {
 } from '../db/schema/index.ts'
 import type { WebhookId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
-import { countFailingWebhooks } from '../webhooks/failing-webhooks.ts'
+import { countFailingWebhooks } from '../webhooks/health/failing-webhooks.ts'
 import { changeWebhook, deleteWebhook, readWebhook } from '../webhooks/webhooks.ts'
 import type { CreatedWebhook } from '../webhooks/webhooks.schema.ts'
 import { renderMail } from './render-mail.ts'

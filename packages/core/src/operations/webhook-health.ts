@@ -10,7 +10,7 @@ import {
   findWebhooksToDisable,
   findWebhooksToWarn,
   markWarned,
-} from '../webhooks/failing-webhooks.ts'
+} from '../webhooks/health/failing-webhooks.ts'
 import type { Webhook } from '../webhooks/webhooks.schema.ts'
 
 /**

@@ -5,7 +5,7 @@ import { readSecondsAhead } from '../db/partitions.ts'
 import { queueNames } from '../jobs/queues.ts'
 import { figureIn, gaugeIn } from '../runtime/metrics.ts'
 import { readOutboxLag } from './work-summary.ts'
-import { countFailingWebhooks } from '../webhooks/failing-webhooks.ts'
+import { countFailingWebhooks } from '../webhooks/health/failing-webhooks.ts'
 
 interface WorkFigures {
   queues: { queue: string; state: 'waiting' | 'published'; count: number; oldestSeconds: number }[]

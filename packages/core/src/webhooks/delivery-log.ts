@@ -9,7 +9,7 @@ import { wakeForWebhooks } from '../jobs/wake-relays.ts'
 import { type Page, readPage } from '../request/paging.ts'
 import { deliveries } from '../db/schema/index.ts'
 import type { Delivery, DeliveryQuery, RedeliverInput, RedeliverResult } from './deliveries.schema.ts'
-import { resetPause } from './webhook-health.ts'
+import { resetPause } from './health/webhook-health.ts'
 import { readWebhook } from './webhooks.ts'
 import { webhookTest } from './webhook-events.ts'
 

@@ -20,7 +20,7 @@ import {
   resetHealth,
   resetPause,
   toHealth,
-} from './webhook-health.ts'
+} from './health/webhook-health.ts'
 import type { CreatedWebhook, Webhook, WebhookChange, WebhookInput, WebhookQuery } from './webhooks.schema.ts'
 
 export type WebhookRow = typeof webhooks.$inferSelect

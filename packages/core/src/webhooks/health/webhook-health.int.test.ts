@@ -4,12 +4,12 @@ import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/dat
 import { createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { failingFor, readDrain, recordHealth } from '@rapport/testing/fixtures/webhook-health.ts'
-import { webhookDrains, webhooks } from '../db/schema/index.ts'
-import { rotateSecret } from './rotate-secret.ts'
+import { webhookDrains, webhooks } from '../../db/schema/index.ts'
+import { rotateSecret } from '../rotate-secret.ts'
 import { resetPause } from './webhook-health.ts'
-import { changeWebhook, createWebhook, disableWebhooks, listWebhooks, readWebhook } from './webhooks.ts'
-import type { CreatedWebhook } from './webhooks.schema.ts'
-import { WebhookQuery } from './webhooks.schema.ts'
+import { changeWebhook, createWebhook, disableWebhooks, listWebhooks, readWebhook } from '../webhooks.ts'
+import type { CreatedWebhook } from '../webhooks.schema.ts'
+import { WebhookQuery } from '../webhooks.schema.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

@@ -4,24 +4,24 @@
  * its row: of two workers, one does it.
  */
 import { and, eq, gte, isNull, lte, type SQL, sql } from 'drizzle-orm'
-import { audit } from '../audit/audit.ts'
-import type { Db } from '../db/client.ts'
-import { webhookDrains, webhooks } from '../db/schema/index.ts'
-import { emit } from '../events/emit.ts'
-import type { WebhookId, WorkspaceId } from '../kernel/ids.ts'
-import { type Ctx, inTransaction } from '../request/context.ts'
-import { webhookDisabled } from './webhook-events.ts'
+import { audit } from '../../audit/audit.ts'
+import type { Db } from '../../db/client.ts'
+import { webhookDrains, webhooks } from '../../db/schema/index.ts'
+import { emit } from '../../events/emit.ts'
+import type { WebhookId, WorkspaceId } from '../../kernel/ids.ts'
+import { type Ctx, inTransaction } from '../../request/context.ts'
+import { webhookDisabled } from '../webhook-events.ts'
 import { drainById, isDrainOfWebhook } from './webhook-health.ts'
-import { isLiveWebhook, readWebhook } from './webhooks.ts'
-import type { Webhook } from './webhooks.schema.ts'
+import { isLiveWebhook, readWebhook } from '../webhooks.ts'
+import type { Webhook } from '../webhooks.schema.ts'
 
 export interface FailingWebhook {
   workspaceId: WorkspaceId
   id: WebhookId
 }
 
-const isFailingForHours = (hours: number) =>
-  lte(webhookDrains.failingSince, sql`now() - ${hours} * interval '1 hour'`) as SQL
+const isFailingForHours = (hours: number): SQL =>
+  lte(webhookDrains.failingSince, sql`now() - ${hours} * interval '1 hour'`)
 
 const shouldBeWarned = and(
   isFailingForHours(24),

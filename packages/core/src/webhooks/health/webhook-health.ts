@@ -4,11 +4,11 @@
  * same, as the two could deadlock otherwise.
  */
 import { and, eq } from 'drizzle-orm'
-import { webhookDrains, webhooks } from '../db/schema/index.ts'
-import type { WebhookId } from '../kernel/ids.ts'
-import { toTimestampOrNull } from '../kernel/validation.ts'
-import type { Ctx } from '../request/context.ts'
-import type { Webhook } from './webhooks.schema.ts'
+import { webhookDrains, webhooks } from '../../db/schema/index.ts'
+import type { WebhookId } from '../../kernel/ids.ts'
+import { toTimestampOrNull } from '../../kernel/validation.ts'
+import type { Ctx } from '../../request/context.ts'
+import type { Webhook } from '../webhooks.schema.ts'
 
 /** For a query of `webhooks` with a left join of `webhook_drains` on `isDrainOfWebhook`. */
 export const healthColumns = {

@@ -1,11 +1,11 @@
-import { webhookDrains, webhooks } from '../db/schema/index.ts'
-import type { Mail } from '../mail/mails.ts'
-import type { OutgoingMail } from '../mail/outgoing-mail.ts'
-import { serviceMail } from '../mail/service-mail.ts'
-import type { Ctx } from '../request/context.ts'
+import { webhookDrains, webhooks } from '../../db/schema/index.ts'
+import type { Mail } from '../../mail/mails.ts'
+import type { OutgoingMail } from '../../mail/outgoing-mail.ts'
+import { serviceMail } from '../../mail/service-mail.ts'
+import type { Ctx } from '../../request/context.ts'
 import { toSeconds } from './failing-webhooks.ts'
 import { isDrainOfWebhook } from './webhook-health.ts'
-import { isLiveWebhook } from './webhooks.ts'
+import { isLiveWebhook } from '../webhooks.ts'
 
 /** The warning that a webhook fails; undefined if it succeeds again, is disabled or deleted meanwhile. */
 export async function renderWebhookFailingMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
