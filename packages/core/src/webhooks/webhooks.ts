@@ -143,9 +143,13 @@ export async function purgeWebhooks(db: Db): Promise<number> {
       join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
       where w.deleted_at < now() - interval '1 minute' and d.status <> 'PENDING' limit 500)`)
   if (purged.rowCount) return purged.rowCount
-  const webhooksGone = await db.execute(sql`
-    delete from webhooks w where w.deleted_at < now() - interval '1 minute' and not exists (
-      select from deliveries d where d.workspace_id = w.workspace_id and d.webhook_id = w.id)`)
+  const isEmpty = sql`w.deleted_at < now() - interval '1 minute' and not exists (
+    select from deliveries d where d.workspace_id = w.workspace_id and d.webhook_id = w.id)`
+  // Not by cascade, which locks the webhook first: see the lock order in health/webhook-health.ts.
+  await db.execute(sql`
+    delete from webhook_drains using webhooks w
+    where webhook_drains.workspace_id = w.workspace_id and webhook_drains.webhook_id = w.id and ${isEmpty}`)
+  const webhooksGone = await db.execute(sql`delete from webhooks w where ${isEmpty}`)
   return webhooksGone.rowCount ?? 0
 }
 

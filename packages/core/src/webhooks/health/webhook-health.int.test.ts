@@ -7,7 +7,15 @@ import { failingFor, readDrain, recordHealth } from '@rapport/testing/fixtures/w
 import { webhookDrains, webhooks } from '../../db/schema/index.ts'
 import { rotateSecret } from '../rotate-secret.ts'
 import { resetPause } from './webhook-health.ts'
-import { changeWebhook, createWebhook, disableWebhooks, listWebhooks, readWebhook } from '../webhooks.ts'
+import {
+  changeWebhook,
+  createWebhook,
+  deleteWebhook,
+  disableWebhooks,
+  listWebhooks,
+  purgeWebhooks,
+  readWebhook,
+} from '../webhooks.ts'
 import type { CreatedWebhook } from '../webhooks.schema.ts'
 import { WebhookQuery } from '../webhooks.schema.ts'
 
@@ -125,6 +133,29 @@ test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
     expect(await changing).toMatchObject(change)
   },
 )
+
+test('the purge of a deleted webhook locks the drain first, and removes both', async () => {
+  await recordHealth(ctx, webhook.id, paused())
+  await deleteWebhook(ctx, webhook.id)
+  await ctx.db
+    .update(webhooks)
+    .set({ deletedAt: minutesFromNow(-2) })
+    .where(eq(webhooks.id, webhook.id))
+  const worker = await openTransaction(ctx.db, async (db) => {
+    await db.select().from(webhookDrains).where(eq(webhookDrains.webhookId, webhook.id)).for('update')
+  })
+  const purging = purgeWebhooks(ctx.db)
+  await waitUntilBlocked(ctx.db)
+  const free = await ctx.db
+    .select()
+    .from(webhooks)
+    .where(eq(webhooks.id, webhook.id))
+    .for('share', { skipLocked: true })
+  expect(free).toHaveLength(1)
+  await worker.commit()
+  expect(await purging).toBe(1)
+  expect(await readDrain(ctx, webhook.id)).toBeUndefined()
+})
 
 test('a webhook is created without a drain', async () => {
   const created = await createWebhook(ctx, { url: 'https://example.com/hook', eventTypes: ['*'] })
