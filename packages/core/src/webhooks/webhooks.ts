@@ -52,7 +52,6 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
       disabledReason: null,
       encryptedSecret: seal(ctx.settings.keys, secret, id),
       formerSecrets: [],
-      disabledReason: null,
       deletedAt: null,
       createdAt: new Date(),
     }
