@@ -213,7 +213,7 @@ const take = preparedSql<Key & ReceiverState & TakeParams, (ReceiverRow & { id: 
       set token = case when ids <> '{}' then ${param('token')}::uuid end,
         worker_id = case when ids <> '{}' then ${param('workerId')}::uuid end,
         delivery_ids = ids,
-        taken_at = ${param('now')}::timestamptz,
+        taken_at = case when exists (select from oldest) then ${param('now')}::timestamptz else drain.taken_at end,
         ${setReceiverState(param)}
       from may_be_out
       where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid
