@@ -16,12 +16,23 @@ export interface ReceiverState extends Record<string, unknown> {
   pausedUntil: Date | null
 }
 
-/** `ended` is in the order in which the attempts ended. */
-export function stateAfter(claim: BacklogClaim, ended: readonly EndedDelivery[], now = new Date()): ReceiverState {
-  const outcomes = ended.map(({ outcome }) => outcome).filter(({ attemptedAt }) => attemptedAt !== null)
+/**
+ * `ended` is in the order in which the attempts ended, and `recorded` are those whose outcomes were not recorded before. A
+ * round that was recorded before changes no count: the one in the database is no longer the one that the claim has.
+ */
+export function stateAfter(
+  claim: BacklogClaim,
+  { ended, recorded }: { ended: readonly EndedDelivery[]; recorded: ReadonlySet<string> },
+  now = new Date(),
+): ReceiverState {
+  const attempted = ended.filter(({ outcome }) => outcome.attemptedAt !== null)
+  const outcomes = attempted.filter(({ uuid }) => recorded.has(uuid)).map(({ outcome }) => outcome)
   const lastSuccess = outcomes.findLastIndex(({ status }) => status === 'SUCCEEDED')
   const failures = outcomes.slice(lastSuccess + 1)
-  const unreachableCount = countUnreachable(claim.unreachableCount, outcomes)
+  const unreachableCount = countUnreachable(
+    claim.unreachableCount,
+    attempted.map(({ outcome }) => outcome),
+  )
   const pauseMs = unreachableCount > claim.unreachableCount ? pauseMsAfter(unreachableCount) : 0
   return {
     succeededAt: lastSuccess === -1 ? null : now,

@@ -15,15 +15,22 @@ export interface DeliveryOutcome {
   error: string | null
 }
 
+interface Recorded {
+  /** Whether the claim is still valid. */
+  isOwner: boolean
+  /** The deliveries whose outcomes were recorded: without those of an earlier call whose response was lost. */
+  uuids: ReadonlySet<string>
+}
+
 /**
- * Records outcomes, and locks the row of the claim first. Returns whether the claim is still valid. If recovery released
- * it, as this worker was considered dead, the deliveries are INTERRUPTED: a late outcome of the same worker overwrites that.
+ * Records outcomes, and locks the row of the claim first. If recovery released the claim, as this worker was considered dead,
+ * the deliveries are INTERRUPTED: a late outcome of the same worker overwrites that.
  */
 export async function recordOutcomes(
   db: Db,
   { workspaceId, webhookId, workerId, tokens }: BacklogClaim,
   ended: readonly EndedDelivery[],
-): Promise<boolean> {
+): Promise<Recorded> {
   const [claim] = await record(db, {
     workspaceId: uuidOf(workspaceId),
     webhookId: uuidOf(webhookId),
@@ -37,7 +44,7 @@ export async function recordOutcomes(
     responseBodies: ended.map(({ outcome }) => outcome.responseBody),
     errors: ended.map(({ outcome }) => outcome.error),
   })
-  return claim?.is_valid ?? false
+  return { isOwner: claim?.is_valid ?? false, uuids: new Set(claim?.recorded) }
 }
 
 interface RecordParams extends Record<string, unknown> {
@@ -54,7 +61,7 @@ interface RecordParams extends Record<string, unknown> {
   errors: (string | null)[]
 }
 
-const record = preparedSql<RecordParams, { is_valid: boolean | null }>(
+const record = preparedSql<RecordParams, { is_valid: boolean | null; recorded: string[] }>(
   'record outcomes',
   (param) => sql`
     with claim as materialized (
@@ -72,6 +79,7 @@ const record = preparedSql<RecordParams, { is_valid: boolean | null }>(
         response_status = outcome.response_status, response_body = outcome.response_body, error = outcome.error
       from outcome
       where d.workspace_id = outcome.workspace_id and d.webhook_id = outcome.webhook_id and d.id = outcome.id
-        and (d.status = 'PENDING' or d.status = 'INTERRUPTED' and d.worker_id = ${param('workerId')}::uuid))
-    select is_valid from claim`,
+        and (d.status = 'PENDING' or d.status = 'INTERRUPTED' and d.worker_id = ${param('workerId')}::uuid)
+      returning d.id)
+    select is_valid, array(select id from recorded) as recorded from claim`,
 )
