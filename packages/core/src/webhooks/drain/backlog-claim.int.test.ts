@@ -1,0 +1,198 @@
+import { eq, sql } from 'drizzle-orm'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { idsOfTake, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import {
+  claimTestBacklog,
+  createTestCtx,
+  createTestWebhook,
+  createTestWorker,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { openTransaction } from '@rapport/testing/postgres/database.ts'
+import { webhookDrains } from '../../db/schema/index.ts'
+import { uuidOf, type WebhookId } from '../../kernel/ids.ts'
+import { deleteWebhook } from '../webhooks.ts'
+import { type BacklogClaim, claimBacklog, releaseClaim } from './backlog-claim.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+let webhookId: WebhookId
+let workerId: string
+beforeAll(async () => {
+  workerId = await createTestWorker(database.db)
+})
+beforeEach(async () => {
+  webhookId = (await createTestWebhook(ctx)).id
+})
+
+const claim = (limit?: number) => claimTestBacklog(ctx, webhookId, limit ? { workerId, limit } : { workerId })
+const takeFirst = async (limit?: number) => idsOfTake((await claim(limit)).take)
+
+async function readDrain() {
+  const [drain] = await ctx.db.select().from(webhookDrains).where(eq(webhookDrains.webhookId, webhookId))
+  return drain
+}
+
+describe('a claim', () => {
+  test('is made by one of a hundred at once, with the row of the first claim', async () => {
+    const uuids = await insertDeliveries(ctx, webhookId, { count: 3 })
+    expect(await readDrain()).toBeUndefined()
+    const claims = await Promise.all(Array.from({ length: 100 }, () => claim()))
+    const [made, ...others] = claims.filter(({ take }) => take !== undefined)
+    expect(others).toEqual([])
+    expect(idsOfTake(made?.take)).toEqual(uuids)
+    expect(await readDrain()).toMatchObject({ workerId, token: made?.claim.tokens[0], deliveryIds: uuids })
+    const again = await Promise.all(Array.from({ length: 100 }, () => claim()))
+    expect(again.filter(({ take }) => take !== undefined)).toEqual([])
+  })
+
+  test('is made by one of a hundred at once after the first was released', async () => {
+    const { claim: first } = await claim()
+    expect(await readDrain()).toMatchObject({ token: null, deliveryIds: [] })
+    const [uuid] = await insertDeliveries(ctx, webhookId)
+    const claims = await Promise.all(Array.from({ length: 100 }, () => claim()))
+    expect(claims.flatMap(({ take }) => idsOfTake(take) ?? [])).toEqual([uuid])
+    await releaseClaim(ctx.db, first)
+    expect(await readDrain()).toMatchObject({ deliveryIds: [uuid] })
+  })
+
+  test('finds no webhook of another workspace', async () => {
+    await insertDeliveries(ctx, webhookId)
+    const other = await createTestCtx(database.db)
+    expect((await claimTestBacklog(other, webhookId, { workerId })).take).toBeUndefined()
+    expect(await readDrain()).toBeUndefined()
+    expect(await takeFirst()).toHaveLength(1)
+    const { claim: foreign } = await claimTestBacklog(other, webhookId, { workerId })
+    expect(foreign.unreachableCount).toBe(0)
+  })
+
+  test('takes no delivery of another webhook, nor of a webhook of the same id in another workspace', async () => {
+    const [own] = await insertDeliveries(ctx, webhookId)
+    await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
+    const other = await createTestCtx(database.db)
+    await ctx.db.execute(sql`
+      insert into webhooks select (jsonb_populate_record(w, jsonb_build_object('workspace_id',
+        ${uuidOf(other.workspaceId)}::text))).* from webhooks w where id = ${uuidOf(webhookId)}`)
+    await insertDeliveries(other, webhookId)
+    expect(await takeFirst()).toEqual([own])
+  })
+
+  test('is not made of a paused backlog until the pause is over', async () => {
+    await insertDeliveries(ctx, webhookId)
+    const pauseUntil = (moment: string) =>
+      ctx.db.execute(sql`
+        insert into webhook_drains (workspace_id, webhook_id, paused_until, unreachable_count)
+        values (${uuidOf(ctx.workspaceId)}, ${uuidOf(webhookId)}, now() + ${moment}::interval, 3)
+        on conflict (workspace_id, webhook_id) do update set paused_until = excluded.paused_until`)
+    await pauseUntil('1 minute')
+    expect(await takeFirst()).toBeUndefined()
+    expect(await readDrain()).toMatchObject({ token: null, workerId: null })
+    await pauseUntil('-1 second')
+    expect(await takeFirst()).toHaveLength(1)
+  })
+
+  test('of an unreachable receiver takes one delivery, and is not made where these are left out', async () => {
+    await insertDeliveries(ctx, webhookId, { count: 5 })
+    await ctx.db.execute(sql`
+      insert into webhook_drains (workspace_id, webhook_id, unreachable_count)
+      values (${uuidOf(ctx.workspaceId)}, ${uuidOf(webhookId)}, 1)`)
+    const reachableOnly: BacklogClaim = {
+      workspaceId: ctx.workspaceId,
+      webhookId,
+      workerId,
+      tokens: [],
+      unreachableCount: 0,
+    }
+    const options = { limit: 20, includeUnreachable: false }
+    expect(await claimBacklog(ctx.db, reachableOnly, options)).toBeUndefined()
+    expect(await readDrain()).toMatchObject({ token: null })
+    const { claim: made, take } = await claim()
+    expect(idsOfTake(take)).toHaveLength(1)
+    expect(made.unreachableCount).toBe(1)
+  })
+
+  test('of a deleted webhook takes nothing, and is not made once its row is gone', async () => {
+    await insertDeliveries(ctx, webhookId)
+    await deleteWebhook(ctx, webhookId)
+    expect((await claim()).take).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
+    expect(await readDrain()).toMatchObject({ token: null, workerId: null })
+    await ctx.db.execute(sql`delete from webhooks where id = ${uuidOf(webhookId)}`)
+    expect((await claim()).take).toBeUndefined()
+  })
+
+  test('of an empty backlog is released at once', async () => {
+    expect((await claim()).take).toMatchObject({ deliveries: [], hasMore: false })
+    expect(await readDrain()).toMatchObject({ token: null, workerId: null, deliveryIds: [] })
+  })
+
+  test('is released by its own tokens alone, also by that of an attempt whose answer was lost', async () => {
+    await insertDeliveries(ctx, webhookId)
+    const { claim: made } = await claim()
+    await releaseClaim(ctx.db, { ...made, tokens: [crypto.randomUUID()] })
+    expect(await readDrain()).toMatchObject({ workerId })
+    await releaseClaim(ctx.db, { ...made, tokens: [crypto.randomUUID(), ...made.tokens, crypto.randomUUID()] })
+    expect(await readDrain()).toMatchObject({ workerId: null, token: null, deliveryIds: [] })
+    expect(await takeFirst()).toHaveLength(1)
+  })
+})
+
+describe('a take', () => {
+  test('has the oldest deliveries first, at most its limit, and says whether there may be more', async () => {
+    const newer = await insertDeliveries(ctx, webhookId, { count: 4, ageMs: 10_000 })
+    const older = await insertDeliveries(ctx, webhookId, { count: 3, ageMs: 3_600_000 })
+    const inOrder = [...older, ...newer]
+    const { claim: made, take } = await claim(5)
+    expect([idsOfTake(take), take?.hasMore]).toEqual([inOrder.slice(0, 5), true])
+    const next = await recordTestOutcomes(ctx, made, { out: inOrder.slice(0, 5), limit: 5 })
+    expect([idsOfTake(next), next?.hasMore]).toEqual([inOrder.slice(5), false])
+    expect(await readDrain()).toMatchObject({ deliveryIds: inOrder })
+  })
+
+  test('has an older delivery that a slow transaction commits after younger ones were taken', async () => {
+    const slow: string[] = []
+    const holding = await openTransaction(database.db, async (db) => {
+      slow.push(...(await insertDeliveries({ ...ctx, db }, webhookId, { ageMs: 3_600_000 })))
+    })
+    const younger = await insertDeliveries(ctx, webhookId, { count: 3 })
+    const { claim: made, take } = await claim(2)
+    expect(idsOfTake(take)).toEqual(younger.slice(0, 2))
+    await holding.commit()
+    const next = await recordTestOutcomes(ctx, made, { out: younger.slice(0, 2), limit: 1 })
+    expect(idsOfTake(next)).toEqual(slow)
+  })
+
+  test('leaves out the deliveries that are out, and those that have ended', async () => {
+    await insertDeliveries(ctx, webhookId, { count: 3, status: 'SUCCEEDED', ageMs: 3_600_000 })
+    const uuids = await insertDeliveries(ctx, webhookId, { count: 6 })
+    const { claim: made } = await claim(3)
+    const next = await recordTestOutcomes(ctx, made, { out: uuids.slice(0, 3), limit: 20 })
+    expect(idsOfTake(next)).toEqual(uuids.slice(3))
+    expect(await recordTestOutcomes(ctx, made, { out: uuids, limit: 20 })).toMatchObject({ deliveries: [] })
+    expect(await readDrain()).toMatchObject({ deliveryIds: uuids })
+  })
+
+  test('with a limit of zero takes nothing, and keeps the claim while deliveries are out', async () => {
+    const uuids = await insertDeliveries(ctx, webhookId, { count: 2 })
+    const { claim: made } = await claim(1)
+    expect(await recordTestOutcomes(ctx, made, { out: uuids.slice(0, 1) })).toMatchObject({
+      deliveries: [],
+      hasMore: true,
+    })
+    expect(await readDrain()).toMatchObject({ token: made.tokens[0], deliveryIds: uuids.slice(0, 1) })
+  })
+
+  test('keeps the time of the last deliveries that it took', async () => {
+    const uuids = await insertDeliveries(ctx, webhookId, { count: 2 })
+    const { claim: made } = await claim(2)
+    await ctx.db
+      .update(webhookDrains)
+      .set({ takenAt: new Date(0) })
+      .where(eq(webhookDrains.webhookId, webhookId))
+    await recordTestOutcomes(ctx, made, { out: uuids, limit: 5 })
+    expect((await readDrain())?.takenAt).toEqual(new Date(0))
+    const [more = ''] = await insertDeliveries(ctx, webhookId)
+    await recordTestOutcomes(ctx, made, { out: uuids, limit: 5 })
+    expect(await readDrain()).toMatchObject({ deliveryIds: [...uuids, more] })
+    expect((await readDrain())?.takenAt?.getTime()).toBeGreaterThan(0)
+  })
+})

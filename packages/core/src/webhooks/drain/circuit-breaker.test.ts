@@ -1,0 +1,38 @@
+import { describe, expect, test } from 'vitest'
+import { countUnreachable, limitAttempts, pauseMsAfter } from './circuit-breaker.ts'
+
+const noResponse = { responseStatus: null }
+const response = { responseStatus: 500 }
+
+describe('the count of rounds without a response', () => {
+  test('grows by one per round, however many attempts the round had', () => {
+    expect(countUnreachable(0, [noResponse])).toBe(1)
+    expect(countUnreachable(4, [noResponse, noResponse, noResponse])).toBe(5)
+  })
+
+  test('is zero after a round with any response, an error response included', () => {
+    expect(countUnreachable(7, [noResponse, response, noResponse])).toBe(0)
+    expect(countUnreachable(7, [{ responseStatus: 200 }])).toBe(0)
+  })
+
+  test('stays as it is after a round without attempts', () => {
+    expect(countUnreachable(0, [])).toBe(0)
+    expect(countUnreachable(7, [])).toBe(7)
+  })
+})
+
+test('the pause starts with the third round, at one second, and doubles to a minute', () => {
+  const pauses = Array.from({ length: 12 }, (_, count) => pauseMsAfter(count))
+  expect(pauses).toEqual([0, 0, 0, 1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 60_000, 60_000])
+  expect(pauseMsAfter(100_000)).toBe(60_000)
+})
+
+test('a receiver that did not respond to the last round gets one attempt at a time', () => {
+  const limits = (unreachableCount: number, out: number) =>
+    [0, 1, 20].map((limit) => limitAttempts(limit, { unreachableCount, out }))
+  expect(limits(0, 0)).toEqual([0, 1, 20])
+  expect(limits(0, 15)).toEqual([0, 1, 20])
+  expect(limits(1, 0)).toEqual([0, 1, 1])
+  expect(limits(1, 1)).toEqual([0, 0, 0])
+  expect(limits(30, 5)).toEqual([0, 0, 0])
+})
