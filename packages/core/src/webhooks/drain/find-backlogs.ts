@@ -50,7 +50,10 @@ const toKey = ({ workspace_id, webhook_id }: PageRow): BacklogKey => ({
   webhookId: idOf('whk', webhook_id),
 })
 
-/** Within a workspace, webhooks that are claimed come first in the count, so that these and the new jobs share the limit. */
+/**
+ * Within a workspace, webhooks that are claimed come first in the count, so that these and the new jobs share the limit. Then
+ * come those whose receivers respond, least recently served first, so that all of them get their turn.
+ */
 const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date }, PageRow>(
   'find backlogs',
   (param) => sql`
@@ -68,10 +71,12 @@ const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date
       select * from backlog limit ${pageSize}::int),
     state as (
       select page.*, token is not null as is_claimed, coalesce(unreachable_count, 0) > 0 as is_unreachable,
-        coalesce(paused_until > ${param('now')}::timestamptz, false) as is_paused, paused_until
+        coalesce(paused_until > ${param('now')}::timestamptz, false) as is_paused, paused_until, taken_at
       from page left join webhook_drains using (workspace_id, webhook_id)),
     ranked as (
-      select *, row_number() over (partition by workspace_id order by is_claimed desc, is_paused, webhook_id) as of_workspace,
+      select *,
+        row_number() over (partition by workspace_id
+          order by is_claimed desc, is_paused, is_unreachable, taken_at nulls first, webhook_id) as of_workspace,
         row_number() over (partition by is_unreachable order by is_claimed or is_paused, paused_until) as of_unreachable
       from state)
     select workspace_id, webhook_id,

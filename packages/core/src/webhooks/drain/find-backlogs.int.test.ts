@@ -1,0 +1,150 @@
+import { randomUUID } from 'node:crypto'
+import { sql } from 'drizzle-orm'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import type { Ctx } from '../../request/context.ts'
+import { uuidOf } from '../../kernel/ids.ts'
+import { type BacklogKey, findBacklogs } from './find-backlogs.ts'
+
+const database = useTestDatabase()
+let ctx: Ctx
+beforeEach(async () => {
+  await database.pool.query('truncate workspaces cascade')
+  ctx = await createTestCtx(database.db)
+})
+
+interface Given {
+  on?: Ctx
+  statuses?: string[]
+  drain?: { isClaimed?: boolean; pausedForMs?: number; unreachableCount?: number; takenBeforeMs?: number }
+}
+
+/** Inserts webhooks with deliveries, and with the same drain each if one is given. Returns their UUIDs in order. */
+async function insertBacklogs(count: number, { on = ctx, statuses = ['PENDING'], drain }: Given = {}) {
+  const workspaceId = uuidOf(on.workspaceId)
+  const inserted = await database.pool.query<{ id: string }>(
+    `with webhook as (
+      insert into webhooks (workspace_id, id, url, event_types, encrypted_secret)
+      select $1, uuidv7(), 'https://example.com', '{*}', '' from generate_series(1, $2::int) returning id),
+    delivery as (
+      insert into deliveries (workspace_id, id, webhook_id, event_id, event_type, status)
+      select $1, uuidv7(), id, uuidv7(), 'contact.created', status from webhook, unnest($3::text[]) as status)
+    select id from webhook order by id`,
+    [workspaceId, count, statuses],
+  )
+  const uuids = inserted.rows.map(({ id }) => id)
+  if (drain) {
+    const { isClaimed = false, pausedForMs = null, unreachableCount = 0, takenBeforeMs = null } = drain
+    const claimedBy = isClaimed ? randomUUID() : null
+    const inMs = (ms: number | null) => (ms === null ? null : new Date(Date.now() + ms))
+    const takenAt = inMs(takenBeforeMs === null ? null : -takenBeforeMs)
+    await database.pool.query(
+      `insert into webhook_drains (workspace_id, webhook_id, worker_id, token, paused_until, unreachable_count, taken_at)
+       select $1, id, $3, $3, $4, $5, $6 from unnest($2::uuid[]) id`,
+      [workspaceId, uuids, claimedBy, inMs(pausedForMs), unreachableCount, takenAt],
+    )
+  }
+  return uuids
+}
+
+const find = async (after?: BacklogKey) => {
+  const { backlogs, last } = await findBacklogs(database.db, after)
+  return { found: backlogs.map(({ webhookId }) => uuidOf(webhookId)), last }
+}
+
+describe('a backlog is found', () => {
+  test('by its PENDING deliveries, once, with its workspace', async () => {
+    const other = await createTestCtx(database.db)
+    const many = ['PENDING', 'PENDING', 'SUCCEEDED', 'PENDING']
+    const [mine = ''] = await insertBacklogs(1, { statuses: many })
+    const [theirs = ''] = await insertBacklogs(1, { on: other, statuses: many })
+    await insertBacklogs(3, { statuses: ['SUCCEEDED', 'FAILED', 'INTERRUPTED'] })
+    await insertBacklogs(2, { statuses: [] })
+    const { backlogs, last } = await findBacklogs(database.db)
+    expect(last).toBeUndefined()
+    expect(backlogs.map(({ workspaceId, webhookId }) => [workspaceId, uuidOf(webhookId)])).toEqual([
+      [ctx.workspaceId, mine],
+      [other.workspaceId, theirs],
+    ])
+  })
+
+  test('unless a job has claimed it, or it is paused', async () => {
+    const free = await insertBacklogs(2)
+    await insertBacklogs(2, { drain: { isClaimed: true } })
+    await insertBacklogs(2, { drain: { pausedForMs: 60_000, unreachableCount: 3 } })
+    const released = await insertBacklogs(2, { drain: {} })
+    const noLongerPaused = await insertBacklogs(2, { drain: { pausedForMs: -1_000, unreachableCount: 3 } })
+    expect((await find()).found).toEqual([...free, ...released, ...noLongerPaused])
+  })
+
+  test('also if its webhook was disabled or deleted, as its deliveries are to be FAILED', async () => {
+    const uuids = await insertBacklogs(2)
+    await database.db.execute(sql`update webhooks set enabled = false, deleted_at = now()`)
+    expect((await find()).found).toEqual(uuids)
+  })
+})
+
+test('twelve hundred webhooks are found in two pages, each once', async () => {
+  for (let workspace = 0; workspace < 80; workspace++) {
+    await insertBacklogs(15, { on: await createTestCtx(database.db) })
+  }
+  const first = await find()
+  expect(first.found).toHaveLength(1_000)
+  const second = await find(first.last)
+  expect(second).toEqual({ found: expect.any(Array) as string[], last: undefined })
+  expect(new Set([...first.found, ...second.found]).size).toBe(1_200)
+  // A page that is just full has a following one, which is empty.
+  const third = await find(
+    second.found.length === 200 ? lastOf(await findBacklogs(database.db, first.last)) : undefined,
+  )
+  expect(third).toEqual({ found: [], last: undefined })
+})
+const lastOf = ({ backlogs }: { backlogs: BacklogKey[] }) => backlogs.at(-1)
+
+describe('of one workspace', () => {
+  test('at most twenty are found at a time, those that are claimed included', async () => {
+    await insertBacklogs(30)
+    await insertBacklogs(3, { on: await createTestCtx(database.db) })
+    expect((await find()).found).toHaveLength(23)
+    await insertBacklogs(5, { drain: { isClaimed: true } })
+    expect((await find()).found).toHaveLength(18)
+    await insertBacklogs(25, { drain: { isClaimed: true } })
+    expect((await find()).found).toHaveLength(3)
+  })
+
+  test('paused webhooks do not count', async () => {
+    await insertBacklogs(30, { drain: { pausedForMs: 60_000, unreachableCount: 3 } })
+    const free = await insertBacklogs(20)
+    expect((await find()).found).toEqual(free)
+  })
+
+  test('webhooks take turns: those come first that have been served least recently', async () => {
+    await insertBacklogs(20, { drain: { takenBeforeMs: 1_000 } })
+    const waiting = await insertBacklogs(5, { drain: { takenBeforeMs: 60_000 } })
+    const never = await insertBacklogs(5)
+    const { found } = await find()
+    expect(found).toHaveLength(20)
+    expect(found.slice(-10)).toEqual([...waiting, ...never])
+  })
+
+  test('unreachable receivers do not keep others waiting', async () => {
+    await insertBacklogs(25, { drain: { unreachableCount: 1 } })
+    const reachable = await insertBacklogs(15)
+    const { found } = await find()
+    expect(found.slice(-15)).toEqual(reachable)
+  })
+})
+
+test('at most ten unreachable receivers are found at a time, those first whose pause ended first', async () => {
+  const recent = await insertBacklogs(8, { drain: { unreachableCount: 4, pausedForMs: -1_000 } })
+  await insertBacklogs(8, { drain: { unreachableCount: 4, pausedForMs: 60_000 } })
+  await insertBacklogs(8, { drain: { unreachableCount: 4, isClaimed: true } })
+  const other = await createTestCtx(database.db)
+  const longest = await insertBacklogs(8, { on: other, drain: { unreachableCount: 4, pausedForMs: -60_000 } })
+  const free = await insertBacklogs(12, { on: other })
+  const { found } = await find()
+  expect(found.slice(-20)).toEqual([...longest, ...free])
+  expect(recent).toEqual(expect.arrayContaining(found.slice(0, -20)))
+  expect(found).toHaveLength(22)
+})

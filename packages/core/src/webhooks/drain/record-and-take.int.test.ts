@@ -1,0 +1,242 @@
+import { randomUUID } from 'node:crypto'
+import { eq, sql } from 'drizzle-orm'
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { endAll, idsOfTake, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import {
+  claimTestBacklog,
+  createTestCtx,
+  createTestWebhook,
+  createTestWorker,
+  silenceWorker,
+  testOutcome,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { webhookDrains } from '../../db/schema/index.ts'
+import { idOf, type WebhookId } from '../../kernel/ids.ts'
+import { recoverOrphanedClaims } from '../../operations/dead-worker-recovery.ts'
+import { readDelivery } from '../delivery-log.ts'
+import type { BacklogClaim, EndedDelivery } from './backlog-claim.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+let webhookId: WebhookId
+let workerId: string
+let otherWorkerId: string
+let uuids: string[]
+beforeAll(async () => {
+  otherWorkerId = await createTestWorker(database.db)
+})
+beforeEach(async () => {
+  workerId = await createTestWorker(database.db)
+  webhookId = (await createTestWebhook(ctx)).id
+  uuids = await insertDeliveries(ctx, webhookId, { count: 6 })
+})
+
+const claim = (limit = 2, by = workerId) => claimTestBacklog(ctx, webhookId, { workerId: by, limit })
+
+async function readDrain() {
+  const [drain] = await ctx.db.select().from(webhookDrains).where(eq(webhookDrains.webhookId, webhookId))
+  return drain
+}
+
+async function readStatuses(): Promise<string[]> {
+  const read = uuids.map((uuid) => readDelivery(ctx, webhookId, idOf('dlv', uuid)))
+  return (await Promise.all(read)).map(({ status }) => status)
+}
+const pending = (count: number): string[] => Array.from({ length: count }, () => 'PENDING')
+
+/** As if the worker had been silent for long: its claim is released, and what it had out is INTERRUPTED. */
+async function recover() {
+  await silenceWorker(ctx.db, workerId)
+  await recoverOrphanedClaims(ctx.db)
+}
+
+describe('an outcome', () => {
+  test('is recorded with all that the log shows, and the delivery is not taken again', async () => {
+    const { claim: made } = await claim()
+    const attemptedAt = new Date('2026-01-02T03:04:05.678Z')
+    const failure = { status: 'FAILED', responseStatus: 500, responseBody: 'no ☹', error: 'status 500' } as const
+    const ended: EndedDelivery[] = [
+      { uuid: uuids[0] ?? '', outcome: testOutcome({ attemptedAt }) },
+      { uuid: uuids[1] ?? '', outcome: testOutcome({ ...failure, attemptedAt: null, durationMs: null }) },
+    ]
+    expect(idsOfTake(await recordTestOutcomes(ctx, made, { ended, limit: 20 }))).toEqual(uuids.slice(2))
+    const [first, second] = await Promise.all(
+      uuids.slice(0, 2).map((uuid) => readDelivery(ctx, webhookId, idOf('dlv', uuid))),
+    )
+    expect(first).toMatchObject({
+      status: 'SUCCEEDED',
+      attemptedAt: attemptedAt.toISOString(),
+      durationMs: 12,
+      responseStatus: 200,
+      responseBody: 'thanks',
+      error: null,
+    })
+    expect(second).toMatchObject({ ...failure, attemptedAt: null, durationMs: null })
+  })
+
+  test('changes no delivery of another webhook or workspace', async () => {
+    const [foreign = ''] = await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
+    const other = await createTestCtx(database.db)
+    const [theirs = ''] = await insertDeliveries(other, (await createTestWebhook(other)).id)
+    const { claim: made } = await claim()
+    await recordTestOutcomes(ctx, made, { ended: endAll([foreign, theirs]) })
+    const { rows } = await database.pool.query('select status from deliveries where id = any($1)', [[foreign, theirs]])
+    expect(rows).toEqual([{ status: 'PENDING' }, { status: 'PENDING' }])
+  })
+
+  test('that is not PENDING any more stays as it is', async () => {
+    const { claim: made } = await claim()
+    await recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 2) })
+    const failed = endAll(uuids.slice(0, 2), { status: 'FAILED' })
+    await recordTestOutcomes(ctx, made, { ended: failed })
+    expect(await readStatuses()).toEqual(['SUCCEEDED', 'FAILED', ...pending(4)])
+  })
+})
+
+describe('a stale token', () => {
+  test('takes nothing; outcomes overwrite what is INTERRUPTED by the same worker', async () => {
+    const { claim: made, take } = await claim()
+    expect(idsOfTake(take)).toEqual(uuids.slice(0, 2))
+    await recover()
+    expect(await readStatuses()).toEqual(['INTERRUPTED', 'INTERRUPTED', ...pending(4)])
+    const progress = { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 20 }
+    expect(await recordTestOutcomes(ctx, made, progress)).toBeUndefined()
+    expect(await readStatuses()).toEqual(['SUCCEEDED', 'INTERRUPTED', ...pending(4)])
+    expect(await readDrain()).toMatchObject({ token: null, workerId: null, deliveryIds: [] })
+  })
+
+  test('does not touch the claim of the next owner, nor what is INTERRUPTED by another worker', async () => {
+    const { claim: made } = await claim()
+    await recover()
+    const { claim: next, take } = await claim(2, otherWorkerId)
+    expect(idsOfTake(take)).toEqual(uuids.slice(2, 4))
+    const before = await readDrain()
+    const stale = { ...made, workerId: otherWorkerId }
+    expect(await recordTestOutcomes(ctx, stale, { ended: endAll(uuids.slice(0, 2)), limit: 20 })).toBeUndefined()
+    expect(await readDrain()).toEqual(before)
+    expect(await readStatuses()).toEqual(['INTERRUPTED', 'INTERRUPTED', ...pending(4)])
+    const following = await recordTestOutcomes(ctx, next, { out: uuids.slice(2, 4), limit: 20 })
+    expect(idsOfTake(following)).toEqual(uuids.slice(4))
+  })
+
+  test('of a random value takes nothing, also while the claim is released', async () => {
+    const stranger: BacklogClaim = {
+      ...(await claim()).claim,
+      workerId: otherWorkerId,
+      tokens: [randomUUID(), randomUUID()],
+    }
+    expect(await recordTestOutcomes(ctx, stranger, { limit: 20 })).toBeUndefined()
+    await ctx.db.execute(sql`update webhook_drains set token = null, worker_id = null, delivery_ids = '{}'`)
+    expect(await recordTestOutcomes(ctx, stranger, { limit: 20 })).toBeUndefined()
+    expect(await readStatuses()).toEqual(pending(6))
+  })
+})
+
+describe('after a lost response', () => {
+  test('a repeated call takes the same deliveries again and records nothing twice', async () => {
+    const { claim: made } = await claim()
+    const lost = { ...made }
+    const progress = { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 2 }
+    expect(idsOfTake(await recordTestOutcomes(ctx, lost, progress))).toEqual(uuids.slice(2, 4))
+    made.tokens = [...made.tokens, ...lost.tokens]
+    const changed = endAll(uuids.slice(0, 1), { status: 'FAILED', error: 'recorded twice' })
+    const again = await recordTestOutcomes(ctx, made, { ...progress, ended: changed })
+    expect(idsOfTake(again)).toEqual(uuids.slice(2, 4))
+    expect(await readStatuses()).toEqual(['SUCCEEDED', ...pending(5)])
+    expect(await readDrain()).toMatchObject({ deliveryIds: uuids.slice(1, 4), token: made.tokens[0] })
+  })
+
+  test('a delayed first attempt that arrives after its retry takes nothing', async () => {
+    const { claim: made } = await claim()
+    const delayed = { ...made }
+    const progress = { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 2 }
+    // The retry holds the token of the first attempt too, which the database has never had.
+    made.tokens = [...made.tokens, randomUUID()]
+    await recordTestOutcomes(ctx, made, progress)
+    const before = await readDrain()
+    expect(await recordTestOutcomes(ctx, delayed, progress)).toBeUndefined()
+    expect(await readDrain()).toEqual(before)
+    expect(await readStatuses()).toEqual(['SUCCEEDED', ...pending(5)])
+  })
+
+  test('a delayed first attempt takes nothing after a retry that released the claim', async () => {
+    const { claim: made } = await claim()
+    const delayed = { ...made }
+    const ended = endAll(uuids.slice(0, 2))
+    made.tokens = [...made.tokens, randomUUID()]
+    await recordTestOutcomes(ctx, made, { ended })
+    expect(await recordTestOutcomes(ctx, delayed, { ended, limit: 2 })).toBeUndefined()
+    expect(await readDrain()).toMatchObject({ token: null, deliveryIds: [] })
+  })
+
+  test('a claim keeps the tokens of each attempt until one of them has a response', async () => {
+    const { claim: made } = await claim()
+    const [token] = made.tokens
+    const unavailable = { ...ctx, db: Object.create(ctx.db, { $client: { value: null } }) as typeof ctx.db }
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await expect(recordTestOutcomes(unavailable, made, {})).rejects.toThrow()
+    }
+    expect(made.tokens).toEqual([token, expect.any(String), expect.any(String)])
+    await recordTestOutcomes(ctx, made, { out: uuids.slice(0, 2) })
+    expect(made.tokens).toEqual([(await readDrain())?.token])
+  })
+})
+
+describe('the claim', () => {
+  test('is released when nothing is out and nothing is taken', async () => {
+    const { claim: made } = await claim()
+    await recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 2) })
+    expect(await readDrain()).toMatchObject({ workerId, token: made.tokens[0] })
+    expect(await recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(1, 2)) })).toMatchObject({ hasMore: true })
+    expect(await readDrain()).toMatchObject({ workerId: null, token: null, deliveryIds: [] })
+    expect(idsOfTake((await claim(20)).take)).toEqual(uuids.slice(2))
+  })
+
+  test('of a second job waits for the take of the first, and has no delivery that this recorded', async () => {
+    const { claim: made } = await claim()
+    const recording = await openTransaction(database.db, (db) =>
+      recordTestOutcomes({ ...ctx, db }, made, { ended: endAll(uuids.slice(0, 2)) }),
+    )
+    const second = claim(20, otherWorkerId)
+    await waitUntilBlocked(database.db)
+    await recording.commit()
+    expect(idsOfTake((await second).take)).toEqual(uuids.slice(2))
+  })
+
+  test('of a second job waits for the first claim, and is not made then', async () => {
+    const claiming = await openTransaction(database.db, (db) =>
+      claimTestBacklog({ ...ctx, db }, webhookId, { workerId, limit: 2 }),
+    )
+    const second = claim(20, otherWorkerId)
+    await waitUntilBlocked(database.db)
+    await claiming.commit()
+    expect((await second).take).toBeUndefined()
+    expect(await readDrain()).toMatchObject({ workerId, deliveryIds: uuids.slice(0, 2) })
+  })
+
+  test('that recovery releases at this moment takes nothing, and its outcomes overwrite INTERRUPTED', async () => {
+    const { claim: made } = await claim()
+    await silenceWorker(ctx.db, workerId)
+    const recovering = await openTransaction(database.db, recoverOrphanedClaims)
+    const recording = recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(0, 2)), limit: 2 })
+    await waitUntilBlocked(database.db)
+    await recovering.commit()
+    expect(await recording).toBeUndefined()
+    expect(await readStatuses()).toEqual(['SUCCEEDED', 'SUCCEEDED', ...pending(4)])
+  })
+
+  test('that recovery wants to release waits for the take of a worker that is slow, and takes precedence', async () => {
+    const { claim: made } = await claim()
+    await silenceWorker(ctx.db, workerId)
+    const progress = { ended: endAll(uuids.slice(0, 2)), limit: 2 }
+    const recording = await openTransaction(database.db, (db) => recordTestOutcomes({ ...ctx, db }, made, progress))
+    const recovering = recoverOrphanedClaims(ctx.db)
+    await waitUntilBlocked(database.db)
+    await recording.commit()
+    await recovering
+    expect(await readStatuses()).toEqual(['SUCCEEDED', 'SUCCEEDED', 'INTERRUPTED', 'INTERRUPTED', ...pending(2)])
+    expect(await readDrain()).toMatchObject({ workerId: null, token: null, deliveryIds: [] })
+  })
+})
