@@ -53,6 +53,9 @@ const toKey = ({ workspace_id, webhook_id }: PageRow): BacklogKey => ({
 /**
  * Within a workspace, webhooks that are claimed come first in the count, so that these and the new jobs share the limit. Then
  * come those whose receivers respond, least recently served first, so that all of them get their turn.
+ *
+ * In the order of `deliveries_pending_index`: the order of webhooks alone is that of the key as well, which would step over all
+ * deliveries that are over.
  */
 const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date }, PageRow>(
   'find backlogs',
@@ -61,12 +64,12 @@ const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date
       (select workspace_id, webhook_id from deliveries
         where status = 'PENDING'
           and (workspace_id, webhook_id) > (${param('workspaceId')}::uuid, ${param('webhookId')}::uuid)
-        order by workspace_id, webhook_id, created_at limit 1)
+        order by workspace_id, webhook_id, created_at, id limit 1)
       union all
       select next.* from backlog cross join lateral (
         select workspace_id, webhook_id from deliveries
         where status = 'PENDING' and (workspace_id, webhook_id) > (backlog.workspace_id, backlog.webhook_id)
-        order by workspace_id, webhook_id, created_at limit 1) next),
+        order by workspace_id, webhook_id, created_at, id limit 1) next),
     page as (
       select * from backlog limit ${pageSize}::int),
     state as (
