@@ -1,39 +1,294 @@
-import { randomUUID } from 'node:crypto'
+/**
+ * How PostgreSQL runs the statements of drains. They are planned once for each connection, in any state of the table, and run
+ * in any other.
+ */
 import { sql } from 'drizzle-orm'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Database, openDatabase } from '../db/client.ts'
-import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
-import { claimDeliveries } from './deliveries.ts'
-import { settleDeliveries } from './settlement.ts'
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { endAll, drainTestBacklog, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import {
+  claimTestBacklog,
+  createTestCtx,
+  createTestWebhook,
+  createTestWorker,
+  silenceWorker,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { recordStatements } from '@rapport/testing/postgres/statements.ts'
+import { type Database, openDatabase } from '../../db/client.ts'
+import { transaction } from '../../db/transaction.ts'
+import { uuidOf, type WebhookId } from '../../kernel/ids.ts'
+import { recoverOrphanedClaims } from '../../operations/dead-worker-recovery.ts'
+import { interruptRestoredWork } from '../../operations/restored-backup.ts'
+import type { Ctx } from '../../request/context.ts'
+import { disableWebhooks } from '../webhooks.ts'
+import { expireDeliveries, purgeDeliveries } from './abandoned-deliveries.ts'
+import type { BacklogClaim } from './backlog-claim.ts'
+import { findBacklogs } from './find-backlogs.ts'
+import { planning } from './planning.ts'
 
-let testDatabase: TestDatabase
-let database: Database
+const database = useTestDatabase()
+let ctx: Ctx
+let workerId: string
 beforeAll(async () => {
-  testDatabase = await createTestDatabase()
-  // One connection, which shows how it would run what is prepared on it, whatever the values.
-  const options = { applicationName: 'rapport test', maxConnections: 1, onError: () => {} }
-  database = openDatabase(testDatabase.url, { ...options, settings: { plan_cache_mode: 'force_generic_plan' } })
-})
-afterAll(async () => {
-  await database.close()
-  await testDatabase.close()
+  ctx = await createTestCtx(database.db)
+  workerId = await createTestWorker(database.db)
 })
 
-// PostgreSQL 18.4 ends with a segmentation fault, and every connection with it, where what locks rows leaves out partitions by
-// a parameter and then meets a row that another has just changed.
-test('what is prepared and locks deliveries leaves out no partition by a parameter', async () => {
-  const { db } = database
-  await claimDeliveries(db, randomUUID(), [])
-  await settleDeliveries(db, randomUUID(), { ended: [], inHand: [] })
-  const prepared = await db.execute<{ name: string; parameters: number }>(
-    sql`select name, cardinality(parameter_types) as parameters from pg_prepared_statements order by name`,
+/** A node of a plan, as `explain (format json)` has it. */
+interface Node {
+  'Node Type': string
+  'Parent Relationship'?: string
+  'Relation Name'?: string
+  'Index Name'?: string
+  'Index Cond'?: string
+  'Subplans Removed'?: number
+  Plans?: Node[]
+}
+
+const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
+const isDeliveries = (node: Node) => /^deliveries(_|$)/.test(node['Relation Name'] ?? '')
+/** Without the CTEs that a node starts with, whose rows are few. */
+const inputsOf = (node: Node): Node[] => [
+  node,
+  ...(node.Plans ?? []).filter((plan) => plan['Parent Relationship'] !== 'InitPlan').flatMap(inputsOf),
+]
+const isSort = (node: Node) => /Sort$/.test(node['Node Type'])
+
+/** Replaces the indexes of partitions by those of the table that they belong to. */
+async function nameIndexes(nodes: readonly Node[]): Promise<Node[]> {
+  const { rows } = await database.pool.query<{ child: string; parent: string }>(
+    'select inhrelid::regclass::text as child, inhparent::regclass::text as parent from pg_inherits',
   )
-  expect(prepared.rows.map(({ name }) => name)).toEqual(['claim deliveries', 'settle deliveries'])
-  for (const { name, parameters } of prepared.rows) {
-    const values = Array.from({ length: parameters }, () => 'null').join(', ')
-    const { rows } = await db.execute<{ 'QUERY PLAN': string }>(sql.raw(`explain execute "${name}"(${values})`))
-    const plan = rows.map((row) => row['QUERY PLAN']).join('\n')
-    expect(plan).toMatch(/LockRows[^]* on deliveries_\d+ /)
-    expect(plan).not.toContain('Subplans Removed')
+  const parents = new Map(rows.map(({ child, parent }) => [child, parent]))
+  return nodes.map((node) => {
+    const index = node['Index Name']
+    return index === undefined ? node : { ...node, 'Index Name': parents.get(index) ?? index }
+  })
+}
+
+/** One connection, on which each statement was run once. */
+async function openPrepared(): Promise<Database> {
+  const connection = openDatabase(database.url, {
+    applicationName: 'rapport test',
+    maxConnections: 1,
+    onError: () => {},
+  })
+  onTestFinished(() => connection.close())
+  const on = { ...ctx, db: connection.db }
+  const { id } = await createTestWebhook(ctx)
+  const { claim } = await claimTestBacklog(on, id, { workerId })
+  await recordTestOutcomes(on, claim, {})
+  await findBacklogs(connection.db)
+  return connection
+}
+
+const statements = ['claim a backlog', 'take deliveries', 'record outcomes', 'find backlogs'] as const
+
+/** The nodes of each prepared statement's plan, under the settings with which the program runs it. */
+async function explainPrepared({ db }: Database): Promise<Record<string, Node[]>> {
+  return transaction(
+    db,
+    async (db) => {
+      const prepared = await db.execute<{ name: string; parameters: number }>(
+        sql`select name, cardinality(parameter_types) as parameters from pg_prepared_statements`,
+      )
+      const plans: Record<string, Node[]> = {}
+      for (const { name, parameters } of prepared.rows) {
+        const values = Array.from({ length: parameters }, () => 'null').join(', ')
+        const { rows } = await db.execute<{ 'QUERY PLAN': { Plan: Node }[] }>(
+          sql.raw(`explain (format json) execute "${name}"(${values})`),
+        )
+        plans[name] = await nameIndexes((rows[0]?.['QUERY PLAN'] ?? []).flatMap(({ Plan }) => nodesOf(Plan)))
+      }
+      return plans
+    },
+    planning,
+  )
+}
+
+const indexesOfDeliveries = (nodes: Node[] = []) => [
+  ...new Set(nodes.filter(isDeliveries).flatMap((node) => node['Index Name'] ?? [])),
+]
+
+async function expectIndexScans(connection: Database): Promise<void> {
+  const plans = await explainPrepared(connection)
+  expect(Object.keys(plans)).toEqual(expect.arrayContaining([...statements]))
+  for (const name of statements) {
+    const nodes = plans[name] ?? []
+    const scans = nodes.filter((node) => /(Seq|Bitmap .*) Scan$/.test(node['Node Type']))
+    expect([name, scans]).toEqual([name, []])
+    const sorts = nodes.filter((node) => isSort(node) && inputsOf(node).some(isDeliveries))
+    expect([name, sorts]).toEqual([name, []])
+    expect([name, nodes.filter((node) => node['Subplans Removed'])]).toEqual([name, []])
   }
+  const key = 'deliveries_workspace_id_webhook_id_id_pk'
+  expect(indexesOfDeliveries(plans['take deliveries'])).toEqual(['deliveries_pending_index'])
+  expect(indexesOfDeliveries(plans['find backlogs'])).toEqual(['deliveries_pending_index'])
+  expect(indexesOfDeliveries(plans['record outcomes'])).toEqual([key])
+  const conditions = (name: string) =>
+    (plans[name] ?? []).filter((node) => isDeliveries(node) && node['Index Name']).map((node) => node['Index Cond'])
+  for (const condition of conditions('take deliveries')) {
+    expect(condition).toMatch(/workspace_id = .* AND .*webhook_id = /)
+  }
+  for (const condition of conditions('record outcomes')) expect(condition).toMatch(/webhook_id = .* AND .*\bid = /)
+}
+
+describe('the statements of a drain go by their indexes, planned', () => {
+  const truncate = () => database.pool.query('truncate deliveries, webhook_drains')
+  const analyze = () => database.pool.query('analyze')
+  async function insertMany(pending: number, succeeded: number) {
+    for (let webhooks = 0; webhooks < 5; webhooks++) {
+      const { id } = await createTestWebhook(ctx)
+      if (succeeded) await insertDeliveries(ctx, id, { count: succeeded, status: 'SUCCEEDED', ageMs: 3_600_000 })
+      if (pending) await insertDeliveries(ctx, id, { count: pending })
+    }
+  }
+
+  test('while the tables are empty and were never analyzed', async () => {
+    await expectIndexScans(await openPrepared())
+  })
+
+  test('while the tables are empty and analyzed', async () => {
+    await truncate()
+    await analyze()
+    await expectIndexScans(await openPrepared())
+  })
+
+  test('while all deliveries wait', async () => {
+    await truncate()
+    await insertMany(2_000, 0)
+    await analyze()
+    await expectIndexScans(await openPrepared())
+  })
+
+  test('while nearly all deliveries are over', async () => {
+    await truncate()
+    await insertMany(10, 4_000)
+    await analyze()
+    await expectIndexScans(await openPrepared())
+  })
+
+  test('while none waits, and run with thousands that wait', async () => {
+    await truncate()
+    await insertMany(0, 2_000)
+    await analyze()
+    const connection = await openPrepared()
+    await insertMany(2_000, 0)
+    await expectIndexScans(connection)
+  })
+})
+
+test('to drain a backlog reads each of its deliveries a few times, planned while there was none', async () => {
+  await database.pool.query('truncate deliveries, webhook_drains')
+  const on = { ...ctx, db: (await openPrepared()).db }
+  const { id } = await createTestWebhook(ctx)
+  await insertDeliveries(ctx, id, { count: 5_000, status: 'SUCCEEDED', ageMs: 3_600_000 })
+  await insertDeliveries(ctx, id, { count: 2_000 })
+  const before = await countReadRows(on)
+  expect(await drainTestBacklog(on, id, { workerId })).toHaveLength(2_000)
+  expect((await countReadRows(on)) - before).toBeLessThan(20_000)
+})
+
+/** How many rows of deliveries have been read, by indexes and without. */
+async function countReadRows({ db }: Ctx): Promise<number> {
+  await db.execute(sql`select pg_stat_force_next_flush()`)
+  const { rows } = await database.pool.query<{ count: string }>(`
+    select (select sum(seq_tup_read) from pg_stat_user_tables where relname like 'deliveries%')
+      + (select sum(idx_tup_read) from pg_stat_user_indexes where relname like 'deliveries%') as count`)
+  return Number(rows[0]?.count)
+}
+
+// PostgreSQL 18.4 ends with a segmentation fault, and every connection with it, where a statement that locks rows leaves out
+// partitions by a parameter and then meets a row that was just changed.
+describe('a statement that locks deliveries leaves out no partition by a parameter', () => {
+  /** Explains what `work` runs on deliveries, each statement before it runs. */
+  async function explainWrites(work: (ctx: Ctx) => Promise<unknown>): Promise<Node[][]> {
+    const found = await recordStatements(database, ctx, work)
+    const writes = found.filter(({ text }) => /update deliveries|delete from deliveries/.test(text))
+    const plans = writes.map(async ({ text, values }) => {
+      const { rows } = await database.pool.query<{ 'QUERY PLAN': { Plan: Node }[] }>({
+        text: `explain (format json) ${text}`,
+        values,
+      })
+      return (rows[0]?.['QUERY PLAN'] ?? []).flatMap(({ Plan }) => nodesOf(Plan))
+    })
+    return Promise.all(plans)
+  }
+
+  async function createOutAndWaiting(given: { ageMs?: number } = {}): Promise<{ id: WebhookId; claim: BacklogClaim }> {
+    const { id } = await createTestWebhook(ctx)
+    await insertDeliveries(ctx, id, { count: 3, ...given })
+    const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 1 })
+    return { id, claim }
+  }
+  const dayMs = 86_400_000
+
+  test.each<[string, (ctx: Ctx) => Promise<unknown>]>([
+    [
+      'failing a backlog',
+      async (ctx) => {
+        const { claim } = await createOutAndWaiting()
+        await disableWebhooks({ ...ctx, db: database.db })
+        await recordTestOutcomes(ctx, claim, {})
+      },
+    ],
+    [
+      'expiring',
+      async (ctx) => {
+        await createOutAndWaiting({ ageMs: 31 * dayMs })
+        await expireDeliveries(ctx.db)
+      },
+    ],
+    [
+      'purging',
+      async (ctx) => {
+        const { id } = await createTestWebhook(ctx)
+        await insertDeliveries(ctx, id, { ageMs: 40 * dayMs, status: 'SUCCEEDED' })
+        await purgeDeliveries(ctx.db)
+      },
+    ],
+    [
+      'recovery',
+      async (ctx) => {
+        await createOutAndWaiting()
+        await silenceWorker(ctx.db, workerId)
+        await recoverOrphanedClaims(ctx.db)
+      },
+    ],
+    [
+      'interrupting restored work',
+      async (ctx) => {
+        await createOutAndWaiting()
+        await interruptRestoredWork(ctx.db, undefined)
+      },
+    ],
+  ])('in %s', async (_name, work) => {
+    const plans = await explainWrites(work)
+    expect(plans.length).toBeGreaterThan(0)
+    for (const nodes of plans) {
+      expect(nodes.filter(isDeliveries).length).toBeGreaterThan(0)
+      expect(nodes.filter((node) => node['Subplans Removed'])).toEqual([])
+    }
+  })
+
+  test('so that an outcome can wait for a row that is being changed', async () => {
+    const { id } = await createTestWebhook(ctx)
+    const uuids = await insertDeliveries(ctx, id, { count: 3 })
+    const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 2 })
+    for (const [index, status] of ['PENDING', 'INTERRUPTED'].entries()) {
+      const [out = ''] = uuids.slice(index)
+      const changing = await openTransaction(database.db, (db) =>
+        db.execute(sql`update deliveries set status = ${status}, error = 'changed' where id = ${out}`),
+      )
+      const recording = recordTestOutcomes(ctx, claim, { ended: endAll([out]), out: uuids.slice(index + 1, 2) })
+      await waitUntilBlocked(database.db)
+      await changing.commit()
+      expect(await recording).toBeDefined()
+    }
+    const { rows } = await database.pool.query(`select status from deliveries where webhook_id = $1 order by id`, [
+      uuidOf(id),
+    ])
+    expect(rows.map(({ status }) => status as string)).toEqual(['SUCCEEDED', 'INTERRUPTED', 'PENDING'])
+  })
 })
