@@ -7,15 +7,15 @@ type Work<Result> = (db: Db) => Promise<Result>
 export const isInTransaction = (db: Db) => !(db.$client instanceof pg.Pool)
 
 /** What `afterCommit` has collected for the transaction that is open on a connection. */
-const afterCommits = new WeakMap<pg.PoolClient, ((pool: Db) => void)[]>()
+const afterCommits = new WeakMap<pg.PoolClient, Map<string, (pool: Db) => void>>()
 
 /**
- * Calls `work` with the pool once the transaction of `db` has committed; at once if none is open. A rollback drops it.
- * For hints alone: a process that dies right after the commit never makes the call.
+ * Calls `work` with the pool once the transaction of `db` has committed; at once if none is open. A transaction makes one call
+ * for each `key`, and a rollback none. For hints alone: a process that dies right after the commit never makes the call.
  */
-export function afterCommit(db: Db, work: (pool: Db) => void): void {
+export function afterCommit(db: Db, key: string, work: (pool: Db) => void): void {
   if (db.$client instanceof pg.Pool) work(db)
-  else afterCommits.get(db.$client)?.push(work)
+  else afterCommits.get(db.$client)?.set(key, work)
 }
 
 /**
@@ -29,11 +29,11 @@ export async function transaction<Result>(
 ): Promise<Result> {
   if (!(db.$client instanceof pg.Pool)) return runSavepoint(db.$client, () => work(db))
   const client = await db.$client.connect()
-  const committed: ((pool: Db) => void)[] = []
+  const committed = new Map<string, (pool: Db) => void>()
   afterCommits.set(client, committed)
   const assignments = Object.entries(settings).map(([name, value]) => `; set local ${name} = ${value}`)
   const result = await runTransaction(client, work, `begin${assignments.join('')}`)
-  for (const call of committed) call(db)
+  for (const call of committed.values()) call(db)
   return result
 }
 

@@ -38,6 +38,7 @@ export async function finishWork(db: Db, uuids: readonly string[]): Promise<void
 
 /** Has the relays publish released work again at once. */
 export async function requeueWork(db: Db, uuids: readonly string[]): Promise<void> {
+  if (uuids.length === 0) return
   await setPublishedAt(db, null, sql`id = any(${sql.param([...uuids])}::uuid[])`)
   wakeForOutbox(db)
 }

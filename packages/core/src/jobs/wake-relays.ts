@@ -25,7 +25,7 @@ const notifierOf = memoizePerDb((db: Db) =>
 )
 
 function notify(db: Db, payload: string): void {
-  afterCommit(db, (pool) => {
+  afterCommit(db, `notify ${payload}`, (pool) => {
     notifierOf(pool)(payload).catch(() => {})
   })
 }
