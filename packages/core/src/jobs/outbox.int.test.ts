@@ -1,183 +1,235 @@
 import { randomUUID } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
-import pg from 'pg'
-import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Ctx, inTransaction } from '../request/context.ts'
-import { idOf } from '../kernel/ids.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
+  addSubscribers,
+  createTestCampaign,
+  createTestCtx,
+  createTestList,
+  waitingWork,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { openTransaction } from '@rapport/testing/postgres/database.ts'
+import { cancelCampaign, pauseCampaign, resumeCampaign } from '../campaigns/lifecycle.ts'
+import { sendCampaign } from '../campaigns/send-campaign.ts'
+import { outbox } from '../db/schema/index.ts'
+import { idOf, uuidOf } from '../kernel/ids.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import {
+  deleteRowsOfDeliveries,
   enqueue,
+  findPublishableWork,
   finishWork,
-  forgetOtherEpochs,
-  recheckOldWork,
-  type RelayedWork,
-  relayWork,
+  markPublished,
+  postponeUnclaimable,
+  postponeWork,
   requeueWork,
 } from './outbox.ts'
-import { outbox } from '../db/schema/index.ts'
-import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
-import { waitUntil } from '@rapport/testing/wait.ts'
-import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import type { OutboxQueue } from './queues.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
-beforeAll(async () => {
+beforeEach(async () => {
+  await database.pool.query('truncate workspaces cascade')
   ctx = await createTestCtx(database.db)
 })
-beforeEach(() => database.db.delete(outbox))
 
-/** Work of no further meaning. Answers its UUIDs. */
-async function enqueueSome(count: number, on: Ctx = ctx): Promise<string[]> {
-  const uuids = Array.from({ length: count }, () => randomUUID())
-  for (const uuid of uuids) await enqueue(on, 'mail', idOf('mai', uuid))
+/** Work without a subject. Returns its UUIDs, the oldest first. */
+async function enqueueSome(count: number, { on = ctx, queue = 'mail' as OutboxQueue } = {}): Promise<string[]> {
+  const { rows } = await on.db.execute<{ id: string }>(sql`
+    insert into outbox (id, workspace_id, queue, created_at)
+    select gen_random_uuid(), ${uuidOf(on.workspaceId)}, ${queue}, now() - interval '1 hour' + n * interval '1 ms'
+    from generate_series(1, ${count}::int) n returning id, created_at`)
+  return rows.map(({ id }) => id)
+}
+
+const find = async () => (await findPublishableWork(database.db)).map(({ job }) => job.id)
+
+/** What a relay publishes at this moment. */
+async function publish(): Promise<string[]> {
+  const uuids = await find()
+  await markPublished(database.db, uuids)
   return uuids
 }
 
-async function relay(epoch: string): Promise<RelayedWork[]> {
-  const taken: RelayedWork[] = []
-  await relayWork(database.db, epoch, async (work) => void taken.push(...work))
-  return taken
-}
+/** Moves the times at which work was published, or is to be published, into the past. */
+const pass = (seconds: number) =>
+  database.db.execute(sql`update outbox set published_at = published_at - make_interval(secs => ${seconds})`)
 
-const idsOf = (work: RelayedWork[]) => work.map(({ data }) => data.id).toSorted()
-const jobIdsOf = (work: RelayedWork[]) => work.map(({ jobId }) => jobId).toSorted()
-
-test('work that was rolled back never appears', async () => {
-  const rolledBack = inTransaction(ctx, async (ctx) => {
-    await enqueueSome(1, ctx)
-    throw new Error('changed my mind')
-  })
-  await expect(rolledBack).rejects.toThrow('changed my mind')
-  const kept = await inTransaction(ctx, async (ctx) => {
-    const outer = await enqueueSome(1, ctx)
-    const inner = inTransaction(ctx, async (ctx) => {
-      await enqueueSome(1, ctx)
-      throw new Error('this part only')
+describe('work', () => {
+  test('that was rolled back is never published', async () => {
+    const enqueueOne = async (ctx: Ctx) => {
+      const uuid = randomUUID()
+      await enqueue(ctx, 'mail', idOf('mai', uuid))
+      return uuid
+    }
+    const fail = async (ctx: Ctx) => {
+      await enqueueOne(ctx)
+      throw new Error('changed my mind')
+    }
+    await expect(inTransaction(ctx, fail)).rejects.toThrow('changed my mind')
+    const kept = await inTransaction(ctx, async (ctx) => {
+      const outer = await enqueueOne(ctx)
+      await expect(inTransaction(ctx, fail)).rejects.toThrow('changed my mind')
+      expect(await find()).toEqual([])
+      return outer
     })
-    await expect(inner).rejects.toThrow('this part only')
-    return outer
+    expect(await find()).toEqual([kept])
   })
-  expect(idsOf(await relay('one'))).toEqual(kept)
-})
 
-test('work is invisible to the relay until its transaction commits', async () => {
-  await inTransaction(ctx, async (ctx) => {
-    await enqueueSome(1, ctx)
-    expect(await relay('one')).toEqual([])
+  test('is published with its queue, workspace and request', async () => {
+    const uuid = randomUUID()
+    await enqueue({ ...ctx, traceparent: 'the trace' }, 'imports', idOf('imp', uuid))
+    expect(await findPublishableWork(database.db)).toEqual([
+      {
+        queue: 'imports',
+        job: { workspaceId: ctx.workspaceId, id: uuid, requestId: ctx.requestId, traceparent: 'the trace' },
+      },
+    ])
   })
-  expect(await relay('one')).toHaveLength(1)
-})
 
-test('two relays at once share the work without overlap', async () => {
-  const uuids = await database.db.execute<{ id: string }>(sql`
-    insert into outbox (id, workspace_id, queue)
-    select gen_random_uuid(), w.id, 'mail' from workspaces w cross join generate_series(1, 800) returning id`)
-  const bothHold = Promise.withResolvers<void>()
-  const taken: RelayedWork[][] = []
-  const handOver = async (work: RelayedWork[]) => {
-    taken.push(work)
-    if (taken.length === 2) bothHold.resolve()
-    await bothHold.promise
-  }
-  await Promise.all([relayWork(database.db, 'one', handOver), relayWork(database.db, 'one', handOver)])
-  expect(taken).toHaveLength(2)
-  expect(idsOf(taken.flat())).toEqual(uuids.rows.map((row) => row.id).toSorted())
-  expect(await relay('one')).toEqual([])
-})
-
-test('a hand-over that throws leaves the work waiting, under the same job id, so that half a hand-over is not two', async () => {
-  await enqueueSome(3)
-  const offered: RelayedWork[] = []
-  const failing = relayWork(database.db, 'one', async (work) => {
-    offered.push(...work)
-    throw new Error('the store is full')
+  test('is published again after ten seconds, for a queue that lost it, until it is finished', async () => {
+    const uuids = await enqueueSome(2)
+    expect(await publish()).toEqual(uuids)
+    expect(await find()).toEqual([])
+    await pass(9)
+    expect(await find()).toEqual([])
+    await pass(2)
+    expect(await publish()).toEqual(uuids)
+    await finishWork(database.db, uuids.slice(0, 1))
+    await pass(11)
+    expect(await find()).toEqual(uuids.slice(1))
   })
-  await expect(failing).rejects.toThrow('the store is full')
-  expect(jobIdsOf(await relay('one'))).toEqual(jobIdsOf(offered))
-})
 
-test('what was handed over in another life of the store is handed over again, under a fresh job id', async () => {
-  await enqueueSome(2)
-  const first = await relay('one')
-  await forgetOtherEpochs(database.db, 'one')
-  expect(await relay('one')).toEqual([])
-  for (const epoch of ['two', 'a life whose name sorts first']) {
-    await forgetOtherEpochs(database.db, epoch)
-    const again = await relay(epoch)
-    expect(idsOf(again)).toEqual(idsOf(first))
-    expect(jobIdsOf(again)).not.toEqual(jobIdsOf(first))
-  }
-})
-
-test('what a slow relay commits under the old life, after the change was seen, is given again as well', async () => {
-  const [uuid] = await enqueueSome(1)
-  const release = Promise.withResolvers<void>()
-  const holding = Promise.withResolvers<void>()
-  const slow = relayWork(database.db, 'old life', async () => {
-    holding.resolve()
-    await release.promise
+  test('that is requeued is published at once, and finished work never', async () => {
+    const [finished = '', kept = ''] = await enqueueSome(2)
+    await publish()
+    await finishWork(database.db, [finished])
+    await requeueWork(database.db, [finished, kept])
+    expect(await publish()).toEqual([kept])
   })
-  await holding.promise
-  await forgetOtherEpochs(database.db, 'new life')
-  expect(await relay('new life')).toEqual([])
-  release.resolve()
-  await slow
-  await forgetOtherEpochs(database.db, 'new life')
-  expect(idsOf(await relay('new life'))).toEqual([uuid])
-})
 
-test('work that is requeued comes again, and finished work never', async () => {
-  const [dropped = '', kept = ''] = await enqueueSome(2)
-  await relay('one')
-  await requeueWork(database.db, [dropped, kept])
-  await finishWork(database.db, [dropped])
-  const again = await relay('one')
-  expect(idsOf(again)).toEqual([kept])
-  expect(again[0]?.jobId).toBe(`${kept}-2`)
-})
-
-test('old work that the queue has forgotten goes back into waiting; what it knows, and what is young, does not', async () => {
-  const [forgotten = '', known = ''] = await enqueueSome(3)
-  await relay('one')
-  await database.db.execute(sql`
-    update outbox set relayed_at = now() - interval '11 minutes' where id in (${forgotten}, ${known})`)
-  const asked: string[] = []
-  const isKnown = async ({ jobId }: RelayedWork) => {
-    asked.push(jobId)
-    return jobId === `${known}-1`
-  }
-  await recheckOldWork(database.db, isKnown)
-  expect(asked.toSorted()).toEqual([`${forgotten}-1`, `${known}-1`].toSorted())
-  expect(idsOf(await relay('one'))).toEqual([forgotten])
-  await recheckOldWork(database.db, () => Promise.reject(new Error('asked again too soon')))
-  expect(await relay('one')).toEqual([])
-})
-
-test('a recheck does not undo a hand-over that happened while it asked', async () => {
-  const [uuid = ''] = await enqueueSome(1)
-  await relay('one')
-  await database.db.update(outbox).set({ relayedAt: sql`now() - interval '11 minutes'` })
-  await recheckOldWork(database.db, async () => {
-    await requeueWork(database.db, [uuid])
-    await relay('one')
-    return false
+  test('that is being claimed at this moment keeps no relay waiting', async () => {
+    const uuids = await enqueueSome(3)
+    const claiming = await openTransaction(database.db, (db) =>
+      db.execute(sql`select from outbox where id = ${uuids[0]} for update`),
+    )
+    expect(await publish()).toEqual(uuids)
+    // The locked row may be published once more.
+    expect(await find()).toEqual(uuids.slice(0, 1))
+    await claiming.commit()
   })
-  const [row] = await database.db.select().from(outbox).where(eq(outbox.id, uuid))
-  expect(row).toMatchObject({ relayedEpoch: 'one', relays: 2 })
+
+  test('of deliveries, which APIs of the release before add, is deleted and never published', async () => {
+    await database.db.execute(sql`
+      insert into outbox (id, workspace_id, queue, lane)
+      select uuidv7(), ${uuidOf(ctx.workspaceId)}, 'webhooks', uuidv7() from generate_series(1, 5)`)
+    const [mail] = await enqueueSome(1)
+    expect(await find()).toEqual([mail])
+    expect(await deleteRowsOfDeliveries(database.db)).toBe(5)
+    expect(await waitingWork(ctx)).toEqual([mail])
+  })
 })
 
-test('listeners are notified of work once it is committed, and of a set of work too', async () => {
-  const client = new pg.Client({ connectionString: database.url })
-  let notifications = 0
-  client.on('notification', () => (notifications += 1))
-  await client.connect()
-  await client.query('listen rapport_outbox')
-  await inTransaction(ctx, async (ctx) => {
-    await enqueueSome(1, ctx)
-    await client.query('select 1')
-    expect(notifications).toBe(0)
+describe('workspaces take turns', () => {
+  test.each<[OutboxQueue, number]>([
+    ['campaigns', 20],
+    ['mail', 100],
+    ['imports', 4],
+    ['maintenance', 20],
+  ])('in %s: of one workspace %i jobs at a time are published, the oldest first', async (queue, limit) => {
+    const many = await enqueueSome(1_000, { queue })
+    const other = await enqueueSome(2, { on: await createTestCtx(database.db), queue })
+    const published = await publish()
+    expect(published.toSorted()).toEqual([...many.slice(0, limit), ...other].toSorted())
+    expect(await find()).toEqual([])
+    await finishWork(database.db, many.slice(0, 2))
+    expect(await publish()).toEqual(many.slice(limit, limit + 2))
+    await pass(11)
+    expect((await find()).toSorted()).toEqual([...many.slice(2, limit + 2), ...other].toSorted())
   })
-  await waitUntil(() => notifications === 1, { describe: 'the commit has notified' })
-  await requeueWork(database.db, [randomUUID()])
-  await waitUntil(() => notifications === 2, { describe: 'the requeueing has notified' })
-  await client.end()
+
+  test('each queue has its own count', async () => {
+    const imports = await enqueueSome(10, { queue: 'imports' })
+    const batches = await enqueueSome(30, { queue: 'campaigns' })
+    const mails = await enqueueSome(3)
+    const expected = [...imports.slice(0, 4), ...batches.slice(0, 20), ...mails]
+    expect((await find()).toSorted()).toEqual(expected.toSorted())
+  })
+
+  test('tens of thousands that wait are not read to find the next', async () => {
+    await enqueueSome(30_000, { queue: 'campaigns' })
+    await database.pool.query('vacuum analyze outbox')
+    const read = async () => {
+      await database.pool.query('select pg_stat_force_next_flush()')
+      const { rows } = await database.pool.query<{ count: string }>(`
+        select seq_tup_read + (select sum(idx_tup_read) from pg_stat_user_indexes where relname = 'outbox') as count
+        from pg_stat_user_tables where relname = 'outbox'`)
+      return Number(rows[0]?.count)
+    }
+    const before = await read()
+    expect(await find()).toHaveLength(20)
+    expect((await read()) - before).toBeLessThan(1_000)
+  })
+})
+
+describe('postponed work', () => {
+  test('is published after ten minutes, or when it is requeued, and counts for no limit until then', async () => {
+    const uuids = await enqueueSome(10, { queue: 'imports' })
+    await postponeWork(database.db, uuids.slice(0, 4))
+    expect(await publish()).toEqual(uuids.slice(4, 8))
+    await requeueWork(database.db, uuids.slice(0, 1))
+    expect(await publish()).toEqual(uuids.slice(0, 1))
+    await finishWork(database.db, uuids.slice(4))
+    await pass(595)
+    expect(await find()).toEqual(uuids.slice(0, 1))
+    await pass(20)
+    expect(await find()).toEqual(uuids.slice(0, 4))
+  })
+
+  test('because its subject cannot be claimed, is left as it is if it was requeued in the meantime', async () => {
+    const [first = '', second = ''] = await enqueueSome(2)
+    await publish()
+    await requeueWork(database.db, [first])
+    await postponeUnclaimable(database.db, first)
+    await postponeUnclaimable(database.db, second)
+    await pass(11)
+    expect(await find()).toEqual([first])
+    await pass(600)
+    expect(await find()).toEqual([first, second])
+  })
+
+  test('of a paused campaign does not keep another campaign of the workspace waiting', async () => {
+    const paused = await startTestCampaign(ctx, 200 * 25)
+    await pauseCampaign(ctx, paused.id)
+    const list = await createTestList(ctx, { name: 'Besides' })
+    await addSubscribers(ctx, list.id, { count: 3, name: 'other' })
+    const other = await createTestCampaign(ctx, { listId: list.id })
+    await sendCampaign(ctx, other.id)
+    const [batch = ''] = (await waitingWork(ctx, 'campaigns')).filter((uuid) => !paused.batches.includes(uuid))
+    expect(await publish()).toEqual([batch])
+    await resumeCampaign(ctx, paused.id)
+    // The job of the other campaign counts for the limit as long as it is not done.
+    const resumed = await publish()
+    expect(resumed).toHaveLength(20)
+    expect(paused.batches).toEqual(expect.arrayContaining(resumed))
+    await pauseCampaign(ctx, paused.id)
+    await pass(11)
+    expect(await find()).toEqual([batch])
+    await cancelCampaign(ctx, paused.id)
+    expect((await find()).toSorted()).toEqual(paused.batches.slice(0, 20).toSorted())
+  })
+})
+
+test('the same rows can be requeued, postponed and published by many at once', async () => {
+  const uuids = await enqueueSome(200)
+  const shuffled = () => uuids.toSorted(() => Math.random() - 0.5)
+  const all = Array.from({ length: 8 }, () => [
+    requeueWork(database.db, shuffled()),
+    postponeWork(database.db, shuffled()),
+    markPublished(database.db, shuffled()),
+  ])
+  await Promise.all(all.flat())
+  expect(await database.db.$count(outbox, eq(outbox.workspaceId, ctx.workspaceId))).toBe(200)
 })

@@ -1,0 +1,122 @@
+import { sql } from 'drizzle-orm'
+import pg from 'pg'
+import { beforeEach, expect, test } from 'vitest'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestWebhook,
+  createTestWorker,
+  silenceWorker,
+  claimTestBacklog,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { deliveries } from '../db/schema/index.ts'
+import { idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
+import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
+import { type Ctx, inTransaction } from '../request/context.ts'
+import { redeliver, testWebhook } from '../webhooks/delivery-log.ts'
+import { enqueue, requeueWork } from './outbox.ts'
+import { workChannel } from './queues.ts'
+import { readWake, type Wake, wakeForOutbox, wakeForWebhooks } from './wake-relays.ts'
+
+const database = useTestDatabase()
+let ctx: Ctx
+beforeEach(async () => {
+  ctx = await createTestCtx(database.db)
+})
+
+const listener = useForTest(async () => {
+  const client = new pg.Client({ connectionString: database.url, application_name: 'rapport test' })
+  const wakes: Wake[] = []
+  client.on('notification', ({ payload = '' }) => wakes.push(readWake(payload)))
+  await client.connect()
+  await client.query(`listen ${workChannel}`)
+  return { wakes, close: () => client.end() }
+})
+
+/** The notifications of all commits so far: the program sends them in their order, and then one of this function. */
+async function readWakes(): Promise<Wake[]> {
+  const marker = crypto.randomUUID()
+  const isMarker = (wake: Wake) => wake !== 'outbox' && wake.webhookId === marker
+  wakeForWebhooks(database.db, ctx.workspaceId, [marker])
+  await waitUntil(() => listener.wakes.some(isMarker), { describe: 'the last notification has arrived' })
+  return listener.wakes.splice(0).filter((wake) => !isMarker(wake))
+}
+
+const wakeOf = (webhookId: WebhookId, on = ctx): Wake => ({
+  workspaceId: uuidOf(on.workspaceId),
+  webhookId: uuidOf(webhookId),
+})
+const inOrder = (wakes: Wake[]) => wakes.map((wake) => JSON.stringify(wake)).toSorted()
+
+test('a commit sends one notification for each webhook that got deliveries, however many', async () => {
+  const [first, second] = [await createTestWebhook(ctx), await createTestWebhook(ctx, { eventTypes: ['*'] })]
+  await createTestWebhook(ctx, { eventTypes: ['deal.won'] })
+  await readWakes()
+  await inTransaction(ctx, async (ctx) => {
+    for (let count = 0; count < 150; count++) await createTestContact(ctx)
+  })
+  expect(inOrder(await readWakes())).toEqual(inOrder([wakeOf(first.id), wakeOf(second.id)]))
+})
+
+test('a create outside of a transaction sends a notification too, one that no webhook wants sends none', async () => {
+  await createTestContact(ctx)
+  expect(await readWakes()).toEqual([])
+  const { id } = await createTestWebhook(ctx)
+  await createTestContact(ctx)
+  expect(await readWakes()).toEqual([wakeOf(id)])
+})
+
+test('a notification is sent after the commit and not before', async () => {
+  const { id } = await createTestWebhook(ctx)
+  await inTransaction(ctx, async (ctx) => {
+    await createTestContact(ctx)
+    await enqueue(ctx, 'mail', idOf('mai', crypto.randomUUID()))
+    await inTransaction(ctx, (ctx) => testWebhook(ctx, id))
+    expect(await readWakes()).toEqual([])
+  })
+  expect(inOrder(await readWakes())).toEqual(inOrder(['outbox', wakeOf(id)]))
+})
+
+test('a transaction that is rolled back sends no notification, and the next on its connection none of it', async () => {
+  const { id } = await createTestWebhook(ctx)
+  for (let count = 0; count < 20; count++) {
+    const rolledBack = inTransaction(ctx, async (ctx) => {
+      await createTestContact(ctx)
+      wakeForOutbox(ctx.db)
+      throw new Error('changed my mind')
+    })
+    await expect(rolledBack).rejects.toThrow('changed my mind')
+    await inTransaction(ctx, (ctx) => ctx.db.execute(sql`select 1`))
+  }
+  expect(await readWakes()).toEqual([])
+  const failing = inTransaction(ctx, async (ctx) => {
+    await createTestContact(ctx)
+    await ctx.db.execute(sql`select 1 / 0`).catch(() => {})
+  })
+  await expect(failing).rejects.toThrow('had failed')
+  expect(await readWakes()).toEqual([])
+  await testWebhook(ctx, id)
+  expect(await readWakes()).toEqual([wakeOf(id)])
+})
+
+test('requeued work, a redelivery and a recovered claim send notifications', async () => {
+  const { id } = await createTestWebhook(ctx)
+  await requeueWork(database.db, [crypto.randomUUID()])
+  expect(await readWakes()).toEqual(['outbox'])
+  const { id: deliveryId } = await testWebhook(ctx, id)
+  await database.db.update(deliveries).set({ status: 'FAILED' })
+  await readWakes()
+  await redeliver(ctx, id, deliveryId)
+  expect(await readWakes()).toEqual([wakeOf(id)])
+  const workerId = await createTestWorker(database.db)
+  await claimTestBacklog(ctx, id, { workerId })
+  await silenceWorker(database.db, workerId)
+  await recoverOrphanedClaims(database.db)
+  expect(await readWakes()).toEqual([wakeOf(id)])
+})
+
+test('a payload of the release before, which names no webhook, wakes for the outbox', () => {
+  expect([readWake(''), readWake('anything')]).toEqual(['outbox', 'outbox'])
+})
