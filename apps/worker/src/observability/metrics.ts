@@ -30,10 +30,6 @@ export function createWorkerMetrics(registry: Registry = openRegistry()) {
       name: 'delivery_duration_seconds',
       help: 'How long receivers of webhooks took to answer',
     }),
-    resetsOnReusedConnections: counterIn(registry, {
-      name: 'delivery_resets_on_reused_connections_total',
-      help: 'Deliveries that failed because the receiver reset a connection on which it had responded before',
-    }),
     mails,
     jobSeconds: durationIn(registry, {
       name: 'job_duration_seconds',

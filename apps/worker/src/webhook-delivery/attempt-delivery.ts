@@ -44,9 +44,7 @@ async function attempt(deps: WorkerDeps, destination: Destination, delivery: Tak
       ...signatureHeaders(deps.settings, destination, { eventId, body }),
       ...(span && { traceparent: span.traceparent }),
     }
-    const response = await connections.post(receiver.url, { headers, body })
-    if (response.isResetOnReusedConnection) deps.metrics.resetsOnReusedConnections.inc()
-    outcome = toOutcome(response, attemptedAt)
+    outcome = toOutcome(await connections.post(receiver.url, { headers, body }), attemptedAt)
   } catch (error) {
     deps.log.error({ err: error, requestId, deliveryId: idOf('dlv', uuid) }, 'a delivery could not be signed')
     outcome = failure('The delivery could not be signed', attemptedAt)

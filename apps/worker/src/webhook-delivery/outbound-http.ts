@@ -1,8 +1,8 @@
 /** The single door for addresses that customers give. */
 import { isIP, type LookupFunction } from 'node:net'
+import { createSecureContext, type SecureContext } from 'node:tls'
 import { isAllowedAddress } from '@rapport/core/webhooks/address-policy.ts'
-import { buildConnector, type Client } from 'undici'
-import { type ConnectionPool, openConnectionPool } from './connection-pool.ts'
+import { Agent, buildConnector } from 'undici'
 import { openNameResolver } from './name-resolver.ts'
 
 const connectTimeoutMs = 5_000
@@ -11,7 +11,7 @@ const maxReadBytes = 65_536
 const maxKeptBytes = 4_096
 
 export interface OutboundHttp {
-  /** Connections of one turn: reused during the turn, closed at its end. */
+  /** Connections of one turn: those over TLS resume a session of the turn, and no other. */
   openConnections(): Connections
   /** Aborts requests that are under way. */
   close(): Promise<void>
@@ -19,7 +19,7 @@ export interface OutboundHttp {
 
 export interface Connections {
   post(url: string, message: Message): Promise<HttpOutcome>
-  /** A request that is under way completes, and then its connection closes too. */
+  /** Aborts requests that are under way. */
   close(): Promise<void>
 }
 
@@ -33,18 +33,16 @@ export interface HttpOutcome {
   status: number | null
   body: string | null
   error: string | null
-  /** The attempt may be lost to the reuse alone: the receiver had already responded on that connection, and then reset it. */
-  isResetOnReusedConnection: boolean
   durationMs: number
 }
 
 class BlockedAddress extends Error {}
 
 /**
- * Opens the door. Each request is sent once. A connection is reused shortly after a complete response only (connection-pool.ts):
- * a receiver that closes an idle connection at the moment of its reuse would cost the only attempt. Every address that
- * DNS answers is judged on each connection that is opened, with no second look-up; redirects are not followed;
- * certificates are checked; five seconds to connect, ten in all, at most 64 KiB read.
+ * Opens the door. Each request is sent once, on a fresh connection: a server that is reloaded closes its idle connections,
+ * and a request on one of them would be lost (docs/bench.md). Every address that DNS answers is judged on that very connection,
+ * with no second look-up; redirects are not followed; certificates are checked; five seconds to connect, ten in all, at most
+ * 64 KiB read.
  */
 export function openOutboundHttp(
   allowedNetworks: readonly string[],
@@ -64,115 +62,107 @@ export function openOutboundHttp(
       (error: unknown) => done(error as NodeJS.ErrnoException, '', 0),
     )
   }
-  const clients = new Set<Client>()
-
-  function openConnections(): Connections {
-    // A connector of its own for each turn: TLS sessions last no longer than the turn either.
-    const connect = buildConnector({
-      lookup: guardedLookup,
-      timeout: connectTimeoutMs,
-      rejectUnauthorized: true,
-      minVersion: 'TLSv1.2',
-      allowH2: false,
-      ...(ca !== undefined && { ca }),
-    })
-    const pool = openConnectionPool({ connect, timeoutMs: totalTimeoutMs, clients })
-    return {
-      async post(url, message) {
-        const startedAt = performance.now()
-        const outcome = await attempt(pool, url, message).catch((error: unknown) => ({ error: describe(error) }))
-        return {
-          status: null,
-          body: null,
-          error: null,
-          isResetOnReusedConnection: false,
-          ...outcome,
-          durationMs: Math.round(performance.now() - startedAt),
-        }
-      },
-      close: () => pool.close(),
-    }
-  }
+  // Made once: a context for each connection takes a quarter of the processor time of a POST over TLS.
+  const secureContext = createSecureContext({ minVersion: 'TLSv1.2', ...(ca !== undefined && { ca }) })
+  const agents = new Set<Agent>()
 
   return {
-    openConnections,
+    openConnections() {
+      const agent = openAgent(guardedLookup, secureContext)
+      agents.add(agent)
+      return {
+        async post(url, message) {
+          const startedAt = performance.now()
+          const outcome = await attempt(agent, url, message).catch((error: unknown) => ({ error: describe(error) }))
+          return {
+            status: null,
+            body: null,
+            error: null,
+            ...outcome,
+            durationMs: Math.round(performance.now() - startedAt),
+          }
+        },
+        async close() {
+          agents.delete(agent)
+          await agent.destroy()
+        },
+      }
+    },
     async close() {
       resolver.close()
-      await Promise.all([...clients].map((client) => client.destroy()))
+      await Promise.all([...agents].map((agent) => agent.destroy()))
     },
   }
 
-  async function attempt(pool: ConnectionPool, url: string, message: Message) {
+  async function attempt(agent: Agent, url: string, message: Message) {
     const address = new URL(url)
     const host = address.hostname.replace(/^\[|\]$/g, '')
     // A literal address is never looked up, so it is judged here.
     if (isIP(host) && !isAllowedAddress(host, allowedNetworks)) throw new BlockedAddress()
-    const connection = pool.take(address.origin)
-    let isComplete = false
-    try {
-      const response = await exchange(connection.client, address, message)
-      isComplete = response.isComplete
-      return toOutcome(response)
-    } catch (error) {
-      return { error: describe(error), isResetOnReusedConnection: connection.responses > 0 && isReset(error) }
-    } finally {
-      if (isComplete) pool.keep(connection)
-      else void pool.discard(connection)
-    }
+    const { status, body } = await exchange(agent, address, message)
+    if (status >= 200 && status < 300) return { status, body }
+    const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver answered ${status}`
+    return { status, body, error }
   }
 }
 
-interface Response {
-  status: number
-  body: string
-  /** The body was read to its end. */
-  isComplete: boolean
+/** With a connector of its own: one that undici makes is dropped, with its TLS sessions, when no connection is open. */
+function openAgent(lookup: LookupFunction, secureContext: SecureContext): Agent {
+  const connectorOptions = {
+    lookup,
+    timeout: connectTimeoutMs,
+    rejectUnauthorized: true,
+    secureContext,
+    allowH2: false,
+  }
+  return new Agent({
+    connect: buildConnector(connectorOptions),
+    headersTimeout: totalTimeoutMs,
+    bodyTimeout: totalTimeoutMs,
+    maxResponseSize: -1,
+    // It would put several requests on one connection.
+    allowH2: false,
+  })
 }
 
 /** One request and its answer. An answer that breaks off, or is long enough, is given as far as it came. */
-async function exchange(client: Client, { pathname, search }: URL, { headers, body }: Message): Promise<Response> {
+async function exchange(agent: Agent, { origin, pathname, search }: URL, { headers, body }: Message) {
   const deadline = new AbortController()
   const giveUp = () => deadline.abort(new DOMException('Too late', 'TimeoutError'))
   // A process that was suspended meanwhile first reads what has come: the answer may be there.
   const timer = setTimeout(() => setImmediate(giveUp), totalTimeoutMs)
   try {
-    const path = pathname + search
-    const response = await client.request({ path, method: 'POST', headers, body, signal: deadline.signal })
-    return { status: response.statusCode, ...(await readText(response.body)) }
+    const response = await agent.request({
+      origin,
+      path: pathname + search,
+      method: 'POST',
+      headers,
+      body,
+      // A connection of its own.
+      reset: true,
+      signal: deadline.signal,
+    })
+    return { status: response.statusCode, body: await readText(response.body) }
   } finally {
     clearTimeout(timer)
   }
 }
 
 /** The first part of a body as text that a database takes. Leaving the loop closes the connection. */
-async function readText(stream: AsyncIterable<Buffer>): Promise<Pick<Response, 'body' | 'isComplete'>> {
+async function readText(body: AsyncIterable<Buffer>): Promise<string> {
   const kept: Buffer[] = []
   let bytes = 0
-  let isComplete = false
   try {
-    for await (const chunk of stream) {
+    for await (const chunk of body) {
       kept.push(chunk)
       bytes += chunk.length
       if (bytes >= maxReadBytes) break
     }
-    isComplete = bytes < maxReadBytes
   } catch {
     // The status has come: what is missing of the body changes nothing.
   }
-  const body = Buffer.concat(kept).subarray(0, maxKeptBytes).toString('utf8').replaceAll('\u0000', '\uFFFD')
-  return { body, isComplete }
+  return Buffer.concat(kept).subarray(0, maxKeptBytes).toString('utf8').replaceAll('\u0000', '\uFFFD')
 }
-
-function toOutcome({ status, body }: Response) {
-  if (status >= 200 && status < 300) return { status, body }
-  const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver answered ${status}`
-  return { status, body, error }
-}
-
-const resetErrors = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
-
-const isReset = (error: unknown) =>
-  error instanceof Error && resetErrors.has((error as NodeJS.ErrnoException).code ?? '')
 
 const nameErrors = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ETIMEOUT', 'ENODATA', 'ESERVFAIL', 'EREFUSED'])
 

@@ -2,6 +2,7 @@
 import { createSecureServer } from 'node:http2'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import {
   expiredCertificate,
   foreignCertificate,
@@ -41,14 +42,12 @@ describe('a name', () => {
     expect(requestsTo('rebinding.example')).toHaveLength(1)
   })
 
-  test('is not looked up again for a request on a kept connection, and is judged again for a new connection', async () => {
-    dns.answer('kept.example', [['127.0.0.1'], ['10.0.0.1']])
+  test('is judged again for each request of a turn', async () => {
+    dns.answer('turn.example', [['127.0.0.1'], ['10.0.0.1']])
     const connections = http.openConnections()
-    const post = () => connections.post(`http://kept.example:${receiver.port}/kept.example`, message)
-    expect([await post(), await post()]).toMatchObject([{ status: 200 }, { status: 200 }])
-    expect(dns.asked('kept.example')).toBe(1)
-    const sideBySide = await Promise.all([post(), post()])
-    expect(sideBySide).toMatchObject([{ status: 200 }, { status: null, error: refused }])
+    const post = () => connections.post(`http://turn.example:${receiver.port}/turn.example`, message)
+    expect(await post()).toMatchObject({ status: 200 })
+    expect(await post()).toMatchObject({ status: null, error: refused })
     await connections.close()
   })
 
@@ -113,26 +112,59 @@ describe('over TLS', () => {
     })
   })
 
-  test('a kept connection has one handshake, and each turn has connections of its own', async () => {
-    let handshakes = 0
-    const server = createServer({ key: testKey, cert: goodCertificate }, (_request, response) => response.end('ok'))
-    server.on('secureConnection', () => (handshakes += 1))
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    const http = openOutboundHttp(['127.0.0.0/8'], { ca: goodCertificate })
-    for (const expected of [1, 2]) {
-      const connections = http.openConnections()
-      for (let n = 0; n < 5; n += 1) {
-        const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
-        expect(await connections.post(url, message)).toMatchObject({ status: 200, body: 'ok', error: null })
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'a session of %s is resumed within a turn, and not after it',
+    async (version) => {
+      const resumed: boolean[] = []
+      const sockets = new Set<unknown>()
+      const options = { key: testKey, cert: goodCertificate, minVersion: version, maxVersion: version }
+      const server = createServer(options, (_request, response) => response.end('ok'))
+      server.on('secureConnection', (socket) => {
+        sockets.add(socket)
+        resumed.push(socket.isSessionReused())
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const http = openOutboundHttp(['127.0.0.0/8'], { ca: goodCertificate })
+      const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
+      for (let turn = 0; turn < 2; turn += 1) {
+        const connections = http.openConnections()
+        for (let n = 0; n < 3; n += 1) {
+          expect(await connections.post(url, message)).toMatchObject({ status: 200, body: 'ok', error: null })
+          // Until no connection is open: the session outlives them.
+          await pause(20)
+        }
+        await connections.close()
       }
-      await connections.close()
-      expect(handshakes).toBe(expected)
-    }
-    await http.close()
-    await new Promise((resolve) => server.close(resolve))
-  })
+      await http.close()
+      await new Promise((resolve) => server.close(resolve))
+      expect(resumed).toEqual([false, true, true, false, true, true])
+      expect(sockets.size).toBe(6)
+    },
+  )
 
-  test('a receiver that speaks HTTP/2 as well gets one request at a time on a connection', async () => {
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)(
+    'a session of %s with a certificate that is refused is not resumed',
+    async (version) => {
+      const options = { key: testKey, cert: foreignCertificate, minVersion: version, maxVersion: version }
+      let requests = 0
+      const server = createServer(options, (_request, response) => {
+        requests += 1
+        response.end()
+      })
+      await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+      const http = openOutboundHttp(['127.0.0.0/8'], { ca: foreignCertificate })
+      const connections = http.openConnections()
+      const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
+      for (let n = 0; n < 3; n += 1) {
+        expect((await connections.post(url, message)).error).toMatch(/^The certificate was not accepted/)
+      }
+      await http.close()
+      await new Promise((resolve) => server.close(resolve))
+      expect(requests).toBe(0)
+    },
+  )
+
+  test('a receiver that speaks HTTP/2 as well still gets each request on a connection of its own', async () => {
     const sockets = new Set<unknown>()
     const versions: string[] = []
     const options = { key: testKey, cert: goodCertificate, allowHTTP1: true }
