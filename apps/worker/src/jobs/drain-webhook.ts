@@ -69,6 +69,11 @@ async function drainInPlace(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise
   if (turn.requests.reserve(1) === 0) await withTimeout(turn.requests.whenGivenBack(), maxWaitMs).catch(() => {})
   const limit = turn.requests.reserve(deps.concurrency.get(webhookId))
   const includeUnreachable = await deps.placesOfUnreachable.acquire(workspaceId, 0)
+  let hasPlaceOfUnreachable = includeUnreachable
+  const releasePlace = () => {
+    if (hasPlaceOfUnreachable) deps.placesOfUnreachable.release(workspaceId)
+    hasPlaceOfUnreachable = false
+  }
   try {
     if (limit === 0 || deps.stopping.aborted) return deps.postponed.add(id)
     const take = await claimOrRelease(
@@ -77,10 +82,11 @@ async function drainInPlace(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise
     )
     if (take === 'empty') return
     if (take === 'unclaimable') return deps.postponed.add(id)
+    if (claim.unreachableCount === 0) releasePlace()
     const hasMore = await runTurn(deps, claim, { ...turn, take })
     if (hasMore) await deps.requeueDrain(job)
   } finally {
-    if (includeUnreachable) deps.placesOfUnreachable.release(workspaceId)
+    releasePlace()
   }
 }
 
@@ -105,6 +111,8 @@ async function runTurn(
     while (out.size > 0) {
       requests.setOut(out.size)
       const ended = await collectEnded(out)
+      // Before the next are reserved, so that a concurrency that falls holds at once.
+      requests.setOut(out.size)
       countOutcomes(result, ended)
       onProgress(result)
       deps.concurrency.adapt(claim.webhookId, ended)
