@@ -13,12 +13,13 @@ import { createFairPlaces } from './webhook-delivery/fair-places.ts'
 import { createPostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts'
 import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
 import { watchClaims } from './heartbeat.ts'
+import { type DrainResult, drainWebhook } from './jobs/drain-webhook.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
 import { createWorkerMetrics } from './observability/metrics.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
 import type { WorkerDeps } from './worker-deps.ts'
-import type { CampaignId } from '@rapport/core/kernel/ids.ts'
+import { type CampaignId, uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
 
 export const silentLog = pino({ level: 'silent' })
 
@@ -76,6 +77,10 @@ export async function dropLostClaims(deps: WorkerDeps): Promise<void> {
 
 /** The job of a subject, by its UUID. */
 export const jobOf = (ctx: Ctx, id: string): WorkJob => ({ workspaceId: ctx.workspaceId, id })
+
+/** Runs the job of a webhook once. */
+export const drain = (deps: WorkerDeps, ctx: Ctx, webhookId: WebhookId): Promise<DrainResult> =>
+  drainWebhook(deps, jobOf(ctx, uuidOf(webhookId)), () => {})
 
 /** A worker's configuration that may reach the receivers of tests. */
 export function testWorkerConfig(given: Record<string, string> & { DATABASE_URL: string }): WorkerConfig {

@@ -1,7 +1,5 @@
-import { type Database, openDatabase } from '@rapport/core/db/client.ts'
-import { uuidOf } from '@rapport/core/kernel/ids.ts'
-import { laneRoom } from '@rapport/core/jobs/outbox.ts'
-import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
+import { uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
+import { changeWebhook, deleteWebhook, rotateSecret } from '@rapport/core/webhooks/webhooks.ts'
 import {
   countDeliveries,
   createTestContact,
@@ -9,35 +7,35 @@ import {
   readOnlyDelivery,
   waitingWork,
 } from '@rapport/testing/fixtures/factories.ts'
+import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { startTestProxy, type TestProxy } from '@rapport/testing/network/proxy.ts'
-import { startHttpReceiver, verifySignature } from '@rapport/testing/network/receivers.ts'
-import { waitUntil } from '@rapport/testing/wait.ts'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, dropLostClaims, fillLane, jobOf, type TestDeps } from '../testing.ts'
-import { deliverWebhook } from './deliver-webhook.ts'
-import { findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { type ReceivedRequest, startHttpReceiver, verifySignature } from '@rapport/testing/network/receivers.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import { createTestDeps, drain, type TestDeps } from '../testing.ts'
+import { describeResult } from './drain-webhook.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 const deps = useForFile(() => createTestDeps(database.db))
 const receiver = useForTest(() => startHttpReceiver())
 let secret: string
-let uuid: string
+let webhookId: WebhookId
 beforeEach(async () => {
-  secret = (await createTestWebhook(ctx, { url: `${receiver.url}/hook` })).secret
+  ;({ secret, id: webhookId } = await createTestWebhook(ctx, { url: `${receiver.url}/hook` }))
   await createTestContact(ctx, { email: 'ada@example.com' })
-  uuid = (await readOnlyDelivery(ctx)).uuid
 })
 
-const changeWebhook = (change: string) =>
+const setWebhook = (change: string) =>
   database.pool.query(`update webhooks set ${change} where workspace_id = $1`, [uuidOf(ctx.workspaceId)])
 
-const deliver = (by: TestDeps = deps) => deliverWebhook(by, jobOf(ctx, uuid))
+const run = (by: TestDeps = deps) => drain(by, ctx, webhookId)
+const idsOf = (requests: readonly ReceivedRequest[]) => requests.map(({ headers }) => String(headers['webhook-id']))
+const numbersOf = (requests: readonly ReceivedRequest[]) =>
+  requests.map(({ body }) => (JSON.parse(body.toString()) as { data: { n?: number } }).data.n)
 
-test('a delivery is one signed request, and is told as it went', async () => {
+test('a delivery is one signed request, and its outcome is recorded', async () => {
   receiver.answer(() => ({ status: 202, body: 'thanks' }))
-  await deliver()
+  expect(await run()).toMatchObject({ delivered: 1, failed: 0, durationMs: expect.any(Number) })
   const [request] = receiver.requests
   expect(request).toMatchObject({ method: 'POST', url: '/hook', headers: { 'content-type': 'application/json' } })
   expect(verifySignature(request, secret)).toMatchObject({
@@ -53,37 +51,59 @@ test('a delivery is one signed request, and is told as it went', async () => {
     attempted_at: expect.anything(),
   })
   expect(await waitingWork(ctx)).toEqual([])
+  expect(await readDrain(ctx, webhookId)).toMatchObject({ worker_id: null, token: null, delivery_ids: [] })
+})
+
+test('a backlog is sent from its oldest delivery, each once, and the job reports what it did', async () => {
+  receiver.answer(({ body }) => (/"n" ?: ?7}/.test(body.toString()) ? { status: 500 } : undefined))
+  await addBacklog(ctx, webhookId, 60)
+  const result = await run()
+  expect(result).toMatchObject({ delivered: 60, failed: 1 })
+  expect(describeResult(result)).toMatch(/^60 delivered, 1 failed, \d+\.\d s$/)
+  expect(new Set(idsOf(receiver.requests)).size).toBe(61)
+  // The first ones go out one after the other, as a new receiver gets one request at a time.
+  expect(numbersOf(receiver.requests).slice(0, 2)).toEqual([undefined, 1])
+  expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 60, FAILED: 1 })
 })
 
 describe('a job that runs many times at once is one request', () => {
   test.each([2, 10, 100])('%d times in one process', async (times) => {
     receiver.answer(() => ({ delayMs: 30 }))
-    await Promise.all(Array.from({ length: times }, () => deliver()))
+    await Promise.all(Array.from({ length: times }, () => run()))
     expect(receiver.requests).toHaveLength(1)
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
   })
 
   test('in several processes, and again when it is long done', async () => {
     const others = await Promise.all(Array.from({ length: 4 }, () => createTestDeps(database.db)))
-    await Promise.all(others.flatMap((other) => [deliver(other), deliver(other)]))
-    await deliver()
+    await Promise.all(others.flatMap((other) => [run(other), run(other)]))
+    await run()
     expect(receiver.requests).toHaveLength(1)
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+    for (const other of others) await other.close()
+  })
+
+  test('with a backlog that several processes want, each delivery is one request', async () => {
+    const others = await Promise.all(Array.from({ length: 3 }, () => createTestDeps(database.db)))
+    await addBacklog(ctx, webhookId, 200)
+    while ((await waitingWork(ctx)).length > 0) await Promise.all(others.map((other) => run(other)))
+    expect([receiver.requests.length, new Set(idsOf(receiver.requests)).size]).toEqual([201, 201])
+    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 201 })
     for (const other of others) await other.close()
   })
 })
 
 describe('an attempt that fails is FAILED with the reason, and not repeated', () => {
-  const deliverAgain = async () => {
-    await deliver()
-    await deliver()
+  const runTwice = async () => {
+    await run()
+    await run()
     expect(await waitingWork(ctx)).toEqual([])
     return readOnlyDelivery(ctx)
   }
 
-  test.each([400, 429, 500, 503])('answered %d', async (status) => {
+  test.each([400, 429, 500, 503])('a response with status %d', async (status) => {
     receiver.answer(() => ({ status, body: 'a\u0000b' }))
-    expect(await deliverAgain()).toMatchObject({
+    expect(await runTwice()).toMatchObject({
       status: 'FAILED',
       response_status: status,
       response_body: 'a\uFFFDb',
@@ -92,29 +112,29 @@ describe('an attempt that fails is FAILED with the reason, and not repeated', ()
     expect(receiver.requests).toHaveLength(1)
   })
 
-  test('led elsewhere', async () => {
+  test('a redirect', async () => {
     const trap = await startHttpReceiver()
     receiver.answer(() => ({ status: 307, headers: { location: trap.url } }))
-    expect(await deliverAgain()).toMatchObject({ status: 'FAILED', response_status: 307 })
+    expect(await runTwice()).toMatchObject({ status: 'FAILED', response_status: 307 })
     expect([receiver.requests.length, trap.requests.length]).toEqual([1, 0])
     await trap.close()
   })
 
-  test('cut off', async () => {
+  test('a connection that is cut', async () => {
     receiver.answer(() => ({ instead: 'disconnect' }))
-    expect(await deliverAgain()).toMatchObject({ status: 'FAILED', response_status: null })
+    expect(await runTwice()).toMatchObject({ status: 'FAILED', response_status: null })
     expect(receiver.requests).toHaveLength(1)
   })
 
-  test('nobody there', async () => {
+  test('a connection that is refused', async () => {
     await receiver.close()
-    expect(await deliverAgain()).toMatchObject({ status: 'FAILED', error: 'The connection failed (ECONNREFUSED)' })
+    expect(await runTwice()).toMatchObject({ status: 'FAILED', error: 'The connection failed (ECONNREFUSED)' })
   })
 
   test('a private address, when the operator has not allowed it', async () => {
     const production = await createTestDeps(database.db, { allowedNetworks: [] })
-    await deliver(production)
-    expect(await deliverAgain()).toMatchObject({
+    await run(production)
+    expect(await runTwice()).toMatchObject({
       status: 'FAILED',
       error: 'The address is not public and not allowed',
       response_status: null,
@@ -124,116 +144,88 @@ describe('an attempt that fails is FAILED with the reason, and not repeated', ()
   })
 
   test('a secret that cannot be opened', async () => {
-    await changeWebhook(`encrypted_secret = 'x.y.z.w'`)
-    expect(await deliverAgain()).toMatchObject({ status: 'FAILED', error: 'The delivery could not be signed' })
+    await setWebhook(`encrypted_secret = 'x.y.z.w'`)
+    expect(await runTwice()).toMatchObject({ status: 'FAILED', error: 'The delivery could not be signed' })
     expect(receiver.requests).toEqual([])
   })
-})
 
-test('after a webhook was disabled no request starts', async () => {
-  await changeWebhook('enabled = false')
-  await deliver()
-  expect(receiver.requests).toEqual([])
-  expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'FAILED', error: 'The webhook was disabled' })
-})
-
-describe('on a network to the database that fails', () => {
-  let proxy: TestProxy
-  let proxied: Database
-  let shaky: TestDeps
-  beforeEach(async () => {
-    proxy = await startTestProxy(database.url)
-    proxied = openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} })
-    shaky = await createTestDeps(proxied.db)
-  })
-  afterEach(async () => {
-    await shaky.close()
-    await proxied.close()
-    await proxy.close()
-  })
-  test.each(['before', 'answer'] as const)(
-    'a claim that is cut off (%s) is no attempt, and the next job makes it',
-    async (moment) => {
-      proxy.cut(/claim deliveries/, moment, 1)
-      await expect(deliver(shaky)).rejects.toThrow()
-      expect(proxy.cuts).toBe(1)
-      expect(receiver.requests).toEqual([])
-      expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'PENDING', attempted_at: null })
-      await deliver()
-      expect(receiver.requests).toHaveLength(1)
-    },
-  )
-
-  test.each(['before', 'answer'] as const)(
-    'an outcome that is cut off (%s) is recorded all the same, once',
-    async (moment) => {
-      proxy.cut(/settle deliveries/, moment, 1)
-      await deliver(shaky)
-      expect(proxy.cuts).toBe(1)
-      expect(receiver.requests).toHaveLength(1)
-      expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', response_status: 200 })
-      expect(await waitingWork(ctx)).toEqual([])
-    },
-  )
-
-  test.each(['before', 'answer'] as const)(
-    'what was claimed as an outcome was recorded is sent once, though its answer is cut off (%s)',
-    async (moment) => {
-      await fillLane(ctx, 3)
-      proxy.cut(/settle deliveries/, moment, 1)
-      await deliver(shaky)
-      expect(proxy.cuts).toBe(1)
-      // The first, and all that no relay had handed over.
-      const ids = receiver.requests.map(({ headers }) => headers['webhook-id'])
-      expect([ids.length, new Set(ids).size]).toEqual([4, 4])
-      expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 4, PENDING: laneRoom - 1 })
-      await dropLostClaims(shaky)
-      expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 4, PENDING: laneRoom - 1 })
-    },
-  )
-
-  test('an outcome that could not be recorded for too long is INTERRUPTED by the worker itself, as it lives', async () => {
-    // Not of the kind that passes, so that it is not tried for a minute.
-    await database.db.execute(`alter table deliveries add constraint broken check (status <> 'SUCCEEDED') not valid`)
-    await expect(deliver()).rejects.toThrow('Failed query')
-    await database.db.execute('alter table deliveries drop constraint broken')
-    expect(await findClaims(database.db, deps.workerId)).toEqual([uuid])
-    await deliver()
-    expect(receiver.requests).toHaveLength(1)
-    await dropLostClaims(deps)
-    expect(await readOnlyDelivery(ctx)).toMatchObject({
-      status: 'INTERRUPTED',
-      error: 'How it ended could not be recorded',
-    })
-    expect(await waitingWork(ctx)).toEqual([])
-  })
-
-  test('a claim that the server makes after it was given up is INTERRUPTED by the worker itself', async () => {
-    const holding = await openTransaction(database.db, (db) =>
-      db.execute(`select from deliveries where id = '${uuid}' for update`),
+  test('an event that is gone; the other deliveries of the webhook are sent', async () => {
+    const { event_id: eventId } = await readOnlyDelivery(ctx)
+    await database.pool.query('delete from events where id = $1', [eventId])
+    await addBacklog(ctx, webhookId, 5)
+    await run()
+    const { rows } = await database.pool.query(
+      'select status, error, attempted_at from deliveries where event_id = $1',
+      [eventId],
     )
-    const delivering = deliver(shaky)
-    await waitUntilBlocked(database.db)
-    proxy.cutAll()
-    await expect(delivering).rejects.toThrow()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'PENDING' })
-    await holding.commit()
-    await waitUntil(async () => (await readOnlyDelivery(ctx)).status === 'SENDING', {
-      describe: 'the late claim is made',
-    })
-    await deliver(shaky)
-    await dropLostClaims(shaky)
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
-    expect([receiver.requests.length, await waitingWork(ctx)]).toEqual([0, []])
+    expect(rows).toEqual([{ status: 'FAILED', error: 'The event is gone', attempted_at: null }])
+    expect(numbersOf(receiver.requests).toSorted()).toEqual([1, 2, 3, 4, 5])
+  })
+})
+
+describe('a webhook that changes', () => {
+  /** Has the receiver wait with its first response until `change` is done. */
+  async function drainDuring(change: () => Promise<unknown>) {
+    const changed = Promise.withResolvers<void>()
+    receiver.answer(async () => void (await changed.promise))
+    const draining = run()
+    await receiver.waitFor(1)
+    await change()
+    changed.resolve()
+    await draining
+  }
+  beforeEach(() => addBacklog(ctx, webhookId, 30))
+
+  test('before a job runs, by being disabled, is sent nothing', async () => {
+    await setWebhook('enabled = false')
+    await run()
+    expect(receiver.requests).toEqual([])
+    expect(await countDeliveries(ctx)).toEqual({ FAILED: 31 })
+    const { rows } = await database.pool.query('select distinct error from deliveries where webhook_id = $1', [
+      uuidOf(webhookId),
+    ])
+    expect(rows).toEqual([{ error: 'The webhook was disabled' }])
   })
 
-  test('what is in hand is not lost: it is left alone', async () => {
-    receiver.answer(() => ({ delayMs: 100 }))
-    const delivering = deliver()
-    await receiver.waitFor(1)
-    await dropLostClaims(deps)
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING' })
-    await delivering
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+  test('amid a drain, by being disabled: what is out ends, and nothing more is sent', async () => {
+    await drainDuring(() => changeWebhook(ctx, webhookId, { enabled: false }))
+    expect(receiver.requests).toHaveLength(1)
+    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 1, FAILED: 30 })
+  })
+
+  test('amid a drain, by being deleted: what is out ends, and nothing more is sent', async () => {
+    await drainDuring(() => deleteWebhook(ctx, webhookId))
+    expect(receiver.requests).toHaveLength(1)
+    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 1, FAILED: 30 })
+    expect(await readDrain(ctx, webhookId)).toMatchObject({ worker_id: null, delivery_ids: [] })
+  })
+
+  test('amid a drain, by a new url and a rotated secret: the next deliveries go there, signed by both', async () => {
+    const moved = await startHttpReceiver()
+    let rotated = ''
+    await drainDuring(async () => {
+      await changeWebhook(ctx, webhookId, { url: `${moved.url}/moved` })
+      rotated = (await rotateSecret(ctx, webhookId)).secret
+    })
+    expect([receiver.requests.length, moved.requests.length]).toEqual([1, 30])
+    for (const request of moved.requests) {
+      expect(verifySignature(request, rotated)).toEqual(verifySignature(request, secret))
+    }
+    expect(() => verifySignature(receiver.requests[0], rotated)).toThrow('No matching signature')
+    await moved.close()
+  })
+
+  test('by being disabled with a long backlog, is requeued until all of it is FAILED', async () => {
+    await addBacklog(ctx, webhookId, 1_000)
+    await setWebhook('enabled = false')
+    let requeued = 0
+    for (let isLeft = true; isLeft; ) {
+      isLeft = false
+      await drain({ ...deps, requeueDrain: async () => void (isLeft = true) }, ctx, webhookId)
+      if (isLeft) requeued += 1
+    }
+    expect(requeued).toBe(2)
+    expect(await countDeliveries(ctx)).toEqual({ FAILED: 1_031 })
+    expect(receiver.requests).toEqual([])
   })
 })

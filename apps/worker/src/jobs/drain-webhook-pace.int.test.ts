@@ -1,0 +1,258 @@
+/** How many requests a drain has out, how long it goes on, and when it leaves a receiver alone. */
+import { idOf, uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
+import { redeliver, testWebhook } from '@rapport/core/webhooks/delivery-log.ts'
+import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
+import { countDeliveries, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { HttpOutcome } from '../webhook-delivery/outbound-http.ts'
+import { createFairPlaces } from '../webhook-delivery/fair-places.ts'
+import { createTestDeps, drain } from '../testing.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const deps = useForFile(() => createTestDeps(database.db))
+const receiver = useForTest(() => startHttpReceiver())
+let webhookId: WebhookId
+beforeEach(async () => {
+  webhookId = (await createTestWebhook(ctx, { url: receiver.url })).id
+})
+
+const run = (given: Partial<typeof deps> = {}) => drain({ ...deps, ...given }, ctx, webhookId)
+
+describe('the number of requests side by side', () => {
+  type Ending = Pick<HttpOutcome, 'status' | 'error'>
+  const response: Ending = { status: 200, error: null }
+  const silence: Ending = { status: null, error: 'No answer within 10 seconds' }
+
+  /** Requests that end when the test decides, all of them in the same instant: one round of attempts. */
+  function holdRequests() {
+    let out: ((ending: Ending) => void)[] = []
+    const post = async (): Promise<HttpOutcome> => {
+      const { promise, resolve } = Promise.withResolvers<Ending>()
+      out.push(resolve)
+      return { body: '', durationMs: 1, isResetOnReusedConnection: false, ...(await promise) }
+    }
+    return {
+      http: { openConnections: () => ({ post, close: async () => {} }), close: async () => {} },
+      /** Waits until so many are out, and ends them. */
+      async end(count: number, ...endings: Ending[]) {
+        await waitUntil(() => out.length >= count, { describe: () => `${count} requests are out, not ${out.length}` })
+        expect(out).toHaveLength(count)
+        const ended = out
+        out = []
+        for (const [index, end] of ended.entries()) end(endings[index] ?? response)
+      },
+    }
+  }
+
+  test('doubles with each round of responses up to twenty', async () => {
+    const { http, end } = holdRequests()
+    await addBacklog(ctx, webhookId, 71)
+    const draining = run({ http })
+    for (const count of [1, 2, 4, 8, 16, 20, 20]) await end(count)
+    expect(await draining).toMatchObject({ delivered: 71 })
+  })
+
+  test('is one after an attempt without a response, though the others of the round were answered', async () => {
+    const { http, end } = holdRequests()
+    await addBacklog(ctx, webhookId, 1 + 2 + 4 + 8 + 1 + 2)
+    const draining = run({ http })
+    for (const count of [1, 2, 4]) await end(count)
+    await end(8, silence)
+    for (const count of [1, 2]) await end(count)
+    expect(await draining).toMatchObject({ delivered: 17, failed: 1 })
+  })
+
+  test('is one after a round without any response', async () => {
+    const { http, end } = holdRequests()
+    await addBacklog(ctx, webhookId, 1 + 2 + 4 + 1 + 2)
+    const draining = run({ http })
+    for (const count of [1, 2]) await end(count)
+    await end(4, silence, silence, silence, silence)
+    for (const count of [1, 2]) await end(count)
+    await draining
+    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 6, FAILED: 4 })
+    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, paused_until: null })
+  })
+
+  test('is shared by the webhooks of a workspace, twenty in all', async () => {
+    let [now, most] = [0, 0]
+    receiver.answer(async () => {
+      most = Math.max(most, ++now)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+      now -= 1
+      return undefined
+    })
+    const others = [webhookId]
+    for (let n = 0; n < 4; n++) others.push((await createTestWebhook(ctx, { url: receiver.url })).id)
+    for (const id of others) await addBacklog(ctx, id, 60)
+    await Promise.all(others.map((id) => drain(deps, ctx, id)))
+    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 300 })
+    expect(most).toBeGreaterThan(10)
+    expect(most).toBeLessThanOrEqual(20)
+  })
+
+  test('leaves to other webhooks what a slow drain reserved and does not need', async () => {
+    const slow = Promise.withResolvers<void>()
+    const silent = await startHttpReceiver(async () => void (await slow.promise))
+    const { id } = await createTestWebhook(ctx, { url: silent.url })
+    for (let round = 0; round < 5; round++) deps.concurrency.adapt(id, [{ responseStatus: 200 }])
+    await addBacklog(ctx, id, 1)
+    await addBacklog(ctx, webhookId, 30)
+    const draining = drain(deps, ctx, id)
+    await silent.waitFor(1)
+    expect(await run()).toMatchObject({ delivered: 30 })
+    slow.resolve()
+    await draining
+    await silent.close()
+  })
+
+  test('a slow response among twenty holds back neither the outcomes of the others nor the next requests', async () => {
+    const slow = Promise.withResolvers<void>()
+    receiver.answer(async ({ body }) => void (/"n" ?: ?40}/.test(body.toString()) && (await slow.promise)))
+    await addBacklog(ctx, webhookId, 200)
+    const draining = run()
+    await waitUntil(async () => (await countDeliveries(ctx))['SUCCEEDED'] === 199, { describe: 'all others are done' })
+    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 199, PENDING: 1 })
+    slow.resolve()
+    expect(await draining).toMatchObject({ delivered: 200 })
+  })
+})
+
+test('a turn with a backlog left ends after two seconds, releases the claim and requeues the job once', async () => {
+  receiver.answer(() => ({ delayMs: 20 }))
+  await addBacklog(ctx, webhookId, 5_000)
+  const requeued: string[] = []
+  const { delivered, durationMs } = await run({ requeueDrain: async ({ id }) => void requeued.push(id) })
+  expect(requeued).toEqual([uuidOf(webhookId)])
+  expect(durationMs).toBeGreaterThanOrEqual(2_000)
+  expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: delivered, PENDING: 5_000 - delivered })
+  expect(await readDrain(ctx, webhookId)).toMatchObject({ worker_id: null, token: null, delivery_ids: [] })
+})
+
+test('the places for unreachable receivers are left to them by drains of receivers that respond', async () => {
+  const placesOfUnreachable = createFairPlaces(1)
+  const slow = Promise.withResolvers<void>()
+  receiver.answer(async () => void (await slow.promise))
+  await addBacklog(ctx, webhookId, 1)
+  const draining = run({ placesOfUnreachable })
+  await receiver.waitFor(1)
+  const dead = await startHttpReceiver()
+  await dead.close()
+  const { id } = await createTestWebhook(ctx, { url: dead.url })
+  await addBacklog(ctx, id, 2)
+  const attempt = () => drain({ ...deps, placesOfUnreachable }, ctx, id)
+  expect(await attempt()).toMatchObject({ failed: 2 })
+  await addBacklog(ctx, id, 1)
+  expect(await attempt()).toMatchObject({ failed: 1 })
+  slow.resolve()
+  await draining
+})
+
+test('an unreachable receiver without a place for it is left to the poll', async () => {
+  await receiver.close()
+  await addBacklog(ctx, webhookId, 1)
+  await run()
+  await addBacklog(ctx, webhookId, 1)
+  const placesOfUnreachable = createFairPlaces(1)
+  await placesOfUnreachable.acquire(ctx.workspaceId, 0)
+  expect(await run({ placesOfUnreachable })).toMatchObject({ failed: 0 })
+  expect(deps.postponed.has(uuidOf(webhookId))).toBe(true)
+  placesOfUnreachable.release(ctx.workspaceId)
+  expect(await run({ placesOfUnreachable })).toMatchObject({ failed: 1 })
+})
+
+test('a turn that ends the backlog requeues nothing', async () => {
+  await addBacklog(ctx, webhookId, 7)
+  await run({ requeueDrain: () => Promise.reject(new Error('requeued')) })
+  expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 7 })
+})
+
+describe('a receiver that refuses connections', () => {
+  let requeued: number
+  beforeEach(async () => {
+    requeued = 0
+    await receiver.close()
+    await addBacklog(ctx, webhookId, 30)
+  })
+  const runOnce = () => run({ requeueDrain: async () => void (requeued += 1) })
+  const pauseSeconds = async () => {
+    const { paused_until: until } = await readDrain(ctx, webhookId)
+    return until === null ? 0 : (new Date(until).getTime() - Date.now()) / 1_000
+  }
+  const endPause = () =>
+    database.pool.query(`update webhook_drains set paused_until = now() where webhook_id = $1`, [uuidOf(webhookId)])
+  const isFound = async () => {
+    const { backlogs } = await findBacklogs(database.db)
+    return backlogs.some((backlog) => backlog.webhookId === webhookId)
+  }
+
+  test('is paused after three single attempts, is neither requeued nor found, and is found when the pause is over', async () => {
+    expect(await runOnce()).toMatchObject({ delivered: 0, failed: 3 })
+    expect(requeued).toBe(0)
+    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 3, token: null, delivery_ids: [] })
+    expect(await pauseSeconds()).toBeGreaterThan(0)
+    expect(await pauseSeconds()).toBeLessThanOrEqual(1)
+    expect(await isFound()).toBe(false)
+    await waitUntil(isFound, { describe: 'the pause is over' })
+  })
+
+  test('gets no attempt during the pause, one after it, and the pause doubles up to a minute', async () => {
+    await runOnce()
+    const pauses: number[] = []
+    for (let round = 0; round < 8; round++) {
+      expect(await runOnce()).toMatchObject({ delivered: 0, failed: 0 })
+      expect(deps.postponed.has(uuidOf(webhookId))).toBe(true)
+      await endPause()
+      expect(await runOnce()).toMatchObject({ delivered: 0, failed: 1 })
+      pauses.push(Math.ceil(await pauseSeconds()))
+    }
+    expect(pauses).toEqual([2, 4, 8, 16, 32, 60, 60, 60])
+    expect(requeued).toBe(0)
+  })
+
+  test('that is back gets the rest of its backlog in the same turn', async () => {
+    await runOnce()
+    const back = await startHttpReceiver(undefined, { port: receiver.port })
+    await endPause()
+    expect(await runOnce()).toMatchObject({ delivered: 27, failed: 0 })
+    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, paused_until: null })
+    await back.close()
+  })
+
+  test.each([
+    ['a test', () => testWebhook(ctx, webhookId)],
+    [
+      'a redelivery',
+      async () => {
+        const failed = await database.pool.query<{ id: string }>(
+          `select id from deliveries where webhook_id = $1 and status = 'FAILED' limit 1`,
+          [uuidOf(webhookId)],
+        )
+        return redeliver(ctx, webhookId, idOf('dlv', failed.rows[0]?.id ?? ''))
+      },
+    ],
+  ])('gets its attempts at once after %s', async (_what, reset) => {
+    await runOnce()
+    expect(await pauseSeconds()).toBeGreaterThan(0)
+    await reset()
+    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, paused_until: null })
+    expect(await runOnce()).toMatchObject({ failed: 3 })
+  })
+
+  test('a reset amid a turn stands: the job is requeued, and not paused', async () => {
+    const silent = await startHttpReceiver(undefined, { port: receiver.port })
+    silent.answer(async () => {
+      if (silent.requests.length === 3) await testWebhook(ctx, webhookId)
+      return { instead: 'disconnect' }
+    })
+    expect(await runOnce()).toMatchObject({ failed: 3 })
+    await silent.close()
+    expect(requeued).toBe(1)
+    expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, paused_until: null })
+  })
+})
