@@ -1,17 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { openDatabase } from '@rapport/core/db/client.ts'
-import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
-import { migrate } from '@rapport/core/db/migrate.ts'
 import { goodCertificate, testKey } from '@rapport/testing/network/certificates.ts'
-import type { TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { startRestartablePostgres } from './restartable-postgres.ts'
 import { queueBackends, type Stack, startStack } from './stack.ts'
 import { expectBalance, startWriting } from './write-stream.ts'
 
@@ -66,7 +60,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
   })
 
   test('PostgreSQL restarted under a stream of writes: the books balance, and every process has lived on', async () => {
-    const server = await startServer()
+    const server = await startRestartablePostgres()
     await enter(startStack(backend, {}, server.database))
     await addWebhook(`${receiver.url}/a`)
     const stream = startWriting(stack, key)
@@ -185,30 +179,4 @@ function badAnswers(elsewhere: string): HttpAnswer[] {
     { status: 307, headers: { location: elsewhere } },
     { instead: 'disconnect' },
   ]
-}
-
-/** A PostgreSQL of this test's own, that it may stop and start again. */
-async function startServer() {
-  const directory = await mkdtemp(join(tmpdir(), 'rapport-e2e-'))
-  const first = await startEmbeddedPostgres({ directory, durable: true })
-  let server = first
-  await ensureDatabase(server, 'rapport')
-  const url = server.url('rapport')
-  await migrate(url)
-  const opened = openDatabase(url, { applicationName: 'rapport test', onError: () => {} })
-  const database: TestDatabase = {
-    url,
-    db: opened.db,
-    pool: opened.pool,
-    async close() {
-      await opened.close()
-      await server.stop()
-      await rm(directory, { recursive: true })
-    },
-  }
-  async function restart() {
-    await server.stop()
-    server = await startEmbeddedPostgres({ directory, port: first.port, durable: true })
-  }
-  return { database, restart }
 }

@@ -3,24 +3,26 @@ import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { type Ctx, inTransaction } from '@rapport/core/request/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { enqueue, laneRoom, quickRoom, roomSaid } from '@rapport/core/jobs/outbox.ts'
-import { outboxChannel, type WorkJob } from '@rapport/core/jobs/queues.ts'
+import { enqueue, finishWork } from '@rapport/core/jobs/outbox.ts'
+import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
-import { createTestCtx, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import { createTestContact, createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
+import { createTestWorker, silenceWorker, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { jobOptions } from './jobs.ts'
+import { openJobQueues } from './job-queues.ts'
 import { chooseBackend, type QueueBackend } from './queue-backend.ts'
 import { startRelay } from './relay.ts'
 import { silentLog, testWorkerConfig } from './testing.ts'
+import { createPostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts'
 
 let testDatabase: TestDatabase
 let redis: TestRedis
 let database: Database
 let ctx: Ctx
 let received: string[]
-let quick: string[]
 let closers: (() => Promise<unknown>)[]
 beforeAll(async () => {
   testDatabase = await createTestDatabase()
@@ -30,13 +32,12 @@ beforeAll(async () => {
 beforeEach(async () => {
   ctx = await createTestCtx(testDatabase.db)
   received = []
-  quick = []
   closers = []
   await redis.start()
 })
 afterEach(async () => {
   for (const close of closers.toReversed()) await close()
-  await testDatabase.pool.query('delete from outbox')
+  await testDatabase.pool.query('truncate outbox, workers, deliveries')
 })
 afterAll(async () => {
   await database.close()
@@ -44,7 +45,7 @@ afterAll(async () => {
   await testDatabase.close()
 })
 
-/** Work of no further meaning. Answers its UUIDs. */
+/** Work of no further meaning. Returns its UUIDs. */
 async function enqueueSome(count: number, on: Ctx = ctx): Promise<string[]> {
   const uuids = Array.from({ length: count }, () => randomUUID())
   for (const uuid of uuids) await enqueue(on, 'mail', idOf('mai', uuid))
@@ -54,51 +55,53 @@ async function enqueueSome(count: number, on: Ctx = ctx): Promise<string[]> {
 const isReceived = (uuids: string[]) => () => uuids.every((uuid) => received.includes(uuid))
 const waitUntilReceived = (uuids: string[], timeoutMs = 8_000) =>
   waitUntil(isReceived(uuids), { describe: `${uuids.length} jobs have come`, timeoutMs })
-const waitUntilHandedOver = (uuids: string[]) =>
+const waitUntilPublished = (uuids: string[]) =>
   waitUntil(
     async () => {
-      const waiting = await testDatabase.pool.query('select from outbox where id = any($1) and relayed_epoch is null', [
+      const waiting = await testDatabase.pool.query('select from outbox where id = any($1) and published_at is null', [
         uuids,
       ])
       return waiting.rowCount === 0
     },
-    { describe: 'the relay has handed all over' },
+    { describe: 'the relay has published all' },
   )
+/** As if the time had passed after which a job that is not done may be lost. */
+const agePublished = () =>
+  testDatabase.pool.query(`update outbox set published_at = published_at - interval '1 minute'`)
 
-async function start(
-  config: WorkerConfig,
-  newEpochs: number[] = [],
-  { onLook = () => {}, pollMs = 1_000 }: { onLook?: () => void; pollMs?: number } = {},
-) {
-  const chosen = await chooseBackend(config, silentLog)
-  const readEpoch = () => {
-    onLook()
-    return chosen.readEpoch()
-  }
-  const backend: QueueBackend = { ...chosen, readEpoch }
+async function start(config: WorkerConfig, { pollMs = 1_000 } = {}) {
+  const backend = await chooseBackend(config, silentLog)
+  const queues = openJobQueues(backend, () => {})
+  const workerId = await createTestWorker(testDatabase.db)
+  const postponed = createPostponedWebhooks()
   const relay = startRelay({
     database,
     listenUrl: testDatabase.url,
-    backend,
-    jobOptions,
+    queues,
+    workerId,
+    postponed,
     log: silentLog,
-    onHandOver: () => {},
-    quickLanes: () => quick,
     pollMs,
-    onNewEpoch: async () => void newEpochs.push(Date.now()),
   })
   closers.push(
     () => backend.close(),
+    () => queues.close(),
     () => relay.close(),
   )
-  return { backend, relay }
+  return { backend, relay, workerId, postponed }
 }
 
-/** Takes the jobs, as a worker does. */
-function work(backend: QueueBackend) {
-  const worker = backend.openWorker('mail', async (job) => void received.push((job.data as WorkJob).id), {
-    concurrency: 5,
-  })
+/** Runs the jobs, as a worker does. */
+function work(backend: QueueBackend, queue: QueueName = 'mail', done: (uuid: string) => Promise<void> = async () => {}) {
+  const worker = backend.openWorker(
+    queue,
+    async (job) => {
+      const { id } = job.data as WorkJob
+      received.push(id)
+      await done(id)
+    },
+    { concurrency: 5 },
+  )
   closers.push(() => worker.close())
 }
 
@@ -120,50 +123,46 @@ describe.each([
     const uuids = await enqueueSome(3)
     await waitUntilReceived(uuids)
     expect(received.toSorted()).toEqual(uuids.toSorted())
-    // It is the job that ends the work, not the hand-over.
+    // The job ends the work, not its publication.
     expect((await waitingWork(ctx)).toSorted()).toEqual(uuids.toSorted())
   })
 
   test('a commit wakes the relay: work comes although the next poll is an hour away', async () => {
-    const { backend } = await start(config(), [], { pollMs: 3_600_000 })
+    const { backend } = await start(config(), { pollMs: 3_600_000 })
     work(backend)
     await waitUntilReceived(await enqueueSome(1))
     for (let piece = 0; piece < 10; piece++) await waitUntilReceived(await enqueueSome(1))
   })
 
-  test('what wakes it for nothing, again and again, does not keep it looking; what tells of room does', async () => {
-    let looks = 0
-    const looked = () => looks
-    await start(config(), [], { onLook: () => (looks += 1) })
-    const notify = (said: string) => testDatabase.pool.query('select pg_notify($1, $2)', [outboxChannel, said])
-    const lookFor = async (said: string) => {
-      const startedAt = performance.now()
-      for (const until = looked() + 10; looked() < until; ) await notify(said)
-      return (performance.now() - startedAt) / 10
-    }
-    await waitUntil(() => looks > 0, { describe: 'it has begun' })
-    await lookFor('')
-    const [betweenLooks, betweenLooksForRoom] = [await lookFor(''), await lookFor(roomSaid)]
-    expect(betweenLooks).toBeGreaterThan(30)
-    expect(betweenLooksForRoom).toBeLessThan(betweenLooks)
-  })
-
-  test('a thousand pieces of work come once each by two relays', async () => {
+  test('a thousand pieces of work come by two relays, and are done', async () => {
     const { rows } = await testDatabase.pool.query<{ id: string }>(
-      `insert into outbox (id, workspace_id, queue) select gen_random_uuid(), id, 'mail'
-       from workspaces cross join generate_series(1, 1000) where id = (select max(id::text)::uuid from workspaces) returning id`,
+      `insert into outbox (id, workspace_id, queue)
+       select gen_random_uuid(), $1, 'mail' from generate_series(1, 1000) returning id`,
+      [uuidOf(ctx.workspaceId)],
     )
-    await start(config())
-    const { backend } = await start(config())
-    work(backend)
+    await start(config(), { pollMs: 50 })
+    const { backend } = await start(config(), { pollMs: 50 })
+    work(backend, 'mail', (uuid) => finishWork(testDatabase.db, [uuid]))
     await waitUntilReceived(
       rows.map(({ id }) => id),
-      15_000,
+      30_000,
     )
-    expect(received).toHaveLength(1_000)
+    await waitUntil(async () => (await waitingWork(ctx)).length === 0, { describe: 'all is done' })
   })
 
-  test('a relay that closes leaves what it has not handed over to the next', async () => {
+  test('work that was published and is not done is published again after a while, and not before', async () => {
+    const { backend } = await start(config(), { pollMs: 50 })
+    work(backend)
+    const uuids = await enqueueSome(2)
+    await waitUntilReceived(uuids)
+    const later = await enqueueSome(1)
+    await waitUntilReceived(later)
+    expect(received.toSorted()).toEqual([...uuids, ...later].toSorted())
+    await agePublished()
+    await waitUntil(() => received.length === 6, { describe: 'each came again' })
+  })
+
+  test('a relay that closes leaves what it has not published to the next', async () => {
     const { relay } = await start(config())
     await relay.close()
     const uuids = await enqueueSome(2)
@@ -171,45 +170,121 @@ describe.each([
     work(backend)
     await waitUntilReceived(uuids)
   })
+
+  test('a new delivery adds a job for its webhook, although the next poll is an hour away', async () => {
+    const { backend, postponed } = await start(config(), { pollMs: 3_600_000 })
+    work(backend, 'webhooks')
+    await waitUntilReceived(await enqueueSome(0))
+    const webhook = await createTestWebhook(ctx)
+    const uuid = uuidOf(webhook.id)
+    // The first round of a relay is a poll.
+    await createTestContact(ctx)
+    await waitUntilReceived([uuid])
+    received = []
+    await createTestContact(ctx)
+    await waitUntilReceived([uuid])
+    received = []
+    postponed.add(uuid)
+    await createTestContact(ctx)
+    const other = await createTestWebhook(ctx, { eventTypes: ['contact.updated', 'contact.created'] })
+    await waitUntil(() => !postponed.has(uuid), { describe: 'the postponement is over' })
+    expect(received).toEqual([])
+    await createTestContact(ctx)
+    await waitUntilReceived([uuid, uuidOf(other.id)])
+  })
+
+  test('a backlog that no notification announced is found by the poll', async () => {
+    const { backend } = await start(config(), { pollMs: 50 })
+    work(backend, 'webhooks')
+    const webhook = await createTestWebhook(ctx)
+    await addBacklog(ctx, webhook.id, 3)
+    await waitUntilReceived([uuidOf(webhook.id)])
+  })
+})
+
+describe('the poll for backlogs', () => {
+  test('is that of one worker, and another takes over when it is dead', async () => {
+    const relays = [await start(onPostgres(), { pollMs: 50 }), await start(onPostgres(), { pollMs: 50 })]
+    const [first, second] = relays.toSorted((a, b) => a.workerId.localeCompare(b.workerId))
+    if (!first || !second) throw new Error('There are two')
+    work(first.backend, 'webhooks')
+    await first.relay.close()
+    const webhook = await createTestWebhook(ctx)
+    await addBacklog(ctx, webhook.id, 1)
+    await waitUntilReceived(await enqueueAndReceive(second.backend))
+    expect(received).not.toContain(uuidOf(webhook.id))
+    await silenceWorker(testDatabase.db, first.workerId)
+    await waitUntilReceived([uuidOf(webhook.id)])
+  })
+
+  /** Returns work that the relay publishes by a poll of its own. */
+  async function enqueueAndReceive(backend: QueueBackend) {
+    work(backend)
+    return enqueueSome(2)
+  }
+
+  test('finds more webhooks than fit on a page', async () => {
+    const webhooks: string[] = []
+    for (let workspace = 0; workspace < 56; workspace++) {
+      const { workspaceId } = await createTestCtx(testDatabase.db)
+      const { rows } = await testDatabase.pool.query<{ webhook_id: string }>(
+        `with webhook as (
+           insert into webhooks (workspace_id, id, url, event_types, encrypted_secret)
+           select $1, uuidv7(), 'https://example.com', '{}', '' from generate_series(1, 20) returning workspace_id, id)
+         insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
+         select workspace_id, uuidv7(), id, uuidv7(), 'contact.created' from webhook returning webhook_id`,
+        [uuidOf(workspaceId)],
+      )
+      webhooks.push(...rows.map(({ webhook_id }) => webhook_id))
+    }
+    expect(webhooks).toHaveLength(1_120)
+    const { backend } = await start(onPostgres())
+    work(backend, 'webhooks')
+    await waitUntil(() => new Set(received).size === 1_120, { describe: 'all were found', timeoutMs: 30_000 })
+  })
+
+  test('deletes rows that an API of the release before adds for deliveries', async () => {
+    await testDatabase.pool.query(
+      `insert into outbox (id, workspace_id, queue) values (gen_random_uuid(), $1, 'webhooks')`,
+      [uuidOf(ctx.workspaceId)],
+    )
+    await start(onPostgres(), { pollMs: 50 })
+    await waitUntil(async () => (await waitingWork(ctx)).length === 0, { describe: 'it is gone' })
+  })
 })
 
 describe('when Redis', () => {
   test('is away, work waits, and comes when it is back', async () => {
     await redis.stop()
-    const newEpochs: number[] = []
-    const { backend } = await start(onRedis(), newEpochs)
+    const { backend } = await start(onRedis())
     work(backend)
     const uuids = await enqueueSome(3)
     expect(await waitingWork(ctx)).toHaveLength(3)
     await redis.start()
     await waitUntilReceived(uuids)
     expect(received).toHaveLength(3)
-    expect(newEpochs).toHaveLength(1)
   })
 
-  test('goes away and comes back empty, what it had is handed over again', async () => {
-    const newEpochs: number[] = []
-    const { backend } = await start(onRedis(), newEpochs)
+  test.each([
+    ['goes away and comes back empty', () => redis.stop().then(() => redis.start())],
+    ['is emptied', () => redis.flush()],
+  ])('%s, what it had is published again', async (_what, loseJobs) => {
+    const { backend } = await start(onRedis())
     const uuids = await enqueueSome(3)
-    await waitUntilHandedOver(uuids)
-    await redis.stop()
-    const more = await enqueueSome(2)
-    await redis.start()
+    await waitUntilPublished(uuids)
+    await loseJobs()
     work(backend)
-    await waitUntilReceived([...uuids, ...more])
-    expect(newEpochs).toHaveLength(2)
-  })
-
-  test('is emptied, what it had is handed over again', async () => {
-    const newEpochs: number[] = []
-    const { backend } = await start(onRedis(), newEpochs)
-    const uuids = await enqueueSome(3)
-    await waitUntilHandedOver(uuids)
-    await redis.flush()
-    work(backend)
+    await agePublished()
     await waitUntilReceived(uuids)
-    expect(received.toSorted()).toEqual(uuids.toSorted())
-    expect(newEpochs).toHaveLength(2)
+  })
+
+  test('is emptied, a backlog that is not claimed gets a job again', async () => {
+    const { backend } = await start(onRedis())
+    const webhook = await createTestWebhook(ctx)
+    await createTestContact(ctx)
+    await redis.flush()
+    work(backend, 'webhooks')
+    await waitUntilReceived([uuidOf(webhook.id)])
   })
 
   test('is emptied again and again under work, nothing is lost', async () => {
@@ -220,20 +295,7 @@ describe('when Redis', () => {
       uuids.push(...(await enqueueSome(5)))
       await redis.flush()
     }
-    await waitUntilReceived(uuids)
-  })
-
-  test('was emptied, what another relay hands over as in its former life is handed over again', async () => {
-    work((await start(onRedis())).backend)
-    const first = await enqueueSome(1)
-    await waitUntilReceived(first)
-    // As one does that learns of the new life later.
-    const late = randomUUID()
-    await testDatabase.pool.query(
-      `insert into outbox (id, workspace_id, queue, relayed_epoch, relayed_at) values ($1, $2, 'mail', 'former', now())`,
-      [late, uuidOf(ctx.workspaceId)],
-    )
-    await waitUntilReceived([late])
+    await waitUntilReceived(uuids, 20_000)
   })
 
   test('hangs for a moment, work comes when it answers again', async () => {
@@ -250,29 +312,8 @@ describe('when Redis', () => {
   test('is away, a relay closes all the same', async () => {
     const { relay } = await start(onRedis())
     const uuids = await enqueueSome(1)
-    await waitUntilHandedOver(uuids)
+    await waitUntilPublished(uuids)
     await redis.stop()
     await expect(relay.close()).resolves.toBeUndefined()
   })
-})
-
-test('a lane that is known to be quick is handed over more of, and no other is', async () => {
-  quick = [randomUUID()]
-  const lanes = [...quick, randomUUID()]
-  for (const lane of lanes) {
-    const { workspaceId } = await createTestCtx(testDatabase.db)
-    await testDatabase.pool.query(
-      `insert into outbox (id, workspace_id, queue, lane) select uuidv7(), $1, 'webhooks', $2 from generate_series(1, 30)`,
-      [uuidOf(workspaceId), lane],
-    )
-  }
-  await start(onPostgres())
-  const countsOf = async () => {
-    const { rows } = await testDatabase.pool.query<{ lane: string; count: number }>(
-      'select lane, count(*)::int from outbox where relayed_epoch is not null group by 1',
-    )
-    return lanes.map((lane) => rows.find((row) => row.lane === lane)?.count ?? 0)
-  }
-  await waitUntil(async () => (await countsOf()).every((count) => count > 0), { describe: 'the relay has looked' })
-  expect(await countsOf()).toEqual([quickRoom, laneRoom])
 })

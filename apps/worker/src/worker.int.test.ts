@@ -1,8 +1,8 @@
+import { inTransaction } from '@rapport/core/request/context.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
-import { workspaceRoom } from '@rapport/core/jobs/outbox.ts'
 import {
-  claimDelivery,
+  claimTestBacklog,
   countRecipients,
   createTestCampaign,
   createTestContact,
@@ -107,7 +107,7 @@ describe.each([
     }
     await start(environment())
     const noise = () => http.requests.filter(({ url }) => url === `/noisy-${name}`).length
-    await waitUntil(() => noise() === 5 * workspaceRoom, { describe: 'all wait that may', timeoutMs: 8_000 })
+    await waitUntil(() => noise() === 5 * 5, { describe: 'each webhook has its first request out', timeoutMs: 8_000 })
     await createDelivery(`quiet-${name}`)
     await waitForRequest(`quiet-${name}`)
     for (const one of [ctx, ...noisy]) {
@@ -220,24 +220,26 @@ describe('a worker whose Redis', () => {
   })
 })
 
-test('a worker sets right what another left that died, and what it lost hold of itself', async () => {
-  await createDelivery('dead')
+test('a worker recovers what a dead one had out, and what it lost hold of itself', async () => {
+  const { id: deadId } = await createTestWebhook(ctx, { url: `${http.url}/dead` })
+  await createTestContact(ctx)
   const dead = await createTestWorker(database.db)
-  await claimDelivery(ctx, (await readOnlyDelivery(ctx)).uuid, dead)
-  const other = await createTestCtx(database.db)
-  await createTestWebhook(other, { url: `${http.url}/lost` })
-  await createTestContact(other)
-  // It has nothing of the second to do, so that it cannot come by its claim in the proper way.
-  await database.pool.query('truncate outbox')
+  await claimTestBacklog(ctx, deadId, { workerId: dead })
   await silenceWorker(database.db, dead)
   await start({})
   const [own = ''] = (await workersAtWork()).filter((id) => id !== dead)
-  await claimDelivery(other, (await readOnlyDelivery(other)).uuid, own)
-  const areSetRight = async () => {
+  const other = await createTestCtx(database.db)
+  const { id: lostId } = await createTestWebhook(other, { url: `${http.url}/lost` })
+  // In one transaction, so that no job of the worker comes first.
+  await inTransaction(other, async (other) => {
+    await createTestContact(other)
+    await claimTestBacklog(other, lostId, { workerId: own })
+  })
+  const areInterrupted = async () => {
     const deliveries = await Promise.all([readOnlyDelivery(ctx), readOnlyDelivery(other)])
     return deliveries.every(({ status }) => status === 'INTERRUPTED')
   }
-  await waitUntil(areSetRight, { describe: 'both deliveries are INTERRUPTED', timeoutMs: 10_000 })
+  await waitUntil(areInterrupted, { describe: 'both deliveries are INTERRUPTED', timeoutMs: 15_000 })
   expect(http.requests.filter(({ url }) => ['/dead', '/lost'].includes(url))).toEqual([])
   expect(await workersAtWork()).toEqual([own])
 })

@@ -120,6 +120,7 @@ describe('the number of requests side by side', () => {
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 199, PENDING: 1 })
     slow.resolve()
     expect(await draining).toMatchObject({ delivered: 200 })
+    expect(receiver.requests).toHaveLength(200)
   })
 })
 

@@ -1,0 +1,33 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openDatabase } from '@rapport/core/db/client.ts'
+import { migrate } from '@rapport/core/db/migrate.ts'
+import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
+import type { TestDatabase } from '@rapport/testing/postgres/database.ts'
+
+/** A PostgreSQL of this test's own, that it may stop and start again. */
+export async function startRestartablePostgres() {
+  const directory = await mkdtemp(join(tmpdir(), 'rapport-e2e-'))
+  const first = await startEmbeddedPostgres({ directory, durable: true })
+  let server = first
+  await ensureDatabase(server, 'rapport')
+  const url = server.url('rapport')
+  await migrate(url)
+  const opened = openDatabase(url, { applicationName: 'rapport test', onError: () => {} })
+  const database: TestDatabase = {
+    url,
+    db: opened.db,
+    pool: opened.pool,
+    async close() {
+      await opened.close()
+      await server.stop()
+      await rm(directory, { recursive: true })
+    },
+  }
+  async function restart() {
+    await server.stop()
+    server = await startEmbeddedPostgres({ directory, port: first.port, durable: true })
+  }
+  return { database, restart }
+}

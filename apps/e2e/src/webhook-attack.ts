@@ -1,0 +1,254 @@
+/** Many webhooks under a stream of writes, the faults that happen to them, and the books that must balance afterwards. */
+import { setTimeout as pause } from 'node:timers/promises'
+import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
+import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import type { Stack } from './stack.ts'
+
+export type Random = () => number
+
+/** From 0 to 1; the same numbers for the same seed. */
+export function randomFrom(state: number): Random {
+  return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
+}
+
+const pick = <Item>(items: readonly Item[], random: Random) => items[Math.floor(random() * items.length)] as Item
+
+interface Webhook {
+  key: string
+  id: string
+  path: string
+  /** Whether it was enabled all the time. */
+  isStable: boolean
+  isDeleted: boolean
+}
+
+export interface AttackPlan {
+  workspaces: number
+  webhooksPerWorkspace: number
+  contactsPerWorkspace: number
+  workers: number
+  /** Milliseconds between the contacts of a workspace. */
+  pauseMs: number
+}
+
+export type Attack = Awaited<ReturnType<typeof startAttack>>
+
+/** Starts workers and webhooks, and writes contacts. Some receivers are slow, fail, cut connections or do not respond. */
+export async function startAttack(stack: Stack, plan: AttackPlan, random: Random) {
+  let isOver = false
+  const answers: (() => HttpAnswer | undefined)[] = [
+    () => undefined,
+    () => undefined,
+    () => ({ delayMs: random() * 50 }),
+    () => (random() < 0.05 ? { delayMs: 1_000 + random() * 1_000 } : undefined),
+    () => (random() < 0.3 ? { status: 500 } : undefined),
+    () => (random() < 0.1 ? { instead: 'disconnect' } : { delayMs: 5 }),
+  ]
+  const receiver: HttpReceiver = await startHttpReceiver(({ url }) => {
+    const number = Number(url.replace(/\D/g, ''))
+    // One never responds in time; it does in the end, so that nothing is left.
+    if (number === 7) return isOver ? undefined : { instead: 'hang' }
+    return answers[number % answers.length]?.()
+  })
+
+  const webhooks: Webhook[] = []
+  const addWebhook = async (key: string, isStable: boolean) => {
+    const path = `/${webhooks.length}`
+    const body = { url: receiver.url + path, eventTypes: ['contact.created'] }
+    const { id } = await retry(() => stack.api.call<{ id: string }>('POST', '/webhooks', { key, body }))
+    webhooks.push({ key, id, path, isStable, isDeleted: false })
+  }
+  /** While the database restarts, the API responds with 503. */
+  async function retry<Body>(call: () => Promise<{ status: number; body: Body }>): Promise<Body> {
+    return waitUntil(
+      async () => {
+        const { status, body } = await call()
+        if (status >= 500) throw new Error(`The API responded with ${status}`)
+        return [body] as const
+      },
+      { describe: 'the API accepts it', timeoutMs: 30_000 },
+    ).then(([body]) => body)
+  }
+
+  while (stack.workers.length < plan.workers) await stack.startWorker()
+  const keys: string[] = []
+  for (let n = 0; n < plan.workspaces; n++) keys.push((await stack.api.createWorkspace()).key)
+  for (const key of keys) for (let n = 0; n < plan.webhooksPerWorkspace; n++) await addWebhook(key, true)
+  const changeable = webhooks.slice(0, webhooks.length / 2)
+
+  const acknowledged: { key: string; id: string }[] = []
+  const writing = Promise.all(
+    keys.map(async (key) => {
+      for (let n = 0; n < plan.contactsPerWorkspace; n++) {
+        const body = { email: `person-${n}@example.com` }
+        const response = await stack.api.call<{ id: string }>('POST', '/contacts', { key, body }).catch(() => undefined)
+        if (response?.status === 201) acknowledged.push({ key, id: response.body.id })
+        await pause(plan.pauseMs)
+      }
+    }),
+  )
+
+  const counts: Record<string, number> = {}
+  /** Workers whose requests could become INTERRUPTED. */
+  let deaths = 0
+  const frozen = new Set<StartedProcess>()
+  const runningWorkers = () => stack.workers.filter((worker) => worker.isRunning && !frozen.has(worker))
+
+  const faults = {
+    async kill() {
+      const victim = pick(runningWorkers(), random)
+      deaths += 1
+      victim.kill('SIGKILL')
+      await victim.exited
+      await stack.startWorker()
+    },
+    async terminate() {
+      const victim = pick(runningWorkers(), random)
+      victim.kill('SIGTERM')
+      await Promise.all([victim.exited, stack.startWorker()])
+    },
+    /** For as long as it takes until it is considered dead. The caller does not await the end. */
+    async freeze() {
+      const victim = pick(runningWorkers(), random)
+      deaths += 1
+      frozen.add(victim)
+      victim.kill('SIGSTOP')
+      await stack.startWorker()
+      await pause(20_000)
+      victim.kill('SIGCONT')
+      await pause(3_000)
+      frozen.delete(victim)
+      victim.kill('SIGTERM')
+      await victim.exited
+    },
+    emptyRedis: async () => stack.redis?.flush(),
+    async crashRedis() {
+      await stack.redis?.stop()
+      await pause(random() * 1_000)
+      await stack.redis?.start()
+    },
+    async freezeRedis() {
+      stack.redis?.pause()
+      await pause(random() * 3_000)
+      stack.redis?.resume()
+    },
+    async disable() {
+      const webhook = pick(
+        changeable.filter(({ isDeleted }) => !isDeleted),
+        random,
+      )
+      webhook.isStable = false
+      const change = (enabled: boolean) =>
+        retry(() => stack.api.call('PATCH', `/webhooks/${webhook.id}`, { key: webhook.key, body: { enabled } }))
+      await change(false)
+      await pause(random() * 500)
+      await change(true)
+    },
+    async remove() {
+      const webhook = pick(
+        changeable.filter(({ isDeleted }) => !isDeleted),
+        random,
+      )
+      webhook.isStable = false
+      webhook.isDeleted = true
+      await retry(() => stack.api.call('DELETE', `/webhooks/${webhook.id}`, { key: webhook.key }))
+      await addWebhook(webhook.key, false)
+    },
+    async rotate() {
+      const webhook = pick(
+        webhooks.filter(({ isDeleted }) => !isDeleted),
+        random,
+      )
+      await retry(() => stack.api.call('POST', `/webhooks/${webhook.id}/rotate-secret`, { key: webhook.key }))
+    },
+  }
+  type Fault = keyof typeof faults
+
+  async function suffer(fault: Fault): Promise<void> {
+    counts[fault] = (counts[fault] ?? 0) + 1
+    await faults[fault]()
+  }
+
+  /** Has every receiver respond, ends the pauses of the webhooks, and waits until nothing is PENDING. */
+  async function finish(timeoutMs: number): Promise<void> {
+    await writing
+    isOver = true
+    const pending = async () => {
+      await stack.database.pool.query(`update webhook_drains set paused_until = null where paused_until > now()`)
+      const { rows } = await stack.database.pool.query<{ count: number }>(
+        `select count(*)::int from deliveries where status = 'PENDING'`,
+      )
+      return rows[0]?.count
+    }
+    let left: number | undefined
+    await waitUntil(async () => (left = await pending()) === 0, {
+      describe: () => `nothing is PENDING (${left} left)`,
+      timeoutMs,
+    })
+  }
+
+  return {
+    receiver,
+    suffer,
+    finish,
+    counts,
+    deaths: () => deaths,
+    readBooks: () => readBooks(stack, { receiver, webhooks, acknowledged }),
+  }
+}
+
+interface DeliveryRow {
+  path: string
+  event: string
+  contact: string
+  webhook: string
+  status: string
+  attempted: boolean
+}
+
+/** What went wrong, as counts of deliveries: all are zero but those of `statuses` and `received`. */
+async function readBooks(
+  { database }: Stack,
+  {
+    receiver,
+    webhooks,
+    acknowledged,
+  }: { receiver: HttpReceiver; webhooks: Webhook[]; acknowledged: { key: string; id: string }[] },
+) {
+  const { rows } = await database.pool.query<DeliveryRow>(
+    `select w.url as path, e.id::text as event, e.data ->> 'id' as contact, w.id::text as webhook, d.status,
+       d.attempted_at is not null as attempted
+     from deliveries d join webhooks w on w.id = d.webhook_id join events e on e.id = d.event_id`,
+  )
+  const received = new Map<string, number>()
+  for (const { url, body } of receiver.requests) {
+    const { data } = JSON.parse(body.toString()) as { data: { id: string } }
+    const name = `${url} ${data.id}`
+    received.set(name, (received.get(name) ?? 0) + 1)
+  }
+  const nameOf = ({ path, contact }: DeliveryRow) => `${new URL(path).pathname} ${contact}`
+  const known = new Set(rows.map(nameOf))
+  const timesOf = (row: DeliveryRow) => received.get(nameOf(row)) ?? 0
+  const countIf = (isMeant: (row: DeliveryRow) => boolean) => rows.filter(isMeant).length
+  const stable = webhooks.filter(({ isStable }) => isStable)
+  const deletedPaths = new Set(webhooks.filter(({ isDeleted }) => isDeleted).map(({ path }) => path))
+  return {
+    deliveries: rows.length,
+    received: receiver.requests.length,
+    statuses: Object.fromEntries([...Map.groupBy(rows, (row) => row.status)].map(([status, some]) => [status, some.length])),
+    faults: {
+      receivedTwice: [...received.values()].filter((times) => times > 1).length,
+      // The maintenance may have purged the deliveries of a deleted webhook.
+      receivedUnknown: [...received.keys()].filter((name) => !known.has(name) && !deletedPaths.has(name.split(' ')[0] ?? ''))
+        .length,
+      succeededNotReceived: countIf((row) => row.status === 'SUCCEEDED' && timesOf(row) !== 1),
+      failedWithoutAttemptButReceived: countIf((row) => row.status === 'FAILED' && !row.attempted && timesOf(row) > 0),
+      open: countIf(({ status }) => !['SUCCEEDED', 'FAILED', 'INTERRUPTED'].includes(status)),
+      // Of each acknowledged write, a delivery for each webhook of its workspace that was there all the time.
+      missing: acknowledged
+        .flatMap(({ key, id }) => stable.filter((webhook) => webhook.key === key).map(({ path }) => `${path} ${id}`))
+        .filter((name) => !known.has(name)).length,
+    },
+  }
+}
