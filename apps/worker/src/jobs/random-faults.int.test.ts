@@ -7,8 +7,7 @@ import { openDatabase } from '@rapport/core/db/client.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { enqueueMail } from '@rapport/core/mail/mails.ts'
-import { relayLanes } from '@rapport/core/jobs/outbox.ts'
-import type { QueueName } from '@rapport/core/jobs/queues.ts'
+import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import {
   countRecipients,
@@ -20,6 +19,7 @@ import {
   eventsOf,
   silenceWorker,
 } from '@rapport/testing/fixtures/factories.ts'
+import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import {
   type HttpReceiver,
@@ -31,7 +31,8 @@ import {
 import { recordHeartbeat } from '@rapport/core/jobs/worker-registry.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDeps, dropLostClaims, jobOf } from '../testing.ts'
-import { deliverWebhook } from './deliver-webhook.ts'
+import type { WorkerDeps } from '../worker-deps.ts'
+import { drainWebhook } from './drain-webhook.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { clearCustomField } from './clear-custom-field.ts'
 import { runImport } from './run-import.ts'
@@ -59,14 +60,14 @@ function randomFrom(seed: number): Random {
 const pick = <Item>(items: readonly Item[], random: Random) => items[Math.floor(random() * items.length)] as Item
 
 const handlers = {
-  webhooks: deliverWebhook,
+  webhooks: (deps: WorkerDeps, job: WorkJob) => drainWebhook(deps, job, () => {}),
   campaigns: sendCampaignBatch,
   mail: sendMail,
   imports: runImport,
   maintenance: clearCustomField,
 }
 const statements = [
-  [/claim deliveries/, /settle deliveries/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
+  [/claim a backlog/, /take deliveries/, /record outcomes/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
   [/update "campaign_batches"/, /claim recipients/, /record recipient outcomes/, /update "campaigns"/],
   [/delete from "outbox"/, /update "outbox"/, /emit events/],
 ].flat()
@@ -92,10 +93,9 @@ async function createWork(ctx: Ctx, seed: number) {
       data: { campaignId: campaign.id, contactId: null },
     })
   }
-  await createTestWebhook(ctx, { url: `${http.url}/${seed}` })
+  const webhook = await createTestWebhook(ctx, { url: `${http.url}/${seed}` })
   for (let n = 0; n < 30; n++) await createTestContact(ctx)
-  // So that who is done with a delivery goes on with another of its lane.
-  await relayLanes(ctx.db, { epoch: 'one' }, async () => {})
+  await addBacklog(ctx, webhook.id, 300)
   return campaign.id
 }
 
@@ -114,7 +114,9 @@ type ShakyWorker = Awaited<ReturnType<typeof startShakyWorker>>
 
 async function readWork(ctx: Ctx) {
   const found = await database.pool.query<{ id: string; queue: QueueName }>(
-    'select id, queue from outbox where workspace_id = $1',
+    `select id, queue from outbox where workspace_id = $1
+     union all
+     select distinct webhook_id, 'webhooks' from deliveries where workspace_id = $1 and status = 'PENDING'`,
     [uuidOf(ctx.workspaceId)],
   )
   return found.rows
