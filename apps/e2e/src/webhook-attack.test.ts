@@ -22,40 +22,44 @@ const times: Partial<Record<Fault, number>> = isLong
   : { kill: 4, terminate: 1, emptyRedis: 1, crashRedis: 1, freezeRedis: 1, disable: 1, remove: 1, rotate: 1 }
 const timeoutMs = isLong ? 900_000 : 120_000
 
-test.each(queueBackends)(`under every fault the books of webhooks balance, queues in %s (seed ${seed})`, { timeout: timeoutMs }, async (backend) => {
-  const random = randomFrom(seed)
-  const server = isLong ? await startRestartablePostgres() : undefined
-  const stack = await startStack(backend, {}, server?.database)
-  onTestFinished(() => stack.close())
-  const attack = await startAttack(stack, plan, random)
-  onTestFinished(() => attack.receiver.close())
-  await attack.receiver.waitFor(10, 20_000)
+test.each(queueBackends)(
+  `under every fault the books of webhooks balance, queues in %s (seed ${seed})`,
+  { timeout: timeoutMs },
+  async (backend) => {
+    const random = randomFrom(seed)
+    const server = isLong ? await startRestartablePostgres() : undefined
+    const stack = await startStack(backend, {}, server?.database)
+    onTestFinished(() => stack.close())
+    const attack = await startAttack(stack, plan, random)
+    onTestFinished(() => attack.receiver.close())
+    await attack.receiver.waitFor(10, 20_000)
 
-  const faults = Object.entries(times)
-    .flatMap(([fault, count]) => Array.from({ length: count }, () => fault as Fault))
-    .filter((fault) => stack.redis || !fault.endsWith('Redis'))
-    .map((fault) => ({ fault, at: random() }))
-    .toSorted((a, b) => a.at - b.at)
-  const freezing: Promise<void>[] = []
-  for (const [index, { fault }] of faults.entries()) {
-    if (server && (index === 5 || index === 25)) freezing.push(attack.suffer('freeze'))
-    if (server && index % 15 === 10) await server.restart()
-    await pause(random() * 400)
-    await attack.suffer(fault)
-  }
-  await Promise.all(freezing)
-  await attack.finish(timeoutMs / 2)
+    const faults = Object.entries(times)
+      .flatMap(([fault, count]) => Array.from({ length: count }, () => fault as Fault))
+      .filter((fault) => stack.redis || !fault.endsWith('Redis'))
+      .map((fault) => ({ fault, at: random() }))
+      .toSorted((a, b) => a.at - b.at)
+    const freezing: Promise<void>[] = []
+    for (const [index, { fault }] of faults.entries()) {
+      if (server && (index === 5 || index === 25)) freezing.push(attack.suffer('freeze'))
+      if (server && index % 15 === 10) await server.restart()
+      await pause(random() * 400)
+      await attack.suffer(fault)
+    }
+    await Promise.all(freezing)
+    await attack.finish(timeoutMs / 2)
 
-  const { faults: mistakes, ...books } = await attack.readBooks()
-  if (isLong) console.info(backend, JSON.stringify({ ...books, mistakes, deaths: attack.deaths(), ...attack.counts }))
-  expect(mistakes).toEqual({
-    receivedTwice: 0,
-    receivedUnknown: 0,
-    succeededNotReceived: 0,
-    failedWithoutAttemptButReceived: 0,
-    open: 0,
-    missing: 0,
-  })
-  // A worker has at most twenty requests of a workspace out.
-  expect(books.statuses['INTERRUPTED'] ?? 0).toBeLessThanOrEqual(attack.deaths() * 20 * plan.workspaces)
-})
+    const { faults: mistakes, ...books } = await attack.readBooks()
+    if (isLong) console.info(backend, JSON.stringify({ ...books, mistakes, deaths: attack.deaths(), ...attack.counts }))
+    expect(mistakes).toEqual({
+      receivedTwice: 0,
+      receivedUnknown: 0,
+      succeededNotReceived: 0,
+      failedWithoutAttemptButReceived: 0,
+      open: 0,
+      missing: 0,
+    })
+    // A worker has at most twenty requests of a workspace out.
+    expect(books.statuses['INTERRUPTED'] ?? 0).toBeLessThanOrEqual(attack.deaths() * 20 * plan.workspaces)
+  },
+)

@@ -236,12 +236,15 @@ async function readBooks(
   return {
     deliveries: rows.length,
     received: receiver.requests.length,
-    statuses: Object.fromEntries([...Map.groupBy(rows, (row) => row.status)].map(([status, some]) => [status, some.length])),
+    statuses: Object.fromEntries(
+      [...Map.groupBy(rows, (row) => row.status)].map(([status, some]) => [status, some.length]),
+    ),
     faults: {
       receivedTwice: [...received.values()].filter((times) => times > 1).length,
       // The maintenance may have purged the deliveries of a deleted webhook.
-      receivedUnknown: [...received.keys()].filter((name) => !known.has(name) && !deletedPaths.has(name.split(' ')[0] ?? ''))
-        .length,
+      receivedUnknown: [...received.keys()].filter(
+        (name) => !known.has(name) && !deletedPaths.has(name.split(' ')[0] ?? ''),
+      ).length,
       succeededNotReceived: countIf((row) => row.status === 'SUCCEEDED' && timesOf(row) !== 1),
       failedWithoutAttemptButReceived: countIf((row) => row.status === 'FAILED' && !row.attempted && timesOf(row) > 0),
       open: countIf(({ status }) => !['SUCCEEDED', 'FAILED', 'INTERRUPTED'].includes(status)),

@@ -92,7 +92,11 @@ async function start(config: WorkerConfig, { pollMs = 1_000 } = {}) {
 }
 
 /** Runs the jobs, as a worker does. */
-function work(backend: QueueBackend, queue: QueueName = 'mail', done: (uuid: string) => Promise<void> = async () => {}) {
+function work(
+  backend: QueueBackend,
+  queue: QueueName = 'mail',
+  done: (uuid: string) => Promise<void> = async () => {},
+) {
   const worker = backend.openWorker(
     queue,
     async (job) => {

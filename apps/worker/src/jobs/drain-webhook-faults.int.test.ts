@@ -39,7 +39,9 @@ function holdFrom(first: number) {
 
 describe('on a network to the database that fails', () => {
   const proxy = useForFile(() => startTestProxy(database.url))
-  const proxied = useForFile((): Database => openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} }))
+  const proxied = useForFile(
+    (): Database => openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} }),
+  )
   const shaky = useForTest(() => createTestDeps(proxied.db))
   beforeEach(() => {
     const before = proxy.cuts

@@ -34,7 +34,7 @@ describe('the number of requests side by side', () => {
     const post = async (): Promise<HttpOutcome> => {
       const { promise, resolve } = Promise.withResolvers<Ending>()
       out.push(resolve)
-      return { body: '', durationMs: 1, isResetOnReusedConnection: false, ...(await promise) }
+      return { body: '', durationMs: 1, ...(await promise) }
     }
     return {
       http: { openConnections: () => ({ post, close: async () => {} }), close: async () => {} },

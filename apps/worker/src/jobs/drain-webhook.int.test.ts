@@ -1,5 +1,6 @@
 import { uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
-import { changeWebhook, deleteWebhook, rotateSecret } from '@rapport/core/webhooks/webhooks.ts'
+import { rotateSecret } from '@rapport/core/webhooks/rotate-secret.ts'
+import { changeWebhook, deleteWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import {
   countDeliveries,
   createTestContact,
@@ -150,8 +151,9 @@ describe('an attempt that fails is FAILED with the reason, and not repeated', ()
   })
 
   test('an event that is gone; the other deliveries of the webhook are sent', async () => {
-    const { event_id: eventId } = await readOnlyDelivery(ctx)
-    await database.pool.query('delete from events where id = $1', [eventId])
+    await database.pool.query('delete from events where id in (select event_id from deliveries where id = $1)', [
+      (await readOnlyDelivery(ctx)).uuid,
+    ])
     await addBacklog(ctx, webhookId, 5)
     await run()
     const { rows } = await database.pool.query(

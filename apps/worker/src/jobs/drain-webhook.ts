@@ -10,6 +10,7 @@ import {
   type Take,
 } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 import { pauseMsAfter } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
+import { attemptedOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
 import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
 import type { DrainRequests } from '../webhook-delivery/request-capacity.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
@@ -115,7 +116,7 @@ async function runTurn(
       requests.setOut(out.size)
       countOutcomes(result, ended)
       onProgress(result)
-      deps.concurrency.adapt(claim.webhookId, ended)
+      deps.concurrency.adapt(claim.webhookId, attemptedOutcomes(ended))
       const isOver: boolean = !current || performance.now() > endsAt || deps.stopping.aborted
       const limit: number = isOver ? 0 : requests.reserve(deps.concurrency.get(claim.webhookId)) - out.size
       const progress = { ended, out: [...out.keys()], limit: Math.max(0, limit) }

@@ -67,7 +67,15 @@ const handlers = {
   maintenance: clearCustomField,
 }
 const statements = [
-  [/claim a backlog/, /take deliveries/, /record outcomes/, /set status = 'PENDING'/, /update "mails"/, /begin/, /commit/],
+  [
+    /claim a backlog/,
+    /take deliveries/,
+    /record outcomes/,
+    /set status = 'PENDING'/,
+    /update "mails"/,
+    /begin/,
+    /commit/,
+  ],
   [/update "campaign_batches"/, /claim recipients/, /record recipient outcomes/, /update "campaigns"/],
   [/delete from "outbox"/, /update "outbox"/, /emit events/],
 ].flat()

@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache'
 import type { WebhookId } from '@rapport/core/kernel/ids.ts'
-import type { EndedDelivery } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 
 const maxConcurrency = 20
 const rememberedWebhooks = 10_000
@@ -9,7 +8,7 @@ const rememberedWebhooks = 10_000
 export interface ConcurrencyMemory {
   get(webhookId: WebhookId): number
   /** Adapts it to a round of attempts. */
-  adapt(webhookId: WebhookId, ended: readonly EndedDelivery[]): void
+  adapt(webhookId: WebhookId, round: readonly { responseStatus: number | null }[]): void
 }
 
 /** One request at a time for a receiver that times out or refuses the connection; twice as many after each round of responses. */
@@ -23,9 +22,8 @@ export function createConcurrencyMemory(): ConcurrencyMemory {
   const get = (webhookId: WebhookId) => known.get(webhookId) ?? 1
   return {
     get,
-    adapt(webhookId, ended) {
-      const attempted = ended.map(({ outcome }) => outcome).filter(({ attemptedAt }) => attemptedAt !== null)
-      if (attempted.length > 0) known.set(webhookId, nextConcurrency(get(webhookId), attempted))
+    adapt(webhookId, round) {
+      if (round.length > 0) known.set(webhookId, nextConcurrency(get(webhookId), round))
     },
   }
 }

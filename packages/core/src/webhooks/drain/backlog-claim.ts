@@ -71,7 +71,7 @@ export function claimBacklog(
         const [row] = await claimRow(db, { ...keyOf(claim), token, includeUnreachable, now: new Date() })
         if (!row) return 'unclaimable'
         claim.unreachableCount = row.unreachable_count
-        return takeOldest(db, claim, { token, ended: [], recorded: new Set(), out: [], limit })
+        return takeOldest(db, claim, { token, ended: [], out: [], limit })
       },
       planning,
     ),
@@ -101,8 +101,8 @@ export function recordAndTake(db: Db, claim: BacklogClaim, progress: Progress): 
     transaction(
       db,
       async (db) => {
-        const { isOwner, uuids } = await recordOutcomes(db, claim, progress.ended)
-        return isOwner ? takeOldest(db, claim, { ...progress, token, recorded: uuids }) : undefined
+        const { isOwner, recorded } = await recordOutcomes(db, claim, progress.ended)
+        return isOwner ? takeOldest(db, claim, { ...progress, ended: recorded, token }) : undefined
       },
       planning,
     ),
@@ -160,17 +160,11 @@ const claimRow = preparedSql<
     returning unreachable_count`,
 )
 
-interface TakeOptions extends Progress {
-  token: string
-  /** The deliveries of `ended` whose outcomes this transaction has recorded. */
-  recorded: ReadonlySet<string>
-}
-
-async function takeOldest(db: Db, claim: BacklogClaim, options: TakeOptions): Promise<Take> {
-  const { out, token } = options
-  const state = stateAfter(claim, options)
+async function takeOldest(db: Db, claim: BacklogClaim, progress: Progress & { token: string }): Promise<Take> {
+  const { ended, out, token } = progress
+  const state = stateAfter(claim, ended)
   const { pausedUntil, unreachableCount } = state
-  const limit = pausedUntil ? 0 : limitAttempts(options.limit, { unreachableCount, out: out.length })
+  const limit = pausedUntil ? 0 : limitAttempts(progress.limit, { unreachableCount, out: out.length })
   const rows = await take(db, { ...keyOf(claim), ...state, token, out: [...out], limit, now: new Date() })
   claim.unreachableCount = rows[0]?.unreachable_count ?? 0
   const deliveries = rows.filter((row): row is TakenRow => row.id !== null)

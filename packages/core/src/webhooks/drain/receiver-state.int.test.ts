@@ -5,7 +5,7 @@ import { claimTestBacklog, createTestWebhook, createTestWorker } from '@rapport/
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { webhookDrains } from '../../db/schema/index.ts'
 import type { WebhookId } from '../../kernel/ids.ts'
-import { resetPause } from '../webhook-health.ts'
+import { resetPause } from '../health/webhook-health.ts'
 import type { DeliveryOutcome } from './record-outcomes.ts'
 
 const database = useTestDatabase()

@@ -3,6 +3,7 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Params } from '../../db/prepared-query.ts'
 import type { BacklogClaim, EndedDelivery } from './backlog-claim.ts'
 import { countUnreachable, pauseMsAfter } from './circuit-breaker.ts'
+import type { DeliveryOutcome } from './record-outcomes.ts'
 
 /** The changes that one round of attempts makes. */
 export interface ReceiverState extends Record<string, unknown> {
@@ -16,23 +17,16 @@ export interface ReceiverState extends Record<string, unknown> {
   pausedUntil: Date | null
 }
 
-/**
- * `ended` is in the order in which the attempts ended, and `recorded` are those whose outcomes were not recorded before. A
- * round that was recorded before changes no count: the one in the database is no longer the one that the claim has.
- */
-export function stateAfter(
-  claim: BacklogClaim,
-  { ended, recorded }: { ended: readonly EndedDelivery[]; recorded: ReadonlySet<string> },
-  now = new Date(),
-): ReceiverState {
-  const attempted = ended.filter(({ outcome }) => outcome.attemptedAt !== null)
-  const outcomes = attempted.filter(({ uuid }) => recorded.has(uuid)).map(({ outcome }) => outcome)
+/** The outcomes of the deliveries that were attempted. */
+export const attemptedOutcomes = (ended: readonly EndedDelivery[]): DeliveryOutcome[] =>
+  ended.map(({ outcome }) => outcome).filter(({ attemptedAt }) => attemptedAt !== null)
+
+/** `ended` is in the order in which the attempts ended. */
+export function stateAfter(claim: BacklogClaim, ended: readonly EndedDelivery[], now = new Date()): ReceiverState {
+  const outcomes = attemptedOutcomes(ended)
   const lastSuccess = outcomes.findLastIndex(({ status }) => status === 'SUCCEEDED')
   const failures = outcomes.slice(lastSuccess + 1)
-  const unreachableCount = countUnreachable(
-    claim.unreachableCount,
-    attempted.map(({ outcome }) => outcome),
-  )
+  const unreachableCount = countUnreachable(claim.unreachableCount, outcomes)
   const pauseMs = unreachableCount > claim.unreachableCount ? pauseMsAfter(unreachableCount) : 0
   return {
     succeededAt: lastSuccess === -1 ? null : now,

@@ -18,8 +18,8 @@ export interface DeliveryOutcome {
 interface Recorded {
   /** Whether the claim is still valid. */
   isOwner: boolean
-  /** The deliveries whose outcomes were recorded: without those of an earlier call whose response was lost. */
-  uuids: ReadonlySet<string>
+  /** Without those that an earlier call recorded whose response was lost. */
+  recorded: EndedDelivery[]
 }
 
 /**
@@ -44,7 +44,8 @@ export async function recordOutcomes(
     responseBodies: ended.map(({ outcome }) => outcome.responseBody),
     errors: ended.map(({ outcome }) => outcome.error),
   })
-  return { isOwner: claim?.is_valid ?? false, uuids: new Set(claim?.recorded) }
+  const recorded = ended.filter(({ uuid }) => claim?.recorded.includes(uuid))
+  return { isOwner: claim?.is_valid ?? false, recorded }
 }
 
 interface RecordParams extends Record<string, unknown> {
