@@ -4,6 +4,7 @@ import { coldStart } from './benches/cold-start.ts'
 import { creating } from './benches/creating.ts'
 import { delivering } from './benches/delivering.ts'
 import { exporting } from './benches/exporting.ts'
+import { hangingReceivers } from './benches/hanging-receivers.ts'
 import { importing } from './benches/importing.ts'
 import { killing } from './benches/killing.ts'
 import { listing } from './benches/listing.ts'
@@ -31,6 +32,7 @@ export const benches: Record<string, Bench> = {
   send: sending,
   webhooks: delivering,
   'many-webhooks': manyWebhooks,
+  'hanging-receivers': hangingReceivers,
   busy,
   'cold-start': coldStart,
   soak,

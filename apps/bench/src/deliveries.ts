@@ -5,7 +5,8 @@ import { createContact } from '@rapport/core/contacts/create-contact.ts'
 import { type Contact, contactExample, ContactInput } from '@rapport/core/contacts/contacts.schema.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
-import type { Installation } from './installation.ts'
+import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import type { Installation, Workspace } from './installation.ts'
 import type { Receipt } from './receiver.ts'
 
 export const exampleContact: Contact = {
@@ -22,25 +23,41 @@ export interface Receiver {
   takeReceipts(): Promise<Receipt[]>
 }
 
+/** Workspaces with webhooks for all events, to the paths /0, /1 and so on. */
+export async function createSubscribed(
+  installation: Installation,
+  { url }: Pick<Receiver, 'url'>,
+  count: { workspaces: number; webhooksEach: number },
+): Promise<Workspace[]> {
+  const workspaces: Workspace[] = []
+  for (let n = 0; n < count.workspaces; n += 1) {
+    const workspace = await installation.createWorkspace()
+    for (let hook = 0; hook < count.webhooksEach; hook += 1)
+      await createWebhook(workspace.ctx, { url: `${url}/${hook}`, eventTypes: ['*'] })
+    workspaces.push(workspace)
+  }
+  return workspaces
+}
+
 interface Backlog {
-  /** As after a while at work: what it does often is compiled. */
-  worker: ChildProcess
+  /** As after a while at work: what they do often is compiled. */
+  workers: ChildProcess[]
   fill: () => Promise<void>
   count: number
 }
 
-/** Deliveries per second from the first receipt to the last outcome, of a backlog that came while the worker stood still. */
+/** Deliveries per second from the first receipt to the last outcome, of a backlog that came while the workers stood still. */
 export async function drain(
   installation: Installation,
   receiver: Receiver,
-  { worker, fill, count }: Backlog,
+  { workers, fill, count }: Backlog,
 ): Promise<number> {
-  worker.kill('SIGSTOP')
+  for (const worker of workers) worker.kill('SIGSTOP')
   try {
     await fill()
     await installation.client.query('analyze')
   } finally {
-    worker.kill('SIGCONT')
+    for (const worker of workers) worker.kill('SIGCONT')
   }
   await installation.untilDone()
   const lastAt = process.hrtime.bigint()

@@ -2,7 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,6 +13,7 @@ import { type Ctx, settingsFrom } from '@rapport/core/request/context.ts'
 import { openDatabase } from '@rapport/core/db/client.ts'
 import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
+import { goodCertificate } from '@rapport/testing/network/certificates.ts'
 import { findRedisServer } from '@rapport/testing/redis/redis-binary.ts'
 import pg from 'pg'
 import { startLoadGenerator } from './load.ts'
@@ -138,16 +139,21 @@ async function install(closers: Closers) {
     return { port, takeReceipts }
   }
 
-  /** A receiver of webhooks. */
-  async function startReceiver() {
-    const child = processes.fork('receiver.ts')
+  /** A receiver of webhooks. Programs that are started after one over TLS trust its certificate. */
+  async function startReceiver({ tls = false } = {}) {
+    if (tls) {
+      const file = join(directory, 'receiver.pem')
+      await writeFile(file, goodCertificate)
+      environment['NODE_EXTRA_CA_CERTS'] = file
+    }
+    const child = processes.fork('receiver.ts', { parameters: tls ? ['--tls'] : [] })
     const port = await hear<number>(child)
     async function takeReceipts(): Promise<Receipt[]> {
       child.send('report')
       const receipts = await hear<[string, string, string][]>(child)
       return receipts.map(([to, id, at]) => [to, id, BigInt(at)])
     }
-    return { url: `http://127.0.0.1:${port}`, takeReceipts }
+    return { url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`, takeReceipts }
   }
 
   async function createWorkspace(): Promise<Workspace> {

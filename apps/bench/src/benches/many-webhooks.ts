@@ -27,7 +27,8 @@ export const manyWebhooks: Bench = {
       }
 
       const worker = await installation.startWorker()
-      const drained = (fill: () => Promise<void>) => () => drain(installation, receiver, { worker, fill, count })
+      const drained = (fill: () => Promise<void>) => () =>
+        drain(installation, receiver, { workers: [worker], fill, count })
       const rates = await takeTurns(options, {
         many: drained(async () => {
           for (const ctx of many) await emitMany(ctx, contactUpdated, [exampleContact])
