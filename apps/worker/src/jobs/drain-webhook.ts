@@ -4,13 +4,13 @@ import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import {
   type BacklogClaim,
   claimBacklog,
-  type EndedDelivery,
   recordAndTake,
   releaseClaim,
   type Take,
 } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 import { pauseMsAfter } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
 import { attemptedOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
+import type { EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes.ts'
 import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
 import type { DrainRequests } from '../webhook-delivery/request-capacity.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'

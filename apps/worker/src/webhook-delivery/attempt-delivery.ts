@@ -1,6 +1,6 @@
 import { idOf, type WebhookId, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
-import type { EndedDelivery, TakenDelivery } from '@rapport/core/webhooks/drain/backlog-claim.ts'
-import type { DeliveryOutcome } from '@rapport/core/webhooks/drain/record-outcomes.ts'
+import type { TakenDelivery } from '@rapport/core/webhooks/drain/backlog-claim.ts'
+import type { DeliveryOutcome, EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes.ts'
 import { type Receiver, signatureHeaders } from '@rapport/core/webhooks/drain/signed-delivery.ts'
 import { traced, type WorkerDeps } from '../worker-deps.ts'
 import type { Connections, HttpOutcome } from './outbound-http.ts'

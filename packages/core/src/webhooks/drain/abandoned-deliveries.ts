@@ -4,7 +4,7 @@ import type { Db } from '../../db/client.ts'
 import { eventLifetimeDays } from '../../db/partitions.ts'
 import { transaction } from '../../db/transaction.ts'
 import { uuidAt, uuidOf } from '../../kernel/ids.ts'
-import type { BacklogClaim } from './backlog-claim.ts'
+import type { BacklogKey } from './find-backlogs.ts'
 
 const rowsPerStep = 500
 
@@ -12,16 +12,20 @@ const rowsPerStep = 500
  * Marks some of the backlog of a disabled or deleted webhook as FAILED, but those that are still `out`. For the owner of the
  * claim, in the transaction of its take. Returns whether there may be more.
  */
-export async function failBacklog(db: Db, claim: BacklogClaim, out: readonly string[]): Promise<boolean> {
+export async function failBacklog(
+  db: Db,
+  { workspaceId, webhookId }: BacklogKey,
+  out: readonly string[],
+): Promise<boolean> {
   const result = await db.execute(sql`
     update deliveries d set status = 'FAILED',
       error = case when w.deleted_at is null then 'The webhook was disabled' else 'The webhook was deleted' end
     from webhooks w
     where w.workspace_id = d.workspace_id and w.id = d.webhook_id and not w.enabled
-      and d.workspace_id = ${uuidOf(claim.workspaceId)} and d.webhook_id = ${uuidOf(claim.webhookId)}
+      and d.workspace_id = ${uuidOf(workspaceId)} and d.webhook_id = ${uuidOf(webhookId)}
       and d.id in (
         select id from deliveries
-        where workspace_id = ${uuidOf(claim.workspaceId)} and webhook_id = ${uuidOf(claim.webhookId)}
+        where workspace_id = ${uuidOf(workspaceId)} and webhook_id = ${uuidOf(webhookId)}
           and status = 'PENDING' and id <> all(${sql.param([...out])}::uuid[])
         order by created_at, id limit ${rowsPerStep})`)
   return result.rowCount === rowsPerStep

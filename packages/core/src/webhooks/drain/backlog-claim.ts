@@ -15,22 +15,17 @@ import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { preparedSql } from '../../db/prepared-query.ts'
 import { transaction } from '../../db/transaction.ts'
-import { type EventId, idOf, uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
+import { type EventId, idOf, uuidOf } from '../../kernel/ids.ts'
 import { bodyOfEvent } from '../signature.ts'
 import { failBacklog } from './abandoned-deliveries.ts'
 import { limitAttempts } from './circuit-breaker.ts'
 import { planning } from './planning.ts'
-import { type DeliveryOutcome, recordOutcomes } from './record-outcomes.ts'
+import { type Claim, type EndedDelivery, recordOutcomes } from './record-outcomes.ts'
 import { type ReceiverState, setReceiverState, stateAfter } from './receiver-state.ts'
 import type { Receiver } from './signed-delivery.ts'
 
 /** The claim of one job. Only the functions of this file change it. */
-export interface BacklogClaim {
-  readonly workspaceId: WorkspaceId
-  readonly webhookId: WebhookId
-  readonly workerId: string
-  /** The token in the database is one of these: there are several after an attempt whose answer was lost. */
-  tokens: string[]
+export interface BacklogClaim extends Claim {
   /** Rounds of attempts in a row that got no response, see `circuit-breaker.ts`. */
   unreachableCount: number
 }
@@ -76,12 +71,6 @@ export function claimBacklog(
       planning,
     ),
   )
-}
-
-/** A delivery that was attempted, and how that ended. */
-export interface EndedDelivery {
-  uuid: string
-  outcome: DeliveryOutcome
 }
 
 interface Progress {

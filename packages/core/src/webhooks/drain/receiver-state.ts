@@ -1,9 +1,8 @@
 /** What the outcomes of attempts say about a receiver: columns of `webhook_drains` that the API shows as a webhook's health. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Params } from '../../db/prepared-query.ts'
-import type { BacklogClaim, EndedDelivery } from './backlog-claim.ts'
 import { countUnreachable, pauseMsAfter } from './circuit-breaker.ts'
-import type { DeliveryOutcome } from './record-outcomes.ts'
+import type { DeliveryOutcome, EndedDelivery } from './record-outcomes.ts'
 
 /** The changes that one round of attempts makes. */
 export interface ReceiverState extends Record<string, unknown> {
@@ -22,7 +21,11 @@ export const attemptedOutcomes = (ended: readonly EndedDelivery[]): DeliveryOutc
   ended.map(({ outcome }) => outcome).filter(({ attemptedAt }) => attemptedAt !== null)
 
 /** `ended` is in the order in which the attempts ended. */
-export function stateAfter(claim: BacklogClaim, ended: readonly EndedDelivery[], now = new Date()): ReceiverState {
+export function stateAfter(
+  claim: { unreachableCount: number },
+  ended: readonly EndedDelivery[],
+  now = new Date(),
+): ReceiverState {
   const outcomes = attemptedOutcomes(ended)
   const lastSuccess = outcomes.findLastIndex(({ status }) => status === 'SUCCEEDED')
   const failures = outcomes.slice(lastSuccess + 1)

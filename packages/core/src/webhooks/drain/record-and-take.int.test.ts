@@ -16,7 +16,8 @@ import { webhookDrains } from '../../db/schema/index.ts'
 import { idOf, type WebhookId } from '../../kernel/ids.ts'
 import { recoverOrphanedClaims } from '../../operations/dead-worker-recovery.ts'
 import { readDelivery } from '../delivery-log.ts'
-import type { BacklogClaim, EndedDelivery } from './backlog-claim.ts'
+import type { BacklogClaim } from './backlog-claim.ts'
+import type { EndedDelivery } from './record-outcomes.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)

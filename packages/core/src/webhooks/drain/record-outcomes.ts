@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { preparedSql } from '../../db/prepared-query.ts'
-import { uuidOf } from '../../kernel/ids.ts'
-import type { BacklogClaim, EndedDelivery } from './backlog-claim.ts'
+import { uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
 
 /** How a delivery ended. */
 export interface DeliveryOutcome {
@@ -13,6 +12,21 @@ export interface DeliveryOutcome {
   responseStatus: number | null
   responseBody: string | null
   error: string | null
+}
+
+/** A delivery that was attempted, and how that ended. */
+export interface EndedDelivery {
+  uuid: string
+  outcome: DeliveryOutcome
+}
+
+/** The claim under which deliveries were taken. */
+export interface Claim {
+  readonly workspaceId: WorkspaceId
+  readonly webhookId: WebhookId
+  readonly workerId: string
+  /** The token in the database is one of these: there are several after an attempt whose answer was lost. */
+  tokens: string[]
 }
 
 interface Recorded {
@@ -28,7 +42,7 @@ interface Recorded {
  */
 export async function recordOutcomes(
   db: Db,
-  { workspaceId, webhookId, workerId, tokens }: BacklogClaim,
+  { workspaceId, webhookId, workerId, tokens }: Claim,
   ended: readonly EndedDelivery[],
 ): Promise<Recorded> {
   const [claim] = await record(db, {
