@@ -1,26 +1,27 @@
 import { randomUUID } from 'node:crypto'
-import { and, eq, sql } from 'drizzle-orm'
+import { and, eq, isNull, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { claimBatch, claimRecipients, recordOutcomes } from '../campaigns/sending.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { claimMail, enqueueMail } from '../mail/mails.ts'
-import { relayLanes, relayWork } from '../jobs/outbox.ts'
+import { findPublishableWork, markPublished } from '../jobs/outbox.ts'
 import { campaignBatches, mails, outbox, workers } from '../db/schema/index.ts'
 import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
+import { endAll, idsOfTake, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
-  claimDelivery,
+  claimTestBacklog,
   countRecipients,
   createTestContact,
   createTestCtx,
   createTestWebhook,
   createTestWorker,
   readOnlyDelivery,
-  settleDelivery,
   silenceWorker,
   waitingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import type { BacklogClaim } from '../webhooks/drain/backlog-claim.ts'
 import { recordHeartbeat, deregisterWorker } from '../jobs/worker-registry.ts'
 import { recoverOrphanedClaims, dropClaim, findClaims } from './dead-worker-recovery.ts'
 
@@ -36,15 +37,24 @@ async function die(id = workerId) {
   await silenceWorker(database.db, id)
   await bury()
 }
-const succeeded = { status: 'SUCCEEDED', durationMs: 5, responseStatus: 204, responseBody: '', error: null } as const
 const deathNote = 'The worker died, or lost the database, while it was out'
 
-async function claimNewDelivery(): Promise<string> {
-  await createTestWebhook(ctx)
-  await createTestContact(ctx)
-  const { uuid } = await readOnlyDelivery(ctx)
-  expect(await claimDelivery(ctx, uuid, workerId)).toBeDefined()
-  return uuid
+/** The worker claims the backlog of a new webhook, which has one delivery. */
+async function claimNewDelivery(on = ctx): Promise<{ uuid: string; webhookUuid: string; claim: BacklogClaim }> {
+  const { id } = await createTestWebhook(on)
+  await createTestContact(on)
+  const { uuid } = await readOnlyDelivery(on)
+  const { claim, take } = await claimTestBacklog(on, id, { workerId })
+  expect(idsOfTake(take)).toEqual([uuid])
+  return { uuid, webhookUuid: uuidOf(id), claim }
+}
+
+const recordSuccess = ({ uuid, claim }: { uuid: string; claim: BacklogClaim }) =>
+  recordTestOutcomes(ctx, claim, { ended: endAll([uuid], { responseStatus: 204 }) })
+
+async function isOut(uuid: string): Promise<boolean> {
+  const { rowCount } = await database.pool.query('select from webhook_drains where $1 = any(delivery_ids)', [uuid])
+  return rowCount === 1
 }
 
 /** A batch of three in the worker's hands, two of them being sent to. */
@@ -63,34 +73,58 @@ async function claimNewMail(kind: 'CONFIRMATION' | 'CAMPAIGN_TEST'): Promise<str
   return uuid
 }
 
-async function handOverAll() {
-  await relayWork(database.db, 'one', async () => {})
-  await relayLanes(database.db, { epoch: 'one' }, async () => {})
+async function publishAll() {
+  const work = await findPublishableWork(database.db)
+  await markPublished(
+    database.db,
+    work.map(({ job }) => job.id),
+  )
 }
 
-async function notHandedOver(): Promise<string[]> {
+async function findUnpublished(): Promise<string[]> {
   const rows = await ctx.db
     .select({ id: outbox.id })
     .from(outbox)
-    .where(and(eq(outbox.workspaceId, ctx.workspaceId), sql`${outbox.relayedEpoch} is null`))
+    .where(and(eq(outbox.workspaceId, ctx.workspaceId), isNull(outbox.publishedAt)))
   return rows.map((row) => row.id)
 }
 
 describe('what a dead worker had in hand', () => {
   test('a delivery is INTERRUPTED, as the request may have arrived, and never attempted again', async () => {
-    const uuid = await claimNewDelivery()
+    const { claim } = await claimNewDelivery()
     await die()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED', error: deathNote })
+    expect(await readOnlyDelivery(ctx)).toMatchObject({
+      status: 'INTERRUPTED',
+      error: deathNote,
+      worker_id: workerId,
+      attempted_at: expect.any(String) as string,
+    })
     expect(await waitingWork(ctx)).toEqual([])
-    expect(await claimDelivery(ctx, uuid, await createTestWorker(database.db))).toBeUndefined()
+    const { take } = await claimTestBacklog(ctx, claim.webhookId, { workerId: await createTestWorker(database.db) })
+    expect(take).toMatchObject({ deliveries: [] })
+  })
+
+  test('of a backlog only what was out is INTERRUPTED, and the rest waits for the next owner', async () => {
+    const { id } = await createTestWebhook(ctx)
+    const uuids = await insertDeliveries(ctx, id, { count: 5 })
+    const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 3 })
+    await recordTestOutcomes(ctx, claim, { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 3) })
+    await die()
+    const { rows } = await database.pool.query<{ status: string }>(
+      'select status from deliveries where webhook_id = $1 order by created_at, id',
+      [uuidOf(id)],
+    )
+    expect(rows.map(({ status }) => status)).toEqual(['SUCCEEDED', 'INTERRUPTED', 'INTERRUPTED', 'PENDING', 'PENDING'])
+    const next = await claimTestBacklog(ctx, id, { workerId: await createTestWorker(database.db) })
+    expect(idsOfTake(next.take)).toEqual(uuids.slice(3))
   })
 
   test('recipients being sent to are INTERRUPTED; the batch goes back on its queue for the others', async () => {
     const { campaignId, uuid } = await claimNewBatch()
-    await handOverAll()
+    await publishAll()
     await die()
     expect(await countRecipients(ctx, campaignId)).toEqual({ INTERRUPTED: 2 })
-    expect(await notHandedOver()).toEqual([uuid])
+    expect(await findUnpublished()).toEqual([uuid])
     const next = await claimBatch(ctx, uuid, await createTestWorker(database.db))
     if (!next) throw new Error('The batch cannot be claimed')
     const { recipients } = await claimRecipients(ctx, next, next.contactUuids)
@@ -100,9 +134,9 @@ describe('what a dead worker had in hand', () => {
   test('a confirmation mail goes back on its queue, a test copy is INTERRUPTED', async () => {
     const confirmation = await claimNewMail('CONFIRMATION')
     const copy = await claimNewMail('CAMPAIGN_TEST')
-    await handOverAll()
+    await publishAll()
     await die()
-    expect(await notHandedOver()).toEqual([confirmation])
+    expect(await findUnpublished()).toEqual([confirmation])
     expect(await waitingWork(ctx)).toEqual([confirmation])
     const rows = await ctx.db
       .select()
@@ -118,19 +152,19 @@ describe('what a dead worker had in hand', () => {
   test('nothing is touched while the worker lives, though others die', async () => {
     const { campaignId, uuid } = await claimNewBatch()
     await claimNewMail('CONFIRMATION')
-    await claimNewDelivery()
-    await handOverAll()
+    const { uuid: out } = await claimNewDelivery()
+    await publishAll()
     await database.db.execute(sql`update workers set seen_at = now() - interval '14 seconds' where id = ${workerId}`)
     await die(await createTestWorker(database.db))
-    expect(await notHandedOver()).toEqual([])
+    expect(await findUnpublished()).toEqual([])
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENDING: 2 })
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING' })
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'PENDING' })
+    expect(await isOut(out)).toBe(true)
     expect(await findClaims(database.db, workerId)).toContain(uuid)
   })
 
   test('what is finished stays as it was', async () => {
-    const uuid = await claimNewDelivery()
-    await settleDelivery(ctx, { uuid, workerId }, succeeded)
+    await recordSuccess(await claimNewDelivery())
     const { campaignId, batch, recipients } = await claimNewBatch()
     const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
     await recordOutcomes(ctx, batch, outcomes)
@@ -141,7 +175,7 @@ describe('what a dead worker had in hand', () => {
 
   test('a claim by a worker that was struck off already is INTERRUPTED too', async () => {
     await die()
-    const uuid = await claimNewDelivery()
+    const { uuid } = await claimNewDelivery()
     await bury()
     expect(await readOnlyDelivery(ctx)).toMatchObject({ uuid, status: 'INTERRUPTED' })
   })
@@ -159,16 +193,16 @@ describe('who was taken for dead and lives', () => {
   test('comes back by the next beat, and its next claims are left alone', async () => {
     await die()
     await recordHeartbeat(database.db, workerId)
-    await claimNewDelivery()
+    const { uuid } = await claimNewDelivery()
     await bury()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING' })
+    expect([(await readOnlyDelivery(ctx)).status, await isOut(uuid)]).toEqual(['PENDING', true])
   })
 
   test('corrects by its late truth what was INTERRUPTED', async () => {
-    const uuid = await claimNewDelivery()
+    const delivery = await claimNewDelivery()
     const { campaignId, batch, recipients } = await claimNewBatch()
     await die()
-    await settleDelivery(ctx, { uuid, workerId }, succeeded)
+    expect(await recordSuccess(delivery)).toBeUndefined()
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', error: null, response_status: 204 })
     const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
     await recordOutcomes(ctx, batch, outcomes)
@@ -186,18 +220,18 @@ describe('burying', () => {
   test('two at once set everything right once, and neither waits for the other', async () => {
     await claimNewDelivery()
     const { uuid } = await claimNewBatch()
-    await handOverAll()
+    await publishAll()
     await silenceWorker(database.db, workerId)
     await Promise.all(Array.from({ length: 8 }, bury))
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
-    expect(await notHandedOver()).toEqual([uuid])
+    expect(await findUnpublished()).toEqual([uuid])
   })
 
   test('while another buries, nothing is done twice and nobody waits', async () => {
     const holding = await openTransaction(database.db, (db) => db.execute(sql`select pg_advisory_xact_lock(7277679)`))
     await claimNewDelivery()
     await die()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING' })
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'PENDING' })
     await holding.commit()
     await bury()
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
@@ -205,29 +239,27 @@ describe('burying', () => {
 
   test('a late outcome and a burial at the same moment do not lock each other out', async () => {
     const other = await createTestCtx(database.db)
-    await createTestWebhook(other)
-    await createTestContact(other)
-    const first = (await readOnlyDelivery(other)).uuid
-    await claimDelivery(other, first, workerId)
-    const uuid = await claimNewDelivery()
+    const first = await claimNewDelivery(other)
+    const delivery = await claimNewDelivery()
     await silenceWorker(database.db, workerId)
-    // The burial stops half-way: it has both deliveries, and waits for the work of the first.
+    // Recovery stops half-way, at the first drain. It locks them in the order of their keys.
     const half = await openTransaction(database.db, (db) =>
-      db.execute(sql`select from outbox where id = ${first} for update`),
+      db.execute(sql`select from deliveries where id = ${first.uuid} or id = ${delivery.uuid} for update`),
     )
-    const burying = bury()
+    const recovering = bury()
     await waitUntilBlocked(database.db)
-    const settling = settleDelivery(ctx, { uuid, workerId }, succeeded)
+    const recording = recordSuccess(delivery)
     await waitUntilBlocked(database.db, 2)
-    await Promise.all([half.commit(), burying, settling])
+    await Promise.all([half.commit(), recovering, recording])
     expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+    expect(await readOnlyDelivery(other)).toMatchObject({ status: 'INTERRUPTED' })
   })
 })
 
 describe('a claim that a living worker has in hand no more', () => {
   test('is found by its subject, of every kind', async () => {
     const expected = [
-      await claimNewDelivery(),
+      (await claimNewDelivery()).webhookUuid,
       (await claimNewBatch()).uuid,
       await claimNewMail('CONFIRMATION'),
       await claimNewMail('CAMPAIGN_TEST'),
@@ -237,11 +269,11 @@ describe('a claim that a living worker has in hand no more', () => {
   })
 
   test('is set right as by a death, and others of the worker are not', async () => {
-    const uuid = await claimNewDelivery()
+    const { webhookUuid } = await claimNewDelivery()
     const { uuid: batchUuid, campaignId } = await claimNewBatch()
     const mailUuid = await claimNewMail('CONFIRMATION')
-    await handOverAll()
-    await dropClaim(database.db, workerId, uuid)
+    await publishAll()
+    await dropClaim(database.db, workerId, webhookUuid)
     expect(await readOnlyDelivery(ctx)).toMatchObject({
       status: 'INTERRUPTED',
       error: 'How it ended could not be recorded',
@@ -249,9 +281,9 @@ describe('a claim that a living worker has in hand no more', () => {
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENDING: 2 })
     await dropClaim(database.db, workerId, batchUuid)
     expect(await countRecipients(ctx, campaignId)).toEqual({ INTERRUPTED: 2 })
-    expect(await notHandedOver()).toEqual([batchUuid])
+    expect(await findUnpublished()).toEqual([batchUuid])
     await dropClaim(database.db, workerId, mailUuid)
-    expect((await notHandedOver()).toSorted()).toEqual([batchUuid, mailUuid].toSorted())
+    expect((await findUnpublished()).toSorted()).toEqual([batchUuid, mailUuid].toSorted())
     expect(await findClaims(database.db, workerId)).toEqual([])
   })
 

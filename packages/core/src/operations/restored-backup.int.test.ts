@@ -10,7 +10,7 @@ import { claimMail } from '../mail/mails.ts'
 import { interruptRestoredWork } from './restored-backup.ts'
 import { claimTestBatch, sendTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
 import {
-  claimDelivery,
+  claimTestBacklog,
   countRecipients,
   createTestCampaign,
   createTestContact,
@@ -57,12 +57,12 @@ async function work(): Promise<number> {
 }
 
 test('deliveries and mails that a backup brings back, waiting or in hand, are interrupted and can be claimed by nobody', async () => {
-  await createTestWebhook(ctx)
+  const { id: webhookId } = await createTestWebhook(ctx)
   for (let count = 0; count < 3; count += 1) await createTestContact(ctx)
   const campaign = await createTestCampaign(ctx)
   for (const email of ['a@example.com', 'b@example.com']) await sendTestMail(ctx, campaign.id, { email })
-  const [deliveries, mails] = [await waitingWork(ctx, 'webhooks'), await waitingWork(ctx, 'mail')]
-  await claimDelivery(ctx, deliveries[0] ?? '', workerId)
+  const mails = await waitingWork(ctx, 'mail')
+  await claimTestBacklog(ctx, webhookId, { workerId, limit: 1 })
   await claimMail(ctx, mails[0] ?? '', workerId)
 
   // What was in hand is the burial's to interrupt.
@@ -71,7 +71,7 @@ test('deliveries and mails that a backup brings back, waiting or in hand, are in
   expect(await statusesOf('mails')).toEqual(['INTERRUPTED', 'INTERRUPTED'])
   expect(await waitingWork(ctx)).toEqual([])
   workerId = await createTestWorker(database.db)
-  for (const uuid of deliveries) expect(await claimDelivery(ctx, uuid, workerId)).toBeUndefined()
+  expect((await claimTestBacklog(ctx, webhookId, { workerId })).take).toMatchObject({ deliveries: [] })
   for (const uuid of mails) expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
@@ -130,11 +130,8 @@ test('more than is interrupted at once is interrupted all the same', async () =>
   await createTestWebhook(ctx)
   await createTestContact(ctx)
   await database.db.execute(sql`
-    with copied as (
-      insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-      select workspace_id, uuidv7(), webhook_id, event_id, event_type from deliveries, generate_series(1, 1200)
-      returning workspace_id, id, webhook_id)
-    insert into outbox (id, workspace_id, queue, lane) select id, workspace_id, 'webhooks', webhook_id from copied`)
+    insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
+    select workspace_id, uuidv7(), webhook_id, event_id, event_type from deliveries, generate_series(1, 1200)`)
   expect(await restore()).toMatchObject({ deliveries: 1_201 })
   expect(await waitingWork(ctx)).toEqual([])
 })

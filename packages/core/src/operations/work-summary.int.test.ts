@@ -4,17 +4,18 @@ import { sendCampaign } from '../campaigns/send-campaign.ts'
 import { pauseCampaign } from '../campaigns/lifecycle.ts'
 import type { Ctx } from '../request/context.ts'
 import {
-  claimDelivery,
+  claimTestBacklog,
   createTestCampaign,
-  createTestContact,
   createTestCtx,
   createTestWebhook,
   createTestWorker,
-  settleDelivery,
   silenceWorker,
   waitingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { endAll, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import { markPublished } from '../jobs/outbox.ts'
+import { claimMail, enqueueMail } from '../mail/mails.ts'
 import { readWorkSummary } from './work-summary.ts'
 
 const database = useTestDatabase()
@@ -34,7 +35,7 @@ const age = (interval: string) =>
 
 test('where nothing is to be done there is no oldest and no lag', async () => {
   const { queues, outboxLagSeconds, workers } = await readWorkSummary(ctx.db)
-  const idle = { waiting: 0, handedOver: 0, active: 0, failed: 0, oldestSeconds: null }
+  const idle = { waiting: 0, published: 0, active: 0, failed: 0, oldestSeconds: null }
   expect(queues).toEqual([
     ...['webhooks', 'campaigns', 'mail', 'imports'].map((queue) => ({ queue, ...idle })),
     { queue: 'maintenance', ...idle, active: null, failed: null },
@@ -43,22 +44,20 @@ test('where nothing is to be done there is no oldest and no lag', async () => {
   expect(workers).toMatchObject([{ id: workerId, isAlive: true }])
 })
 
-test('each piece of work is counted where it stands: waiting, handed over, in hand, failed', async () => {
-  await createTestWebhook(ctx)
-  for (let count = 0; count < 4; count += 1) await createTestContact(ctx)
-  await age('90 seconds')
-  const [first = '', second = ''] = await waitingWork(ctx, 'webhooks')
-  await ctx.db.execute(
-    sql`update outbox set relayed_epoch = 'now', relayed_at = now() where id in (${first}, ${second})`,
-  )
-  await claimDelivery(ctx, first, workerId)
-  await claimDelivery(ctx, second, workerId)
-  const failed = { status: 'FAILED', durationMs: 1, responseStatus: 500, responseBody: '', error: 'words' } as const
-  await settleDelivery(ctx, { uuid: second, workerId }, failed)
+const ageDeliveries = (interval: string) =>
+  ctx.db.execute(sql`update deliveries set created_at = now() - ${interval}::interval`)
+
+test('deliveries are counted where they stand: waiting, out, failed', async () => {
+  const { id } = await createTestWebhook(ctx)
+  const uuids = await insertDeliveries(ctx, id, { count: 4, ageMs: 1_000 })
+  await ageDeliveries('90 seconds')
+  const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 2 })
+  const ended = endAll(uuids.slice(1, 2), { status: 'FAILED', responseStatus: 500, error: 'words' })
+  await recordTestOutcomes(ctx, claim, { ended, out: uuids.slice(0, 1) })
   expect(await stateOf('webhooks')).toEqual({
     queue: 'webhooks',
     waiting: 2,
-    handedOver: 1,
+    published: 0,
     active: 1,
     failed: 1,
     oldestSeconds: expect.closeTo(90, -1.5) as number,
@@ -67,14 +66,33 @@ test('each piece of work is counted where it stands: waiting, handed over, in ha
   expect(deliveries).toEqual({ PENDING: 3, SUCCEEDED: 0, FAILED: 1, INTERRUPTED: 0 })
 })
 
-test('what a full lane holds back is no lag; what nothing holds back is', async () => {
-  await createTestWebhook(ctx)
-  await createTestContact(ctx)
-  await createTestContact(ctx)
+test('other work is counted as waiting, published or claimed', async () => {
+  for (let count = 0; count < 4; count++)
+    await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'a@example.com', data: {} })
+  await age('90 seconds')
+  const [first = '', second = ''] = await waitingWork(ctx, 'mail')
+  await markPublished(ctx.db, [first, second])
+  await claimMail(ctx, first, workerId)
+  expect(await stateOf('mail')).toEqual({
+    queue: 'mail',
+    waiting: 2,
+    published: 2,
+    active: 1,
+    failed: 0,
+    oldestSeconds: expect.closeTo(90, -1.5) as number,
+  })
+})
+
+test('work that waits for its turn in its workspace is no lag, and neither are deliveries', async () => {
+  await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
+  await ageDeliveries('5 minutes')
+  for (let count = 0; count < 2; count++)
+    await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'a@example.com', data: {} })
+  expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeLessThan(60)
   await age('5 minutes')
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeGreaterThan(250)
-  const [first = ''] = await waitingWork(ctx)
-  await ctx.db.execute(sql`update outbox set relayed_epoch = 'now', relayed_at = now() where id = ${first}`)
+  const [first = ''] = await waitingWork(ctx, 'mail')
+  await markPublished(ctx.db, [first])
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeNull()
 })
 

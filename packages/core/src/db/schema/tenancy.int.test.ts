@@ -9,6 +9,7 @@ import { violatedConstraint } from '../../kernel/errors.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import { enqueueMail } from '../../mail/mails.ts'
 import {
+  claimTestBacklog,
   createTestCampaign,
   createTestContact,
   createTestCtx,
@@ -40,8 +41,9 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   await db.execute(sql`
     insert into idempotency_records (workspace_id, key, request_hash, status, body) values (${workspaceId}, 'k', 'h', 200, '')`)
   await createApiKey(ctx, keyInput)
-  await createTestWebhook(ctx)
+  const { id: webhookId } = await createTestWebhook(ctx)
   await createTestContact(ctx)
+  await claimTestBacklog(ctx, webhookId, { workerId: await createTestWorker(db) })
   await fillBesides(ctx)
   await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'ada@example.com', data: {} })
   const campaign = await createTestCampaign(ctx, { confirmed: 2 })
