@@ -31,8 +31,8 @@ const exceptions: Record<string, string[]> = {
   events: ['events/', 'db/adopt-restored-events.ts'],
   // An event and what is due for it are one statement.
   deliveries: ['webhooks/', 'events/emit.ts', 'operations/dead-worker-recovery.ts', 'operations/restored-backup.ts'],
-  // So are a delivery's outcome and the end of its work.
-  outbox: ['jobs/outbox.ts', 'webhooks/settlement.ts', 'webhooks/abandoned-deliveries.ts'],
+  webhookDrains: ['webhooks/', 'operations/dead-worker-recovery.ts'],
+  outbox: ['jobs/outbox.ts', 'operations/delete-workspace.ts'],
   workers: ['jobs/worker-registry.ts', 'operations/dead-worker-recovery.ts'],
 }
 
