@@ -1,9 +1,14 @@
 import { sql } from 'drizzle-orm'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { ConfigError } from '../runtime/config.ts'
+import { findBacklogs } from '../webhooks/drain/find-backlogs.ts'
 import { hasPendingMigrations, migrate } from './migrate.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { migrateUntil } from '@rapport/testing/release-before/release-before.ts'
+
+/** The last migration of the release whose workers had lanes. */
+const lastBeforeDrains = '0020_indexes'
 
 let database: TestDatabase
 beforeEach(async () => {
@@ -55,14 +60,97 @@ test('events and deliveries that are there are all there when they are partition
       returning workspace_id, id)
     insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
     select e.workspace_id, uuidv7(), w.id, e.id, 'contact.created' from event e join webhook w using (workspace_id)`)
+  // Without the columns that were added since.
   const read = async (table: string) =>
-    (await database.pool.query<{ row: string }>(`select t::text as row from ${table} t order by 1`)).rows
+    (
+      await database.pool.query<{ row: string }>(
+        `select (to_jsonb(t) - array['request_id', 'traceparent'])::text as row from ${table} t order by 1`,
+      )
+    ).rows
   const before = await Promise.all(['events', 'deliveries'].map(read))
   expect(before.map(({ length }) => length)).toEqual([60, 60])
   await migrate(database.url)
   expect(await Promise.all(['events', 'deliveries'].map(read))).toEqual(before)
   await database.db.execute(sql`delete from workspaces where id = (select workspace_id from events limit 1)`)
   expect((await Promise.all(['events', 'deliveries'].map(read))).map(({ length }) => length)).toEqual([30, 30])
+})
+
+describe('while a worker of the release before is registered', () => {
+  const isOldSchema = async () =>
+    (await database.pool.query(`select where to_regclass('webhook_drains') is null`)).rowCount === 1
+  const seen = (host: string, secondsAgo: number) =>
+    database.pool.query(
+      `insert into workers (id, host, seen_at) values (gen_random_uuid(), $1, now() - make_interval(secs => $2))`,
+      [host, secondsAgo],
+    )
+
+  test('the migration is refused with its host, and works once the worker has been silent for 15 seconds', async () => {
+    await migrateUntil(database.pool, lastBeforeDrains)
+    await seen('old-worker-1', 0)
+    await seen('dead-worker', 16)
+    await expect(migrate(database.url)).rejects.toThrow(/release before is running \(old-worker-1\)\. Stop all workers/)
+    expect(await isOldSchema()).toBe(true)
+    await database.pool.query(`update workers set seen_at = now() - interval '14 seconds'`)
+    await expect(migrate(database.url)).rejects.toBeInstanceOf(ConfigError)
+    await database.pool.query(`update workers set seen_at = now() - interval '15 seconds'`)
+    await migrate(database.url)
+    expect(await isOldSchema()).toBe(false)
+  })
+
+  test('the migration works once it has deregistered', async () => {
+    await migrateUntil(database.pool, lastBeforeDrains)
+    await seen('old-worker-1', 0)
+    await database.pool.query('delete from workers')
+    await migrate(database.url)
+    expect(await isOldSchema()).toBe(false)
+  })
+
+  test('a worker of this release, or of a release without workers, refuses nothing', async () => {
+    await migrateUntil(database.pool, '0000_house')
+    await migrate(database.url)
+    await seen('new-worker', 0)
+    await migrate(database.url)
+  })
+})
+
+test('ten thousand deliveries that wait are all PENDING after the upgrade, and their outbox rows are gone', async () => {
+  await migrateUntil(database.pool, lastBeforeDrains)
+  await database.db.execute(sql`
+    with workspace as (insert into workspaces (id, name) values (uuidv7(), 'w') returning id),
+    webhook as (
+      insert into webhooks (workspace_id, id, url, event_types, encrypted_secret)
+      select id, uuidv7(), 'https://example.com/' || n, '{*}', '' from workspace, generate_series(1, 5) n
+      returning workspace_id, id),
+    event as (
+      insert into events (workspace_id, id, type, data)
+      select id, uuidv7(), 'contact.created', '{}' from workspace, generate_series(1, 2000) returning workspace_id, id),
+    delivery as (
+      insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
+      select e.workspace_id, uuidv7(), w.id, e.id, 'contact.created' from event e cross join webhook w
+      returning workspace_id, id, webhook_id)
+    insert into outbox (id, workspace_id, queue, lane, relayed_epoch, relayed_at, relays)
+    select id, workspace_id, 'webhooks', webhook_id, case when n % 7 = 0 then 'one' end,
+      case when n % 7 = 0 then now() end, case when n % 7 = 0 then 1 else 0 end
+    from (select *, row_number() over () as n from delivery) delivery`)
+  await database.db.execute(sql`
+    insert into outbox (id, workspace_id, queue) select uuidv7(), id, 'mail' from workspaces`)
+  const { rows: sending } = await database.pool.query<{ id: string }>(`
+    update deliveries set status = 'SENDING', worker_id = gen_random_uuid(), attempted_at = now()
+    where id = (select id from outbox where relayed_epoch is not null limit 1) returning id`)
+  await migrate(database.url)
+  const { rows: counts } = await database.pool.query(
+    'select status, count(*)::int from deliveries group by status order by status',
+  )
+  expect(counts).toEqual([
+    { status: 'INTERRUPTED', count: 1 },
+    { status: 'PENDING', count: 9_999 },
+  ])
+  const { rows: interrupted } = await database.pool.query(`select id from deliveries where status = 'INTERRUPTED'`)
+  expect(interrupted).toEqual(sending)
+  const { rows: work } = await database.pool.query('select queue from outbox')
+  expect(work).toEqual([{ queue: 'mail' }])
+  // And each webhook is found as a backlog.
+  expect((await findBacklogs(database.db)).backlogs).toHaveLength(5)
 })
 
 test('the migrations make what the schema says: nothing is left to be generated', async () => {

@@ -18,7 +18,17 @@ const changedOnPurpose = {
   /** `table` or `table.column`: no program of the release before may use it. */
   removed: [] as string[],
   /** `table.column` whose values a migration rewrites. */
-  rewritten: [] as string[],
+  rewritten: ['deliveries.status', 'deliveries.error'],
+  /** Rows that a migration deletes, and that no program of this release uses. */
+  deleted: [{ table: 'outbox', column: 'queue', value: 'webhooks' }],
+  /** Rows that only a program of the release before can write, which the migration refuses to run beside. */
+  refused: [{ table: 'deliveries', column: 'status', value: 'SENDING' }],
+}
+
+interface RowsWithValue {
+  table: string
+  column: string
+  value: string
 }
 
 async function createReleaseBefore(): Promise<TestDatabase> {
@@ -78,13 +88,20 @@ test('release-before.sql has every value that a check lists', async () => {
   expect([howToAdd, missing]).toEqual([howToAdd, []])
 })
 
-const { removed, rewritten } = changedOnPurpose
+const { removed, rewritten, deleted, refused } = changedOnPurpose
 
 /** The tables and columns that this release still has. */
 function keptTables(tables: readonly TableRows[]): TableRows[] {
   return tables
     .filter(({ table }) => !removed.includes(table))
     .map((of) => ({ ...of, columns: of.columns.filter((column) => !removed.includes(`${of.table}.${column}`)) }))
+}
+
+/** Leaves out the rows that have one of these values. */
+function withoutRows(tables: readonly TableRows[], values: readonly RowsWithValue[]): TableRows[] {
+  const isLeftOut = (table: string, row: TableRows['rows'][number]) =>
+    values.some((one) => one.table === table && row[one.column] === one.value)
+  return tables.map((of) => ({ ...of, rows: of.rows.filter((row) => !isLeftOut(of.table, row)) }))
 }
 
 /** The values of these columns, in a stable order. */
@@ -103,8 +120,29 @@ function expectSameRows(actual: readonly TableRows[], expected: readonly TableRo
 test('an upgrade keeps every row of every table with the same values', async () => {
   const database = await openDatabase(createReleaseBefore)
   await migrate(database.url)
-  expectSameRows(await readTables(database.pool), await readTables(before.pool))
+  expectSameRows(await readTables(database.pool), withoutRows(await readTables(before.pool), deleted))
 })
+
+test('an upgrade leaves every delivery as it was, but for SENDING ones, which are INTERRUPTED', async () => {
+  const database = await openDatabase(createReleaseBefore)
+  await migrate(database.url)
+  const read = async ({ pool }: TestDatabase) =>
+    (await readTables(pool)).find(({ table }) => table === 'deliveries')?.rows.toSorted((a, b) => compareIds(a, b)) ??
+    []
+  const [then, now] = [await read(before), await read(database)]
+  expect(then.some(({ status }) => status === 'SENDING')).toBe(true)
+  const error = 'The worker died, or lost the database, while it was out'
+  const expected = then.map(({ status, ...row }) => ({
+    ...row,
+    ...(status === 'SENDING' ? { status: 'INTERRUPTED', error } : { status }),
+  }))
+  expect(now).toEqual(expected.map((row) => expect.objectContaining(row) as object))
+  const { rows } = await database.pool.query(`select from outbox where queue = 'webhooks'`)
+  expect(rows).toEqual([])
+})
+
+const compareIds = (a: Record<string, string | null>, b: Record<string, string | null>) =>
+  (a['id'] ?? '') < (b['id'] ?? '') ? -1 : 1
 
 test('an upgrade that is repeated changes nothing', async () => {
   const database = await openDatabase(createReleaseBefore)
@@ -117,8 +155,19 @@ test('an upgrade that is repeated changes nothing', async () => {
 test('this schema takes every row as the release before writes it, with all its columns', async () => {
   const now = await openDatabase(createTestDatabase)
   const tables = await readTables(before.pool)
-  await now.pool.query(dumpRows(keptTables(tables)))
-  expectSameRows(await readTables(now.pool), tables)
+  const accepted = withoutRows(tables, refused)
+  await now.pool.query(dumpRows(keptTables(accepted)))
+  expectSameRows(await readTables(now.pool), accepted)
+})
+
+test.each(refused)('this schema refuses $table with $column $value', async ({ table, column, value }) => {
+  const now = await openDatabase(createTestDatabase)
+  const tables = await readTables(before.pool)
+  await now.pool.query(dumpRows(keptTables(withoutRows(tables, refused))))
+  const rows = tables.find((of) => of.table === table)?.rows.filter((row) => row[column] === value) ?? []
+  expect(rows.length).toBeGreaterThan(0)
+  const inserting = now.pool.query(dumpRows(tables.map((of) => ({ ...of, rows: of.table === table ? rows : [] }))))
+  await expect(inserting).rejects.toMatchObject({ constraint: `${table}_${column}_check` })
 })
 
 test('this schema fills in the column defaults that the release before relies on', async () => {
