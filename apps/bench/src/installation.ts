@@ -180,11 +180,13 @@ async function install(closers: Closers) {
     startRedis,
     startSink,
     startWorker,
-    /** Resolves when no work is left. */
+    /** When nothing is due any more. */
     untilDone: () =>
       until(async () => {
-        const left = `select from outbox union all select from deliveries where status = 'PENDING' limit 1`
-        return (await client.query(left)).rowCount === 0
+        const { rowCount } = await client.query(
+          `(select from outbox limit 1) union all (select from deliveries where status = 'PENDING' limit 1)`,
+        )
+        return rowCount === 0
       }),
   }
 }

@@ -200,7 +200,7 @@ test('an event that never was is no place to go on from', async () => {
 test('queue shows what is to be done, and who does it', async () => {
   const { code, stdout } = await run(installed(), 'queue')
   expect(code).toBe(0)
-  expect(stdout).toMatch(/^queue +waiting +handed over +active +failed +oldest\nwebhooks +0 +0 +0 +0 +–\n/)
+  expect(stdout).toMatch(/^queue +waiting +published +active +failed +oldest\nwebhooks +0 +0 +0 +0 +–\n/)
   expect(stdout).toMatch(/^Workers +1 on \S+$/m)
   expect(stdout).not.toContain('\u001b')
 

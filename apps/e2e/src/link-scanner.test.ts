@@ -1,7 +1,7 @@
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createForm, createList } from './public-form.ts'
-import { type Stack, startStack } from './stack.ts'
+import { countOpenWork, type Stack, startStack } from './stack.ts'
 
 let stack: Stack
 let key: string
@@ -46,7 +46,7 @@ test('a scanner that fetches every link of every mail, as a browser and as a pro
     '/reset-password',
     '/verify-email',
   ])
-  const isQuiet = async () => (await stack.database.pool.query('select from outbox')).rowCount === 0
+  const isQuiet = async () => (await countOpenWork(stack)) === 0
   await waitUntil(isQuiet, { describe: 'all work is done' })
   const before = await readEverything()
   for (const link of links) {

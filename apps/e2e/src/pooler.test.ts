@@ -5,7 +5,7 @@ import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { addConfirmedSubscribers, readLedger } from './audience.ts'
-import { type Stack, startStack } from './stack.ts'
+import { countOpenWork, type Stack, startStack } from './stack.ts'
 
 const pgbouncer = await findPgbouncer()
 
@@ -108,7 +108,7 @@ describe.skipIf(!pgbouncer)('behind PgBouncer, whose connections last for a tran
     }
   })
 
-  const isAllDone = async () => (await direct.pool.query('select from outbox')).rowCount === 0
+  const isAllDone = async () => (await countOpenWork({ database: direct })) === 0
 
   async function whoListens() {
     const found = await direct.pool.query(

@@ -2,7 +2,7 @@ import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/r
 import type { TestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { type Stack, startStack } from './stack.ts'
+import { countOpenWork, type Stack, startStack } from './stack.ts'
 
 const contacts = 60
 let stack: Stack
@@ -66,7 +66,7 @@ async function createContacts() {
 }
 
 async function expectEachDeliveredOnce() {
-  await waitUntil(async () => (await countOpenWork()) === 0, { describe: 'no work is left', timeoutMs: 60_000 })
+  await waitUntil(async () => (await countOpenWork(stack)) === 0, { describe: 'no work is left', timeoutMs: 60_000 })
   const emails = receiver.requests.map(
     ({ body }) => (JSON.parse(body.toString()) as { data: { email: string } }).data.email,
   )
@@ -74,9 +74,4 @@ async function expectEachDeliveredOnce() {
   expect(emails).toHaveLength(contacts)
   const statuses = await stack.database.pool.query('select distinct status from deliveries')
   expect(statuses.rows).toEqual([{ status: 'SUCCEEDED' }])
-}
-
-async function countOpenWork() {
-  const result = await stack.database.pool.query('select from outbox')
-  return result.rowCount
 }

@@ -94,6 +94,14 @@ export async function startStack(
   return { api: createApi(url), env, database, redis, inbox, apis, workers, startApi, startWorker, close }
 }
 
+/** How much work is not done: rows of the outbox, and PENDING deliveries. */
+export async function countOpenWork({ database }: Pick<Stack, 'database'>): Promise<number> {
+  const { rows } = await database.pool.query<{ count: number }>(
+    `select (select count(*) from outbox)::int + (select count(*) from deliveries where status = 'PENDING')::int as count`,
+  )
+  return rows[0]?.count ?? 0
+}
+
 interface Call {
   key?: string
   /** Sent as JSON. */

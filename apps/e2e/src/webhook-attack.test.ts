@@ -22,10 +22,10 @@ const times: Partial<Record<Fault, number>> = isLong
   : { kill: 4, terminate: 1, emptyRedis: 1, crashRedis: 1, freezeRedis: 1, disable: 1, remove: 1, rotate: 1 }
 const timeoutMs = isLong ? 900_000 : 120_000
 
-test.each(queueBackends)(
+test.for(queueBackends)(
   `under every fault the books of webhooks balance, queues in %s (seed ${seed})`,
   { timeout: timeoutMs },
-  async (backend) => {
+  async (backend, { annotate }) => {
     const random = randomFrom(seed)
     const server = isLong ? await startRestartablePostgres() : undefined
     const stack = await startStack(backend, {}, server?.database)
@@ -50,7 +50,7 @@ test.each(queueBackends)(
     await attack.finish(timeoutMs / 2)
 
     const { faults: mistakes, ...books } = await attack.readBooks()
-    if (isLong) console.info(backend, JSON.stringify({ ...books, mistakes, deaths: attack.deaths(), ...attack.counts }))
+    await annotate(JSON.stringify({ ...books, mistakes, deaths: attack.deaths(), ...attack.counts }))
     expect(mistakes).toEqual({
       receivedTwice: 0,
       receivedUnknown: 0,

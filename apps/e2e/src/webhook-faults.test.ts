@@ -6,7 +6,7 @@ import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '@rapport/
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { startRestartablePostgres } from './restartable-postgres.ts'
-import { queueBackends, type Stack, startStack } from './stack.ts'
+import { countOpenWork, queueBackends, type Stack, startStack } from './stack.ts'
 import { expectBalance, startWriting } from './write-stream.ts'
 
 const deliveriesAtOnce = 50
@@ -89,7 +89,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     }
     // Long before the first of the others is given up.
     await receiver.waitFor(3, 5_000)
-    await waitUntil(async () => (await stack.database.pool.query('select from outbox')).rowCount === 0, {
+    await waitUntil(async () => (await countOpenWork(stack)) === 0, {
       describe: 'all have been given up',
       timeoutMs: 25_000,
     })

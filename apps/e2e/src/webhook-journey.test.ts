@@ -3,7 +3,7 @@ import { type HttpReceiver, type ReceivedRequest, startHttpReceiver } from '@rap
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { Webhook as Verifier } from 'standardwebhooks'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { queueBackends, type Stack, startStack } from './stack.ts'
+import { countOpenWork, queueBackends, type Stack, startStack } from './stack.ts'
 
 interface Event {
   id: string
@@ -138,12 +138,12 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
       await createContact()
       stopping.abort()
       await writing
-      await waitUntil(async () => (await stack.database.pool.query('select from outbox')).rowCount === 0, {
+      await waitUntil(async () => (await countOpenWork(stack)) === 0, {
         describe: 'no work is left',
         timeoutMs: 20_000,
       })
       expect(receiver.requests.length).toBe(silentFrom)
-      const open = await stack.database.pool.query(`select from deliveries where status in ('PENDING', 'SENDING')`)
+      const open = await stack.database.pool.query(`select from deliveries where status = 'PENDING'`)
       expect(open.rowCount).toBe(0)
       await stack.api.call('PATCH', `/webhooks/${webhook.id}`, { key, body: { enabled: true } })
     }

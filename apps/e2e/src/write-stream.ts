@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { HttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect } from 'vitest'
-import type { Stack } from './stack.ts'
+import { countOpenWork, type Stack } from './stack.ts'
 
 /** Slower than one worker delivers, so that what waits behind a fault is made good in the end. */
 const pauseMs = 20
@@ -45,7 +45,7 @@ export async function expectBalance(
     others = ['INTERRUPTED'],
   }: { acknowledged: string[]; webhooks: number; receiver: HttpReceiver; others?: string[] },
 ): Promise<number> {
-  await waitUntil(async () => (await stack.database.pool.query('select from outbox')).rowCount === 0, {
+  await waitUntil(async () => (await countOpenWork(stack)) === 0, {
     describe: 'no work is left',
     timeoutMs: 60_000,
   })

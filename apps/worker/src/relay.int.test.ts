@@ -6,17 +6,19 @@ import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { enqueue, finishWork } from '@rapport/core/jobs/outbox.ts'
 import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
-import { createTestContact, createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
-import { createTestWorker, silenceWorker, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestWebhook,
+  silenceWorker,
+  waitingWork,
+} from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { openJobQueues } from './job-queues.ts'
-import { chooseBackend, type QueueBackend } from './queue-backend.ts'
-import { startRelay } from './relay.ts'
-import { silentLog, testWorkerConfig } from './testing.ts'
-import { createPostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts'
+import type { QueueBackend } from './queue-backend.ts'
+import { startTestRelay, testWorkerConfig } from './testing.ts'
 
 let testDatabase: TestDatabase
 let redis: TestRedis
@@ -70,25 +72,9 @@ const agePublished = () =>
   testDatabase.pool.query(`update outbox set published_at = published_at - interval '1 minute'`)
 
 async function start(config: WorkerConfig, { pollMs = 1_000 } = {}) {
-  const backend = await chooseBackend(config, silentLog)
-  const queues = openJobQueues(backend, () => {})
-  const workerId = await createTestWorker(testDatabase.db)
-  const postponed = createPostponedWebhooks()
-  const relay = startRelay({
-    database,
-    listenUrl: testDatabase.url,
-    queues,
-    workerId,
-    postponed,
-    log: silentLog,
-    pollMs,
-  })
-  closers.push(
-    () => backend.close(),
-    () => queues.close(),
-    () => relay.close(),
-  )
-  return { backend, relay, workerId, postponed }
+  const started = await startTestRelay(config, { database, pollMs })
+  closers.push(started.close)
+  return started
 }
 
 /** Runs the jobs, as a worker does. */
@@ -242,7 +228,9 @@ describe('the poll for backlogs', () => {
       webhooks.push(...rows.map(({ webhook_id }) => webhook_id))
     }
     expect(webhooks).toHaveLength(1_120)
-    const { backend } = await start(onPostgres())
+    const { backend, workerId } = await start(onPostgres())
+    // The relay has no heartbeat in this test.
+    await testDatabase.pool.query(`update workers set seen_at = now() + interval '1 hour' where id = $1`, [workerId])
     work(backend, 'webhooks')
     await waitUntil(() => new Set(received).size === 1_120, { describe: 'all were found', timeoutMs: 30_000 })
   })

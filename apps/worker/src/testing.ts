@@ -3,7 +3,7 @@ import { loadCampaignRenderer } from '@rapport/core/campaigns/campaign-mail.ts'
 import type { Recipient } from '@rapport/core/campaigns/recipient.ts'
 import { readWorkerConfig, type WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import type { Db } from '@rapport/core/db/client.ts'
+import type { Database, Db } from '@rapport/core/db/client.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { createTestWorker, testSettings } from '@rapport/testing/fixtures/factories.ts'
@@ -14,6 +14,9 @@ import { createPostponedWebhooks } from './webhook-delivery/postponed-webhooks.t
 import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
 import { watchClaims } from './heartbeat.ts'
 import { type DrainResult, drainWebhook } from './jobs/drain-webhook.ts'
+import { openJobQueues } from './job-queues.ts'
+import { chooseBackend } from './queue-backend.ts'
+import { startRelay } from './relay.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
 import { createWorkerMetrics } from './observability/metrics.ts'
@@ -92,6 +95,25 @@ export function testWorkerConfig(given: Record<string, string> & { DATABASE_URL:
     WEBHOOK_ALLOWED_NETWORKS: testSettings.allowedNetworks.join(),
     ...given,
   })
+}
+
+/** A relay of a worker that is registered, and the queues that it publishes to. */
+export async function startTestRelay(
+  config: WorkerConfig,
+  { database, pollMs }: { database: Database; pollMs: number },
+) {
+  const backend = await chooseBackend(config, silentLog)
+  const queues = openJobQueues(backend, () => {})
+  const workerId = await createTestWorker(database.db)
+  const postponed = createPostponedWebhooks()
+  const listenUrl = config.DATABASE_URL
+  const relay = startRelay({ database, listenUrl, queues, workerId, postponed, log: silentLog, pollMs })
+  async function close() {
+    await relay.close()
+    await queues.close()
+    await backend.close()
+  }
+  return { backend, relay, workerId, postponed, close }
 }
 
 /** The mail of a campaign to one recipient. */

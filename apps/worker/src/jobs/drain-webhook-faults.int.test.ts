@@ -32,8 +32,8 @@ function expectEachOnce(count: number) {
 
 /** Holds the responses from the request with this number on. */
 function holdFrom(first: number) {
-  const held = Promise.withResolvers<void>()
-  receiver.answer(async () => void (receiver.requests.length >= first && (await held.promise)))
+  const held = Promise.withResolvers<undefined>()
+  receiver.answer(() => (receiver.requests.length >= first ? held.promise : undefined))
   return held
 }
 
@@ -43,10 +43,8 @@ describe('on a network to the database that fails', () => {
     (): Database => openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} }),
   )
   const shaky = useForTest(() => createTestDeps(proxied.db))
-  beforeEach(() => {
-    const before = proxy.cuts
-    return () => expect(proxy.cuts).toBeGreaterThan(before)
-  })
+  let cutsBefore: number
+  beforeEach(() => void (cutsBefore = proxy.cuts))
 
   test.each([
     ['before', /claim a backlog/],
@@ -59,6 +57,7 @@ describe('on a network to the database that fails', () => {
     await addBacklog(ctx, webhookId, 5)
     proxy.cut(statement, moment, 1)
     await expect(run(shaky)).rejects.toThrow()
+    expect(proxy.cuts).toBe(cutsBefore + 1)
     expect(receiver.requests).toEqual([])
     expect(await countDeliveries(ctx)).toEqual({ PENDING: 5 })
     expect(await findClaims(database.db, shaky.workerId)).toEqual([])
@@ -81,6 +80,7 @@ describe('on a network to the database that fails', () => {
       return undefined
     })
     expect(await run(shaky)).toMatchObject({ delivered: 40 })
+    expect(proxy.cuts).toBeGreaterThan(cutsBefore)
     expectEachOnce(40)
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 40 })
     expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
@@ -93,7 +93,7 @@ describe('on a network to the database that fails', () => {
     await receiver.waitFor(1 + 2 + 4 + 8 + 16 + 20)
     proxy.cut(/[^]/)
     proxy.cutAll()
-    held.resolve()
+    held.resolve(undefined)
     const { cuts } = proxy
     await waitUntil(() => proxy.cuts > cuts + 3, { describe: 'the outcomes were offered in vain' })
     proxy.cut(undefined)
@@ -134,7 +134,7 @@ test('a claim that a job works on is left alone', async () => {
   await receiver.waitFor(1)
   await dropLostClaims(deps)
   expect(await countDeliveries(ctx)).toEqual({ PENDING: 3 })
-  held.resolve()
+  held.resolve(undefined)
   await draining
   expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 3 })
 })
@@ -147,7 +147,7 @@ describe('a worker that shuts down', () => {
     const draining = drain({ ...deps, requeueDrain: async ({ id }) => void requeued.push(id) }, ctx, webhookId)
     await receiver.waitFor(15)
     deps.stop()
-    held.resolve()
+    held.resolve(undefined)
     expect(await draining).toMatchObject({ delivered: 15 })
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 15, PENDING: 85 })
     expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
@@ -183,7 +183,7 @@ describe('a claim that is lost, as the worker was considered dead with requests 
 
   test('late outcomes overwrite INTERRUPTED, and the drain ends without taking more', async () => {
     const { held, draining } = await loseClaim()
-    held.resolve()
+    held.resolve(undefined)
     expect(await draining).toMatchObject({ delivered: 15 })
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 15, PENDING: 45 })
     expectEachOnce(15)
@@ -193,7 +193,7 @@ describe('a claim that is lost, as the worker was considered dead with requests 
     const { held, draining } = await loseClaim()
     const drainingRest = run(other)
     await receiver.waitFor(16)
-    held.resolve()
+    held.resolve(undefined)
     await Promise.all([draining, drainingRest])
     expectEachOnce(60)
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 60 })
@@ -203,7 +203,7 @@ describe('a claim that is lost, as the worker was considered dead with requests 
   test('a late outcome of the first worker does not release the claim of the second', async () => {
     const { held, draining } = await loseClaim()
     const { take } = await claimTestBacklog(ctx, webhookId, { workerId: other.workerId, limit: 5 })
-    held.resolve()
+    held.resolve(undefined)
     await draining
     const drainRow = await readDrain(ctx, webhookId)
     expect(drainRow.worker_id).toBe(other.workerId)

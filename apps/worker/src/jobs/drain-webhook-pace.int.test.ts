@@ -39,7 +39,7 @@ describe('the number of requests side by side', () => {
     return {
       http: { openConnections: () => ({ post, close: async () => {} }), close: async () => {} },
       /** Waits until so many are out, and ends them. */
-      async end(count: number, ...endings: Ending[]) {
+      end: async (count: number, ...endings: Ending[]) => {
         await waitUntil(() => out.length >= count, { describe: () => `${count} requests are out, not ${out.length}` })
         expect(out).toHaveLength(count)
         const ended = out
@@ -97,8 +97,8 @@ describe('the number of requests side by side', () => {
   })
 
   test('leaves to other webhooks what a slow drain reserved and does not need', async () => {
-    const slow = Promise.withResolvers<void>()
-    const silent = await startHttpReceiver(async () => void (await slow.promise))
+    const slow = Promise.withResolvers<undefined>()
+    const silent = await startHttpReceiver(() => slow.promise)
     const { id } = await createTestWebhook(ctx, { url: silent.url })
     for (let round = 0; round < 5; round++) deps.concurrency.adapt(id, [{ responseStatus: 200 }])
     await addBacklog(ctx, id, 1)
@@ -106,19 +106,19 @@ describe('the number of requests side by side', () => {
     const draining = drain(deps, ctx, id)
     await silent.waitFor(1)
     expect(await run()).toMatchObject({ delivered: 30 })
-    slow.resolve()
+    slow.resolve(undefined)
     await draining
     await silent.close()
   })
 
   test('a slow response among twenty holds back neither the outcomes of the others nor the next requests', async () => {
-    const slow = Promise.withResolvers<void>()
-    receiver.answer(async ({ body }) => void (/"n" ?: ?40}/.test(body.toString()) && (await slow.promise)))
+    const slow = Promise.withResolvers<undefined>()
+    receiver.answer(({ body }) => (/"n" ?: ?40}/.test(body.toString()) ? slow.promise : undefined))
     await addBacklog(ctx, webhookId, 200)
     const draining = run()
     await waitUntil(async () => (await countDeliveries(ctx))['SUCCEEDED'] === 199, { describe: 'all others are done' })
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 199, PENDING: 1 })
-    slow.resolve()
+    slow.resolve(undefined)
     expect(await draining).toMatchObject({ delivered: 200 })
     expect(receiver.requests).toHaveLength(200)
   })
@@ -137,8 +137,8 @@ test('a turn with a backlog left ends after two seconds, releases the claim and 
 
 test('the places for unreachable receivers are left to them by drains of receivers that respond', async () => {
   const placesOfUnreachable = createFairPlaces(1)
-  const slow = Promise.withResolvers<void>()
-  receiver.answer(async () => void (await slow.promise))
+  const slow = Promise.withResolvers<undefined>()
+  receiver.answer(() => slow.promise)
   await addBacklog(ctx, webhookId, 1)
   const draining = run({ placesOfUnreachable })
   await receiver.waitFor(1)
@@ -150,7 +150,7 @@ test('the places for unreachable receivers are left to them by drains of receive
   expect(await attempt()).toMatchObject({ failed: 2 })
   await addBacklog(ctx, id, 1)
   expect(await attempt()).toMatchObject({ failed: 1 })
-  slow.resolve()
+  slow.resolve(undefined)
   await draining
 })
 

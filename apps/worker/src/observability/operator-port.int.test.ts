@@ -161,10 +161,12 @@ test.each(['redis', 'postgres'])(
     await createTestContact(ctx)
     const lines = async () => (await worker.get('/metrics')).text.split('\n')
     await waitUntil(
-      async () => (await lines()).includes('rapport_job_duration_seconds_count{queue="webhooks",outcome="done"} 2'),
-      {
-        describe: 'both jobs are done',
-      },
+      // A webhook may get another job, which finds nothing to do.
+      async () =>
+        (await lines()).some((line) =>
+          /^rapport_job_duration_seconds_count\{queue="webhooks",outcome="done"\} [2-9]/.test(line),
+        ),
+      { describe: 'both jobs are done', timeoutMs: 20_000 },
     )
     expect(await lines()).toEqual(
       expect.arrayContaining([
@@ -173,7 +175,7 @@ test.each(['redis', 'postgres'])(
         'rapport_deliveries_total{outcome="interrupted"} 0',
         'rapport_delivery_duration_seconds_count 2',
         'rapport_mails_total{outcome="sent"} 0',
-        'rapport_relay_handed_over_total{queue="webhooks"} 2',
+        expect.stringMatching(/^rapport_relay_published_total\{queue="webhooks"\} [2-9]/),
         'rapport_queues_up 1',
         'rapport_queue_jobs{queue="webhooks",state="waiting"} 0',
         'rapport_queue_oldest_job_seconds{queue="mail"} 0',
