@@ -142,9 +142,9 @@ test('without a living worker, or with work that nobody hands over, it fails', a
   await database.pool.query(`
     insert into outbox (id, workspace_id, queue, created_at)
     select uuidv7(), id, 'mail', now() - interval '20 minutes' from workspaces`)
-  expect((await examine())('Work')).toEqual(['fail: work waits for 20 min to be handed over'])
+  expect((await examine())('Work')).toEqual(['fail: work waits for 20 min to be published'])
   await database.pool.query(`
-    update outbox set relayed_epoch = 'x', relayed_at = now(), created_at = now() - interval '3 hours'`)
+    update outbox set published_at = now(), created_at = now() - interval '3 hours'`)
   expect((await examine())('Work')).toEqual(['warn: the oldest of mail is 3 h old'])
   await database.pool.query(`delete from outbox`)
   await createTestWebhook(ctx)

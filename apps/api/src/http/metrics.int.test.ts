@@ -62,12 +62,12 @@ test('what waits is told by queue, with the age of the oldest', async () => {
   await api.create('/webhooks', key, { url: 'https://example.com/hook', eventTypes: ['contact.created'] })
   for (let n = 0; n < 3; n++) await api.create('/contacts', key, { email: freshEmail() })
   await api.query(
-    `update outbox set created_at = now() - interval '90 seconds' where id = (select id from outbox where queue = 'webhooks' limit 1)`,
+    `update deliveries set created_at = now() - interval '90 seconds' where id = (select id from deliveries limit 1)`,
   )
   expect(await api.linesOf('rapport_outbox_rows')).toEqual(
     expect.arrayContaining([
       'rapport_outbox_rows{queue="webhooks",state="waiting"} 3',
-      'rapport_outbox_rows{queue="webhooks",state="handed over"} 0',
+      'rapport_outbox_rows{queue="webhooks",state="published"} 0',
       'rapport_outbox_rows{queue="campaigns",state="waiting"} 0',
     ]),
   )

@@ -45,10 +45,11 @@ async function skip(uuid: string) {
   return finishBatch(ctx, batch)
 }
 
-const relayed = () => database.db.execute(sql`update outbox set relayed_epoch = 'x'`)
+/** As if all work had been published to its queue. */
+const publishAll = () => database.db.execute(sql`update outbox set published_at = now()`)
 const waitingForRelay = async () =>
   (
-    await database.db.execute(sql`select id from outbox where relayed_epoch is null
+    await database.db.execute(sql`select id from outbox where published_at is null
     and workspace_id = ${uuidOf(ctx.workspaceId)}`)
   ).rows.length
 
@@ -61,7 +62,7 @@ describe('pausing', () => {
     expect(paused).toMatchObject({ status: 'PAUSED', pauseReason: null })
     expect(await send(batch, [20, 40])).toBe(true)
     expect(await readStats(ctx, id)).toMatchObject({ queued: 250, sent: 20, pending: 230 })
-    await relayed()
+    await publishAll()
     expect(await resumeCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
     // The jobs that came meanwhile found nothing to do: all batches that are open come again.
     expect(await waitingForRelay()).toBe(2)
@@ -139,7 +140,7 @@ describe('canceling', () => {
   test('of a paused campaign puts its batches on the queue again, to be skipped', async () => {
     const { id } = await start(250)
     await pauseCampaign(ctx, id)
-    await relayed()
+    await publishAll()
     await cancelCampaign(ctx, id)
     expect(await waitingForRelay()).toBe(2)
   })

@@ -162,9 +162,9 @@ test('what is told of each goes out by the request that asked for it', async () 
   const requests = Array.from({ length: 20 }, () => randomUUID())
   await many(20, (n) => createContact({ ...ctx, requestId: requests[n] ?? '' }, person(n)))
   const { rows } = await database.db.execute<{ email: string; requestId: string }>(sql`
-    select data->>'email' as email, o.request_id as "requestId"
-    from outbox o join deliveries d using (id) join events e on e.id = d.event_id
-    where o.request_id in (${sql.join(
+    select data->>'email' as email, d.request_id as "requestId"
+    from deliveries d join events e on e.id = d.event_id
+    where d.request_id in (${sql.join(
       requests.map((request) => sql`${request}`),
       sql`, `,
     )})`)

@@ -218,9 +218,9 @@ test('what is told of each goes out by the request that asked for it', async () 
   const requests = upTo(20).map(() => randomUUID())
   await Promise.all(upTo(20).map((n) => createDeal({ ...ctx, requestId: requests[n] ?? '' }, inputOf(n))))
   const { rows } = await database.db.execute<{ name: string; requestId: string }>(sql`
-    select data->>'name' as name, o.request_id as "requestId"
-    from outbox o join deliveries d using (id) join events e on e.id = d.event_id
-    where o.workspace_id = ${uuidOf(ctx.workspaceId)}`)
+    select data->>'name' as name, d.request_id as "requestId"
+    from deliveries d join events e on e.id = d.event_id
+    where d.workspace_id = ${uuidOf(ctx.workspaceId)}`)
   const requestOf = new Map(rows.map(({ name, requestId }) => [name, requestId]))
   expect(upTo(20).map((n) => requestOf.get(`Deal ${n}`))).toEqual(requests)
 })

@@ -125,7 +125,7 @@ test('events of a dump from another server, whose count was further on, do not h
   expect(namesOf(await listed(3, { sort: 'createdAt' }))).toEqual(['a', 'b', 'c'])
 })
 
-test('events that no DROP took go a week later with their deliveries, a part at a time, but for those just asked for again', async () => {
+test('events that no DROP took go a week later, a part at a time, but for those just asked for again', async () => {
   await createTestWebhook(ctx)
   for (const name of ['old', 'wanted', 'young']) await createNamed(name)
   await ctx.db.execute(sql`
@@ -137,8 +137,6 @@ test('events that no DROP took go a week later with their deliveries, a part at 
   expect(await purgeEvents(ctx.db)).toBe(1)
   expect(await purgeEvents(ctx.db)).toBe(0)
   expect(namesOf(await listed(2))).toEqual(['young', 'wanted'])
-  const left = await ctx.db.execute(sql`select from deliveries where workspace_id = ${uuidOf(ctx.workspaceId)}`)
-  expect(left.rowCount).toBe(2)
 })
 
 test('every type that is told has a schema that its example fits, under a name of its own', () => {
