@@ -71,7 +71,7 @@ test('deliveries and mails that a backup brings back, waiting or in hand, are in
   expect(await statusesOf('mails')).toEqual(['INTERRUPTED', 'INTERRUPTED'])
   expect(await waitingWork(ctx)).toEqual([])
   workerId = await createTestWorker(database.db)
-  expect((await claimTestBacklog(ctx, webhookId, { workerId })).take).toMatchObject({ deliveries: [] })
+  expect((await claimTestBacklog(ctx, webhookId, { workerId })).take).toBeUndefined()
   for (const uuid of mails) expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
 })
 

@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { idsOfTake, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import { endAll, idsOfTake, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
 import {
   claimTestBacklog,
   createTestCtx,
@@ -47,7 +47,9 @@ describe('a claim', () => {
   })
 
   test('is made by one of a hundred at once after the first was released', async () => {
-    const { claim: first } = await claim()
+    await insertDeliveries(ctx, webhookId)
+    const { claim: first, take } = await claim()
+    await recordTestOutcomes(ctx, first, { ended: endAll(idsOfTake(take) ?? []), limit: 0 })
     expect(await readDrain()).toMatchObject({ token: null, deliveryIds: [] })
     const [uuid] = await insertDeliveries(ctx, webhookId)
     const claims = await Promise.all(Array.from({ length: 100 }, () => claim()))
@@ -104,7 +106,7 @@ describe('a claim', () => {
       unreachableCount: 0,
     }
     const options = { limit: 20, includeUnreachable: false }
-    expect(await claimBacklog(ctx.db, reachableOnly, options)).toBeUndefined()
+    expect(await claimBacklog(ctx.db, reachableOnly, options)).toBe('unclaimable')
     expect(await readDrain()).toMatchObject({ token: null })
     const { claim: made, take } = await claim()
     expect(idsOfTake(take)).toHaveLength(1)
@@ -120,9 +122,10 @@ describe('a claim', () => {
     expect((await claim()).take).toBeUndefined()
   })
 
-  test('of an empty backlog is released at once', async () => {
-    expect((await claim()).take).toMatchObject({ deliveries: [], hasMore: false })
-    expect(await readDrain()).toMatchObject({ token: null, workerId: null, deliveryIds: [] })
+  test('of an empty backlog is not made, and writes nothing', async () => {
+    const none: BacklogClaim = { workspaceId: ctx.workspaceId, webhookId, workerId, tokens: [], unreachableCount: 0 }
+    expect(await claimBacklog(ctx.db, none, { limit: 20, includeUnreachable: true })).toBe('empty')
+    expect(await readDrain()).toBeUndefined()
   })
 
   test('is released by its own tokens alone, also by that of an attempt whose answer was lost', async () => {

@@ -77,13 +77,20 @@ async function openPrepared(): Promise<Database> {
   onTestFinished(() => connection.close())
   const on = { ...ctx, db: connection.db }
   const { id } = await createTestWebhook(ctx)
+  await insertDeliveries(ctx, id)
   const { claim } = await claimTestBacklog(on, id, { workerId })
   await recordTestOutcomes(on, claim, {})
   await findBacklogs(connection.db)
   return connection
 }
 
-const statements = ['claim a backlog', 'take deliveries', 'record outcomes', 'find backlogs'] as const
+const statements = [
+  'find a pending delivery',
+  'claim a backlog',
+  'take deliveries',
+  'record outcomes',
+  'find backlogs',
+] as const
 
 /** The nodes of each prepared statement's plan, under the settings with which the program runs it. */
 async function explainPrepared({ db }: Database): Promise<Record<string, Node[]>> {
@@ -125,6 +132,7 @@ async function expectIndexScans(connection: Database): Promise<void> {
   const key = 'deliveries_workspace_id_webhook_id_id_pk'
   expect(indexesOfDeliveries(plans['take deliveries'])).toEqual(['deliveries_pending_index'])
   expect(indexesOfDeliveries(plans['find backlogs'])).toEqual(['deliveries_pending_index'])
+  expect(indexesOfDeliveries(plans['find a pending delivery'])).toEqual(['deliveries_pending_index'])
   expect(indexesOfDeliveries(plans['record outcomes'])).toEqual([key])
   const conditions = (name: string) =>
     (plans[name] ?? []).filter((node) => isDeliveries(node) && node['Index Name']).map((node) => node['Index Cond'])
