@@ -41,7 +41,7 @@ async function attempt(deps: WorkerDeps, destination: Destination, delivery: Tak
   let outcome: DeliveryOutcome
   try {
     const headers = {
-      ...signatureHeaders(deps.settings, destination, { eventId, body }),
+      ...signatureHeaders(deps.settings, { ...destination, eventId, body }),
       ...(span && { traceparent: span.traceparent }),
     }
     outcome = toOutcome(await connections.post(receiver.url, { headers, body }), attemptedAt)

@@ -46,9 +46,9 @@ async function claim(): Promise<Claimed> {
 }
 
 const sign = (
-  { receiver, ...delivery }: Claimed,
+  delivery: Claimed,
   { settings = ctx.settings, now = new Date() }: { settings?: Parameters<typeof signatureHeaders>[0]; now?: Date } = {},
-) => signatureHeaders(settings, { webhookId: webhook.id, receiver }, delivery, now)
+) => signatureHeaders(settings, { webhookId: webhook.id, ...delivery }, now)
 
 describe('what is sent', () => {
   test('is the event with the record as the API shows it, to the address as it is now', async () => {

@@ -11,11 +11,17 @@ export interface Receiver {
   formerSecrets: { encrypted: string; until: string }[]
 }
 
+interface SignableDelivery {
+  webhookId: WebhookId
+  receiver: Receiver
+  eventId: EventId
+  body: string
+}
+
 /** The headers of a delivery, signed by the secret and by those that were replaced within the last day. */
 export function signatureHeaders(
   { keys }: Pick<Settings, 'keys'>,
-  { webhookId, receiver }: { webhookId: WebhookId; receiver: Receiver },
-  delivery: { eventId: EventId; body: string },
+  { webhookId, receiver, ...delivery }: SignableDelivery,
   now = new Date(),
 ): Record<string, string> {
   const former = receiver.formerSecrets.filter(({ until }) => new Date(until) > now)
