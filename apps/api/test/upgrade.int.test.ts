@@ -93,7 +93,9 @@ test('the deliveries of a webhook are read, and one that failed is delivered aga
   const webhook = webhooks.find(({ enabled }) => enabled)
   const path = `/webhooks/${String(webhook?.['id'])}/deliveries`
   const deliveries = await list(path)
-  expect(new Set(deliveries.map(({ status }) => status))).toEqual(new Set(['SUCCEEDED', 'FAILED', 'PENDING']))
+  expect(new Set(deliveries.map(({ status }) => status))).toEqual(
+    new Set(['SUCCEEDED', 'FAILED', 'PENDING', 'INTERRUPTED']),
+  )
   const failed = deliveries.find(({ status }) => status === 'FAILED')
   const again = await api.call('POST', `${path}/${String(failed?.['id'])}/redeliver`, { key })
   expect(again.status).toBe(202)

@@ -36,7 +36,8 @@ beforeEach(async () => {
 })
 
 /** Work without a subject. Returns its UUIDs, the oldest first. */
-async function enqueueSome(count: number, { on = ctx, queue = 'mail' as OutboxQueue } = {}): Promise<string[]> {
+async function enqueueSome(count: number, given: { on?: Ctx; queue?: OutboxQueue } = {}): Promise<string[]> {
+  const { on = ctx, queue = 'mail' } = given
   const { rows } = await on.db.execute<{ id: string }>(sql`
     insert into outbox (id, workspace_id, queue, created_at)
     select gen_random_uuid(), ${uuidOf(on.workspaceId)}, ${queue}, now() - interval '1 hour' + n * interval '1 ms'

@@ -93,12 +93,8 @@ describe('what a dead worker had in hand', () => {
   test('a delivery is INTERRUPTED, as the request may have arrived, and never attempted again', async () => {
     const { claim } = await claimNewDelivery()
     await die()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({
-      status: 'INTERRUPTED',
-      error: deathNote,
-      worker_id: workerId,
-      attempted_at: expect.any(String) as string,
-    })
+    const attempted = { worker_id: workerId, attempted_at: expect.any(String) as string }
+    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED', error: deathNote, ...attempted })
     expect(await waitingWork(ctx)).toEqual([])
     const { take } = await claimTestBacklog(ctx, claim.webhookId, { workerId: await createTestWorker(database.db) })
     expect(take).toBeUndefined()

@@ -53,7 +53,7 @@ const inputsOf = (node: Node): Node[] => [
   node,
   ...(node.Plans ?? []).filter((plan) => plan['Parent Relationship'] !== 'InitPlan').flatMap(inputsOf),
 ]
-const isSort = (node: Node) => /Sort$/.test(node['Node Type'])
+const isSort = (node: Node) => node['Node Type'].endsWith('Sort')
 
 /** Replaces the indexes of partitions by those of the table that they belong to. */
 async function nameIndexes(nodes: readonly Node[]): Promise<Node[]> {

@@ -66,7 +66,8 @@ async function readHealth() {
 
 describe('the health of a webhook', () => {
   /** Outcomes by the first letters of their kinds, a word for each round; `-` is a round without outcomes. */
-  const roundsOf = (text: string) => text.split(' ').map((word) => [...word].flatMap((letter) => kindOf[letter] ?? []))
+  const roundsOf = (text: string) =>
+    text.split(' ').map((word) => word.split('').flatMap((letter) => kindOf[letter] ?? []))
 
   test.each([
     ['-', [null, null, null, 0, null]],
