@@ -7,7 +7,7 @@ import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rap
 import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { migrateUntil } from '@rapport/testing/release-before/release-before.ts'
 
-/** The last migration of the release whose workers had lanes. */
+/** The last migration of the release before. */
 const lastBeforeDrains = '0020_indexes'
 
 let database: TestDatabase

@@ -140,7 +140,7 @@ describe('a claim', () => {
 })
 
 describe('a take', () => {
-  test('has the oldest deliveries first, at most its limit, and says whether there may be more', async () => {
+  test('has the oldest deliveries first, at most its limit, and shows whether there may be more', async () => {
     const newer = await insertDeliveries(ctx, webhookId, { count: 4, ageMs: 10_000 })
     const older = await insertDeliveries(ctx, webhookId, { count: 3, ageMs: 3_600_000 })
     const inOrder = [...older, ...newer]

@@ -123,14 +123,14 @@ describe('a stale token', () => {
   })
 
   test('of a random value takes nothing, also while the claim is released', async () => {
-    const stranger: BacklogClaim = {
+    const unrelated: BacklogClaim = {
       ...(await claim()).claim,
       workerId: otherWorkerId,
       tokens: [randomUUID(), randomUUID()],
     }
-    expect(await recordTestOutcomes(ctx, stranger, { limit: 20 })).toBeUndefined()
+    expect(await recordTestOutcomes(ctx, unrelated, { limit: 20 })).toBeUndefined()
     await ctx.db.execute(sql`update webhook_drains set token = null, worker_id = null, delivery_ids = '{}'`)
-    expect(await recordTestOutcomes(ctx, stranger, { limit: 20 })).toBeUndefined()
+    expect(await recordTestOutcomes(ctx, unrelated, { limit: 20 })).toBeUndefined()
     expect(await readStatuses()).toEqual(pending(6))
   })
 })
