@@ -1,9 +1,10 @@
-/** Many webhooks under a stream of writes, the faults that happen to them, and the books that must balance afterwards. */
+/** Many webhooks under a stream of writes, and the faults that happen to them. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Stack } from './stack.ts'
+import { type AttackedWebhook, readBooks } from './webhook-books.ts'
 
 export type Random = () => number
 
@@ -13,15 +14,6 @@ export function randomFrom(state: number): Random {
 }
 
 const pick = <Item>(items: readonly Item[], random: Random) => items[Math.floor(random() * items.length)] as Item
-
-interface Webhook {
-  key: string
-  id: string
-  path: string
-  /** Whether it was enabled all the time. */
-  isStable: boolean
-  isDeleted: boolean
-}
 
 export interface AttackPlan {
   workspaces: number
@@ -52,7 +44,7 @@ export async function startAttack(stack: Stack, plan: AttackPlan, random: Random
     return answers[number % answers.length]?.()
   })
 
-  const webhooks: Webhook[] = []
+  const webhooks: AttackedWebhook[] = []
   const addWebhook = async (key: string, isStable: boolean) => {
     const path = `/${webhooks.length}`
     const body = { url: receiver.url + path, eventTypes: ['contact.created'] }
@@ -195,63 +187,5 @@ export async function startAttack(stack: Stack, plan: AttackPlan, random: Random
     counts,
     deaths: () => deaths,
     readBooks: () => readBooks(stack, { receiver, webhooks, acknowledged }),
-  }
-}
-
-interface DeliveryRow {
-  path: string
-  event: string
-  contact: string
-  webhook: string
-  status: string
-  attempted: boolean
-}
-
-/** What went wrong, as counts of deliveries: all are zero but those of `statuses` and `received`. */
-async function readBooks(
-  { database }: Stack,
-  {
-    receiver,
-    webhooks,
-    acknowledged,
-  }: { receiver: HttpReceiver; webhooks: Webhook[]; acknowledged: { key: string; id: string }[] },
-) {
-  const { rows } = await database.pool.query<DeliveryRow>(
-    `select w.url as path, e.id::text as event, e.data ->> 'id' as contact, w.id::text as webhook, d.status,
-       d.attempted_at is not null as attempted
-     from deliveries d join webhooks w on w.id = d.webhook_id join events e on e.id = d.event_id`,
-  )
-  const received = new Map<string, number>()
-  for (const { url, body } of receiver.requests) {
-    const { data } = JSON.parse(body.toString()) as { data: { id: string } }
-    const name = `${url} ${data.id}`
-    received.set(name, (received.get(name) ?? 0) + 1)
-  }
-  const nameOf = ({ path, contact }: DeliveryRow) => `${new URL(path).pathname} ${contact}`
-  const known = new Set(rows.map(nameOf))
-  const timesOf = (row: DeliveryRow) => received.get(nameOf(row)) ?? 0
-  const countIf = (isMeant: (row: DeliveryRow) => boolean) => rows.filter(isMeant).length
-  const stable = webhooks.filter(({ isStable }) => isStable)
-  const deletedPaths = new Set(webhooks.filter(({ isDeleted }) => isDeleted).map(({ path }) => path))
-  return {
-    deliveries: rows.length,
-    received: receiver.requests.length,
-    statuses: Object.fromEntries(
-      [...Map.groupBy(rows, (row) => row.status)].map(([status, some]) => [status, some.length]),
-    ),
-    faults: {
-      receivedTwice: [...received.values()].filter((times) => times > 1).length,
-      // The maintenance may have purged the deliveries of a deleted webhook.
-      receivedUnknown: [...received.keys()].filter(
-        (name) => !known.has(name) && !deletedPaths.has(name.split(' ')[0] ?? ''),
-      ).length,
-      succeededNotReceived: countIf((row) => row.status === 'SUCCEEDED' && timesOf(row) !== 1),
-      failedWithoutAttemptButReceived: countIf((row) => row.status === 'FAILED' && !row.attempted && timesOf(row) > 0),
-      open: countIf(({ status }) => !['SUCCEEDED', 'FAILED', 'INTERRUPTED'].includes(status)),
-      // Of each acknowledged write, a delivery for each webhook of its workspace that was there all the time.
-      missing: acknowledged
-        .flatMap(({ key, id }) => stable.filter((webhook) => webhook.key === key).map(({ path }) => `${path} ${id}`))
-        .filter((name) => !known.has(name)).length,
-    },
   }
 }

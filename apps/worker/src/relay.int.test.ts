@@ -4,16 +4,9 @@ import { type Ctx, inTransaction } from '@rapport/core/request/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { enqueue, finishWork } from '@rapport/core/jobs/outbox.ts'
-import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
+import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
-import {
-  createTestContact,
-  createTestCtx,
-  createTestWebhook,
-  silenceWorker,
-  waitingWork,
-} from '@rapport/testing/fixtures/factories.ts'
-import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { createTestCtx, waitingWork } from '@rapport/testing/fixtures/factories.ts'
 import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -39,7 +32,7 @@ beforeEach(async () => {
 })
 afterEach(async () => {
   for (const close of closers.toReversed()) await close()
-  await testDatabase.pool.query('truncate outbox, workers, deliveries')
+  await testDatabase.pool.query('truncate outbox, workers')
 })
 afterAll(async () => {
   await database.close()
@@ -78,13 +71,9 @@ async function start(config: WorkerConfig, { pollMs = 1_000 } = {}) {
 }
 
 /** Runs the jobs, as a worker does. */
-function work(
-  backend: QueueBackend,
-  queue: QueueName = 'mail',
-  done: (uuid: string) => Promise<void> = async () => {},
-) {
+function work(backend: QueueBackend, done: (uuid: string) => Promise<void> = async () => {}) {
   const worker = backend.openWorker(
-    queue,
+    'mail',
     async (job) => {
       const { id } = job.data as WorkJob
       received.push(id)
@@ -132,7 +121,7 @@ describe.each([
     )
     await start(config(), { pollMs: 50 })
     const { backend } = await start(config(), { pollMs: 50 })
-    work(backend, 'mail', (uuid) => finishWork(testDatabase.db, [uuid]))
+    work(backend, (uuid) => finishWork(testDatabase.db, [uuid]))
     await waitUntilReceived(
       rows.map(({ id }) => id),
       30_000,
@@ -160,89 +149,6 @@ describe.each([
     work(backend)
     await waitUntilReceived(uuids)
   })
-
-  test('a new delivery adds a job for its webhook, although the next poll is an hour away', async () => {
-    const { backend, postponed } = await start(config(), { pollMs: 3_600_000 })
-    work(backend, 'webhooks')
-    await waitUntilReceived(await enqueueSome(0))
-    const webhook = await createTestWebhook(ctx)
-    const uuid = uuidOf(webhook.id)
-    // The first round of a relay is a poll.
-    await createTestContact(ctx)
-    await waitUntilReceived([uuid])
-    received = []
-    await createTestContact(ctx)
-    await waitUntilReceived([uuid])
-    received = []
-    postponed.add(uuid)
-    await createTestContact(ctx)
-    const other = await createTestWebhook(ctx, { eventTypes: ['contact.updated', 'contact.created'] })
-    await waitUntil(() => !postponed.has(uuid), { describe: 'the postponement is over' })
-    expect(received).toEqual([])
-    await createTestContact(ctx)
-    await waitUntilReceived([uuid, uuidOf(other.id)])
-  })
-
-  test('a backlog that no notification announced is found by the poll', async () => {
-    const { backend } = await start(config(), { pollMs: 50 })
-    work(backend, 'webhooks')
-    const webhook = await createTestWebhook(ctx)
-    await addBacklog(ctx, webhook.id, 3)
-    await waitUntilReceived([uuidOf(webhook.id)])
-  })
-})
-
-describe('the poll for backlogs', () => {
-  test('is that of one worker, and another takes over when it is dead', async () => {
-    const relays = [await start(onPostgres(), { pollMs: 50 }), await start(onPostgres(), { pollMs: 50 })]
-    const [first, second] = relays.toSorted((a, b) => a.workerId.localeCompare(b.workerId))
-    if (!first || !second) throw new Error('There are two')
-    work(first.backend, 'webhooks')
-    await first.relay.close()
-    const webhook = await createTestWebhook(ctx)
-    await addBacklog(ctx, webhook.id, 1)
-    await waitUntilReceived(await enqueueAndReceive(second.backend))
-    expect(received).not.toContain(uuidOf(webhook.id))
-    await silenceWorker(testDatabase.db, first.workerId)
-    await waitUntilReceived([uuidOf(webhook.id)])
-  })
-
-  /** Returns work that the relay publishes by a poll of its own. */
-  async function enqueueAndReceive(backend: QueueBackend) {
-    work(backend)
-    return enqueueSome(2)
-  }
-
-  test('finds more webhooks than fit on a page', async () => {
-    const webhooks: string[] = []
-    for (let workspace = 0; workspace < 56; workspace++) {
-      const { workspaceId } = await createTestCtx(testDatabase.db)
-      const { rows } = await testDatabase.pool.query<{ webhook_id: string }>(
-        `with webhook as (
-           insert into webhooks (workspace_id, id, url, event_types, encrypted_secret)
-           select $1, uuidv7(), 'https://example.com', '{}', '' from generate_series(1, 20) returning workspace_id, id)
-         insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
-         select workspace_id, uuidv7(), id, uuidv7(), 'contact.created' from webhook returning webhook_id`,
-        [uuidOf(workspaceId)],
-      )
-      webhooks.push(...rows.map(({ webhook_id }) => webhook_id))
-    }
-    expect(webhooks).toHaveLength(1_120)
-    const { backend, workerId } = await start(onPostgres())
-    // The relay has no heartbeat in this test.
-    await testDatabase.pool.query(`update workers set seen_at = now() + interval '1 hour' where id = $1`, [workerId])
-    work(backend, 'webhooks')
-    await waitUntil(() => new Set(received).size === 1_120, { describe: 'all were found', timeoutMs: 30_000 })
-  })
-
-  test('deletes rows that an API of the release before adds for deliveries', async () => {
-    await testDatabase.pool.query(
-      `insert into outbox (id, workspace_id, queue) values (gen_random_uuid(), $1, 'webhooks')`,
-      [uuidOf(ctx.workspaceId)],
-    )
-    await start(onPostgres(), { pollMs: 50 })
-    await waitUntil(async () => (await waitingWork(ctx)).length === 0, { describe: 'it is gone' })
-  })
 })
 
 describe('when Redis', () => {
@@ -268,15 +174,6 @@ describe('when Redis', () => {
     work(backend)
     await agePublished()
     await waitUntilReceived(uuids)
-  })
-
-  test('is emptied, a backlog that is not claimed gets a job again', async () => {
-    const { backend } = await start(onRedis())
-    const webhook = await createTestWebhook(ctx)
-    await createTestContact(ctx)
-    await redis.flush()
-    work(backend, 'webhooks')
-    await waitUntilReceived([uuidOf(webhook.id)])
   })
 
   test('is emptied again and again under work, nothing is lost', async () => {

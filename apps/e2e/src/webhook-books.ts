@@ -1,0 +1,70 @@
+/** The books of an attack: what was written, what the database recorded, and what the receiver got. */
+import type { HttpReceiver } from '@rapport/testing/network/receivers.ts'
+import type { Stack } from './stack.ts'
+
+export interface AttackedWebhook {
+  key: string
+  id: string
+  path: string
+  /** Whether it was enabled all the time. */
+  isStable: boolean
+  isDeleted: boolean
+}
+
+interface DeliveryRow {
+  path: string
+  event: string
+  contact: string
+  webhook: string
+  status: string
+  attempted: boolean
+}
+
+/** What went wrong, as counts of deliveries: all are zero but those of `statuses` and `received`. */
+export async function readBooks(
+  { database }: Stack,
+  {
+    receiver,
+    webhooks,
+    acknowledged,
+  }: { receiver: HttpReceiver; webhooks: AttackedWebhook[]; acknowledged: { key: string; id: string }[] },
+) {
+  const { rows } = await database.pool.query<DeliveryRow>(
+    `select w.url as path, e.id::text as event, e.data ->> 'id' as contact, w.id::text as webhook, d.status,
+       d.attempted_at is not null as attempted
+     from deliveries d join webhooks w on w.id = d.webhook_id join events e on e.id = d.event_id`,
+  )
+  const received = new Map<string, number>()
+  for (const { url, body } of receiver.requests) {
+    const { data } = JSON.parse(body.toString()) as { data: { id: string } }
+    const name = `${url} ${data.id}`
+    received.set(name, (received.get(name) ?? 0) + 1)
+  }
+  const nameOf = ({ path, contact }: DeliveryRow) => `${new URL(path).pathname} ${contact}`
+  const known = new Set(rows.map(nameOf))
+  const timesOf = (row: DeliveryRow) => received.get(nameOf(row)) ?? 0
+  const countIf = (isMeant: (row: DeliveryRow) => boolean) => rows.filter(isMeant).length
+  const stable = webhooks.filter(({ isStable }) => isStable)
+  const deletedPaths = new Set(webhooks.filter(({ isDeleted }) => isDeleted).map(({ path }) => path))
+  return {
+    deliveries: rows.length,
+    received: receiver.requests.length,
+    statuses: Object.fromEntries(
+      [...Map.groupBy(rows, (row) => row.status)].map(([status, some]) => [status, some.length]),
+    ),
+    faults: {
+      receivedTwice: [...received.values()].filter((times) => times > 1).length,
+      // The maintenance may have purged the deliveries of a deleted webhook.
+      receivedUnknown: [...received.keys()].filter(
+        (name) => !known.has(name) && !deletedPaths.has(name.split(' ')[0] ?? ''),
+      ).length,
+      succeededNotReceived: countIf((row) => row.status === 'SUCCEEDED' && timesOf(row) !== 1),
+      failedWithoutAttemptButReceived: countIf((row) => row.status === 'FAILED' && !row.attempted && timesOf(row) > 0),
+      open: countIf(({ status }) => !['SUCCEEDED', 'FAILED', 'INTERRUPTED'].includes(status)),
+      // Of each acknowledged write, a delivery for each webhook of its workspace that was there all the time.
+      missing: acknowledged
+        .flatMap(({ key, id }) => stable.filter((webhook) => webhook.key === key).map(({ path }) => `${path} ${id}`))
+        .filter((name) => !known.has(name)).length,
+    },
+  }
+}

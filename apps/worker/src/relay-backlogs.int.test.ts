@@ -1,0 +1,152 @@
+/** How a relay finds the webhooks that have PENDING deliveries. */
+import { randomUUID } from 'node:crypto'
+import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
+import { uuidOf } from '@rapport/core/kernel/ids.ts'
+import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestWebhook,
+  silenceWorker,
+  waitingWork,
+} from '@rapport/testing/fixtures/factories.ts'
+import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
+import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
+import { createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { waitUntil } from '@rapport/testing/wait.ts'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { QueueBackend } from './queue-backend.ts'
+import { startTestRelay, testWorkerConfig } from './testing.ts'
+
+const database = useTestDatabase()
+const ctx = useTestCtx(database)
+const redis = useForFile(createTestRedis)
+let received: string[]
+const closers: (() => Promise<unknown>)[] = []
+beforeEach(() => void (received = []))
+afterEach(async () => {
+  for (const close of closers.splice(0).toReversed()) await close()
+  await database.pool.query('truncate outbox, workers, deliveries')
+})
+
+const onRedis = () => testWorkerConfig({ DATABASE_URL: database.url, REDIS_URL: redis.url })
+const onPostgres = () => testWorkerConfig({ DATABASE_URL: database.url })
+
+async function start(config: WorkerConfig, { pollMs = 1_000 } = {}) {
+  const started = await startTestRelay(config, { database, pollMs })
+  closers.push(started.close)
+  return started
+}
+
+/** Takes the jobs and does nothing. */
+function work(backend: QueueBackend, queue: QueueName = 'webhooks') {
+  const worker = backend.openWorker(queue, async (job) => void received.push((job.data as WorkJob).id), {
+    concurrency: 5,
+  })
+  closers.push(() => worker.close())
+}
+
+const waitUntilReceived = (uuids: string[], timeoutMs = 10_000) =>
+  waitUntil(() => uuids.every((uuid) => received.includes(uuid)), { describe: 'the jobs have come', timeoutMs })
+
+describe.each([
+  ['Redis', onRedis],
+  ['PostgreSQL', onPostgres],
+])('with the queues in %s', (_name, config) => {
+  test('a new delivery adds a job for its webhook, although the next poll is an hour away', async () => {
+    const { backend, postponed } = await start(config(), { pollMs: 3_600_000 })
+    work(backend)
+    const webhook = await createTestWebhook(ctx)
+    const uuid = uuidOf(webhook.id)
+    // The first round of a relay is a poll.
+    await createTestContact(ctx)
+    await waitUntilReceived([uuid])
+    received = []
+    await createTestContact(ctx)
+    await waitUntilReceived([uuid])
+    received = []
+    postponed.add(uuid)
+    await createTestContact(ctx)
+    const other = await createTestWebhook(ctx, { eventTypes: ['contact.updated', 'contact.created'] })
+    await waitUntil(() => !postponed.has(uuid), { describe: 'the postponement is over' })
+    expect(received).toEqual([])
+    await createTestContact(ctx)
+    await waitUntilReceived([uuid, uuidOf(other.id)])
+  })
+
+  test('a backlog that no notification announced is found by the poll', async () => {
+    const { backend } = await start(config(), { pollMs: 50 })
+    work(backend)
+    const webhook = await createTestWebhook(ctx)
+    await addBacklog(ctx, webhook.id, 3)
+    await waitUntilReceived([uuidOf(webhook.id)])
+  })
+})
+
+describe('the poll for backlogs', () => {
+  test('is that of one worker, and another takes over when it is dead', async () => {
+    const relays = [await start(onPostgres(), { pollMs: 50 }), await start(onPostgres(), { pollMs: 50 })]
+    const [first, second] = relays.toSorted((a, b) => a.workerId.localeCompare(b.workerId))
+    if (!first || !second) throw new Error('There are two')
+    work(first.backend)
+    await first.relay.close()
+    const webhook = await createTestWebhook(ctx)
+    await addBacklog(ctx, webhook.id, 1)
+    work(second.backend, 'mail')
+    // The second piece of work comes after a whole poll.
+    for (let poll = 0; poll < 2; poll++) await waitUntilReceived([await insertWork()])
+    expect(received).not.toContain(uuidOf(webhook.id))
+    await silenceWorker(database.db, first.workerId)
+    await waitUntilReceived([uuidOf(webhook.id)])
+  })
+
+  /** Work that no notification announces. Returns its UUID. */
+  async function insertWork() {
+    const uuid = randomUUID()
+    await database.pool.query(`insert into outbox (id, workspace_id, queue) values ($1, $2, 'mail')`, [
+      uuid,
+      uuidOf(ctx.workspaceId),
+    ])
+    return uuid
+  }
+
+  test('finds more webhooks than fit on a page', async () => {
+    const webhooks: string[] = []
+    for (let workspace = 0; workspace < 56; workspace++) {
+      const { workspaceId } = await createTestCtx(database.db)
+      const { rows } = await database.pool.query<{ webhook_id: string }>(
+        `with webhook as (
+           insert into webhooks (workspace_id, id, url, event_types, encrypted_secret)
+           select $1, uuidv7(), 'https://example.com', '{}', '' from generate_series(1, 20) returning workspace_id, id)
+         insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
+         select workspace_id, uuidv7(), id, uuidv7(), 'contact.created' from webhook returning webhook_id`,
+        [uuidOf(workspaceId)],
+      )
+      webhooks.push(...rows.map(({ webhook_id }) => webhook_id))
+    }
+    expect(webhooks).toHaveLength(1_120)
+    const { backend, workerId } = await start(onPostgres())
+    // The relay has no heartbeat in this test.
+    await database.pool.query(`update workers set seen_at = now() + interval '1 hour' where id = $1`, [workerId])
+    work(backend)
+    await waitUntil(() => new Set(received).size === 1_120, { describe: 'all were found', timeoutMs: 30_000 })
+  })
+
+  test('deletes rows that an API of the release before adds for deliveries', async () => {
+    await database.pool.query(
+      `insert into outbox (id, workspace_id, queue) values (gen_random_uuid(), $1, 'webhooks')`,
+      [uuidOf(ctx.workspaceId)],
+    )
+    await start(onPostgres(), { pollMs: 50 })
+    await waitUntil(async () => (await waitingWork(ctx)).length === 0, { describe: 'it is gone' })
+  })
+})
+
+test('a backlog that is not claimed gets a job again after Redis was emptied', async () => {
+  const { backend } = await start(onRedis())
+  const webhook = await createTestWebhook(ctx)
+  await createTestContact(ctx)
+  await redis.flush()
+  work(backend)
+  await waitUntilReceived([uuidOf(webhook.id)])
+})
