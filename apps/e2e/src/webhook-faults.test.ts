@@ -91,7 +91,8 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     await receiver.waitFor(3, 5_000)
     await waitUntil(async () => (await countOpenWork(stack)) === 0, {
       describe: 'all have been given up',
-      timeoutMs: 25_000,
+      // A receiver that does not respond gets one request at a time, of ten seconds each.
+      timeoutMs: 60_000,
     })
     expect([...bad, receiver, trap].map(({ requests }) => requests.length)).toEqual([...bad.map(() => 3), 3, 0])
     const { rows } = await stack.database.pool.query(
