@@ -13,7 +13,7 @@ export interface JobQueues {
    * seconds when the queues are unavailable; some jobs may have been added by then.
    */
   add(queue: QueueName, jobs: readonly WorkJob[]): Promise<void>
-  queueOf(queue: QueueName): WorkQueue
+  queueOf: (queue: QueueName) => WorkQueue
   /** Resolves after the first attempt to connect, so that a start does not look like an outage. */
   firstConnection: Promise<void>
   close(): Promise<void>
