@@ -25,6 +25,8 @@ beforeEach(async () => {
   await database.pool.query('truncate workspaces cascade')
   Object.assign(ctx, await createTestCtx(database.db))
   webhookId = (await createTestWebhook(ctx)).id
+  // The row of the drain is there, so that only a lock of it can keep others waiting.
+  await claimTestBacklog(ctx, webhookId, { workerId })
 })
 
 const dayMs = 86_400_000

@@ -188,7 +188,8 @@ test('to drain a backlog reads each of its deliveries a few times, planned while
   await insertDeliveries(ctx, id, { count: 2_000 })
   const before = await countReadRows(on)
   expect(await drainTestBacklog(on, id, { workerId })).toHaveLength(2_000)
-  expect((await countReadRows(on)) - before).toBeLessThan(20_000)
+  // Five per delivery, and more while a vacuum keeps dead entries in the index; 310 with all deliveries read for each batch.
+  expect((await countReadRows(on)) - before).toBeLessThan(250_000)
 })
 
 /** How many rows of deliveries have been read, by indexes and without. */
