@@ -108,7 +108,7 @@ export async function readOutboxLag(db: Db): Promise<number | null> {
     select ${ageOf('min(o.created_at)')} as lag from outbox o
     where o.published_at is null and not exists (
       select from outbox p
-      where p.queue = o.queue and p.workspace_id = o.workspace_id and p.published_at is not null)`)
+      where p.queue = o.queue and p.workspace_id = o.workspace_id and p.published_at <= now())`)
   return result.rows[0]?.lag ?? null
 }
 
