@@ -14,12 +14,12 @@ const seed = Math.floor(Math.random() * 2_147_483_646) + 1
 
 const plan: AttackPlan = isLong
   ? { workspaces: 3, webhooksPerWorkspace: 10, contactsPerWorkspace: 670, workers: 3, pauseMs: 200 }
-  : { workspaces: 2, webhooksPerWorkspace: 6, contactsPerWorkspace: 60, workers: 2, pauseMs: 40 }
+  : { workspaces: 2, webhooksPerWorkspace: 6, contactsPerWorkspace: 60, workers: 2, pauseMs: 30 }
 
 /** How often each fault happens. */
 const times: Partial<Record<Fault, number>> = isLong
   ? { kill: 30, terminate: 5, emptyRedis: 6, crashRedis: 4, freezeRedis: 4, disable: 6, remove: 4, rotate: 6 }
-  : { kill: 4, terminate: 1, emptyRedis: 1, crashRedis: 1, freezeRedis: 1, disable: 1, remove: 1, rotate: 1 }
+  : { kill: 2, terminate: 1, emptyRedis: 1, freezeRedis: 1, disable: 1, remove: 1, rotate: 1 }
 const timeoutMs = isLong ? 900_000 : 120_000
 
 test.for(queueBackends)(
