@@ -1,7 +1,8 @@
 -- The deliveries of a webhook are taken from its PENDING rows, by one worker at a time: see packages/core/src/webhooks/drain.
 -- No worker of the release before may run from here on: `migrate` refuses while one does, and the check on `status` makes its
 -- claims fail.
-LOCK TABLE "webhooks", "outbox", "deliveries" IN ACCESS EXCLUSIVE MODE;--> statement-breakpoint
+-- In the order in which the APIs of the release before lock them.
+LOCK TABLE "mails", "deliveries", "webhooks", "outbox" IN ACCESS EXCLUSIVE MODE;--> statement-breakpoint
 UPDATE "deliveries" SET "status" = 'INTERRUPTED', "error" = 'The worker died, or lost the database, while it was out' WHERE "status" = 'SENDING';--> statement-breakpoint
 -- The PENDING rows are the work themselves.
 DELETE FROM "outbox" WHERE "queue" = 'webhooks';--> statement-breakpoint

@@ -46,6 +46,8 @@ export function watchClaims(deps: Pick<WorkerDeps, 'db' | 'workerId' | 'activeJo
     const lost = missing.filter((uuid) => suspects.has(uuid))
     suspects = new Set(missing)
     for (const uuid of lost) {
+      // A new job of the same subject: the next heartbeat decides. To wait for it here would delay the heartbeat.
+      if (deps.activeJobs.has(uuid)) continue
       await runExclusively(deps, uuid, async () => {
         deps.metrics.countInterrupted(await dropClaim(deps.db, deps.workerId, uuid))
       })

@@ -57,7 +57,9 @@ test('told to stop twice, the worker does not wait for what it has in hand', asy
   worker.kill('SIGTERM')
   worker.kill('SIGINT')
   expect(await worker.exited).toEqual({ code: 1, signal: null })
-  expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SENDING' })
+  const { uuid, status } = await readOnlyDelivery(ctx)
+  const claims = await database.pool.query('select delivery_ids from webhook_drains where worker_id is not null')
+  expect([status, claims.rows]).toEqual(['PENDING', [{ delivery_ids: [uuid] }]])
 })
 
 test('an environment that cannot be used is told, by every variable, with code 78', async () => {

@@ -13,8 +13,8 @@ import type { PostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts
 
 /** The pause between two rounds, so that the notifications of some milliseconds share one. */
 const minPauseMs = 4
-/** How often a worker that is not the first looks for backlogs: the first may have lost its connection to the queues. */
-const otherWorkersPollMs = 10_000
+/** How often a worker that is not the first looks for backlogs: the first may shut down, or have lost the queues. */
+const otherWorkersPollMs = 3_000
 
 interface RelayOptions {
   database: Database

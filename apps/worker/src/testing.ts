@@ -6,6 +6,7 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import type { Database, Db } from '@rapport/core/db/client.ts'
 import type { EncodedMail, OutgoingMail } from '@rapport/core/mail/outgoing-mail.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
+import { limitConcurrency } from '@rapport/core/kernel/limit-concurrency.ts'
 import { createTestWorker, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { pino } from 'pino'
 import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
@@ -55,6 +56,7 @@ export async function createTestDeps(
     places: createFairPlaces(40),
     placesOfUnreachable: createFairPlaces(10),
     requests: createRequestCapacity(),
+    limitDrainTransactions: limitConcurrency(10),
     concurrency: createConcurrencyMemory(),
     postponed: createPostponedWebhooks(),
     requeueDrain: async () => {},

@@ -1,5 +1,6 @@
 import type { Ctx, Settings } from '@rapport/core/request/context.ts'
 import type { Db } from '@rapport/core/db/client.ts'
+import type { RunLimited } from '@rapport/core/kernel/limit-concurrency.ts'
 import type { Tracer } from '@rapport/core/runtime/tracer.ts'
 import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import type { Logger } from 'pino'
@@ -25,6 +26,8 @@ export interface WorkerDeps {
   places: FairPlaces
   placesOfUnreachable: FairPlaces
   requests: RequestCapacity
+  /** Leaves connections of the pool to other jobs and to the heartbeat. */
+  limitDrainTransactions: RunLimited
   concurrency: ConcurrencyMemory
   postponed: PostponedWebhooks
   /** Adds a job for the webhook's backlog, behind those of other webhooks. */

@@ -6,6 +6,7 @@ import { settingsFrom } from '@rapport/core/request/context.ts'
 import { openDatabase, poolSize } from '@rapport/core/db/client.ts'
 import { watchClock } from '@rapport/core/db/clock-offset.ts'
 import { withoutParameters } from '@rapport/core/kernel/errors.ts'
+import { limitConcurrency } from '@rapport/core/kernel/limit-concurrency.ts'
 import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
 import { warnAboutMissingTimeouts, lacksSessions, sessionUrlOf } from '@rapport/core/db/pooler.ts'
@@ -60,6 +61,7 @@ export async function startWorker(
     places: createFairPlaces(config.WORKER_CONCURRENCY, maxRequestsPerWorkspace),
     placesOfUnreachable: createFairPlaces(Math.ceil(config.WORKER_CONCURRENCY / 4), maxRequestsPerWorkspace),
     requests: createRequestCapacity(),
+    limitDrainTransactions: limitConcurrency(poolSize - connectionsOfOtherWork),
     concurrency: createConcurrencyMemory(),
     postponed: createPostponedWebhooks(),
     // With the queues away, the poll of a relay finds the backlog.
@@ -131,6 +133,9 @@ export async function startWorker(
     },
   }
 }
+
+/** Of the pool, for the heartbeat and for jobs that drain no webhook. */
+const connectionsOfOtherWork = 6
 
 const needsDirectUrl =
   'DATABASE_URL leads through a connection pooler, where nothing can be listened to: work is found by polling, each ' +

@@ -9,7 +9,7 @@ import {
   type Take,
 } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 import { pauseMsAfter } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
-import { attemptedOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
+import { conclusiveOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
 import type { EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes.ts'
 import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
 import type { DrainRequests } from '../webhook-delivery/request-capacity.ts'
@@ -62,32 +62,27 @@ interface Turn {
   onProgress: (result: DrainResult) => void
 }
 
-/** The job of an unreachable receiver needs a second place: there are only so many of them, as each may wait for ten seconds. */
+/** The job of an unreachable receiver needs a second place: there are few of them, as each attempt may take ten seconds. */
 async function drainInPlace(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise<void> {
   const { workspaceId, id } = job
   const webhookId = idOf('whk', id)
   const claim: BacklogClaim = { workspaceId, webhookId, workerId: deps.workerId, tokens: [], unreachableCount: 0 }
   if (turn.requests.reserve(1) === 0) await withTimeout(turn.requests.whenGivenBack(), maxWaitMs).catch(() => {})
   const limit = turn.requests.reserve(deps.concurrency.get(webhookId))
-  const includeUnreachable = await deps.placesOfUnreachable.acquire(workspaceId, 0)
-  let hasPlaceOfUnreachable = includeUnreachable
-  const releasePlace = () => {
-    if (hasPlaceOfUnreachable) deps.placesOfUnreachable.release(workspaceId)
-    hasPlaceOfUnreachable = false
-  }
+  if (limit === 0 || deps.stopping.aborted) return deps.postponed.add(id)
+  let hasSecondPlace = false
+  const admitUnreachable = () => (hasSecondPlace ||= deps.placesOfUnreachable.tryAcquire(workspaceId))
   try {
-    if (limit === 0 || deps.stopping.aborted) return deps.postponed.add(id)
     const take = await claimOrRelease(
-      () => claimBacklog(deps.db, claim, { limit, includeUnreachable }),
+      () => deps.limitDrainTransactions(() => claimBacklog(deps.db, claim, { limit, admitUnreachable })),
       () => releaseClaim(deps.db, claim),
     )
     if (take === 'empty') return
     if (take === 'unclaimable') return deps.postponed.add(id)
-    if (claim.unreachableCount === 0) releasePlace()
     const hasMore = await runTurn(deps, claim, { ...turn, take })
     if (hasMore) await deps.requeueDrain(job)
   } finally {
-    releasePlace()
+    if (hasSecondPlace) deps.placesOfUnreachable.release(workspaceId)
   }
 }
 
@@ -116,11 +111,15 @@ async function runTurn(
       requests.setOut(out.size)
       countOutcomes(result, ended)
       onProgress(result)
-      deps.concurrency.adapt(claim.webhookId, attemptedOutcomes(ended))
-      const isOver: boolean = !current || performance.now() > endsAt || deps.stopping.aborted
+      deps.concurrency.adapt(claim.webhookId, conclusiveOutcomes(claim, ended))
+      // With slow requests still out, the job keeps its place anyway: it goes on beside them unless another job waits.
+      const isTurnOver = performance.now() > endsAt && (out.size === 0 || deps.places.hasWaiting())
+      const isOver: boolean = !current || isTurnOver || deps.stopping.aborted
       const limit: number = isOver ? 0 : requests.reserve(deps.concurrency.get(claim.webhookId)) - out.size
       const progress = { ended, out: [...out.keys()], limit: Math.max(0, limit) }
-      current = await retryWhileDatabaseDown(() => recordAndTake(deps.db, claim, progress))
+      current = await retryWhileDatabaseDown(() =>
+        deps.limitDrainTransactions(() => recordAndTake(deps.db, claim, progress)),
+      )
       if (current) attemptAll(current)
     }
     return current !== undefined && current.hasMore && pauseMsAfter(claim.unreachableCount) === 0

@@ -4,7 +4,11 @@ import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 export interface FairPlaces {
   /** Resolves to true with a place, and to false if there is none within `maxWaitMs`. */
   acquire(workspaceId: WorkspaceId, maxWaitMs: number): Promise<boolean>
+  /** Takes a place if there is one now. */
+  tryAcquire(workspaceId: WorkspaceId): boolean
   release(workspaceId: WorkspaceId): void
+  /** Whether a job waits for a place. */
+  hasWaiting(): boolean
 }
 
 /**
@@ -47,22 +51,28 @@ export function createFairPlaces(size: number, maxPerWorkspace = size): FairPlac
     return true
   }
 
+  function tryAcquire(workspaceId: WorkspaceId): boolean {
+    if (!hasPlace(workspaceId)) return false
+    add(workspaceId, 1)
+    return true
+  }
+
   return {
+    tryAcquire,
     async acquire(workspaceId, maxWaitMs) {
-      if (hasPlace(workspaceId)) {
-        add(workspaceId, 1)
-        return true
-      }
-      if (maxWaitMs === 0) return false
+      if (tryAcquire(workspaceId)) return true
       const { promise, resolve } = Promise.withResolvers<boolean>()
       const entry = { workspaceId, enter: () => resolve(true) }
       waiting.add(entry)
-      const timer = setTimeout(() => resolve(!waiting.delete(entry)), maxWaitMs)
+      const timer = setTimeout(() => {
+        if (waiting.delete(entry)) resolve(false)
+      }, maxWaitMs)
       return promise.finally(() => clearTimeout(timer))
     },
     release(workspaceId) {
       add(workspaceId, -1)
       while (admitNext());
     },
+    hasWaiting: () => waiting.size > 0,
   }
 }

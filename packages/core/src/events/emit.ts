@@ -57,15 +57,15 @@ export async function emitTo<Data extends EventSubject>(
 }
 
 /** Wakes the relays for the webhooks that got deliveries: the rows of a statement each name all of them. */
-export function wakeDrains(ctx: Ctx, [row]: readonly WithReceivers[]): void {
-  wakeForWebhooks(ctx.db, ctx.workspaceId, row?.receivers ?? [])
+export function wakeDrains(ctx: Ctx, [row]: readonly WithWebhookIds[]): void {
+  wakeForWebhooks(ctx.db, ctx.workspaceId, row?.webhookIds ?? [])
 }
 
 /** The webhooks for which `emitCtes` wrote deliveries; null: none. */
-export interface WithReceivers {
-  receivers: string[] | null
+export interface WithWebhookIds {
+  webhookIds: string[] | null
 }
-export const receivers = sql.raw('(select array_agg(distinct webhook_id) from delivery) as receivers')
+export const webhookIds = sql.raw('(select array_agg(distinct webhook_id) from delivery) as "webhookIds"')
 
 /** The events of one statement, an array for each column. */
 export interface EventParams extends Record<string, unknown> {
@@ -92,9 +92,9 @@ export function toEventParams(ctx: Ctx, type: string, records: readonly EventRec
 export const isSubscribed = (param: Params<EventParams>) =>
   sql`w.enabled and w.event_types && array[${param('type')}, '*']`
 
-const emitToSubscribed = preparedSql<EventParams, WithReceivers>(
+const emitToSubscribed = preparedSql<EventParams, WithWebhookIds>(
   'emit events',
-  (param) => sql`${insertEvents(param, isSubscribed(param))} select ${receivers}`,
+  (param) => sql`${insertEvents(param, isSubscribed(param))} select ${webhookIds}`,
 )
 
 const emitToWebhook = preparedSql<EventParams & { webhookId: string }, { id: string }>(

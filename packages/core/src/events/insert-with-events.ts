@@ -17,10 +17,10 @@ import {
   emitCtes,
   type EventParams,
   isSubscribed,
-  receivers,
+  webhookIds,
   toEventParams,
   wakeDrains,
-  type WithReceivers,
+  type WithWebhookIds,
 } from './emit.ts'
 import type { EventDefinition, EventSubject } from './event-definition.ts'
 
@@ -127,7 +127,7 @@ interface InsertParams extends EventParams {
 
 /** Returns the UUIDs of the rows that it wrote: a row that conflicts with a unique key is left out, with its event. */
 function prepareInsert<Row>({ table, names, from }: JsonRows<Row>, orderBy: SQL) {
-  return preparedSql<InsertParams, { id: string } & WithReceivers>(
+  return preparedSql<InsertParams, { id: string } & WithWebhookIds>(
     `create ${table}`,
     (param: Params<InsertParams>) => sql`
       -- Locks the workspace before the table of events, as the upkeep of partitions does: else the two could deadlock.
@@ -144,6 +144,6 @@ function prepareInsert<Row>({ table, names, from }: JsonRows<Row>, orderBy: SQL)
           ${param('requestIds')}::text[], ${param('traceparents')}::text[])
           as given (row_id, data, contact_id, request_id, traceparent) on given.row_id = inserted.id),
       ${emitCtes(param, isSubscribed(param))}
-      select inserted.id, ${receivers} from inserted`,
+      select inserted.id, ${webhookIds} from inserted`,
   )
 }

@@ -8,7 +8,7 @@ import { uuidOf } from '../kernel/ids.ts'
 import { enqueue } from '../jobs/outbox.ts'
 import { queueNames } from '../jobs/queues.ts'
 import * as schema from '../db/schema/index.ts'
-import { invites, members, outbox, sessions, workspaces } from '../db/schema/index.ts'
+import { invites, members, outbox, sessions, webhookDrains, workspaces } from '../db/schema/index.ts'
 
 /**
  * Deletes the workspace: from now on nobody gets in, and the worker takes away what is in it, however much. Who is in no
@@ -89,8 +89,8 @@ const workUnderWay: Part = {
 const emptied: Part[] = [workUnderWay, ...childrenFirst().map((table) => ({ table }))]
 
 function childrenFirst(): PgTable[] {
-  // The few rows of these go with the workspace's own.
-  const apart: unknown[] = [workspaces, members, sessions, outbox]
+  // The few rows of these go with the workspace's own, and those of drains with their webhooks: they guard what is out.
+  const apart: unknown[] = [workspaces, members, sessions, outbox, webhookDrains]
   const tables = Object.values(schema).filter((value): value is typeof value & PgTable => value instanceof PgTable)
   const owned: PgTable[] = tables.filter((table) => 'workspaceId' in table && !apart.includes(table))
   const ordered = new Set<PgTable>()

@@ -106,7 +106,7 @@ export async function changeWebhook(ctx: Ctx, id: WebhookId, change: WebhookChan
   return webhook
 }
 
-/** Switches off every webhook of the workspace: from the caller's commit on no new request starts. */
+/** Disables every webhook of the workspace: after the caller's commit, no more deliveries are taken. */
 export async function disableWebhooks(ctx: Ctx): Promise<void> {
   const disabled = await ctx.db
     .update(webhooks)

@@ -105,7 +105,7 @@ describe('a claim', () => {
       tokens: [],
       unreachableCount: 0,
     }
-    const options = { limit: 20, includeUnreachable: false }
+    const options = { limit: 20, admitUnreachable: () => false }
     expect(await claimBacklog(ctx.db, reachableOnly, options)).toBe('unclaimable')
     expect(await readDrain()).toMatchObject({ token: null })
     const { claim: made, take } = await claim()
@@ -124,7 +124,7 @@ describe('a claim', () => {
 
   test('of an empty backlog is not made, and writes nothing', async () => {
     const none: BacklogClaim = { workspaceId: ctx.workspaceId, webhookId, workerId, tokens: [], unreachableCount: 0 }
-    expect(await claimBacklog(ctx.db, none, { limit: 20, includeUnreachable: true })).toBe('empty')
+    expect(await claimBacklog(ctx.db, none, { limit: 20, admitUnreachable: () => true })).toBe('empty')
     expect(await readDrain()).toBeUndefined()
   })
 

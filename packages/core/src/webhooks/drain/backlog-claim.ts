@@ -21,13 +21,15 @@ import { failBacklog } from './abandoned-deliveries.ts'
 import { limitAttempts } from './circuit-breaker.ts'
 import { planning } from './planning.ts'
 import { type Claim, type EndedDelivery, recordOutcomes } from './record-outcomes.ts'
-import { type ReceiverState, setReceiverState, stateAfter } from './receiver-state.ts'
+import { conclusiveOutcomes, type ReceiverState, setReceiverState, stateAfter } from './receiver-state.ts'
 import type { Receiver } from './signed-delivery.ts'
 
 /** The claim of one job. Only the functions of this file change it. */
 export interface BacklogClaim extends Claim {
   /** Rounds of attempts in a row that got no response, see `circuit-breaker.ts`. */
   unreachableCount: number
+  /** The moment of the last response, or of the last round that was counted. */
+  assessedAt?: Date
 }
 
 export interface TakenDelivery {
@@ -50,27 +52,23 @@ export interface Take {
 
 /**
  * Claims the backlog of a webhook and takes its oldest deliveries, at most `limit`. `empty`: there is none. `unclaimable`:
- * another job owns it, it is paused, or its receiver is unreachable and `includeUnreachable` is false. After an error the
+ * another job owns it, it is paused, or its receiver is unreachable and `admitUnreachable` returns false. After an error the
  * caller calls `releaseClaim`, as the claim may have been committed.
  */
 export function claimBacklog(
   db: Db,
   claim: BacklogClaim,
-  { limit, includeUnreachable }: { limit: number; includeUnreachable: boolean },
+  { limit, admitUnreachable }: { limit: number; admitUnreachable: () => boolean },
 ): Promise<Take | 'empty' | 'unclaimable'> {
-  return withNextToken(claim, (token) =>
-    transaction(
-      db,
-      async (db) => {
-        if ((await findPending(db, keyOf(claim))).length === 0) return 'empty'
-        const [row] = await claimRow(db, { ...keyOf(claim), token, includeUnreachable, now: new Date() })
-        if (!row) return 'unclaimable'
-        claim.unreachableCount = row.unreachable_count
-        return takeOldest(db, claim, { token, ended: [], out: [], limit })
-      },
-      planning,
-    ),
-  )
+  return withNextToken(db, claim, async (db, token) => {
+    const [backlog] = await findPending(db, keyOf(claim))
+    if (!backlog) return 'empty'
+    if (backlog.unreachable_count > 0 && !admitUnreachable()) return 'unclaimable'
+    const [row] = await claimRow(db, { ...keyOf(claim), token, now: new Date() })
+    if (!row) return 'unclaimable'
+    claim.unreachableCount = row.unreachable_count
+    return takeOldest(db, claim, { token, ended: [], out: [], limit })
+  })
 }
 
 interface Progress {
@@ -86,16 +84,10 @@ interface Progress {
  * outcomes are recorded all the same. Safe to repeat after an error.
  */
 export function recordAndTake(db: Db, claim: BacklogClaim, progress: Progress): Promise<Take | undefined> {
-  return withNextToken(claim, (token) =>
-    transaction(
-      db,
-      async (db) => {
-        const { isOwner, recorded } = await recordOutcomes(db, claim, progress.ended)
-        return isOwner ? takeOldest(db, claim, { ...progress, ended: recorded, token }) : undefined
-      },
-      planning,
-    ),
-  )
+  return withNextToken(db, claim, async (db, token) => {
+    const { isOwner, recorded } = await recordOutcomes(db, claim, progress.ended)
+    return isOwner ? takeOldest(db, claim, { ...progress, ended: recorded, token }) : undefined
+  })
 }
 
 /** Releases a claim under which nothing is out. */
@@ -106,10 +98,18 @@ export async function releaseClaim(db: Db, claim: BacklogClaim): Promise<void> {
       and token = any(${sql.param(claim.tokens)}::uuid[])`)
 }
 
-async function withNextToken<Result>(claim: BacklogClaim, attempt: (token: string) => Promise<Result>) {
+/** Runs an attempt to take, in a transaction with a new token. An attempt that fails may have been committed all the same. */
+async function withNextToken<Result>(
+  db: Db,
+  claim: BacklogClaim,
+  attempt: (db: Db, token: string) => Promise<Result>,
+): Promise<Result> {
   const token = randomUUID()
-  claim.tokens = [...claim.tokens, token]
-  const result = await attempt(token)
+  const work = (db: Db) => {
+    claim.tokens = [...claim.tokens, token]
+    return attempt(db, token)
+  }
+  const result = await transaction(db, work, planning)
   claim.tokens = [token]
   return result
 }
@@ -122,20 +122,19 @@ const keyOf = ({ workspaceId, webhookId, workerId }: BacklogClaim) => ({
 
 type Key = ReturnType<typeof keyOf>
 
-/** So that a job without deliveries, such as one that was added while the one before it was active, writes nothing. */
-const findPending = preparedSql<Key>(
+/** Before the claim: a job without deliveries, such as one that was added while another was active, writes nothing. */
+const findPending = preparedSql<Key, { unreachable_count: number }>(
   'find a pending delivery',
   (param) => sql`
-    select from deliveries
-    where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid and status = 'PENDING'
-    order by created_at, id limit 1`,
+    select coalesce(unreachable_count, 0) as unreachable_count from (
+      select workspace_id, webhook_id from deliveries
+      where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid and status = 'PENDING'
+      order by created_at, id limit 1) pending
+    left join webhook_drains using (workspace_id, webhook_id)`,
 )
 
 /** Inserts the row of a webhook at its first claim. Returns no row if the claim is not possible. */
-const claimRow = preparedSql<
-  Key & { token: string; includeUnreachable: boolean; now: Date },
-  { unreachable_count: number }
->(
+const claimRow = preparedSql<Key & { token: string; now: Date }, { unreachable_count: number }>(
   'claim a backlog',
   (param) => sql`
     insert into webhook_drains as drain (workspace_id, webhook_id, worker_id, token)
@@ -143,9 +142,7 @@ const claimRow = preparedSql<
     where workspace_id = ${param('workspaceId')}::uuid and id = ${param('webhookId')}::uuid
     on conflict (workspace_id, webhook_id) do update
     set worker_id = excluded.worker_id, token = excluded.token
-    where drain.token is null
-      and (drain.paused_until is null or drain.paused_until <= ${param('now')}::timestamptz)
-      and (drain.unreachable_count = 0 or ${param('includeUnreachable')}::bool)
+    where drain.token is null and (drain.paused_until is null or drain.paused_until <= ${param('now')}::timestamptz)
     returning unreachable_count`,
 )
 
@@ -156,6 +153,7 @@ async function takeOldest(db: Db, claim: BacklogClaim, progress: Progress & { to
   const limit = pausedUntil ? 0 : limitAttempts(progress.limit, { unreachableCount, out: out.length })
   const rows = await take(db, { ...keyOf(claim), ...state, token, out: [...out], limit, now: new Date() })
   claim.unreachableCount = rows[0]?.unreachable_count ?? 0
+  if (conclusiveOutcomes(claim, ended).length > 0) claim.assessedAt = new Date()
   const deliveries = rows.filter((row): row is TakenRow => row.id !== null)
   const receiver = rows[0]?.url ? toReceiver(rows[0]) : undefined
   if (receiver) return { receiver, deliveries: deliveries.map(toTaken), hasMore: deliveries.length === limit }

@@ -52,10 +52,10 @@ const toKey = ({ workspace_id, webhook_id }: PageRow): BacklogKey => ({
 
 /**
  * Within a workspace, webhooks that are claimed come first in the count, so that these and the new jobs share the limit. Then
- * come those whose receivers respond, least recently served first, so that all of them get their turn.
+ * come those that were served least recently, so that all of them get their turn. Unreachable receivers count by themselves.
  *
- * In the order of `deliveries_pending_index`: the order of webhooks alone is that of the key as well, which would step over all
- * deliveries that are over.
+ * In the order of `deliveries_pending_index`: the order of webhooks alone is that of the key as well, which would step over
+ * all deliveries that are not PENDING.
  */
 const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date }, PageRow>(
   'find backlogs',
@@ -78,9 +78,9 @@ const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date
       from page left join webhook_drains using (workspace_id, webhook_id)),
     ranked as (
       select *,
-        row_number() over (partition by workspace_id
-          order by is_claimed desc, is_paused, is_unreachable, taken_at nulls first, webhook_id) as of_workspace,
-        row_number() over (partition by is_unreachable order by is_claimed or is_paused, paused_until) as of_unreachable
+        row_number() over (partition by workspace_id, is_unreachable
+          order by is_claimed desc, is_paused, taken_at nulls first, webhook_id) as of_workspace,
+        row_number() over (partition by is_unreachable order by is_claimed or is_paused, paused_until nulls first, taken_at nulls first) as of_unreachable
       from state)
     select workspace_id, webhook_id,
       not is_claimed and not is_paused and of_workspace <= ${jobsPerWorkspace}::int

@@ -1,7 +1,7 @@
 /**
  * Settings for transactions that look for PENDING deliveries. Their statements are planned once for each connection, and
  * these settings make them go by the index whatever the statistics say: a plan that is made while the table is empty would
- * later read all of it. Ordering by `created_at` leaves no other index: without sorts, only that of PENDING rows has the order.
+ * later read all of it. Only the index of PENDING rows returns them in the order of `created_at`: with sorts off, the plan must use it.
  */
 export const planning = {
   plan_cache_mode: 'force_generic_plan',

@@ -17,19 +17,33 @@ export interface ReceiverState extends Record<string, unknown> {
 }
 
 /** The outcomes of the deliveries that were attempted. */
-export const attemptedOutcomes = (ended: readonly EndedDelivery[]): DeliveryOutcome[] =>
+const attemptedOutcomes = (ended: readonly EndedDelivery[]): DeliveryOutcome[] =>
   ended.map(({ outcome }) => outcome).filter(({ attemptedAt }) => attemptedAt !== null)
+
+/**
+ * The outcomes that say whether the receiver responds now: an attempt without a response counts only if it started after the
+ * last response and the last round that was counted. So a few slow requests among many that get responses open no circuit.
+ */
+export function conclusiveOutcomes(
+  { assessedAt }: { assessedAt?: Date },
+  ended: readonly EndedDelivery[],
+): DeliveryOutcome[] {
+  return attemptedOutcomes(ended).filter(
+    ({ attemptedAt, responseStatus }) =>
+      responseStatus !== null || assessedAt === undefined || (attemptedAt ?? assessedAt) >= assessedAt,
+  )
+}
 
 /** `ended` is in the order in which the attempts ended. */
 export function stateAfter(
-  claim: { unreachableCount: number },
+  claim: { unreachableCount: number; assessedAt?: Date },
   ended: readonly EndedDelivery[],
   now = new Date(),
 ): ReceiverState {
   const outcomes = attemptedOutcomes(ended)
   const lastSuccess = outcomes.findLastIndex(({ status }) => status === 'SUCCEEDED')
   const failures = outcomes.slice(lastSuccess + 1)
-  const unreachableCount = countUnreachable(claim.unreachableCount, outcomes)
+  const unreachableCount = countUnreachable(claim.unreachableCount, conclusiveOutcomes(claim, ended))
   const pauseMs = unreachableCount > claim.unreachableCount ? pauseMsAfter(unreachableCount) : 0
   return {
     succeededAt: lastSuccess === -1 ? null : now,

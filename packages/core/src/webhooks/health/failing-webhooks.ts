@@ -20,8 +20,9 @@ export interface FailingWebhook {
   id: WebhookId
 }
 
+/** By the time between the first and the last failure: a burst of failures and silence since prove nothing. */
 const isFailingForHours = (hours: number): SQL =>
-  lte(webhookDrains.failingSince, sql`now() - ${hours} * interval '1 hour'`)
+  lte(webhookDrains.failingSince, sql`${webhookDrains.lastFailureAt} - ${hours} * interval '1 hour'`)
 
 const shouldBeWarned = and(
   isFailingForHours(24),
