@@ -60,6 +60,9 @@ const waitUntilPublished = (uuids: string[]) =>
     },
     { describe: 'the relay has published all' },
   )
+const countUnpublished = async () =>
+  (await database.pool.query('select from outbox where published_at is null')).rowCount
+
 /** As if the time had passed after which a job that is not done may be lost. */
 const agePublished = () =>
   testDatabase.pool.query(`update outbox set published_at = published_at - interval '1 minute'`)
@@ -137,6 +140,8 @@ describe.each([
     const later = await enqueueSome(1)
     await waitUntilReceived(later)
     expect(received.toSorted()).toEqual([...uuids, ...later].toSorted())
+    // A job is added before its row says so.
+    await waitUntil(async () => (await countUnpublished()) === 0, { describe: 'all rows say that they are published' })
     await agePublished()
     await waitUntil(() => received.length === 6, { describe: 'each came again' })
   })
