@@ -147,7 +147,8 @@ function countOutcomes(result: DrainResult, ended: readonly EndedDelivery[]): vo
   }
 }
 
-/** Such as `42 delivered, 1 failed, 3 s`. */
+/** Such as `42 delivered, 1 failed, 3.0 s`. */
 export function describeResult({ delivered, failed, durationMs }: DrainResult): string {
+  if (delivered + failed === 0) return 'Nothing to deliver, no free place, or paused'
   return `${delivered} delivered, ${failed} failed, ${(durationMs / 1_000).toFixed(1)} s`
 }

@@ -1,4 +1,4 @@
-/** The single door for addresses that customers give. */
+/** All requests to the URLs of customers. */
 import { isIP, type LookupFunction } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { isAllowedAddress } from '@rapport/core/webhooks/address-policy.ts'

@@ -84,8 +84,8 @@ export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<
 }
 
 /**
- * Sets what the change names. What already waits goes to the new address; of a webhook that is disabled it fails
- * without an attempt, and once this has answered no new request starts. A new address and enabling end a pause.
+ * Updates the given fields. PENDING deliveries go to the new url; those of a disabled webhook become FAILED without an
+ * attempt, and after the response no new request starts. A new address and enabling end a pause.
  */
 export async function changeWebhook(ctx: Ctx, id: WebhookId, change: WebhookChange): Promise<Webhook> {
   const url = change.url === undefined ? {} : { url: checkWebhookUrl(change.url, ctx.settings.allowedNetworks) }
