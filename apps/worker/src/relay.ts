@@ -48,11 +48,11 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   let afterBacklog: BacklogKey | undefined
 
   function onNotify(payload: string): void {
-    const woken = readWake(payload)
-    if (woken === 'outbox') isOutboxNotified = true
-    else if (!postponed.has(woken.webhookId)) {
-      const workspaceId = idOf('wsp', woken.workspaceId)
-      notifiedWebhooks.set(woken.webhookId, { workspaceId, id: woken.webhookId })
+    const subject = readWake(payload)
+    if (subject === 'outbox') isOutboxNotified = true
+    else if (!postponed.has(subject.webhookId)) {
+      const workspaceId = idOf('wsp', subject.workspaceId)
+      notifiedWebhooks.set(subject.webhookId, { workspaceId, id: subject.webhookId })
     }
     wake()
   }

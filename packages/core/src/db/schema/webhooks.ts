@@ -36,7 +36,7 @@ export const webhookDrains = tenantTable(
   'webhook_drains',
   {
     webhookId: id('whk').notNull(),
-    /** The worker that owns the backlog, and its claim, which is renewed with each batch; null: nobody owns it. */
+    /** The worker that owns the backlog, and its claim, which is renewed with each batch; null: it is unclaimed. */
     workerId: uuid(),
     token: uuid(),
     /** The deliveries that may be out at this moment: what is INTERRUPTED if the worker dies. */
