@@ -83,8 +83,8 @@ test('webhooks that fail for an hour or longer are counted', async () => {
     await api.create('/webhooks', key, { url: `https://example.com/${path}`, eventTypes: ['*'] })
   }
   await api.query(
-    `insert into webhook_drains (workspace_id, webhook_id, failing_since)
-     select workspace_id, id, now() - case when url like '%/failing' then interval '61 minutes' else '59 minutes' end
+    `insert into webhook_drains (workspace_id, webhook_id, last_failure_at, failing_since)
+     select workspace_id, id, now(), now() - case when url like '%/failing' then interval '61 minutes' else '59 minutes' end
      from webhooks where url not like '%/succeeding'`,
   )
   expect(await api.linesOf('rapport_webhooks_failing')).toEqual(['rapport_webhooks_failing 1'])
