@@ -1,6 +1,7 @@
 import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { expect, test } from 'vitest'
 import { isOurs } from './jobs.ts'
+import { describeResult } from './jobs/drain-webhook.ts'
 
 const named = { workspaceId: newId('wsp'), id: uuidOf(newId('dlv')) }
 
@@ -16,3 +17,8 @@ test.each([undefined, null, {}, [], 'x', { ...named, id: 'x' }, { ...named, work
     expect(isOurs('webhooks', data)).toBe(false)
   },
 )
+
+test('the dashboard shows what a drain did, and when it drained nothing', () => {
+  expect(describeResult({ delivered: 42, failed: 1, durationMs: 3_000 })).toBe('42 delivered, 1 failed, 3.0 s')
+  expect(describeResult({ delivered: 0, failed: 0, durationMs: 5, isPostponed: true })).toMatch(/^Postponed/)
+})

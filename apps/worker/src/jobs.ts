@@ -4,7 +4,7 @@ import { type QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import { clearCustomField } from './jobs/clear-custom-field.ts'
 import { clearDeletedListJob } from './jobs/clear-deleted-list.ts'
 import { clearDeletedWorkspaceJob } from './jobs/clear-deleted-workspace.ts'
-import { describeResult, type DrainResult, drainWebhook } from './jobs/drain-webhook.ts'
+import { describeResult, type DrainProgress, drainWebhook } from './jobs/drain-webhook.ts'
 import { maintainHourly } from './jobs/hourly-maintenance.ts'
 import { runImport } from './jobs/run-import.ts'
 import { sendCampaignBatch } from './jobs/send-campaign-batch.ts'
@@ -13,7 +13,7 @@ import { traced, type WorkerDeps } from './worker-deps.ts'
 
 interface Job {
   /** What it resolves to is shown in the dashboard. */
-  handle: (data: WorkJob, onProgress: (progress: DrainResult) => void) => Promise<unknown>
+  handle: (data: WorkJob, onProgress: (progress: DrainProgress) => void) => Promise<unknown>
   concurrency: number
 }
 
@@ -22,18 +22,15 @@ export function isOurs(queue: QueueName, data: unknown): data is WorkJob {
   return WorkJob.safeParse(data).success || (queue === 'maintenance' && isDeepStrictEqual(data ?? {}, {}))
 }
 
-/** How many jobs wait for a place, besides those that have one, so that workspaces get places in turns. */
-const waitingPerPlace = 1
-
 /** The handler of each queue, and how many of its jobs run at once. A queue without a handler does not compile. */
 export function createJobs(deps: WorkerDeps, config: WorkerConfig): Record<QueueName, Job> {
   const tracing = (queue: QueueName, handle: (deps: WorkerDeps, job: WorkJob) => Promise<void>) => (job: WorkJob) =>
     traced(deps, { queue, job }, (job) => handle(deps, job))
   return {
-    // Traces each of its deliveries by itself.
+    // Traces each of its deliveries by itself. Half of the jobs wait for a place, so that workspaces get places in turns.
     webhooks: {
       handle: (job, onProgress) => drainWebhook(deps, job, onProgress).then(describeResult),
-      concurrency: config.WORKER_CONCURRENCY * (1 + waitingPerPlace),
+      concurrency: 2 * config.WORKER_CONCURRENCY,
     },
     campaigns: { handle: tracing('campaigns', sendCampaignBatch), concurrency: 4 },
     mail: { handle: tracing('mail', sendMail), concurrency: 5 },

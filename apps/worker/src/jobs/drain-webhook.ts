@@ -23,10 +23,15 @@ const maxWaitMs = 1_000
 /** How long the first outcome of a round waits for others, so that they share a transaction. */
 const gatherMs = 10
 
-/** How the deliveries of one job ended. The dashboard shows it. */
-export interface DrainResult {
+/** How the deliveries of a job have ended so far. The dashboard shows it. */
+export interface DrainProgress {
   delivered: number
   failed: number
+  /** The job drains nothing: there is no free place, or the webhook is paused or claimed by another job. */
+  isPostponed?: boolean
+}
+
+export interface DrainResult extends DrainProgress {
   durationMs: number
 }
 
@@ -38,38 +43,38 @@ export interface DrainResult {
 export async function drainWebhook(
   deps: WorkerDeps,
   job: WorkJob,
-  onProgress: (result: DrainResult) => void,
+  onProgress: (progress: DrainProgress) => void,
 ): Promise<DrainResult> {
   const startedAt = performance.now()
-  const result: DrainResult = { delivered: 0, failed: 0, durationMs: 0 }
+  const progress: DrainProgress = { delivered: 0, failed: 0 }
   const { workspaceId } = job
   await runExclusively(deps, job.id, async () => {
-    if (!(await deps.places.acquire(workspaceId, maxWaitMs))) return deps.postponed.add(job.id)
+    if (!(await deps.places.acquire(workspaceId, maxWaitMs))) return postpone(deps, job, progress)
     const requests = deps.requests.open(workspaceId)
     try {
-      await drainInPlace(deps, job, { requests, result, onProgress })
+      await drainInPlace(deps, job, { requests, progress, onProgress })
     } finally {
       requests.close()
       deps.places.release(workspaceId)
     }
   })
-  return { ...result, durationMs: performance.now() - startedAt }
+  return { ...progress, durationMs: performance.now() - startedAt }
 }
 
 interface Turn {
   requests: DrainRequests
-  result: DrainResult
-  onProgress: (result: DrainResult) => void
+  progress: DrainProgress
+  onProgress: (progress: DrainProgress) => void
 }
 
 /** The job of an unreachable receiver needs a second place: there are few of them, as each attempt may take ten seconds. */
 async function drainInPlace(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise<void> {
-  const { workspaceId, id } = job
-  const webhookId = idOf('whk', id)
+  const { workspaceId } = job
+  const webhookId = idOf('whk', job.id)
   const claim: BacklogClaim = { workspaceId, webhookId, workerId: deps.workerId, tokens: [], unreachableCount: 0 }
   if (turn.requests.reserve(1) === 0) await withTimeout(turn.requests.whenGivenBack(), maxWaitMs).catch(() => {})
   const limit = turn.requests.reserve(deps.concurrency.get(webhookId))
-  if (limit === 0 || deps.stopping.aborted) return deps.postponed.add(id)
+  if (limit === 0 || deps.stopping.aborted) return postpone(deps, job, turn.progress)
   let hasSecondPlace = false
   const admitUnreachable = () => (hasSecondPlace ||= deps.placesOfUnreachable.tryAcquire(workspaceId))
   try {
@@ -78,7 +83,7 @@ async function drainInPlace(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise
       () => releaseClaim(deps.db, claim),
     )
     if (take === 'empty') return
-    if (take === 'unclaimable') return deps.postponed.add(id)
+    if (take === 'unclaimable') return postpone(deps, job, turn.progress)
     const hasMore = await runTurn(deps, claim, { ...turn, take })
     if (hasMore) await deps.requeueDrain(job)
   } finally {
@@ -86,11 +91,17 @@ async function drainInPlace(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise
   }
 }
 
+/** Leaves the backlog to the poll of a relay. */
+function postpone(deps: WorkerDeps, job: WorkJob, progress: DrainProgress): void {
+  deps.postponed.add(job.id)
+  progress.isPostponed = true
+}
+
 /** Returns whether there may be more that can be delivered now. */
 async function runTurn(
   deps: WorkerDeps,
   claim: BacklogClaim,
-  { take, requests, result, onProgress }: Turn & { take: Take },
+  { take, requests, progress, onProgress }: Turn & { take: Take },
 ): Promise<boolean> {
   const endsAt = performance.now() + turnMs
   const connections = deps.http.openConnections()
@@ -109,16 +120,16 @@ async function runTurn(
       const ended = await collectEnded(out)
       // Before the next are reserved, so that a concurrency that falls holds at once.
       requests.setOut(out.size)
-      countOutcomes(result, ended)
-      onProgress(result)
+      countOutcomes(progress, ended)
+      onProgress(progress)
       deps.concurrency.adapt(claim.webhookId, conclusiveOutcomes(claim, ended))
       // With slow requests still out, the job keeps its place anyway: it goes on beside them unless another job waits.
       const isTurnOver = performance.now() > endsAt && (out.size === 0 || deps.places.hasWaiting())
       const isOver: boolean = !current || isTurnOver || deps.stopping.aborted
       const limit: number = isOver ? 0 : requests.reserve(deps.concurrency.get(claim.webhookId)) - out.size
-      const progress = { ended, out: [...out.keys()], limit: Math.max(0, limit) }
+      const round = { ended, out: [...out.keys()], limit: Math.max(0, limit) }
       current = await retryWhileDatabaseDown(() =>
-        deps.limitDrainTransactions(() => recordAndTake(deps.db, claim, progress)),
+        deps.limitDrainTransactions(() => recordAndTake(deps.db, claim, round)),
       )
       if (current) attemptAll(current)
     }
@@ -140,15 +151,15 @@ async function collectEnded(out: Map<string, Promise<EndedDelivery>>): Promise<E
   return collected
 }
 
-function countOutcomes(result: DrainResult, ended: readonly EndedDelivery[]): void {
+function countOutcomes(progress: DrainProgress, ended: readonly EndedDelivery[]): void {
   for (const { outcome } of ended) {
-    if (outcome.status === 'SUCCEEDED') result.delivered += 1
-    else result.failed += 1
+    if (outcome.status === 'SUCCEEDED') progress.delivered += 1
+    else progress.failed += 1
   }
 }
 
 /** Such as `42 delivered, 1 failed, 3.0 s`. */
-export function describeResult({ delivered, failed, durationMs }: DrainResult): string {
-  if (delivered + failed === 0) return 'Nothing to deliver, no free place, or paused'
+export function describeResult({ delivered, failed, isPostponed, durationMs }: DrainResult): string {
+  if (isPostponed) return 'Postponed: no free place, paused, or claimed by another job'
   return `${delivered} delivered, ${failed} failed, ${(durationMs / 1_000).toFixed(1)} s`
 }
