@@ -1,6 +1,10 @@
 # One image for the API, the worker and the migration; which of them is the command.
 FROM node:26-slim
 
+LABEL org.opencontainers.image.title=Rapport \
+      org.opencontainers.image.version=0.2.0 \
+      org.opencontainers.image.licenses=MIT
+
 RUN npm install --global pnpm@12.21.0
 
 WORKDIR /app

@@ -7,6 +7,7 @@ import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
 import { ConfigError, readApiConfig } from '@rapport/core/runtime/config.ts'
 import { errorLogger, openLog } from '@rapport/core/runtime/logging.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
+import { version } from '@rapport/core/runtime/version.ts'
 import { buildApp } from './app.ts'
 import { openRedis } from './http/rate-limit/redis-connection.ts'
 
@@ -17,6 +18,7 @@ async function start() {
   const config = readApiConfig()
   const redact = ['req.headers.authorization', 'req.headers.cookie']
   const log = await openLog('rapport-api', { level: config.LOG_LEVEL, redact })
+  log.info({ version }, 'starting')
   const warn = (message: string) => (error: Error) => log.warn({ err: error }, message)
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport api',

@@ -1,3 +1,4 @@
+import { version } from '@rapport/core/runtime/version.ts'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { CommandFailed, type Command, defineCommand, exitCodes, flag, option } from './command.ts'
@@ -43,6 +44,10 @@ test('options come in any order, with their value apart or behind "=", and have 
   })
 })
 
+test('--version prints the version of Rapport', () => {
+  expect(read('--version')).toEqual({ print: `rapport ${version}` })
+})
+
 test.each([
   [['--to', 'ada@example.com'], '<file>: is needed'],
   [['a.txt'], '--to: is needed'],
@@ -66,9 +71,9 @@ test('a command that is none is told what there is', () => {
 })
 
 test('help is asked for in every usual way', () => {
-  const list = { help: listCommands(letters) }
+  const list = { print: listCommands(letters) }
   for (const words of [['--help'], ['-h'], ['help']]) expect(read(...words)).toEqual(list)
-  const { help } = read('letter', 'send', '--help') as { help: string }
+  const { print: help } = read('letter', 'send', '--help') as { print: string }
   for (const words of [
     ['help', 'letter', 'send'],
     ['letter', 'send', '-h', '--two'],
@@ -81,10 +86,10 @@ test('help is asked for in every usual way', () => {
 })
 
 test('the help names every command, and the help of each every option', () => {
-  const list = (readCommandLine(commands, ['--help']) as { help: string }).help
+  const list = (readCommandLine(commands, ['--help']) as { print: string }).print
   for (const { name, summary, options, positional } of commands) {
     expect(list).toMatch(new RegExp(`^  ${name} +${summary}$`, 'm'))
-    const { help } = readCommandLine(commands, [...name.split(' '), '--help']) as { help: string }
+    const { print: help } = readCommandLine(commands, [...name.split(' '), '--help']) as { print: string }
     for (const option of Object.keys(options.shape)) {
       expect(help).toContain(option === positional ? `<${option}>` : `--${option}`)
       expect(options.shape[option]?.meta()?.description).toMatch(/\w/)

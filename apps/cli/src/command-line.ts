@@ -1,5 +1,6 @@
 /** From words to a command and its options, and the help. The parsing itself is Node's. */
 import { parseArgs } from 'node:util'
+import { version } from '@rapport/core/runtime/version.ts'
 import type { z } from 'zod'
 import { type Command, usageError } from './command.ts'
 
@@ -8,17 +9,18 @@ export interface Meaning {
   options: Record<string, unknown>
 }
 
-/** What the words mean, or the help that they ask for. Throws a usage error that names what is wrong. */
-export function readCommandLine(commands: readonly Command[], words: readonly string[]): Meaning | { help: string } {
+/** Parses the arguments into a command, or into the text of `--help` or `--version`. Throws a usage error that names what is wrong. */
+export function readCommandLine(commands: readonly Command[], words: readonly string[]): Meaning | { print: string } {
   const [first = '', ...rest] = words
   if (first === 'help') return readCommandLine(commands, [...rest, '--help'])
+  if (first === '--version' && rest.length === 0) return { print: `rapport ${version}` }
   const wantsHelp = words.includes('--help') || words.includes('-h')
   const command = commands.find(({ name }) => name.split(' ').every((word, at) => words[at] === word))
   if (command) {
-    if (wantsHelp) return { help: helpOf(command) }
+    if (wantsHelp) return { print: helpOf(command) }
     return { command, options: readOptions(command, words.slice(command.name.split(' ').length)) }
   }
-  if (wantsHelp && (words.length === 1 || first.startsWith('-'))) return { help: listCommands(commands) }
+  if (wantsHelp && (words.length === 1 || first.startsWith('-'))) return { print: listCommands(commands) }
   const group = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => `"rapport ${name}"`)
   if (first !== '' && group.length > 0) throw usageError(`"${first}" is one of ${group.join(', ')}`)
   const what = first === '' ? 'Which command?' : `There is no command "${first}".`
@@ -83,7 +85,7 @@ export function listCommands(commands: readonly Command[]): string {
     '',
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     '',
-    '"rapport <command> --help" shows the options of one. Exit codes: 0 all is well, 1 it is not, 2 the command line is',
+    '"rapport <command> --help" shows the options of one, "rapport --version" the version. Exit codes: 0 all is well, 1 it is not, 2 the command line is',
     'wrong, 78 the environment is. Commands read the same environment as the API and the worker; where it names no',
     'addresses, those of the installation that "pnpm start" runs here.',
   ].join('\n')

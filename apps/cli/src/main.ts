@@ -28,8 +28,8 @@ process.exit(await run())
 async function run(): Promise<number> {
   try {
     const meaning = readCommandLine(commands, process.argv.slice(2))
-    if ('help' in meaning) {
-      terminal.print(meaning.help)
+    if ('print' in meaning) {
+      terminal.print(meaning.print)
       return exitCodes.good
     }
     const given = inheritedEnvironment()

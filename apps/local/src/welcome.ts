@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { version } from '@rapport/core/runtime/version.ts'
 
 /** Everything one needs to know to begin. */
 export interface Started {
@@ -36,7 +37,7 @@ export function welcome(started: Started): string {
   )
   return [
     '',
-    `  ${styleText('bold', 'Rapport is running.')}`,
+    `  ${styleText('bold', `Rapport ${version} is running.`)}`,
     '',
     ...lines,
     '',

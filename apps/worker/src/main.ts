@@ -2,11 +2,13 @@ import { ConfigError, readWorkerConfig } from '@rapport/core/runtime/config.ts'
 import { describeStartupError } from '@rapport/core/kernel/errors.ts'
 import { announceReady } from '@rapport/core/runtime/announce-ready.ts'
 import { openLog } from '@rapport/core/runtime/logging.ts'
+import { version } from '@rapport/core/runtime/version.ts'
 import { startWorker } from './worker.ts'
 
 async function start() {
   const config = readWorkerConfig()
   const log = await openLog('rapport-worker', { level: config.LOG_LEVEL })
+  log.info({ version }, 'starting')
   const worker = await startWorker(config, log)
   announceReady(config.NOTIFY_SOCKET, (error) => log.warn({ err: error }, 'systemd could not be told'))
 

@@ -2,6 +2,7 @@ import swagger from '@fastify/swagger'
 import scalar from '@scalar/fastify-api-reference'
 import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
+import { version } from '@rapport/core/runtime/version.ts'
 import { NoQuery } from '../routes/shapes.ts'
 import { describeRoute, finishDocument } from './openapi-document.ts'
 import { withRefusals } from './error-responses.ts'
@@ -35,7 +36,7 @@ export const openApi = fp(
         openapi: '3.1.0',
         info: {
           title: 'Rapport',
-          version: '1.0.0',
+          version,
           description:
             'A headless CRM: contacts, forms, lists, newsletters, deals, tasks and webhooks behind one HTTP API.',
         },

@@ -4,6 +4,7 @@ import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
+import { version } from '@rapport/core/runtime/version.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { openRedis } from '../http/rate-limit/redis-connection.ts'
 import { expectError, freshEmail, operationsOf, startTestApi } from '../../test/testing.ts'
@@ -22,13 +23,17 @@ function startOn(url: string) {
 
 test('with all it needs the API runs and is ready', async () => {
   const api = await start()
-  expect(await api.call('GET', '/health')).toMatchObject({ status: 200, text: '{"status":"ok"}' })
+  expect(await api.call('GET', '/health')).toMatchObject({
+    status: 200,
+    text: JSON.stringify({ status: 'ok', version }),
+  })
   const ready = await api.call('GET', '/ready')
   expect(ready.status).toBe(200)
   expect(ready.body).toEqual({
     status: 'ready',
     parts: { database: 'up', redis: 'not used', server: 'up' },
     clock: { status: 'ok', offsetMs: expect.any(Number) as unknown },
+    version,
   })
 })
 
@@ -59,6 +64,7 @@ test('with Postgres away it runs, is not ready, and answers 503 with when to try
     status: 'unavailable',
     parts: { database: 'down', redis: 'not used', server: 'up' },
     clock: { status: 'unknown', offsetMs: null },
+    version,
   })
   const operations = (await operationsOf(api)).filter(
     ({ template, takesForm }) =>

@@ -2,6 +2,7 @@ import type { Database } from '@rapport/core/db/client.ts'
 import { watchClock } from '@rapport/core/db/clock-offset.ts'
 import { Readiness, readReadiness } from '@rapport/core/db/readiness.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
+import { version } from '@rapport/core/runtime/version.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { probeRedis } from '../http/rate-limit/redis-connection.ts'
@@ -35,10 +36,10 @@ export function healthRoutes({ database, redis, stopping, now }: Dependencies) {
           tags: ['Operators'],
           summary: 'Whether the process runs',
           querystring: NoQuery,
-          response: { 200: z.object({ status: z.literal('ok') }) },
+          response: { 200: z.object({ status: z.literal('ok'), version: z.string() }) },
         },
       },
-      async () => ({ status: 'ok' as const }),
+      async () => ({ status: 'ok' as const, version }),
     )
 
     app.get(

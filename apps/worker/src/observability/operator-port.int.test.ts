@@ -1,3 +1,4 @@
+import { version } from '@rapport/core/runtime/version.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
@@ -45,7 +46,7 @@ const readiness = (text: string) => JSON.parse(text) as object
 
 test('a worker with all it needs is healthy and ready', async () => {
   const worker = await start()
-  expect(await worker.get('/health')).toMatchObject({ status: 200, text: '{"status":"ok"}' })
+  expect(await worker.get('/health')).toMatchObject({ status: 200, text: JSON.stringify({ status: 'ok', version }) })
   const { status, text } = await worker.get('/ready')
   expect([status, readiness(text)]).toEqual([
     200,
@@ -53,6 +54,7 @@ test('a worker with all it needs is healthy and ready', async () => {
       status: 'ready',
       parts: { database: 'up', redis: 'not used', server: 'up' },
       clock: { status: 'ok', offsetMs: expect.any(Number) as unknown },
+      version,
     },
   ])
   expect((await worker.get('/health', { method: 'POST' })).status).toBe(404)
@@ -92,6 +94,7 @@ test('with Redis away it is degraded, which is still 200', async () => {
       status: 'degraded',
       parts: { database: 'up', redis: 'down', server: 'up' },
       clock: { status: 'ok', offsetMs: expect.any(Number) as unknown },
+      version,
     },
   ])
   redis.resume()
@@ -113,6 +116,7 @@ test('with Postgres away, or migrations missing, it is 503 by that name', async 
       status: 'unavailable',
       parts: { database: 'down', redis: 'up', server: 'up' },
       clock: { status: 'unknown', offsetMs: null },
+      version,
     },
   ])
   proxy.cut(undefined)

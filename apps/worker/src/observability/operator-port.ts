@@ -4,6 +4,7 @@ import type { Database } from '@rapport/core/db/client.ts'
 import type { ClockWatch } from '@rapport/core/db/clock-offset.ts'
 import { describeRedis } from '@rapport/core/runtime/metrics.ts'
 import { readReadiness } from '@rapport/core/db/readiness.ts'
+import { version } from '@rapport/core/runtime/version.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { QueueBackend } from '../queue-backend.ts'
@@ -53,7 +54,7 @@ async function answer(request: IncomingMessage, operated: Operated, token: strin
   const { database, backend, metrics, stopping, clock } = operated
   const [path] = (request.url ?? '').split('?', 1)
   if (request.method !== 'GET' && request.method !== 'HEAD') return json(404)
-  if (path === '/health') return json(200, { status: 'ok' })
+  if (path === '/health') return json(200, { status: 'ok', version })
   if (path === '/ready') {
     const readiness = await readReadiness({
       db: database.db,

@@ -3,6 +3,7 @@ import type { Db } from './client.ts'
 import { Clock } from './clock-offset.ts'
 import { hasPendingMigrations } from './migrate.ts'
 import { withTimeout } from '../kernel/with-timeout.ts'
+import { version } from '../runtime/version.ts'
 
 export const Readiness = z.object({
   status: z.enum(['ready', 'degraded', 'unavailable']),
@@ -12,6 +13,7 @@ export const Readiness = z.object({
     server: z.enum(['up', 'shutting down']),
   }),
   clock: Clock,
+  version: z.string(),
 })
 export type Readiness = z.output<typeof Readiness>
 
@@ -32,8 +34,8 @@ export async function readReadiness(process: {
     process.readClock(),
   ])
   const parts = { database, redis, server: process.isStopping ? ('shutting down' as const) : ('up' as const) }
-  if (database !== 'up' || process.isStopping) return { status: 'unavailable', parts, clock }
-  return { status: redis === 'down' ? 'degraded' : 'ready', parts, clock }
+  if (database !== 'up' || process.isStopping) return { status: 'unavailable', parts, clock, version }
+  return { status: redis === 'down' ? 'degraded' : 'ready', parts, clock, version }
 }
 
 const down = () => 'down' as const
