@@ -1,6 +1,6 @@
 import sensible from '@fastify/sensible'
 import { createAuthenticator } from '@rapport/core/auth/authenticate.ts'
-import { closeRendering } from '@rapport/core/campaigns/templates/rendering.ts'
+import { stopRenderingThread } from '@rapport/core/campaigns/templates/rendering.ts'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { settingsFrom } from '@rapport/core/request/context.ts'
 import type { Database } from '@rapport/core/db/client.ts'
@@ -93,7 +93,7 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   await app.register(trackingPages)
   await app.register(workspaceRoutes, { database, publicForms })
   await app.register(dashboard, { config })
-  app.addHook('onClose', closeRendering)
+  app.addHook('onClose', stopRenderingThread)
   return app
 }
 

@@ -2,7 +2,7 @@
 import type { Me } from '@rapport/core/auth/auth.schema.ts'
 import type { IdPrefix } from '@rapport/core/kernel/ids.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
-import { ageMails, failDeliveries } from '@rapport/testing/fixtures/factories.ts'
+import { backdateMails, markDeliveriesFailed } from '@rapport/testing/fixtures/factories.ts'
 import { campaignCases } from './isolation-campaigns.ts'
 import { webhookCases } from './isolation-webhooks.ts'
 import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
@@ -87,9 +87,9 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
   const submitted = await api.call('POST', `/public/forms/${form}/submit`, { body: { values: { news: true } } })
   const webhook = await make('/webhooks', { url: 'https://example.com', eventTypes: ['contact.deleted'] })
   const tested = await api.call('POST', `/webhooks/${webhook}/test`, { key })
-  await failDeliveries(api.database.db)
+  await markDeliveriesFailed(api.database.db)
   const invite = await make('/invites', { email: freshEmail(), role: 'MEMBER' })
-  await ageMails(api.database.db)
+  await backdateMails(api.database.db)
   return {
     workspace: id,
     list,

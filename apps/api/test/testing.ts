@@ -9,7 +9,7 @@ import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import type { Replica } from '@rapport/core/db/read-replica.ts'
 import type { Role } from '@rapport/core/db/schema/index.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
-import { tokenMailedTo } from '@rapport/testing/fixtures/factories.ts'
+import { readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import type { FastifyInstance } from 'fastify'
 import { pino } from 'pino'
 import { expect } from 'vitest'
@@ -166,7 +166,7 @@ export async function startTestApi(
   async function join(workspace: TestWorkspace, role: Role) {
     const email = freshEmail()
     await create('/invites', workspace.token, { email, role })
-    const token = await tokenMailedTo(baseCtx, email)
+    const token = await readMailedToken(baseCtx, email)
     const accepted = await call('POST', '/auth/accept-invite', { body: { token, password } })
     if (accepted.status !== 204) throw new Error(`Accepting answered ${accepted.status}: ${accepted.text}`)
     const { body } = await call<Session>('POST', '/auth/login', { body: { email, password } })
@@ -185,7 +185,7 @@ export async function startTestApi(
     takeLog,
     query: async (text, values = []) => (await database.pool.query<Json>(text, values)).rows,
     ctx: (workspaceId) => ({ ...baseCtx, workspaceId: Id('wsp').parse(workspaceId), actor: { kind: 'system' } }),
-    tokenMailedTo: (address) => tokenMailedTo(baseCtx, address),
+    tokenMailedTo: (address) => readMailedToken(baseCtx, address),
     join,
     async listen() {
       await app.listen({ host: '127.0.0.1', port: 0 })

@@ -3,7 +3,7 @@
  * series of which neither is larger, however noisy the machine, as both are taken in turn.
  */
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
-import { rankScore } from '@rapport/testing/rank-test.ts'
+import { mannWhitneyScore } from '@rapport/testing/mann-whitney.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
 import { type Json, startTestApi } from './testing.ts'
@@ -82,7 +82,7 @@ async function compare(of: Case): Promise<number | undefined> {
     if (Math.max(took.known, took.unknown) > 1.5 * stepMs) continue
     for (const who of order) times[who].push(took[who])
   }
-  return times.known.length < pairs / 4 ? undefined : rankScore(times.known, times.unknown)
+  return times.known.length < pairs / 4 ? undefined : mannWhitneyScore(times.known, times.unknown)
 }
 
 test.for<[string, Case]>([

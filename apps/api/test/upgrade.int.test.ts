@@ -1,7 +1,7 @@
 /** The API on an upgraded database of the release before: what was written then is read, and can be changed. */
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
-import { restoreReleaseBefore } from '@rapport/testing/release-before/release-before.ts'
+import { restorePreviousRelease } from '@rapport/testing/previous-release/previous-release.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { type Json, password, startTestApi } from './testing.ts'
@@ -9,7 +9,7 @@ import { type Json, password, startTestApi } from './testing.ts'
 const key = 'rpk_of-the-release-before'
 const api = useForFile(async () => {
   const database = await createEmptyDatabase()
-  await restoreReleaseBefore(database.pool)
+  await restorePreviousRelease(database.pool)
   await migrate(database.url)
   return startTestApi({ database, environment: { SECRET_KEY: 'a secret that is known to every test' } })
 })

@@ -68,18 +68,18 @@ test('the sender: what SPF and DMARC say, of the domain or of the one above it',
   expect(nothing('DKIM')).toEqual(['ok: Rapport signs nothing: the mail server has to'])
   expect(nothing('DMARC')).toEqual(containing(`warn: ${domain} has none`))
 
-  dns.publish(domain, 'some-other=text', 'v=spf1 include:mail.example.net -all')
-  dns.publish('_dmarc.example.com', 'v=DMARC1; p=reject')
+  dns.setTextRecords(domain, 'some-other=text', 'v=spf1 include:mail.example.net -all')
+  dns.setTextRecords('_dmarc.example.com', 'v=DMARC1; p=reject')
   const good = await examine()
   expect(good('SPF')).toEqual([`ok: ${domain}: v=spf1 include:mail.example.net -all`])
   expect(good('DMARC')).toEqual(['ok: example.com: v=DMARC1; p=reject'])
 
-  dns.publish(domain, 'v=spf1 -all', 'v=spf1 mx -all')
-  dns.publish(`_dmarc.${domain}`, 'v=DMARC1; p=none', 'v=DMARC1; p=reject')
+  dns.setTextRecords(domain, 'v=spf1 -all', 'v=spf1 mx -all')
+  dns.setTextRecords(`_dmarc.${domain}`, 'v=DMARC1; p=none', 'v=DMARC1; p=reject')
   const twice = await examine()
   expect(twice('SPF')).toEqual([`fail: ${domain} has 2 records, so none counts`])
   expect(twice('DMARC')).toEqual([`fail: ${domain} has 2 records, so none counts`])
-  dns.publish(domain, 'v=spf1 +all')
+  dns.setTextRecords(domain, 'v=spf1 +all')
   expect((await examine())('SPF')).toEqual(containing('fail: news.example.com lets everybody'))
 })
 
@@ -94,14 +94,14 @@ test('the sender: the key in DNS must be that of the private one', async () => {
   }
   const name = `letters._domainkey.${domain}`
   expect((await examine(env))('DKIM')).toEqual([`fail: there is no key at ${name}`])
-  dns.publish(name, `v=DKIM1; k=rsa; p=${base64(other)}`)
+  dns.setTextRecords(name, `v=DKIM1; k=rsa; p=${base64(other)}`)
   expect((await examine(env))('DKIM')).toEqual([`fail: the key at ${name} is not that of DKIM_PRIVATE_KEY`])
-  dns.publish(name, 'v=DKIM1; p=')
+  dns.setTextRecords(name, 'v=DKIM1; p=')
   expect((await examine(env))('DKIM')).toEqual([`fail: the key at ${name} is revoked`])
-  dns.publish(name, `v=DKIM1; k=rsa; t=y; p=${base64(publicKey)}`)
+  dns.setTextRecords(name, `v=DKIM1; k=rsa; t=y; p=${base64(publicKey)}`)
   const right = `ok: the key at ${name} is that of DKIM_PRIVATE_KEY`
   expect((await examine(env))('DKIM')).toEqual([right, ...containing('warn: the key is marked as being tested')])
-  dns.publish(name, `k=rsa; p=${base64(publicKey).replace(/.{60}/g, '$& ')}`)
+  dns.setTextRecords(name, `k=rsa; p=${base64(publicKey).replace(/.{60}/g, '$& ')}`)
   expect((await examine(env))('DKIM')).toEqual([right])
   const elsewhere = await examine({ ...env, MAIL_FROM: 'letters@example.net' })
   expect(elsewhere('DKIM')).toEqual([right, `warn: ${domain} signs for example.net, which DMARC does not count`])

@@ -4,12 +4,12 @@ import {
   createTestCtx,
   createTestWebhook,
   createTestWorker,
-  silenceWorker,
+  expireWorkerHeartbeat,
 } from '@rapport/testing/fixtures/factories.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
-import { askRedis, createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
+import { withRedis, createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { containing, nowhere, runDoctor } from './testing.ts'
 
@@ -18,7 +18,7 @@ let redis: TestRedis
 let publicSite: HttpReceiver
 beforeAll(async () => {
   ;[database, redis, publicSite] = await Promise.all([createTestDatabase(), createTestRedis(), startHttpReceiver()])
-  publicSite.answer(() => ready('ready', 'up'))
+  publicSite.respondWith(() => ready('ready', 'up'))
 })
 afterAll(async () => {
   await Promise.all([publicSite.close(), redis.close(), database.close()])
@@ -80,11 +80,11 @@ test('Partitions: that they are there for a week is told, and that they run out'
 })
 
 test('Redis: eviction and lost persistence are told with the words of the worker, and one that is away fails', async () => {
-  await askRedis(redis.url, (client) => client.config('SET', 'maxmemory-policy', 'allkeys-lru'))
+  await withRedis(redis.url, (client) => client.config('SET', 'maxmemory-policy', 'allkeys-lru'))
   expect((await examine())('Redis')).toEqual(
     containing('warn: Redis evicts keys (maxmemory-policy allkeys-lru)', 'warn: Redis keeps no append-only file'),
   )
-  await askRedis(redis.url, (client) => client.config('SET', 'maxmemory-policy', 'noeviction', 'appendonly', 'yes'))
+  await withRedis(redis.url, (client) => client.config('SET', 'maxmemory-policy', 'noeviction', 'appendonly', 'yes'))
   expect((await examine())('Redis')).toEqual([expect.stringMatching(/^ok: version \d/)])
   expect((await examine({ REDIS_URL: 'redis://127.0.0.1:1' }))('Redis')).toEqual(
     containing('fail: connect ECONNREFUSED'),
@@ -93,12 +93,12 @@ test('Redis: eviction and lost persistence are told with the words of the worker
 })
 
 test('Redis: one that is full, so that it refuses writes, fails', async () => {
-  const limitTo = (maxmemory: string) => askRedis(redis.url, (client) => client.config('SET', 'maxmemory', maxmemory))
-  await askRedis(redis.url, (client) => client.set('ballast', 'x'.repeat(20_000_000)))
+  const limitTo = (maxmemory: string) => withRedis(redis.url, (client) => client.config('SET', 'maxmemory', maxmemory))
+  await withRedis(redis.url, (client) => client.set('ballast', 'x'.repeat(20_000_000)))
   await limitTo('23000kb')
   expect((await examine())('Redis')).toEqual(['warn: the memory is almost full'])
   await limitTo('20mb')
-  await expect(askRedis(redis.url, (client) => client.set('one', 'more'))).rejects.toThrow('OOM')
+  await expect(withRedis(redis.url, (client) => client.set('one', 'more'))).rejects.toThrow('OOM')
   expect((await examine())('Redis')).toEqual(['fail: is full and refuses writes'])
   await limitTo('0')
   await redis.flush()
@@ -134,7 +134,7 @@ test('without a living worker, or with work that nobody hands over, it fails', a
   expect((await examine())('Workers')).toEqual(['fail: none is alive: nothing is sent'])
   await createTestWorker(database.db)
   const dead = await createTestWorker(database.db)
-  await silenceWorker(database.db, dead)
+  await expireWorkerHeartbeat(database.db, dead)
   const found = await examine()
   expect(found('Workers')).toEqual(containing('ok: 1 alive, on ', 'warn: one on '))
   expect(found('Work')).toEqual(['ok: 0 to do, none of it old'])
@@ -173,13 +173,13 @@ test('an environment that cannot be used is told by every variable, and the rest
 })
 
 test('PUBLIC_URL: only a Rapport will do, under its own address', async () => {
-  publicSite.answer(() => ({ body: 'It works!' }))
+  publicSite.respondWith(() => ({ body: 'It works!' }))
   expect((await examine())('PUBLIC_URL')).toEqual(containing('answers 200, but not as Rapport'))
-  publicSite.answer(() => ({ status: 308, headers: { location: 'https://crm.example.com/ready' } }))
+  publicSite.respondWith(() => ({ status: 308, headers: { location: 'https://crm.example.com/ready' } }))
   expect((await examine())('PUBLIC_URL')).toEqual(containing('redirects to https://crm.example.com/ready'))
-  publicSite.answer(() => ready('degraded', 'down'))
+  publicSite.respondWith(() => ready('degraded', 'down'))
   expect((await examine())('PUBLIC_URL')).toEqual(containing('warn:'))
-  publicSite.answer(() => ready('ready', 'up'))
+  publicSite.respondWith(() => ready('ready', 'up'))
   const foreign = await examine({ PUBLIC_URL: 'http://crm.invalid' })
   expect(foreign('PUBLIC_URL')).toEqual(
     containing('fail: http://crm.invalid is not https', 'fail: http://crm.invalid does not'),

@@ -5,8 +5,8 @@ import {
   createTestCtx,
   createTestWebhook,
   createTestWorker,
-  silenceWorker,
-  waitingWork,
+  expireWorkerHeartbeat,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -30,7 +30,7 @@ test('restored: what was to go out is interrupted and counted; with a worker ali
   const workerId = await createTestWorker(database.db)
   const refused = await run({}, 'restored')
   expect(refused).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('A worker is alive') as string })
-  await silenceWorker(database.db, workerId)
+  await expireWorkerHeartbeat(database.db, workerId)
   const none = { deliveries: 0, mails: 0, campaigns: 0, recipients: 0 }
   const older = await run({}, 'restored', '--before', '2020-01-01T00:00:00Z', '--json')
   expect([older.code, JSON.parse(older.stdout)]).toEqual([0, none])
@@ -38,7 +38,7 @@ test('restored: what was to go out is interrupted and counted; with a worker ali
     code: 0,
     stdout: 'INTERRUPTED: 1 deliveries, 0 mails, 0 recipients; PAUSED: 0 campaigns\n',
   })
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
   expect(await run({}, 'restored', '--before', 'yesterday')).toMatchObject({
     code: 2,
     stderr: expect.stringContaining('--before: must be a moment') as string,

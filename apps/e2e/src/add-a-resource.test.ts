@@ -13,7 +13,7 @@ const walks = [
   'packages/core/src/notes',
   'packages/core/src/operations/contact-records',
   'packages/core/src/db/schema/tenancy',
-  'packages/testing/src/house/table-owners',
+  'packages/testing/src/conventions/table-owners',
   'apps/api/test/isolation.int',
 ]
 const copy = useForFile(() => copyRepository(walks))

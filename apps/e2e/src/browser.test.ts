@@ -1,7 +1,7 @@
-import { findAccessibilityProblems, launchBrowser, whyNoBrowser } from '@rapport/testing/browser/browser.ts'
+import { findAccessibilityProblems, launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/browser.ts'
 import { describe, expect, test } from 'vitest'
 
-describe.skipIf(whyNoBrowser())('the browser of the tests', () => {
+describe.skipIf(findBrowserSkipReason())('the browser of the tests', () => {
   test('axe sees what is wrong with a page, in its shadow trees too, whatever the page forbids', async () => {
     const browser = await launchBrowser()
     const page = await browser.newPage({ bypassCSP: true })

@@ -160,7 +160,7 @@ test('events are forwarded from now on, signed, in order and once, though the AP
   for (const email of emails) await createTestContact(ctx, { email })
   await createTestDeal(ctx)
   await waitUntil(() => listener.stderr().includes('does not answer'), { describe: 'it is missed', timeoutMs: 20_000 })
-  receiver.answer(() => ({ status: 500 }))
+  receiver.respondWith(() => ({ status: 500 }))
   await stack.startApi()
   await receiver.waitFor(123, 30_000)
   const told = receiver.requests.map((request) => verifySignature(request, secret) as { data: { email: string } })

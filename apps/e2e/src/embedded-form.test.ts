@@ -1,11 +1,11 @@
-import { launchBrowser, whyNoBrowser } from '@rapport/testing/browser/browser.ts'
+import { launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/browser.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { consentWording, createForm, createList, fillIn, filledIn, type Form, readSubmissions } from './public-form.ts'
 import { focusedId, type Site, startSite, watch } from './sites.ts'
 import { type Stack, startStack } from './stack.ts'
 
-describe.skipIf(whyNoBrowser())('a form on somebody else’s page', () => {
+describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () => {
   let stack: Stack
   let key: string
   let browser: Browser

@@ -1,11 +1,11 @@
-import { inspectLooks, launchBrowser, whyNoBrowser } from '@rapport/testing/browser/browser.ts'
+import { checkAppearance, launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/browser.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createForm, fillIn, type Form } from './public-form.ts'
 import { startSite } from './sites.ts'
 import { type Stack, startStack } from './stack.ts'
 
-describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybody can use', () => {
+describe.skipIf(findBrowserSkipReason())('on a phone and on a desk, light and dark, anybody can use', () => {
   let stack: Stack
   let key: string
   let browser: Browser
@@ -27,7 +27,7 @@ describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybo
 
   const send = () => page.getByRole('button', { name: 'Send' }).click()
   const change = (body: object) => stack.api.call('PATCH', `/forms/${form.id}`, { key, body })
-  const expectGoodLooks = async (name: string) => expect(await inspectLooks(page, name)).toEqual([])
+  const expectGoodLooks = async (name: string) => expect(await checkAppearance(page, name)).toEqual([])
 
   /** What a browser lets through and the form does not. */
   async function makeMistakes() {

@@ -1,10 +1,10 @@
-import { inspectLooks, launchBrowser, whyNoBrowser } from '@rapport/testing/browser/browser.ts'
+import { checkAppearance, launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/browser.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createList } from './public-form.ts'
 import { type Stack, startStack } from './stack.ts'
 
-describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybody can use', () => {
+describe.skipIf(findBrowserSkipReason())('on a phone and on a desk, light and dark, anybody can use', () => {
   let stack: Stack
   let key: string
   let browser: Browser
@@ -22,7 +22,7 @@ describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybo
     await stack.close()
   })
 
-  const expectGoodLooks = async (name: string) => expect(await inspectLooks(page, name)).toEqual([])
+  const expectGoodLooks = async (name: string) => expect(await checkAppearance(page, name)).toEqual([])
 
   test('a mail from a list, and the pages behind its links', async () => {
     const list = await createList(stack.api, key)
@@ -95,7 +95,7 @@ describe.skipIf(whyNoBrowser())('on a phone and on a desk, light and dark, anybo
     const { html, text } = await stack.inbox.waitFor((mail) => mail.subject.startsWith(subject))
     await page.goto('about:blank')
     await page.setContent(html)
-    expect(await inspectLooks(page, `mail, ${subject}`, 'mail')).toEqual([])
+    expect(await checkAppearance(page, `mail, ${subject}`, 'mail')).toEqual([])
     await page.goto(/https?:\/\/[^\s\]]+/.exec(text)?.[0] ?? '')
   }
 })

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { launchBrowser, whyNoBrowser } from '@rapport/testing/browser/browser.ts'
+import { launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/browser.ts'
 import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Browser, Page } from 'playwright-core'
@@ -10,7 +10,7 @@ import { consentWording, createForm, createList } from './public-form.ts'
 import { startSite } from './sites.ts'
 import { type Api, createApi } from './stack.ts'
 
-describe.skipIf(whyNoBrowser())('what "start" runs, in a browser', () => {
+describe.skipIf(findBrowserSkipReason())('what "start" runs, in a browser', () => {
   let directory: string
   let start: StartedProcess
   let inboxUrl: string

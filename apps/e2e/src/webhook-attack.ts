@@ -1,7 +1,7 @@
 /** Many webhooks under a stream of writes, and the faults that happen to them. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
-import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Stack } from './stack.ts'
 import { type AttackedWebhook, readBooks } from './webhook-books.ts'
@@ -29,18 +29,18 @@ export type Attack = Awaited<ReturnType<typeof startAttack>>
 /** Starts workers and webhooks, and writes contacts. Some receivers are slow, fail, cut connections or do not respond. */
 export async function startAttack(stack: Stack, plan: AttackPlan, random: Random) {
   let isOver = false
-  const answers: (() => HttpAnswer | undefined)[] = [
+  const answers: (() => ReceiverResponse | undefined)[] = [
     () => undefined,
     () => undefined,
     () => ({ delayMs: random() * 50 }),
     () => (random() < 0.05 ? { delayMs: 1_000 + random() * 1_000 } : undefined),
     () => (random() < 0.3 ? { status: 500 } : undefined),
-    () => (random() < 0.1 ? { instead: 'disconnect' } : { delayMs: 5 }),
+    () => (random() < 0.1 ? { fault: 'disconnect' } : { delayMs: 5 }),
   ]
   const receiver: HttpReceiver = await startHttpReceiver(({ url }) => {
     const number = Number(url.replace(/\D/g, ''))
     // One never responds in time; it does in the end, so that nothing is left.
-    if (number === 7) return isOver ? undefined : { instead: 'hang' }
+    if (number === 7) return isOver ? undefined : { fault: 'hang' }
     return answers[number % answers.length]?.()
   })
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { goodCertificate, testKey } from '@rapport/testing/network/certificates.ts'
-import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { startRestartablePostgres } from './restartable-postgres.ts'
@@ -163,7 +163,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
   }
 })
 
-function badAnswers(elsewhere: string): HttpAnswer[] {
+function badAnswers(elsewhere: string): ReceiverResponse[] {
   async function* trickle() {
     for (;;) {
       yield '.'
@@ -174,10 +174,10 @@ function badAnswers(elsewhere: string): HttpAnswer[] {
     for (let sent = 0; sent < 1_000_000_000; sent += 65_536) yield Buffer.alloc(65_536, 'x')
   }
   return [
-    { instead: 'hang' },
+    { fault: 'hang' },
     { body: trickle() },
     { body: flood() },
     { status: 307, headers: { location: elsewhere } },
-    { instead: 'disconnect' },
+    { fault: 'disconnect' },
   ]
 }

@@ -1,6 +1,6 @@
-import { recordHeartbeat, heartbeatMs } from '@rapport/core/jobs/worker-registry.ts'
+import { recordHeartbeat, heartbeatIntervalMs } from '@rapport/core/jobs/worker-registry.ts'
 import { type WorkerDeps, runExclusively } from './worker-deps.ts'
-import { recoverOrphanedClaims, dropClaim, findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims, releaseOrphanedClaim, findClaims } from '@rapport/core/operations/orphaned-claims.ts'
 
 /**
  * At each interval: records the heartbeat, recovers the claims of dead workers, and drops this worker's lost claims.
@@ -23,7 +23,7 @@ export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
       beating = undefined
     }
   }
-  const timer = setInterval(() => void (beating ??= beatOnce()), heartbeatMs)
+  const timer = setInterval(() => void (beating ??= beatOnce()), heartbeatIntervalMs)
   return {
     async stop() {
       clearInterval(timer)
@@ -49,7 +49,7 @@ export function watchClaims(deps: Pick<WorkerDeps, 'db' | 'workerId' | 'activeJo
       // A new job of the same subject: the next heartbeat decides. To wait for it here would delay the heartbeat.
       if (deps.activeJobs.has(uuid)) continue
       await runExclusively(deps, uuid, async () => {
-        deps.metrics.countInterrupted(await dropClaim(deps.db, deps.workerId, uuid))
+        deps.metrics.countInterrupted(await releaseOrphanedClaim(deps.db, deps.workerId, uuid))
       })
     }
   }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { newId } from '@rapport/core/kernel/ids.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { askRedis, createTestRedis } from '@rapport/testing/redis/redis.ts'
+import { withRedis, createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { keepSchedule, openJobQueues } from './job-queues.ts'
@@ -152,7 +152,7 @@ test('a Redis that is full refuses jobs, and is there all the same', async () =>
   const backend = await chooseBackend(onRedis(), silentLog)
   onTestFinished(() => backend.close())
   await queues.add('webhooks', [createJob()])
-  await askRedis(redis.url, (client) => client.config('SET', 'maxmemory', '1'))
+  await withRedis(redis.url, (client) => client.config('SET', 'maxmemory', '1'))
   await expect(queues.add('webhooks', [createJob()])).rejects.toThrow(/OOM/)
   await backend.ping?.()
   await redis.stop()

@@ -1,7 +1,7 @@
 import {
   createTestContact,
   createTestWebhook,
-  readOnlyDelivery,
+  readSingleDelivery,
   testSettings,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -36,7 +36,7 @@ const startMain = () =>
   })
 
 test('told to stop with a job in hand and Redis away, the worker finishes, records and exits with 0', async () => {
-  receiver.answer(() => ({ delayMs: 1_000 }))
+  receiver.respondWith(() => ({ delayMs: 1_000 }))
   const worker = await startMain()
   const before = receiver.requests.length
   await createTestContact(ctx)
@@ -44,12 +44,12 @@ test('told to stop with a job in hand and Redis away, the worker finishes, recor
   await redis.stop()
   worker.kill('SIGTERM')
   expect(await worker.exited).toEqual({ code: 0, signal: null })
-  expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+  expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
   await redis.start()
 })
 
 test('told to stop twice, the worker does not wait for what it has in hand', async () => {
-  receiver.answer(() => ({ instead: 'hang' }))
+  receiver.respondWith(() => ({ fault: 'hang' }))
   const worker = await startMain()
   const before = receiver.requests.length
   await createTestContact(ctx)
@@ -57,7 +57,7 @@ test('told to stop twice, the worker does not wait for what it has in hand', asy
   worker.kill('SIGTERM')
   worker.kill('SIGINT')
   expect(await worker.exited).toEqual({ code: 1, signal: null })
-  const { uuid, status } = await readOnlyDelivery(ctx)
+  const { uuid, status } = await readSingleDelivery(ctx)
   const claims = await database.pool.query('select delivery_ids from webhook_drains where worker_id is not null')
   expect([status, claims.rows]).toEqual(['PENDING', [{ delivery_ids: [uuid] }]])
 })

@@ -1,10 +1,10 @@
 import type { EventEmitter } from 'node:events'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { errorLogger } from '@rapport/core/runtime/logging.ts'
-import { sessionUrlOf } from '@rapport/core/db/pooler.ts'
+import { directUrlOf } from '@rapport/core/db/pooler.ts'
 import { type QueueName, queueNames, queuePrefix, queueSchema, type WorkJob } from '@rapport/core/jobs/queues.ts'
 import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
-import { complaintsAboutRedis } from '@rapport/core/runtime/redis-settings.ts'
+import { getRedisWarnings } from '@rapport/core/runtime/redis-settings.ts'
 import { connectRedis, type RedisClient } from '@rapport/core/runtime/redis.ts'
 import {
   createPostgresBackend,
@@ -42,7 +42,7 @@ export interface QueueBackend {
 
 /** Redis when it is configured, the way to run in earnest; else BullMQ's own PostgreSQL backend in the same database. */
 export async function chooseBackend(config: WorkerConfig, log: Logger): Promise<QueueBackend> {
-  return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(sessionUrlOf(config), log)
+  return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(directUrlOf(config), log)
 }
 
 const weekSeconds = 7 * 24 * 3600
@@ -173,7 +173,7 @@ async function migrateQueues(pool: pg.Pool) {
 /** Says once at the start what would lose or refuse jobs; they would be made good, but late. */
 async function complainOfSettings(redis: RedisClient, log: Logger) {
   try {
-    for (const complaint of complaintsAboutRedis(await redis.info())) log.warn(complaint)
+    for (const complaint of getRedisWarnings(await redis.info())) log.warn(complaint)
   } catch (error) {
     log.warn({ err: error }, 'the settings of Redis could not be read')
   }

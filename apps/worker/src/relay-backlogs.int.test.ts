@@ -7,8 +7,8 @@ import {
   createTestContact,
   createTestCtx,
   createTestWebhook,
-  silenceWorker,
-  waitingWork,
+  expireWorkerHeartbeat,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
@@ -111,7 +111,7 @@ describe('the poll for backlogs', () => {
     // The second piece of work comes after a whole poll.
     for (let poll = 0; poll < 2; poll++) await waitUntilReceived([await insertWork()])
     expect(received).not.toContain(uuidOf(webhook.id))
-    await silenceWorker(database.db, first.workerId)
+    await expireWorkerHeartbeat(database.db, first.workerId)
     await waitUntilReceived([uuidOf(webhook.id)])
   })
 
@@ -153,7 +153,7 @@ describe('the poll for backlogs', () => {
       [uuidOf(ctx.workspaceId)],
     )
     await start(onPostgres(), { pollMs: 50 })
-    await waitUntil(async () => (await waitingWork(ctx)).length === 0, { describe: 'it is gone' })
+    await waitUntil(async () => (await listPendingWork(ctx)).length === 0, { describe: 'it is gone' })
   })
 })
 

@@ -6,7 +6,7 @@ import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { enqueue, finishWork } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
-import { createTestCtx, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import { createTestCtx, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
@@ -106,7 +106,7 @@ describe.each([
     await waitUntilReceived(uuids)
     expect(received.toSorted()).toEqual(uuids.toSorted())
     // The job ends the work, not its publication.
-    expect((await waitingWork(ctx)).toSorted()).toEqual(uuids.toSorted())
+    expect((await listPendingWork(ctx)).toSorted()).toEqual(uuids.toSorted())
   })
 
   test('a commit wakes the relay: work comes although the next poll is an hour away', async () => {
@@ -129,7 +129,7 @@ describe.each([
       rows.map(({ id }) => id),
       30_000,
     )
-    await waitUntil(async () => (await waitingWork(ctx)).length === 0, { describe: 'all is done' })
+    await waitUntil(async () => (await listPendingWork(ctx)).length === 0, { describe: 'all is done' })
   })
 
   test('work that was published and is not done is published again after a while, and not before', async () => {
@@ -162,7 +162,7 @@ describe('when Redis', () => {
     const { backend } = await start(onRedis())
     work(backend)
     const uuids = await enqueueSome(3)
-    expect(await waitingWork(ctx)).toHaveLength(3)
+    expect(await listPendingWork(ctx)).toHaveLength(3)
     await redis.start()
     await waitUntilReceived(uuids)
     expect(received).toHaveLength(3)
@@ -198,7 +198,7 @@ describe('when Redis', () => {
     await waitUntilReceived(await enqueueSome(1))
     redis.pause()
     const uuids = await enqueueSome(2)
-    expect(await waitingWork(ctx)).toHaveLength(3)
+    expect(await listPendingWork(ctx)).toHaveLength(3)
     redis.resume()
     await waitUntilReceived(uuids)
   })

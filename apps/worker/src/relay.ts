@@ -1,9 +1,9 @@
 import type { Database } from '@rapport/core/db/client.ts'
 import { listen } from '@rapport/core/db/listen.ts'
-import { deleteRowsOfDeliveries, findPublishableWork, markPublished } from '@rapport/core/jobs/outbox.ts'
+import { deleteOutboxRowsOfDeliveries, findPublishableWork, markPublished } from '@rapport/core/jobs/outbox.ts'
 import { type WorkJob, workChannel } from '@rapport/core/jobs/queues.ts'
 import { readWake } from '@rapport/core/jobs/wake-relays.ts'
-import { isFirstWorker } from '@rapport/core/jobs/worker-registry.ts'
+import { isPollingWorker } from '@rapport/core/jobs/worker-registry.ts'
 import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { type BacklogKey, findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
@@ -79,7 +79,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   /** Continues after a full page in the next round. */
   async function publishBacklogs(): Promise<void> {
     const isDue = performance.now() - backlogsPolledAt >= otherWorkersPollMs
-    if (!isDue && !afterBacklog && !(await isFirstWorker(db, workerId))) return
+    if (!isDue && !afterBacklog && !(await isPollingWorker(db, workerId))) return
     backlogsPolledAt = performance.now()
     const { backlogs, last } = await findBacklogs(db, afterBacklog)
     afterBacklog = last
@@ -90,7 +90,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   async function runRound(): Promise<void> {
     await publishNotified()
     const isPolling = performance.now() - polledAt >= pollMs
-    if (isPolling) await deleteRowsOfDeliveries(db)
+    if (isPolling) await deleteOutboxRowsOfDeliveries(db)
     if (isPolling || isOutboxNotified) await publishOutbox()
     if (isPolling || afterBacklog) await publishBacklogs()
     if (isPolling) polledAt = performance.now()

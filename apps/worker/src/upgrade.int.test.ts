@@ -3,7 +3,7 @@ import { migrate } from '@rapport/core/db/migrate.ts'
 import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
-import { restoreReleaseBefore } from '@rapport/testing/release-before/release-before.ts'
+import { restorePreviousRelease } from '@rapport/testing/previous-release/previous-release.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { silentLog, testWorkerConfig } from './testing.ts'
@@ -13,7 +13,7 @@ const http = useForFile(() => startHttpReceiver())
 const smtp = useForFile(() => startSmtpReceiver())
 const database = useForFile(async () => {
   const database = await createEmptyDatabase()
-  await restoreReleaseBefore(database.pool)
+  await restorePreviousRelease(database.pool)
   await migrate(database.url)
   return database
 })

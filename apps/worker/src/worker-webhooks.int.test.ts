@@ -30,7 +30,7 @@ describe.each([
   ['PostgreSQL', () => ({})],
 ])('with the queues in %s', (_name, environment) => {
   test('webhooks with long backlogs take turns on one place, of one workspace and of several', async () => {
-    receiver.answer(() => ({ delayMs: 20 }))
+    receiver.respondWith(() => ({ delayMs: 20 }))
     const other = await createTestCtx(database.db)
     for (const [owner, path] of [
       [ctx, 'a'],

@@ -10,9 +10,9 @@ import {
   createTestList,
   createTestWebhook,
   createTestWorker,
-  readOnlyDelivery,
-  silenceWorker,
-  waitingWork,
+  readSingleDelivery,
+  expireWorkerHeartbeat,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startHttpReceiver, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
@@ -22,7 +22,7 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { silentLog, testWorkerConfig } from './testing.ts'
 import { startWorker } from './worker.ts'
-import { findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { findClaims } from '@rapport/core/operations/orphaned-claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -31,7 +31,7 @@ const http = useForFile(() => startHttpReceiver())
 const smtp = useForFile(() => startSmtpReceiver())
 let worker: Awaited<ReturnType<typeof startWorker>> | undefined
 beforeEach(async () => {
-  http.answer(() => undefined)
+  http.respondWith(() => undefined)
   smtp.decide(() => 'accept')
   await redis.start()
 })
@@ -57,7 +57,7 @@ async function createDelivery(path: string) {
   await createTestContact(ctx)
 }
 
-const isDone = async () => (await waitingWork(ctx)).length === 0
+const isDone = async () => (await listPendingWork(ctx)).length === 0
 const waitUntilDone = () => waitUntil(isDone, { describe: 'all work is done', timeoutMs: 10_000 })
 const waitForRequest = (path: string) => http.waitFor(({ url }) => url === `/${path}`, 10_000)
 const mailsTo = (name: string) => smtp.mails.filter(({ to }) => to.some((address) => address.startsWith(name)))
@@ -95,7 +95,7 @@ describe.each([
   test('delivers for a quiet workspace while the receivers of many others keep it waiting', async () => {
     const quiet = Promise.withResolvers<void>()
     // Who is noisy is answered when who is quiet was heard, and gives up after ten seconds.
-    http.answer(async ({ url }) => {
+    http.respondWith(async ({ url }) => {
       if (url === `/quiet-${name}`) quiet.resolve()
       else await quiet.promise
       return undefined
@@ -111,7 +111,7 @@ describe.each([
     await createDelivery(`quiet-${name}`)
     await waitForRequest(`quiet-${name}`)
     for (const one of [ctx, ...noisy]) {
-      await waitUntil(async () => (await waitingWork(one)).length === 0, {
+      await waitUntil(async () => (await listPendingWork(one)).length === 0, {
         describe: 'all work is done',
         timeoutMs: 10_000,
       })
@@ -121,7 +121,7 @@ describe.each([
   })
 
   test('that is closed lets what is in hand finish, and leaves nothing claimed', async () => {
-    http.answer(() => ({ delayMs: 400 }))
+    http.respondWith(() => ({ delayMs: 400 }))
     smtp.decide(() => ({ delayMs: 100 }))
     await start(environment())
     await createDelivery(`close-${name}`)
@@ -130,7 +130,7 @@ describe.each([
     await sendCampaign(ctx, campaign.id)
     await Promise.all([waitForRequest(`close-${name}`), smtp.waitFor(before + 1)])
     await closeAndCheck()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
     const counts = await countRecipients(ctx, campaign.id)
     expect(Object.keys(counts)).toEqual(['SENT'])
     expect(counts['SENT']).toBeLessThan(60)
@@ -143,7 +143,7 @@ describe.each([
   })
 
   test('that is closed while PostgreSQL is away waits for it, and records what it had in hand', async () => {
-    http.answer(() => ({ delayMs: 300 }))
+    http.respondWith(() => ({ delayMs: 300 }))
     smtp.decide(() => ({ delayMs: 300 }))
     const proxy = await startTestProxy(database.url)
     await start({ ...environment(), DATABASE_URL: proxy.url })
@@ -166,7 +166,7 @@ describe.each([
     await proxy.close()
 
     expect(await workersAtWork()).toEqual([])
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
     expect((await countRecipients(ctx, campaign.id))['SENT']).toBe(smtp.mails.length - before)
     smtp.decide(() => 'accept')
     await start(environment())
@@ -178,7 +178,7 @@ describe.each([
   })
 
   test('that loses every connection to PostgreSQL, idle and at work, goes on by itself', async () => {
-    http.answer(() => ({ delayMs: 200 }))
+    http.respondWith(() => ({ delayMs: 200 }))
     await start(environment())
     await createDelivery(`cut-${name}`)
     await waitForRequest(`cut-${name}`)
@@ -205,11 +205,11 @@ describe('a worker whose Redis', () => {
     expect(await workersAtWork()).toHaveLength(1)
     await redis.start()
     await waitUntilDone()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
   })
 
   test('is emptied with jobs in hand and waiting, does each once', async () => {
-    http.answer(() => ({ delayMs: 150 }))
+    http.respondWith(() => ({ delayMs: 150 }))
     await start({ ...onRedis(), WORKER_CONCURRENCY: '2' })
     await createTestWebhook(ctx, { url: `${http.url}/emptied` })
     for (let contact = 0; contact < 6; contact++) await createTestContact(ctx)
@@ -225,7 +225,7 @@ test('a worker recovers what a dead one had out, and what it lost hold of itself
   await createTestContact(ctx)
   const dead = await createTestWorker(database.db)
   await claimTestBacklog(ctx, deadId, { workerId: dead })
-  await silenceWorker(database.db, dead)
+  await expireWorkerHeartbeat(database.db, dead)
   await start({})
   const [own = ''] = (await workersAtWork()).filter((id) => id !== dead)
   const other = await createTestCtx(database.db)
@@ -236,7 +236,7 @@ test('a worker recovers what a dead one had out, and what it lost hold of itself
     await claimTestBacklog(other, lostId, { workerId: own })
   })
   const areInterrupted = async () => {
-    const deliveries = await Promise.all([readOnlyDelivery(ctx), readOnlyDelivery(other)])
+    const deliveries = await Promise.all([readSingleDelivery(ctx), readSingleDelivery(other)])
     return deliveries.every(({ status }) => status === 'INTERRUPTED')
   }
   await waitUntil(areInterrupted, { describe: 'both deliveries are INTERRUPTED', timeoutMs: 15_000 })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { closeRendering } from '@rapport/core/campaigns/templates/rendering.ts'
+import { stopRenderingThread } from '@rapport/core/campaigns/templates/rendering.ts'
 import { dkimKeyOf, type WorkerConfig } from '@rapport/core/runtime/config.ts'
 import { settingsFrom } from '@rapport/core/request/context.ts'
 import { openDatabase, poolSize } from '@rapport/core/db/client.ts'
@@ -9,10 +9,10 @@ import { withoutParameters } from '@rapport/core/kernel/errors.ts'
 import { limitConcurrency } from '@rapport/core/kernel/limit-concurrency.ts'
 import { withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 import { openTracer } from '@rapport/core/runtime/tracing.ts'
-import { warnAboutMissingTimeouts, lacksSessions, sessionUrlOf } from '@rapport/core/db/pooler.ts'
+import { warnAboutMissingTimeouts, isDirectUrlMissing, directUrlOf } from '@rapport/core/db/pooler.ts'
 import { type QueueName, queueNames } from '@rapport/core/jobs/queues.ts'
 import { recordHeartbeat, deregisterWorker } from '@rapport/core/jobs/worker-registry.ts'
-import { recoverOrphanedClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
 import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
@@ -82,7 +82,7 @@ export async function startWorker(
   await recordHeartbeat(db, deps.workerId)
   const heart = startHeartbeat(deps)
   void warnAboutMissingTimeouts(db, (message) => log.warn(message))
-  const listenUrl = (await lacksSessions(config)) ? undefined : sessionUrlOf(config)
+  const listenUrl = (await isDirectUrlMissing(config)) ? undefined : directUrlOf(config)
   if (listenUrl === undefined) log.warn(needsDirectUrl)
   const { workerId, postponed } = deps
   const relay = startRelay({ database, listenUrl, queues, workerId, postponed, log })
@@ -122,7 +122,7 @@ export async function startWorker(
       await deregisterWorker(db, deps.workerId)
         .then(() => recoverOrphanedClaims(db))
         .then(metrics.countInterrupted, onError)
-      await closeRendering()
+      await stopRenderingThread()
       deps.mail.close()
       await deps.http.close()
       await deps.tracer?.close()

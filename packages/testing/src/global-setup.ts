@@ -9,9 +9,9 @@ import type { TestProject } from 'vitest/node'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
-import { administer, databaseUrl } from './postgres/database.ts'
+import { withAdminClient, databaseUrl } from './postgres/database.ts'
 import { findRedisServer } from './redis/redis-binary.ts'
-import { askRedis, startRedisServer } from './redis/redis.ts'
+import { withRedis, startRedisServer } from './redis/redis.ts'
 
 /** What test files need to know; the helpers beside this file read it. */
 export interface TestServices {
@@ -93,13 +93,15 @@ async function startPostgres(directory: string, releases: Releases) {
   const postgresUrl = given || (await startOwnPostgres(directory, releases))
   const databasePrefix = `rapport_test_${randomBytes(4).toString('hex')}_`
   const template = `${databasePrefix}template`
-  await administer(postgresUrl, (client) => client.query(`create database ${template}`)).catch((cause: unknown) => {
-    throw new Error(
-      `The tests cannot make a database at DATABASE_URL (${reasonOf(cause)}). Start the server, for example with ` +
-        '"docker compose up -d postgres", or unset DATABASE_URL: the tests then bring a Postgres of their own.',
-    )
-  })
-  releases.push(() => administer(postgresUrl, (client) => dropDatabases(client, databasePrefix)))
+  await withAdminClient(postgresUrl, (client) => client.query(`create database ${template}`)).catch(
+    (cause: unknown) => {
+      throw new Error(
+        `The tests cannot make a database at DATABASE_URL (${reasonOf(cause)}). Start the server, for example with ` +
+          '"docker compose up -d postgres", or unset DATABASE_URL: the tests then bring a Postgres of their own.',
+      )
+    },
+  )
+  releases.push(() => withAdminClient(postgresUrl, (client) => dropDatabases(client, databasePrefix)))
   await migrate(databaseUrl(postgresUrl, template))
   return { postgresUrl, databasePrefix, template }
 }
@@ -119,7 +121,7 @@ async function startRedis(pidDirectory: string, releases: Releases) {
     releases.push(() => (redis.process.kill(), redis.process.exited))
     return { redisUrl: redis.url, redisBinary: { path: binary } }
   }
-  await askRedis(redisUrl, (redis) => redis.ping()).catch((cause: unknown) => {
+  await withRedis(redisUrl, (redis) => redis.ping()).catch((cause: unknown) => {
     throw new Error(
       `The tests cannot reach the Redis at REDIS_URL (${reasonOf(cause)}). Start it, for example with ` +
         '"docker compose up -d redis", or unset REDIS_URL: the tests then bring a Redis of their own.',

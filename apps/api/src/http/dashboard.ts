@@ -6,7 +6,7 @@ import { FastifyAdapter } from '@bull-board/fastify'
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import { errorLogger } from '@rapport/core/runtime/logging.ts'
-import { sessionUrlOf } from '@rapport/core/db/pooler.ts'
+import { directUrlOf } from '@rapport/core/db/pooler.ts'
 import { queueNames, queuePrefix, queueSchema } from '@rapport/core/jobs/queues.ts'
 import { connectRedis } from '@rapport/core/runtime/redis.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
@@ -86,7 +86,7 @@ function openQueues(config: ApiConfig, onError: (error: Error) => void) {
     const queue = redis
       ? new Queue(name, { connection: redis, prefix: queuePrefix(name) })
       : new postgres.Queue(name, {
-          connection: { connectionString: sessionUrlOf(config), schema: queueSchema, max: 2, migrate: true },
+          connection: { connectionString: directUrlOf(config), schema: queueSchema, max: 2, migrate: true },
         })
     queue.on('error', onError)
     return queue

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { invalidField } from '@rapport/core/kernel/errors.ts'
-import { type Answer, runIdempotently } from '@rapport/core/request/idempotency.ts'
+import { type RecordedResponse, runIdempotently } from '@rapport/core/request/idempotency.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import fp from 'fastify-plugin'
 import { errorBody } from './error-handler.ts'
@@ -72,7 +72,7 @@ export function hashRequest(request: FastifyRequest, body: string): string {
   return createHash('sha256').update(parts.join('\n')).digest('base64url')
 }
 
-function answerOf(payload: unknown, reply: FastifyReply): Answer {
+function answerOf(payload: unknown, reply: FastifyReply): RecordedResponse {
   const location = reply.getHeader('location')
   return {
     status: reply.statusCode,
@@ -81,7 +81,7 @@ function answerOf(payload: unknown, reply: FastifyReply): Answer {
   }
 }
 
-function refusalOf(error: unknown): Answer | undefined {
+function refusalOf(error: unknown): RecordedResponse | undefined {
   const body = errorBody(error)
   if (!body || body.statusCode >= 500) return undefined
   return { status: body.statusCode, location: null, body: JSON.stringify(body) }

@@ -1,8 +1,8 @@
 import type { ApiConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import { describeRedis, durationIn, openRegistry } from '@rapport/core/runtime/metrics.ts'
-import { describeWork } from '@rapport/core/operations/work-metrics.ts'
+import { registerRedisMetrics, createDurationHistogram, createRegistry } from '@rapport/core/runtime/metrics.ts'
+import { registerWorkMetrics } from '@rapport/core/operations/work-metrics.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
 import type { FastifyInstance } from 'fastify'
@@ -11,7 +11,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { probeRedis } from './rate-limit/redis-connection.ts'
 import { NoQuery } from '../routes/shapes.ts'
-import { describeProcess } from '@rapport/core/db/process-metrics.ts'
+import { registerProcessMetrics } from '@rapport/core/db/process-metrics.ts'
 
 interface Options {
   config: ApiConfig
@@ -27,11 +27,11 @@ export const metrics = fp(
   async (app: FastifyInstance, { config, database, redis }: Options) => {
     const token = config.METRICS_TOKEN
     if (token === undefined) return
-    const registry = openRegistry()
-    describeProcess(registry, database)
-    describeWork(registry, database.db)
-    if (redis) describeRedis(registry, () => probeRedis(redis))
-    const seconds = durationIn(registry, {
+    const registry = createRegistry()
+    registerProcessMetrics(registry, database)
+    registerWorkMetrics(registry, database.db)
+    if (redis) registerRedisMetrics(registry, () => probeRedis(redis))
+    const seconds = createDurationHistogram(registry, {
       name: 'http_request_duration_seconds',
       help: 'How long requests took, from the head to the end of the answer',
       labelNames: ['route', 'method', 'status'],

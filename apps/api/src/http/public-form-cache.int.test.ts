@@ -1,5 +1,5 @@
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { changeForm, createForm, deleteForm } from '@rapport/core/forms/forms.ts'
+import { updateForm, createForm, deleteForm } from '@rapport/core/forms/forms.ts'
 import { type Form, FormInput } from '@rapport/core/forms/forms.schema.ts'
 import {
   createTestDatabase,
@@ -38,7 +38,7 @@ afterAll(() => database.close())
 
 const get = async (id = form.id, from = ctx) => cache.get(from, id)
 const nameIn = async (from = cache) => (JSON.parse((await from.get(ctx, form.id)).body) as Form).name
-const rename = (name = 'After') => changeForm({ ...ctx, db: database.db }, form.id, { name })
+const rename = (name = 'After') => updateForm({ ...ctx, db: database.db }, form.id, { name })
 const notFound = { code: 'not_found', message: 'Form not found' }
 
 test('a thousand who ask at once are one look-up, and so are those who ask right after', async () => {

@@ -4,7 +4,7 @@
  * `public-form`, sixteen rounds in turns, 2026-11-22). `public-form-cache.int.test.ts` shows equal responses.
  */
 import type { BaseCtx } from '@rapport/core/request/context.ts'
-import { findPublicForm, toPublicForm, versionOf } from '@rapport/core/forms/forms.ts'
+import { findPublicForm, toPublicForm, computeFormVersion } from '@rapport/core/forms/forms.ts'
 import { LRUCache } from 'lru-cache'
 import type { FormId } from '@rapport/core/kernel/ids.ts'
 
@@ -49,5 +49,5 @@ export function createPublicFormCache(): PublicFormCache {
 /** The simple way: reads the form from the database. */
 export async function readPublicForm(ctx: BaseCtx, id: FormId): Promise<PublicFormResponse> {
   const row = await findPublicForm(ctx, id)
-  return { body: JSON.stringify(toPublicForm(row)), etag: `"${versionOf(row)}"` }
+  return { body: JSON.stringify(toPublicForm(row)), etag: `"${computeFormVersion(row)}"` }
 }

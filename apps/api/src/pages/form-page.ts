@@ -1,5 +1,5 @@
 import type { Issue } from '@rapport/core/kernel/errors.ts'
-import { type FormRow, toPublicForm, versionOf } from '@rapport/core/forms/forms.ts'
+import { type FormRow, toPublicForm, computeFormVersion } from '@rapport/core/forms/forms.ts'
 import { honeypotId, type PublicForm } from '@rapport/core/forms/forms.schema.ts'
 import type { FastifyReply } from 'fastify'
 import { engine, sendDocument } from './document.ts'
@@ -80,7 +80,7 @@ export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPag
       issues: labelled,
       notice,
       trap: honeypotId,
-      version: versionOf(form),
+      version: computeFormVersion(form),
       key,
     }),
   )

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { httpErrors } from '@fastify/sensible'
 import { AppError, type Issue } from '@rapport/core/kernel/errors.ts'
-import { fromPostedTexts } from '@rapport/core/forms/form-values.ts'
+import { parsePostedValues } from '@rapport/core/forms/form-values.ts'
 import { findPublicForm, type FormRow } from '@rapport/core/forms/forms.ts'
 import { submitForm } from '@rapport/core/forms/submissions.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -89,7 +89,7 @@ type PostRequest = FastifyRequest<{ Body: z.output<typeof PostedForm> }>
 /** Goes on to the thanks, or shows the page again with what is wrong and all that was filled in. */
 async function submitPage(request: PostRequest, reply: FastifyReply, form: FormRow): Promise<FastifyReply> {
   const { [versionName]: version, [keyName]: key = randomUUID(), ...texts } = request.body
-  const values = fromPostedTexts(form.fields, texts)
+  const values = parsePostedValues(form.fields, texts)
   try {
     await submitForm(request.baseCtx, form.id, {
       values,

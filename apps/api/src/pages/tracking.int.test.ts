@@ -1,5 +1,5 @@
 import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
-import { trackingOf } from '@rapport/core/campaigns/tracking.ts'
+import { createTracking } from '@rapport/core/campaigns/tracking.ts'
 import type { Campaign, CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { idOf } from '@rapport/core/kernel/ids.ts'
@@ -25,7 +25,7 @@ beforeEach(async () => {
      where campaign_id = (select campaign_id from campaign_batches order by id desc limit 1) returning contact_id`,
   )
   const person = { campaignId: campaign.id, contactId: idOf('con', String(sent?.['contact_id'])) }
-  const tracking = trackingOf(api.ctx(workspace.id), { person, opens: true, clicks: true })
+  const tracking = createTracking(api.ctx(workspace.id), { person, opens: true, clicks: true })
   const html = trackHtml('<a href="https://example.com/?a=1&amp;b=%0d%0aX:y">x</a>', tracking)
   const paths = [...html.matchAll(/https:\/\/crm\.example\.com(\/public\/[^"]+)/g)].map(([, path = '']) => path)
   ;[link = '', pixel = ''] = paths

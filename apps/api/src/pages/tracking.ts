@@ -1,4 +1,4 @@
-import { followLink, openPixel } from '@rapport/core/campaigns/tracking.ts'
+import { resolveTrackedLink, recordOpen } from '@rapport/core/campaigns/tracking.ts'
 import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
@@ -30,7 +30,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await openPixel(request.baseCtx, request.query.token)
+      await recordOpen(request.baseCtx, request.query.token)
       return reply.type('image/gif').send(pixel)
     },
   )
@@ -53,7 +53,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       // Who only asks whether the page is there (HEAD) has not clicked.
-      const url = await followLink(request.baseCtx, request.query.token, { isNoted: request.method === 'GET' })
+      const url = await resolveTrackedLink(request.baseCtx, request.query.token, { isNoted: request.method === 'GET' })
       return reply.code(302).header('location', url).send('')
     },
   )

@@ -12,9 +12,9 @@ import {
   VerifyEmailInput,
   WorkspaceQuery,
 } from '@rapport/core/auth/auth.schema.ts'
-import { askToVerifyAgain, verifyEmail } from '@rapport/core/auth/email-verification.ts'
+import { resendVerificationMail, verifyEmail } from '@rapport/core/auth/email-verification.ts'
 import { deleteSession, listOwnWorkspaces, listSessions } from '@rapport/core/auth/own-sessions.ts'
-import { forgotPassword } from '@rapport/core/auth/password-resets.ts'
+import { requestPasswordReset } from '@rapport/core/auth/password-resets.ts'
 import { logIn, logOut, signUp } from '@rapport/core/auth/login.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { acceptInvite } from '@rapport/core/team/invites.ts'
@@ -81,7 +81,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await inConstantTime(() => forgotPassword(request.baseCtx, request.body))
+      await inConstantTime(() => requestPasswordReset(request.baseCtx, request.body))
       reply.code(202).serializer(() => '')
       return null
     },
@@ -178,7 +178,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await askToVerifyAgain(request.ctx)
+      await resendVerificationMail(request.ctx)
       reply.code(202).serializer(() => '')
       return null
     },

@@ -3,7 +3,7 @@ import { listRecipients } from '@rapport/core/campaigns/list-recipients.ts'
 import { readAudience, readStats } from '@rapport/core/campaigns/campaign-stats.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import {
-  changeCampaign,
+  updateCampaign,
   createCampaign,
   deleteCampaign,
   listCampaigns,
@@ -26,7 +26,7 @@ import {
   SendTestInput,
 } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { fromReplica } from '@rapport/core/db/read-replica.ts'
+import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
 
@@ -94,7 +94,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
       },
     },
     async (request, reply) => {
-      await changeCampaign(request.ctx, request.params.id, request.body)
+      await updateCampaign(request.ctx, request.params.id, request.body)
       return reply.code(204).send(null)
     },
   )
@@ -255,7 +255,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: CampaignStats },
       },
     },
-    (request) => fromReplica(request.ctx, (ctx) => readStats(ctx, request.params.id)),
+    (request) => readFromReplica(request.ctx, (ctx) => readStats(ctx, request.params.id)),
   )
 
   app.get(
@@ -270,6 +270,6 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(CampaignRecipient) },
       },
     },
-    (request) => fromReplica(request.ctx, (ctx) => listRecipients(ctx, request.params.id, request.query)),
+    (request) => readFromReplica(request.ctx, (ctx) => listRecipients(ctx, request.params.id, request.query)),
   )
 }

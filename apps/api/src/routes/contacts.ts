@@ -18,7 +18,7 @@ import {
 } from '@rapport/core/contacts/contacts.schema.ts'
 import { SingleLine } from '@rapport/core/kernel/validation.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { fromReplica } from '@rapport/core/db/read-replica.ts'
+import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
@@ -80,7 +80,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Contact) },
       },
     },
-    (request) => fromReplica(request.ctx, (ctx) => listContacts(ctx, request.query)),
+    (request) => readFromReplica(request.ctx, (ctx) => listContacts(ctx, request.query)),
   )
 
   app.get(
@@ -215,6 +215,6 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Activity) },
       },
     },
-    (request) => fromReplica(request.ctx, (ctx) => listActivity(ctx, request.params.id, request.query)),
+    (request) => readFromReplica(request.ctx, (ctx) => listActivity(ctx, request.params.id, request.query)),
   )
 }

@@ -1,5 +1,5 @@
 import {
-  changeCustomField,
+  updateCustomField,
   createCustomField,
   deleteCustomField,
   listCustomFields,
@@ -63,7 +63,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: CustomField },
       },
     },
-    (request) => changeCustomField(request.ctx, request.params.id, request.body),
+    (request) => updateCustomField(request.ctx, request.params.id, request.body),
   )
 
   app.delete(

@@ -1,10 +1,10 @@
 import { listDealMoves } from '@rapport/core/deals/list-deal-moves.ts'
 import { listDeals } from '@rapport/core/deals/list-deals.ts'
 import { createDeal } from '@rapport/core/deals/create-deal.ts'
-import { changeDeal, deleteDeal, readDeal } from '@rapport/core/deals/update-deal.ts'
+import { updateDeal, deleteDeal, readDeal } from '@rapport/core/deals/update-deal.ts'
 import { Deal, DealChange, DealInput, DealMove, DealMoveQuery, DealQuery } from '@rapport/core/deals/deals.schema.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { fromReplica } from '@rapport/core/db/read-replica.ts'
+import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
@@ -43,7 +43,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Deal) },
       },
     },
-    (request) => fromReplica(request.ctx, (ctx) => listDeals(ctx, request.query)),
+    (request) => readFromReplica(request.ctx, (ctx) => listDeals(ctx, request.query)),
   )
 
   app.get(
@@ -70,7 +70,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Deal },
       },
     },
-    (request) => changeDeal(request.ctx, request.params.id, request.body),
+    (request) => updateDeal(request.ctx, request.params.id, request.body),
   )
 
   app.delete(

@@ -1,4 +1,4 @@
-import { changeForm, createForm, deleteForm, listForms, readForm } from '@rapport/core/forms/forms.ts'
+import { updateForm, createForm, deleteForm, listForms, readForm } from '@rapport/core/forms/forms.ts'
 import {
   Form,
   FormChange,
@@ -10,7 +10,7 @@ import {
 import { deleteSubmission, listSubmissions, readSubmission } from '@rapport/core/forms/submissions.ts'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { fromReplica } from '@rapport/core/db/read-replica.ts'
+import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
@@ -67,7 +67,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
         },
       },
       async (request) => {
-        const form = await changeForm(request.ctx, request.params.id, request.body)
+        const form = await updateForm(request.ctx, request.params.id, request.body)
         publicForms.drop(form.id)
         return form
       },
@@ -103,7 +103,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
           response: { 200: PageOf(Submission) },
         },
       },
-      (request) => fromReplica(request.ctx, (ctx) => listSubmissions(ctx, request.params.id, request.query)),
+      (request) => readFromReplica(request.ctx, (ctx) => listSubmissions(ctx, request.params.id, request.query)),
     )
 
     app.get(

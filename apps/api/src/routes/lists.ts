@@ -1,6 +1,6 @@
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { deleteList } from '@rapport/core/lists/delete-list.ts'
-import { changeList, createList, listLists, readList } from '@rapport/core/lists/lists.ts'
+import { updateList, createList, listLists, readList } from '@rapport/core/lists/lists.ts'
 import {
   List,
   ListChange,
@@ -13,7 +13,7 @@ import {
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from '@rapport/core/lists/subscribers.ts'
 import { subscribe } from '@rapport/core/lists/subscribe.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
-import { fromReplica } from '@rapport/core/db/read-replica.ts'
+import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { inConstantTime } from '../http/constant-time.ts'
@@ -75,7 +75,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: List },
       },
     },
-    (request) => changeList(request.ctx, request.params.id, request.body),
+    (request) => updateList(request.ctx, request.params.id, request.body),
   )
 
   app.delete(
@@ -108,7 +108,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Subscription) },
       },
     },
-    (request) => fromReplica(request.ctx, (ctx) => listSubscribers(ctx, request.params.id, request.query)),
+    (request) => readFromReplica(request.ctx, (ctx) => listSubscribers(ctx, request.params.id, request.query)),
   )
 
   app.post(

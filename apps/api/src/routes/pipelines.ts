@@ -1,7 +1,7 @@
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { summarizePipeline } from '@rapport/core/pipelines/pipeline-summary.ts'
 import {
-  changePipeline,
+  updatePipeline,
   createPipeline,
   deletePipeline,
   listPipelines,
@@ -14,7 +14,7 @@ import {
   PipelineQuery,
   PipelineSummary,
 } from '@rapport/core/pipelines/pipelines.schema.ts'
-import { fromReplica } from '@rapport/core/db/read-replica.ts'
+import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
 
@@ -78,7 +78,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Pipeline },
       },
     },
-    (request) => changePipeline(request.ctx, request.params.id, request.body),
+    (request) => updatePipeline(request.ctx, request.params.id, request.body),
   )
 
   app.delete(
@@ -112,6 +112,6 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PipelineSummary },
       },
     },
-    (request) => fromReplica(request.ctx, (ctx) => summarizePipeline(ctx, request.params.id)),
+    (request) => readFromReplica(request.ctx, (ctx) => summarizePipeline(ctx, request.params.id)),
   )
 }

@@ -1,5 +1,5 @@
 import { newId } from '@rapport/core/kernel/ids.ts'
-import { foundWorkspace } from '@rapport/core/team/create-workspace.ts'
+import { createWorkspaceAndInviteOwner } from '@rapport/core/team/create-workspace.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { expectError, freshEmail, password, startTestApi } from '../../test/testing.ts'
@@ -14,7 +14,7 @@ test('where sign-up is closed nobody makes a workspace by it', async () => {
 
 test('the operator founds one all the same, and whoever is invited comes in', async () => {
   const email = freshEmail()
-  await foundWorkspace(api.ctx(newId('wsp')), { name: 'Engines', ownerEmail: email })
+  await createWorkspaceAndInviteOwner(api.ctx(newId('wsp')), { name: 'Engines', ownerEmail: email })
   const token = await api.tokenMailedTo(email)
   expect(await api.call('POST', '/auth/accept-invite', { body: { token, password } })).toMatchObject({ status: 204 })
   expect(await api.call('POST', '/auth/login', { body: { email, password } })).toMatchObject({ status: 200 })

@@ -1,9 +1,9 @@
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { listTasks, listTasksOfContact } from '@rapport/core/tasks/list-tasks.ts'
-import { changeTask, createTask, deleteTask, readTask } from '@rapport/core/tasks/tasks.ts'
+import { updateTask, createTask, deleteTask, readTask } from '@rapport/core/tasks/tasks.ts'
 import { Task, TaskChange, TaskInput, TaskQuery } from '@rapport/core/tasks/tasks.schema.ts'
-import { fromReplica } from '@rapport/core/db/read-replica.ts'
+import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { Empty, IdParams, NoQuery } from './shapes.ts'
@@ -45,7 +45,8 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Task) },
       },
     },
-    (request) => fromReplica(request.ctx, (ctx) => listTasksOfContact(ctx, request.params.contactId, request.query)),
+    (request) =>
+      readFromReplica(request.ctx, (ctx) => listTasksOfContact(ctx, request.params.contactId, request.query)),
   )
 
   app.get(
@@ -59,7 +60,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: PageOf(Task) },
       },
     },
-    (request) => fromReplica(request.ctx, (ctx) => listTasks(ctx, request.query)),
+    (request) => readFromReplica(request.ctx, (ctx) => listTasks(ctx, request.query)),
   )
 
   app.get(
@@ -84,7 +85,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Task },
       },
     },
-    (request) => changeTask(request.ctx, request.params.id, request.body),
+    (request) => updateTask(request.ctx, request.params.id, request.body),
   )
 
   app.delete(

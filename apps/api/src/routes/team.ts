@@ -2,7 +2,7 @@ import { requireRole } from '@rapport/core/auth/authenticate.ts'
 import { readWorkspace } from '@rapport/core/workspaces/workspaces.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { createInvite, deleteInvite, listInvites, resendInvite } from '@rapport/core/team/invites.ts'
-import { changeMember, listMembers, removeMember } from '@rapport/core/team/members.ts'
+import { updateMember, listMembers, removeMember } from '@rapport/core/team/members.ts'
 import {
   Invite,
   InviteInput,
@@ -13,7 +13,7 @@ import {
   MemberRemoval,
 } from '@rapport/core/team/team.schema.ts'
 import { deleteWorkspace } from '@rapport/core/operations/delete-workspace.ts'
-import { changeWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
+import { updateWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
 import { Workspace, WorkspaceChange } from '@rapport/core/workspaces/workspaces.schema.ts'
@@ -41,7 +41,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Workspace },
       },
     },
-    (request) => changeWorkspace(request.ctx, request.body),
+    (request) => updateWorkspace(request.ctx, request.body),
   )
 
   app.delete(
@@ -153,7 +153,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Member },
       },
     },
-    (request) => changeMember(request.ctx, request.params.id, request.body),
+    (request) => updateMember(request.ctx, request.params.id, request.body),
   )
 
   app.delete(

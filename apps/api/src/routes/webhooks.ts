@@ -1,7 +1,7 @@
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { rotateSecret } from '@rapport/core/webhooks/rotate-secret.ts'
 import {
-  changeWebhook,
+  updateWebhook,
   createWebhook,
   deleteWebhook,
   listWebhooks,
@@ -75,7 +75,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         response: { 200: Webhook },
       },
     },
-    (request) => changeWebhook(request.ctx, request.params.id, request.body),
+    (request) => updateWebhook(request.ctx, request.params.id, request.body),
   )
 
   app.delete(

@@ -1,5 +1,5 @@
 /** The feed as a listener reads it, from an API that behaves badly. */
-import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { startCommandHere } from '../testing.ts'
@@ -23,7 +23,7 @@ const page = (...events: string[]) =>
   json(200, {
     data: events.map((id) => ({ id, type: 'deal.won', timestamp: '2026-11-21T06:35:49.123Z', data: { id } })),
   })
-const json = (status: number, body: object, headers: Record<string, string> = {}): HttpAnswer => ({
+const json = (status: number, body: object, headers: Record<string, string> = {}): ReceiverResponse => ({
   status,
   headers: { 'content-type': 'application/json', ...headers },
   body: JSON.stringify(body),
@@ -35,8 +35,8 @@ beforeEach(() => {
 const forwarded = () => receiver.requests.slice(seen).map(({ headers }) => headers['webhook-id'])
 
 /** The API answers by these, one after the other, and the last one for ever. */
-function answerWith(...answers: HttpAnswer[]): void {
-  api.answer(() => (answers.length > 1 ? answers.shift() : answers[0]))
+function answerWith(...answers: ReceiverResponse[]): void {
+  api.respondWith(() => (answers.length > 1 ? answers.shift() : answers[0]))
 }
 
 async function listenUntil(count: number) {
@@ -58,7 +58,7 @@ test('what is limited is asked again when it may be, and nothing is said of it',
 
 test('an API that fails is asked again until it does not, and missed once', async () => {
   const broken = json(503, { message: 'Service Unavailable' })
-  answerWith(page(first), broken, { instead: 'disconnect' }, page(second), page())
+  answerWith(page(first), broken, { fault: 'disconnect' }, page(second), page())
   const { told } = await listenUntil(1)
   expect(forwarded()).toEqual([second])
   expect(told.filter((line) => line.includes('Trying again'))).toHaveLength(1)

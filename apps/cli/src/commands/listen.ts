@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { eventTypes } from '@rapport/core/events/event-definition.ts'
 import { type EventId, Id } from '@rapport/core/kernel/ids.ts'
 import type { Event } from '@rapport/core/webhooks/event-feed.schema.ts'
-import { bodyOfEvent, newSecret, signBody } from '@rapport/core/webhooks/signature.ts'
+import { serializeEvent, newSecret, signBody } from '@rapport/core/webhooks/signature.ts'
 import { z } from 'zod'
 import { type Api, ApiRefused, apiOptions, openApi, reasonOf } from '../api-client.ts'
 import { defineCommand, exitCodes, flag, option, type CliContext } from '../command.ts'
@@ -111,7 +111,7 @@ interface Sent {
 }
 
 async function send(event: Event, { forward, secret }: { forward: string; secret: string }): Promise<Sent> {
-  const body = bodyOfEvent({ ...event, data: JSON.stringify(event.data) })
+  const body = serializeEvent({ ...event, data: JSON.stringify(event.data) })
   const startedAt = performance.now()
   const outcome = await fetch(forward, {
     method: 'POST',

@@ -1,10 +1,10 @@
-import { foundWorkspace } from '@rapport/core/team/create-workspace.ts'
-import { FoundWorkspaceInput } from '@rapport/core/team/team.schema.ts'
+import { createWorkspaceAndInviteOwner } from '@rapport/core/team/create-workspace.ts'
+import { CreateWorkspaceInput } from '@rapport/core/team/team.schema.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, option } from '../command.ts'
 import { withOperator } from '../database.ts'
 
-const { name, ownerEmail } = FoundWorkspaceInput.shape
+const { name, ownerEmail } = CreateWorkspaceInput.shape
 
 export const workspaceCreate = defineCommand({
   name: 'workspace create',
@@ -20,7 +20,7 @@ export const workspaceCreate = defineCommand({
   ].join('\n'),
   async run(cli, options) {
     const { name, 'owner-email': ownerEmail, json } = options
-    const founded = await withOperator(cli, (base) => foundWorkspace(base, { name, ownerEmail }))
+    const founded = await withOperator(cli, (base) => createWorkspaceAndInviteOwner(base, { name, ownerEmail }))
     const { workspace, invite } = founded
     cli.terminal.print(json ? JSON.stringify(founded) : workspace.id)
     cli.terminal.tell(

@@ -1,4 +1,4 @@
-import { complaintsAboutRedis, redisFact } from '@rapport/core/runtime/redis-settings.ts'
+import { getRedisWarnings, getRedisInfoField } from '@rapport/core/runtime/redis-settings.ts'
 import { connectRedis } from '@rapport/core/runtime/redis.ts'
 import { Cluster, type Redis } from 'ioredis'
 import { type Check, findingsAbout, messageOf } from './finding.ts'
@@ -28,27 +28,31 @@ export const redisCheck: Check = {
 }
 
 function judge(info: string) {
-  const version = redisFact(info, 'valkey_version') ?? redisFact(info, 'redis_version') ?? ''
-  const [major = 0, minor = 0] = (redisFact(info, 'redis_version') ?? '').split('.').map(Number)
+  const version = getRedisInfoField(info, 'valkey_version') ?? getRedisInfoField(info, 'redis_version') ?? ''
+  const [major = 0, minor = 0] = (getRedisInfoField(info, 'redis_version') ?? '').split('.').map(Number)
   const isOld = major < oldestVersion[0] || (major === oldestVersion[0] && minor < oldestVersion[1])
-  const broken = ['aof_last_write_status', 'rdb_last_bgsave_status'].filter((name) => redisFact(info, name) === 'err')
+  const broken = ['aof_last_write_status', 'rdb_last_bgsave_status'].filter(
+    (name) => getRedisInfoField(info, name) === 'err',
+  )
   const findings = [
     ...(isOld ? [fail(`version ${version}`, `The queues need ${oldestVersion.join('.')} or newer.`)] : []),
-    ...(redisFact(info, 'role') === 'slave' ? [fail('this is a replica', 'REDIS_URL must name the primary.')] : []),
+    ...(getRedisInfoField(info, 'role') === 'slave'
+      ? [fail('this is a replica', 'REDIS_URL must name the primary.')]
+      : []),
     ...broken.map((name) => fail(`${name} is err`, 'It cannot write to its disk: see its log, and make room.')),
     ...judgeMemory(info),
-    ...complaintsAboutRedis(info).map((complaint) => warn(complaint, 'See "In earnest" in README.md.')),
+    ...getRedisWarnings(info).map((complaint) => warn(complaint, 'See "In earnest" in README.md.')),
   ]
   return findings.length > 0 ? findings : [ok(`version ${version}, noeviction, append-only file`)]
 }
 
 function judgeMemory(info: string) {
-  const factOf = (name: string) => Number(redisFact(info, name) ?? 0)
+  const factOf = (name: string) => Number(getRedisInfoField(info, name) ?? 0)
   const most = factOf('maxmemory')
   // What is on its way to the disk and to replicas does not count towards the limit.
   const used = factOf('used_memory') - factOf('mem_not_counted_for_evict')
   if (most === 0 || used <= 0.9 * most) return []
-  if (used >= most && redisFact(info, 'maxmemory_policy') === 'noeviction') {
+  if (used >= most && getRedisInfoField(info, 'maxmemory_policy') === 'noeviction') {
     return [fail('is full and refuses writes', 'Raise maxmemory. FLUSHALL loses nothing, where that makes room.')]
   }
   return [warn('the memory is almost full', 'Raise maxmemory, or see what fills it.')]

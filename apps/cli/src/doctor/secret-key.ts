@@ -1,5 +1,5 @@
 import { deriveKeys } from '@rapport/core/kernel/crypto.ts'
-import { countUnsignable } from '@rapport/core/webhooks/rotate-secret.ts'
+import { countUnsignableWebhooks } from '@rapport/core/webhooks/rotate-secret.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('SECRET_KEY')
@@ -17,7 +17,7 @@ export const secretKeyCheck: Check = {
         )
       : ok('looks random')
     if (!database) return [strength]
-    const lost = await countUnsignable(database.db, deriveKeys(SECRET_KEY, SECRET_KEY_PREVIOUS))
+    const lost = await countUnsignableWebhooks(database.db, deriveKeys(SECRET_KEY, SECRET_KEY_PREVIOUS))
     if (lost === 0) return [strength]
     const what = `${lost} ${lost === 1 ? 'webhook' : 'webhooks'} cannot be signed, as the secret is sealed under another`
     return [strength, fail(what, 'Name the former SECRET_KEY in SECRET_KEY_PREVIOUS, in the API and the worker.')]

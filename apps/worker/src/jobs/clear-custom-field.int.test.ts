@@ -1,14 +1,14 @@
 import { updateContact } from '@rapport/core/contacts/update-contact.ts'
 import {
-  changeCustomField,
+  updateCustomField,
   createCustomField,
   deleteCustomField,
   listCustomFields,
 } from '@rapport/core/contacts/custom-fields/custom-fields.ts'
-import { clearNextValues, finishRemoval } from '@rapport/core/contacts/custom-fields/clear-custom-field.ts'
+import { clearNextBatch, finishRemoval } from '@rapport/core/contacts/custom-fields/clear-custom-field.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { createTestContact, createTestCtx, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import { createTestContact, createTestCtx, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import { createTestDeps, jobOf } from '../testing.ts'
@@ -39,14 +39,14 @@ test('a removed field is gone at once, its key is taken until its values are gon
 
   await deleteCustomField(ctx, field.id)
   await expect(deleteCustomField(ctx, field.id)).rejects.toThrow('Custom field not found')
-  await expect(changeCustomField(ctx, field.id, { label: 'Tariff' })).rejects.toThrow('Custom field not found')
+  await expect(updateCustomField(ctx, field.id, { label: 'Tariff' })).rejects.toThrow('Custom field not found')
   expect((await listCustomFields(ctx, { limit: 50, sort: '-createdAt' })).data).toMatchObject([{ key: 'city' }])
   await expect(createTestContact(ctx, { customFieldValues: { plan: 'pro' } })).rejects.toThrow('Unknown custom field')
   await expect(define()).rejects.toThrow('is still being removed')
-  expect(await waitingWork(ctx, 'maintenance')).toEqual([uuidOf(field.id)])
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(field.id)])
 
   await clearCustomField(deps, jobOf(ctx, uuidOf(field.id)))
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
   await define()
   expect(await readContact(ctx, id)).toMatchObject({ customFieldValues: { city: 'Rome' } })
   expect(await countValues()).toBe(0)
@@ -76,7 +76,7 @@ test('a value whose contact moves among those that were cleared already is found
   const field = await define()
   const { id } = await createTestContact(ctx, { email: 'z@example.com', customFieldValues: { plan: 'pro' } })
   await deleteCustomField(ctx, field.id)
-  expect(await clearNextValues(ctx, field.id, 'z@example.com')).toBeUndefined()
+  expect(await clearNextBatch(ctx, field.id, 'z@example.com')).toBeUndefined()
   await updateContact(ctx, id, { email: 'a@example.com' })
   expect(await finishRemoval(ctx, field.id)).toBe(false)
   await expect(define()).rejects.toThrow('is still being removed')
@@ -95,11 +95,11 @@ test('a worker that stops hands the rest on, and the next one, or two at once, f
   await deleteCustomField(ctx, field.id)
   const job = jobOf(ctx, uuidOf(field.id))
   await clearCustomField({ ...deps, stopping: AbortSignal.abort() }, job)
-  expect([await countValues(), await waitingWork(ctx, 'maintenance')]).toEqual([2_500, [uuidOf(field.id)]])
+  expect([await countValues(), await listPendingWork(ctx, 'maintenance')]).toEqual([2_500, [uuidOf(field.id)]])
   const second = await createTestDeps(database.db)
   await Promise.all([clearCustomField(deps, job), clearCustomField(second, job)])
   await second.close()
-  expect([await countValues(), await waitingWork(ctx, 'maintenance')]).toEqual([0, []])
+  expect([await countValues(), await listPendingWork(ctx, 'maintenance')]).toEqual([0, []])
   await clearCustomField(deps, job)
   await define()
 })

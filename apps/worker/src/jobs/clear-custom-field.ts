@@ -1,7 +1,7 @@
 import {
-  clearNextValues,
+  clearNextBatch,
   finishRemoval,
-  handOnRemoval,
+  requeueRemoval,
 } from '@rapport/core/contacts/custom-fields/clear-custom-field.ts'
 import { idOf } from '@rapport/core/kernel/ids.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
@@ -16,8 +16,8 @@ export function clearCustomField(deps: WorkerDeps, job: WorkJob): Promise<void> 
     do {
       let email: string | undefined = ''
       while (email !== undefined) {
-        if (deps.stopping.aborted) return retryWhileDatabaseDown(() => handOnRemoval(ctx, id))
-        email = await clearNextValues(ctx, id, email)
+        if (deps.stopping.aborted) return retryWhileDatabaseDown(() => requeueRemoval(ctx, id))
+        email = await clearNextBatch(ctx, id, email)
       }
     } while (!(await finishRemoval(ctx, id)))
   })

@@ -1,6 +1,6 @@
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
 import { deleteList } from '@rapport/core/lists/delete-list.ts'
-import { addSubscribers, createTestList, testSettings, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import { addSubscribers, createTestList, testSettings, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
@@ -36,7 +36,7 @@ test('a long list goes in one job, with every subscription, and nobody is left s
   const uuid = await deletedList(2_600)
   await clearDeletedListJob(deps, jobOf(ctx, uuid))
   expect([await count('lists'), await count('subscriptions'), await countSubscribed()]).toEqual([0, 0, 0])
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
   await clearDeletedListJob(deps, jobOf(ctx, uuid))
 })
 
@@ -44,10 +44,10 @@ test('a worker that stops does one step and hands the rest on, and two at once f
   const uuid = await deletedList(2_600)
   await clearDeletedListJob({ ...deps, stopping: AbortSignal.abort() }, jobOf(ctx, uuid))
   expect([await count('lists'), await count('subscriptions'), await countSubscribed()]).toEqual([1, 2_100, 2_100])
-  expect(await waitingWork(ctx, 'maintenance')).toEqual([uuid])
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuid])
   await Promise.all([1, 2].map(() => clearDeletedListJob(deps, jobOf(ctx, uuid))))
   expect([await count('lists'), await count('subscriptions'), await countSubscribed()]).toEqual([0, 0, 0])
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
 })
 
 test('a worker that is killed leaves whole steps, and the next one ends what it began', {
@@ -81,7 +81,7 @@ test('a worker that is killed leaves whole steps, and the next one ends what it 
   await redis.flush()
   const second = await start()
   await waitUntil(async () => (await count('lists')) === 0, { describe: 'the list is gone', timeoutMs: 30_000 })
-  expect([await count('subscriptions'), await countSubscribed(), await waitingWork(ctx)]).toEqual([0, 0, []])
+  expect([await count('subscriptions'), await countSubscribed(), await listPendingWork(ctx)]).toEqual([0, 0, []])
   second.kill('SIGTERM')
   expect(await second.exited).toEqual({ code: 0, signal: null })
 })

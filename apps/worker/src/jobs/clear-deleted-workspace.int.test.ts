@@ -10,7 +10,7 @@ import {
   createTestCtx,
   createTestList,
   createTestWebhook,
-  waitingWork,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
@@ -64,7 +64,7 @@ test('everything in a deleted workspace goes, and nothing of another; a worker t
   expect(await countRows(mine)).not.toMatchObject({ members: 1 })
   expect(await countPeople('ada')).toBe(0)
   await clearDeletedWorkspaceJob({ ...deps, stopping: AbortSignal.abort() }, job)
-  expect(await waitingWork(mine, 'maintenance')).toEqual([uuidOf(mine.workspaceId)])
+  expect(await listPendingWork(mine, 'maintenance')).toEqual([uuidOf(mine.workspaceId)])
   await Promise.all([clearDeletedWorkspaceJob(deps, job), clearDeletedWorkspaceJob(deps, job)])
   expect(await countRows(mine)).toEqual({})
   const left = await database.pool.query('select from workspaces where id = $1', [uuidOf(mine.workspaceId)])

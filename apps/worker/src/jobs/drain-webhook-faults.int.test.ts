@@ -2,7 +2,7 @@
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import { uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
 import { deregisterWorker } from '@rapport/core/jobs/worker-registry.ts'
-import { findClaims, recoverOrphanedClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { findClaims, recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
 import { claimTestBacklog, countDeliveries, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
@@ -33,7 +33,7 @@ function expectEachOnce(count: number) {
 /** Holds the responses from the request with this number on. */
 function holdFrom(first: number) {
   const held = Promise.withResolvers<undefined>()
-  receiver.answer(() => (receiver.requests.length >= first ? held.promise : undefined))
+  receiver.respondWith(() => (receiver.requests.length >= first ? held.promise : undefined))
   return held
 }
 
@@ -87,7 +87,7 @@ describe('on a network to the database that fails', () => {
     ['answer', /commit/],
   ] as const)('outcomes and takes that are cut off (%s %s) are made once in the end', async (moment, statement) => {
     await addBacklog(ctx, webhookId, 40)
-    receiver.answer(() => {
+    receiver.respondWith(() => {
       if ([1, 4, 20].includes(receiver.requests.length)) proxy.cut(statement, moment, 1)
       return undefined
     })

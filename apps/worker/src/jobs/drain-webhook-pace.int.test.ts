@@ -81,7 +81,7 @@ describe('the number of requests side by side', () => {
 
   test('is shared by the webhooks of a workspace, twenty in all', async () => {
     let [now, most] = [0, 0]
-    receiver.answer(async () => {
+    receiver.respondWith(async () => {
       most = Math.max(most, ++now)
       await new Promise((resolve) => setTimeout(resolve, 20))
       now -= 1
@@ -113,7 +113,7 @@ describe('the number of requests side by side', () => {
 
   test('a slow response among twenty holds back neither the outcomes of the others nor the next requests', async () => {
     const slow = Promise.withResolvers<undefined>()
-    receiver.answer(({ body }) => (/"n" ?: ?40}/.test(body.toString()) ? slow.promise : undefined))
+    receiver.respondWith(({ body }) => (/"n" ?: ?40}/.test(body.toString()) ? slow.promise : undefined))
     await addBacklog(ctx, webhookId, 200)
     const draining = run()
     await waitUntil(async () => (await countDeliveries(ctx))['SUCCEEDED'] === 199, { describe: 'all others are done' })
@@ -125,7 +125,7 @@ describe('the number of requests side by side', () => {
 })
 
 test('a turn with a backlog left ends after two seconds, releases the claim and requeues the job once', async () => {
-  receiver.answer(() => ({ delayMs: 20 }))
+  receiver.respondWith(() => ({ delayMs: 20 }))
   await addBacklog(ctx, webhookId, 5_000)
   const requeued: string[] = []
   const { delivered, durationMs } = await run({ requeueDrain: async ({ id }) => void requeued.push(id) })
@@ -138,7 +138,7 @@ test('a turn with a backlog left ends after two seconds, releases the claim and 
 test('the places for unreachable receivers are left to them by drains of receivers that respond', async () => {
   const placesOfUnreachable = createFairPlaces(1)
   const slow = Promise.withResolvers<undefined>()
-  receiver.answer(() => slow.promise)
+  receiver.respondWith(() => slow.promise)
   await addBacklog(ctx, webhookId, 1)
   const draining = run({ placesOfUnreachable })
   await receiver.waitFor(1)
@@ -247,9 +247,9 @@ describe('a receiver that refuses connections', () => {
 
   test('a reset amid a turn stands: the job is requeued, and not paused', async () => {
     const silent = await startHttpReceiver(undefined, { port: receiver.port })
-    silent.answer(async () => {
+    silent.respondWith(async () => {
       if (silent.requests.length === 3) await testWebhook(ctx, webhookId)
-      return { instead: 'disconnect' }
+      return { fault: 'disconnect' }
     })
     expect(await runOnce()).toMatchObject({ failed: 3 })
     await silent.close()

@@ -1,12 +1,12 @@
 import { uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
 import { rotateSecret } from '@rapport/core/webhooks/rotate-secret.ts'
-import { changeWebhook, deleteWebhook } from '@rapport/core/webhooks/webhooks.ts'
+import { updateWebhook, deleteWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import {
   countDeliveries,
   createTestContact,
   createTestWebhook,
-  readOnlyDelivery,
-  waitingWork,
+  readSingleDelivery,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -35,7 +35,7 @@ const numbersOf = (requests: readonly ReceivedRequest[]) =>
   requests.map(({ body }) => (JSON.parse(body.toString()) as { data: { n?: number } }).data.n)
 
 test('a delivery is one signed request, and its outcome is recorded', async () => {
-  receiver.answer(() => ({ status: 202, body: 'thanks' }))
+  receiver.respondWith(() => ({ status: 202, body: 'thanks' }))
   expect(await run()).toMatchObject({ delivered: 1, failed: 0, durationMs: expect.any(Number) })
   const [request] = receiver.requests
   expect(request).toMatchObject({ method: 'POST', url: '/hook', headers: { 'content-type': 'application/json' } })
@@ -43,7 +43,7 @@ test('a delivery is one signed request, and its outcome is recorded', async () =
     type: 'contact.created',
     data: { email: 'ada@example.com' },
   })
-  expect(await readOnlyDelivery(ctx)).toMatchObject({
+  expect(await readSingleDelivery(ctx)).toMatchObject({
     status: 'SUCCEEDED',
     response_status: 202,
     response_body: 'thanks',
@@ -51,12 +51,12 @@ test('a delivery is one signed request, and its outcome is recorded', async () =
     duration_ms: expect.any(Number),
     attempted_at: expect.anything(),
   })
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
   expect(await readDrain(ctx, webhookId)).toMatchObject({ worker_id: null, token: null, delivery_ids: [] })
 })
 
 test('a backlog is sent from its oldest delivery, each once, and the job reports what it did', async () => {
-  receiver.answer(({ body }) => (/"n" ?: ?7}/.test(body.toString()) ? { status: 500 } : undefined))
+  receiver.respondWith(({ body }) => (/"n" ?: ?7}/.test(body.toString()) ? { status: 500 } : undefined))
   await addBacklog(ctx, webhookId, 60)
   const result = await run()
   expect(result).toMatchObject({ delivered: 60, failed: 1 })
@@ -69,10 +69,10 @@ test('a backlog is sent from its oldest delivery, each once, and the job reports
 
 describe('a job that runs many times at once is one request', () => {
   test.each([2, 10, 100])('%d times in one process', async (times) => {
-    receiver.answer(() => ({ delayMs: 30 }))
+    receiver.respondWith(() => ({ delayMs: 30 }))
     await Promise.all(Array.from({ length: times }, () => run()))
     expect(receiver.requests).toHaveLength(1)
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
   })
 
   test('in several processes, and again when it is long done', async () => {
@@ -80,14 +80,14 @@ describe('a job that runs many times at once is one request', () => {
     await Promise.all(others.flatMap((other) => [run(other), run(other)]))
     await run()
     expect(receiver.requests).toHaveLength(1)
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
     for (const other of others) await other.close()
   })
 
   test('with a backlog that several processes want, each delivery is one request', async () => {
     const others = await Promise.all(Array.from({ length: 3 }, () => createTestDeps(database.db)))
     await addBacklog(ctx, webhookId, 200)
-    while ((await waitingWork(ctx)).length > 0) await Promise.all(others.map((other) => run(other)))
+    while ((await listPendingWork(ctx)).length > 0) await Promise.all(others.map((other) => run(other)))
     expect([receiver.requests.length, new Set(idsOf(receiver.requests)).size]).toEqual([201, 201])
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 201 })
     for (const other of others) await other.close()
@@ -98,12 +98,12 @@ describe('an attempt that fails is FAILED with the reason, and not repeated', ()
   const runTwice = async () => {
     await run()
     await run()
-    expect(await waitingWork(ctx)).toEqual([])
-    return readOnlyDelivery(ctx)
+    expect(await listPendingWork(ctx)).toEqual([])
+    return readSingleDelivery(ctx)
   }
 
   test.each([400, 429, 500, 503])('a response with status %d', async (status) => {
-    receiver.answer(() => ({ status, body: 'a\u0000b' }))
+    receiver.respondWith(() => ({ status, body: 'a\u0000b' }))
     expect(await runTwice()).toMatchObject({
       status: 'FAILED',
       response_status: status,
@@ -115,14 +115,14 @@ describe('an attempt that fails is FAILED with the reason, and not repeated', ()
 
   test('a redirect', async () => {
     const trap = await startHttpReceiver()
-    receiver.answer(() => ({ status: 307, headers: { location: trap.url } }))
+    receiver.respondWith(() => ({ status: 307, headers: { location: trap.url } }))
     expect(await runTwice()).toMatchObject({ status: 'FAILED', response_status: 307 })
     expect([receiver.requests.length, trap.requests.length]).toEqual([1, 0])
     await trap.close()
   })
 
   test('a connection that is cut', async () => {
-    receiver.answer(() => ({ instead: 'disconnect' }))
+    receiver.respondWith(() => ({ fault: 'disconnect' }))
     expect(await runTwice()).toMatchObject({ status: 'FAILED', response_status: null })
     expect(receiver.requests).toHaveLength(1)
   })
@@ -170,7 +170,7 @@ describe('a webhook that changes', () => {
   /** Has the receiver wait with its first response until `change` is done. */
   async function drainDuring(change: () => Promise<unknown>) {
     const changed = Promise.withResolvers<undefined>()
-    receiver.answer(() => changed.promise)
+    receiver.respondWith(() => changed.promise)
     const draining = run()
     await receiver.waitFor(1)
     await change()
@@ -191,7 +191,7 @@ describe('a webhook that changes', () => {
   })
 
   test('amid a drain, by being disabled: what is out ends, and nothing more is sent', async () => {
-    await drainDuring(() => changeWebhook(ctx, webhookId, { enabled: false }))
+    await drainDuring(() => updateWebhook(ctx, webhookId, { enabled: false }))
     expect(receiver.requests).toHaveLength(1)
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 1, FAILED: 30 })
   })
@@ -207,7 +207,7 @@ describe('a webhook that changes', () => {
     const moved = await startHttpReceiver()
     let rotated = ''
     await drainDuring(async () => {
-      await changeWebhook(ctx, webhookId, { url: `${moved.url}/moved` })
+      await updateWebhook(ctx, webhookId, { url: `${moved.url}/moved` })
       rotated = (await rotateSecret(ctx, webhookId)).secret
     })
     expect([receiver.requests.length, moved.requests.length]).toEqual([1, 30])

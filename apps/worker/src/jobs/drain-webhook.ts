@@ -4,9 +4,9 @@ import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import {
   type BacklogClaim,
   claimBacklog,
-  recordAndTake,
-  releaseClaim,
-  type Take,
+  recordAndTakeNext,
+  releaseBacklog,
+  type TakeResult,
 } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 import { pauseMsAfter } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
 import { conclusiveOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
@@ -80,7 +80,7 @@ async function drainInPlace(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise
   try {
     const take = await claimOrRelease(
       () => deps.limitDrainTransactions(() => claimBacklog(deps.db, claim, { limit, admitUnreachable })),
-      () => releaseClaim(deps.db, claim),
+      () => releaseBacklog(deps.db, claim),
     )
     if (take === 'empty') return
     if (take === 'unclaimable') return postpone(deps, job, turn.progress)
@@ -101,18 +101,18 @@ function postpone(deps: WorkerDeps, job: WorkJob, progress: DrainProgress): void
 async function runTurn(
   deps: WorkerDeps,
   claim: BacklogClaim,
-  { take, requests, progress, onProgress }: Turn & { take: Take },
+  { take, requests, progress, onProgress }: Turn & { take: TakeResult },
 ): Promise<boolean> {
   const endsAt = performance.now() + turnMs
   const connections = deps.http.openConnections()
   const out = new Map<string, Promise<EndedDelivery>>()
-  const attemptAll = ({ receiver, deliveries }: Take) => {
+  const attemptAll = ({ receiver, deliveries }: TakeResult) => {
     if (!receiver) return
     for (const delivery of deliveries) {
       out.set(delivery.uuid, attemptDelivery(deps, { ...claim, receiver, connections }, delivery))
     }
   }
-  let current: Take | undefined = take
+  let current: TakeResult | undefined = take
   attemptAll(take)
   try {
     while (out.size > 0) {
@@ -129,7 +129,7 @@ async function runTurn(
       const limit: number = isOver ? 0 : requests.reserve(deps.concurrency.get(claim.webhookId)) - out.size
       const round = { ended, out: [...out.keys()], limit: Math.max(0, limit) }
       current = await retryWhileDatabaseDown(() =>
-        deps.limitDrainTransactions(() => recordAndTake(deps.db, claim, round)),
+        deps.limitDrainTransactions(() => recordAndTakeNext(deps.db, claim, round)),
       )
       if (current) attemptAll(current)
     }

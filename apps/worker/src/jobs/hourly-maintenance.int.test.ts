@@ -1,6 +1,6 @@
 import { createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { failingFor, readDrain, recordHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { createFailingPeriod, readDrain, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { readWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
@@ -22,8 +22,8 @@ async function maintain(over: Partial<typeof deps> = {}): Promise<Record<string,
 
 test('the upkeep warns about webhooks and disables others, with a line of the log for each', async () => {
   const [weak, dead] = [await createTestWebhook(ctx), await createTestWebhook(ctx)]
-  await recordHealth(ctx, weak.id, failingFor(30, 5))
-  await recordHealth(ctx, dead.id, failingFor(130, 14))
+  await setDrainHealth(ctx, weak.id, createFailingPeriod(30, 5))
+  await setDrainHealth(ctx, dead.id, createFailingPeriod(130, 14))
   const lines = await maintain()
   const { enabled, disabledReason } = await readWebhook(ctx, dead.id)
   expect([enabled, (await readDrain(ctx, weak.id))?.warnedAt]).toEqual([false, expect.any(Date)])
@@ -36,7 +36,7 @@ test('the upkeep warns about webhooks and disables others, with a line of the lo
 
 test('a worker that shuts down leaves the other webhooks to the next upkeep', async () => {
   const failing = [await createTestWebhook(ctx), await createTestWebhook(ctx)]
-  for (const { id } of failing) await recordHealth(ctx, id, failingFor(130, 14))
+  for (const { id } of failing) await setDrainHealth(ctx, id, createFailingPeriod(130, 14))
   deps.stop()
   expect(await maintain()).toHaveLength(1)
   const states = await Promise.all(failing.map(async ({ id }) => (await readWebhook(ctx, id)).enabled))
@@ -45,7 +45,7 @@ test('a worker that shuts down leaves the other webhooks to the next upkeep', as
 
 test('webhooks are checked even if a purge fails', async () => {
   const { id } = await createTestWebhook(ctx)
-  await recordHealth(ctx, id, failingFor(130, 14))
+  await setDrainHealth(ctx, id, createFailingPeriod(130, 14))
   await database.pool.query('alter table login_failures rename to login_failures_away')
   await expect(maintain()).rejects.toThrow()
   await database.pool.query('alter table login_failures_away rename to login_failures')

@@ -7,7 +7,7 @@ import { purgeIdempotencyRecords } from '@rapport/core/request/idempotency.ts'
 import { purgeImports } from '@rapport/core/imports/imports.ts'
 import { purgeMailReports } from '@rapport/core/operations/mail-events.ts'
 import { purgeMails } from '@rapport/core/mail/mails.ts'
-import { keepPartitions } from '@rapport/core/db/partitions.ts'
+import { maintainPartitions } from '@rapport/core/db/partitions.ts'
 import { purgeWebhooks } from '@rapport/core/webhooks/webhooks.ts'
 import type { WorkerDeps } from '../worker-deps.ts'
 
@@ -38,7 +38,7 @@ export async function purgeExpired(deps: WorkerDeps): Promise<void> {
 }
 
 async function keep({ db, log }: WorkerDeps): Promise<void> {
-  const upkeep = await keepPartitions(db)
+  const upkeep = await maintainPartitions(db)
   if (upkeep.heldUp.length > 0) log.warn(upkeep, 'the partitions were in use for too long: next try in an hour')
   else if (upkeep.added.length + upkeep.dropped.length > 0) log.info(upkeep, 'the partitions were kept')
 }

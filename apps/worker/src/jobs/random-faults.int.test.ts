@@ -16,8 +16,8 @@ import {
   createTestCtx,
   createTestList,
   createTestWebhook,
-  eventsOf,
-  silenceWorker,
+  listEventTypes,
+  expireWorkerHeartbeat,
 } from '@rapport/testing/fixtures/factories.ts'
 import { addBacklog } from '@rapport/testing/fixtures/webhook-backlogs.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
@@ -37,7 +37,7 @@ import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { clearCustomField } from './clear-custom-field.ts'
 import { runImport } from './run-import.ts'
 import { sendMail } from './send-mail.ts'
-import { recoverOrphanedClaims, findClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims, findClaims } from '@rapport/core/operations/orphaned-claims.ts'
 
 let database: TestDatabase
 let smtp: SmtpReceiver
@@ -135,7 +135,7 @@ async function harm({ proxy, deps }: ShakyWorker, random: Random) {
   if (kind < 0.5) return proxy.cut(pick(statements, random), random() < 0.5 ? 'before' : 'answer', 1)
   if (kind < 0.6) return proxy.cutAll()
   if (kind < 0.75) return recordHeartbeat(database.db, deps.workerId)
-  await silenceWorker(database.db, deps.workerId)
+  await expireWorkerHeartbeat(database.db, deps.workerId)
   return recoverOrphanedClaims(database.db)
 }
 
@@ -164,7 +164,7 @@ test.each([1, 2, 3])('nothing is lost or done twice, whatever happens (seed %d)'
   const campaignId = await createWork(ctx, seed)
   const before = smtp.mails.length
   smtp.decide(() => pick(smtpDecisions, random))
-  http.answer(() => pick([{}, { delayMs: 10 }, { delayMs: 20 }, { status: 500 }, { instead: 'disconnect' }], random))
+  http.respondWith(() => pick([{}, { delayMs: 10 }, { delayMs: 20 }, { status: 500 }, { fault: 'disconnect' }], random))
 
   const workers = await Promise.all([startShakyWorker(), startShakyWorker(), startShakyWorker()])
   const working = Promise.all(workers.flatMap((worker) => [1, 2, 3].map(() => workOn(ctx, worker, random))))
@@ -189,7 +189,7 @@ test.each([1, 2, 3])('nothing is lost or done twice, whatever happens (seed %d)'
   const { SENT = 0, FAILED = 0, INTERRUPTED = 0, ...others } = await countRecipients(ctx, campaignId)
   expect([SENT + FAILED + INTERRUPTED, others]).toEqual([audience, {}])
   expect(await readCampaign(ctx, campaignId)).toMatchObject({ status: 'SENT', queued: audience })
-  expect((await eventsOf(ctx)).filter((type) => type.startsWith('campaign.'))).toEqual([
+  expect((await listEventTypes(ctx)).filter((type) => type.startsWith('campaign.'))).toEqual([
     'campaign.sending',
     'campaign.sent',
   ])

@@ -5,15 +5,15 @@ import {
   createTestList,
   createTestWebhook,
   testSettings,
-  waitingWork,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { countRows, queueFile } from '@rapport/testing/fixtures/imports.ts'
+import { countRows, queueTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { type StartedProcess, startProcess } from '@rapport/testing/processes/processes.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, expect, test } from 'vitest'
-import { recoverOrphanedClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
 import { deleteContact } from '@rapport/core/operations/delete-contact.ts'
 
 const secret = 'a secret that is known to every test'
@@ -45,7 +45,7 @@ test('a worker that is killed again and again imports every row once, tells it o
   await database.pool.query(`update contacts set email = 'person2@example.com' where id = $1`, [uuidOf(deleted)])
   await deleteContact(ctx, deleted)
   await createTestWebhook(ctx, { eventTypes: ['import.completed'] })
-  const { id } = await queueFile(ctx, file(), { listId: list.id, events: 'each' })
+  const { id } = await queueTestImport(ctx, file(), { listId: list.id, events: 'each' })
   for (const share of [0.1, 0.5]) {
     await start()
     const record = await progress(id, people * share)
@@ -75,13 +75,13 @@ test('a worker that is killed again and again imports every row once, tells it o
   ])
   expect(await countRows(ctx, 'deliveries')).toBe(1)
   await waitUntil(async () => (await countRows(ctx, 'import_parts')) === 0, { describe: 'the file is gone' })
-  expect(await waitingWork(ctx, 'imports')).toEqual([])
+  expect(await listPendingWork(ctx, 'imports')).toEqual([])
 })
 
 test('SIGTERM amid an import: the worker ends well and puts the rest back at once, and another goes on', {
   timeout,
 }, async () => {
-  const { id } = await queueFile(ctx, file())
+  const { id } = await queueTestImport(ctx, file())
   await start()
   await progress(id, people * 0.1)
   const { processed } = await stopWell(id)

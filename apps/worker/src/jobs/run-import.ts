@@ -3,15 +3,15 @@ import { AppError, isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import {
   type ClaimedImport,
   claimImport,
-  clearImport,
+  purgeImport,
   failImport,
   finishImport,
   releaseAndRequeueImport,
   releaseImport,
-} from '@rapport/core/imports/import-work.ts'
+} from '@rapport/core/imports/import-claim.ts'
 import { readChunks } from '@rapport/core/imports/read-chunks.ts'
 import { writeChunk } from '@rapport/core/imports/write-chunk.ts'
-import { postponeUnclaimable } from '@rapport/core/jobs/outbox.ts'
+import { delayUnclaimableWork } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { idOf } from '@rapport/core/kernel/ids.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
@@ -29,7 +29,7 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
       () => claimImport(ctx, job.id, deps.workerId),
       async () => void (await releaseImport(ctx, activeJobs)),
     )
-    if (!claimed) return postponeUnclaimable(deps.db, job.id)
+    if (!claimed) return delayUnclaimableWork(deps.db, job.id)
     try {
       const end = await importChunks(deps, ctx, claimed)
       if (end === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueImport(ctx, claimed))
@@ -46,7 +46,7 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
       deps.log.error({ err: reason, requestId: ctx.requestId, importId: claimed.id }, 'an import cannot go on')
       await retryWhileDatabaseDown(() => failImport(ctx, claimed, reasonFor(error)))
     }
-    await clearImport(ctx, claimed)
+    await purgeImport(ctx, claimed)
   })
 }
 

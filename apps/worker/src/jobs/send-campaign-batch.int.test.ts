@@ -8,9 +8,9 @@ import {
   countRecipients,
   createTestCampaign,
   createTestCtx,
-  eventsOf,
-  silenceWorker,
-  waitingWork,
+  listEventTypes,
+  expireWorkerHeartbeat,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
@@ -18,7 +18,7 @@ import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { createTestDeps, dropLostClaims, jobOf, nobody, type TestDeps } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
-import { recoverOrphanedClaims } from '@rapport/core/operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
 
 const database = useTestDatabase()
 const smtp = useForFile(() => startSmtpReceiver())
@@ -35,7 +35,7 @@ beforeEach(async () => {
 async function startCampaign(confirmed: number) {
   const { id } = await createTestCampaign(ctx, { confirmed })
   await sendCampaign(ctx, id)
-  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
+  const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
   return { id, uuid }
 }
 
@@ -76,8 +76,8 @@ test('a batch sends each of its people one mail, and the last completes the camp
   expect(addressees()).toEqual(people(45))
   expect(await countRecipients(ctx, id)).toEqual({ SENT: 45 })
   expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', queued: 45 })
-  expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listEventTypes(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
+  expect(await listPendingWork(ctx)).toEqual([])
 })
 
 describe('nobody gets two mails', () => {
@@ -98,7 +98,7 @@ describe('nobody gets two mails', () => {
       smtp.decide(() => ({ delayMs: 20 }))
       const frozen = send(uuid)
       await waitForMails(mails)
-      await silenceWorker(database.db, deps.workerId)
+      await expireWorkerHeartbeat(database.db, deps.workerId)
       await recoverOrphanedClaims(database.db)
       const other = await createTestDeps(database.db, { smtpUrl: smtp.url })
       // Who ends first with somebody in the other's hands tries again later.
@@ -107,7 +107,7 @@ describe('nobody gets two mails', () => {
       expect(addressees()).toEqual(people(50))
       expect(await countRecipients(ctx, id)).toEqual({ SENT: 50 })
       expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
-      expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
+      expect(await listEventTypes(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
       await other.close()
     },
   )
@@ -120,7 +120,7 @@ describe('the mail server', () => {
     for (const attempt of [1, 2]) {
       await tryAgain(uuid)
       expect(await countRecipients(ctx, id)).toEqual({ SENT: 2, WAITING: 1 })
-      expect(await waitingWork(ctx)).toEqual([uuid])
+      expect(await listPendingWork(ctx)).toEqual([uuid])
       expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
       expect(attempt).toBeLessThan(3)
     }
@@ -180,7 +180,7 @@ describe('a stop in the middle', () => {
     deps.stop()
     await sending
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 20 })
-    expect(await waitingWork(ctx)).toEqual([uuid])
+    expect(await listPendingWork(ctx)).toEqual([uuid])
     const next = await createTestDeps(database.db, { smtpUrl: smtp.url })
     await send(uuid, next)
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 60 })
@@ -229,7 +229,7 @@ async function readContacts(id: CampaignId) {
 test('a template that exceeds its limits fails its people with the reason, and completes the campaign', async () => {
   const { id } = await createTestCampaign(ctx, { confirmed: 2, html: '{% for i in (1..100000000) %}x{% endfor %}' })
   await sendCampaign(ctx, id)
-  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
+  const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
   await send(uuid)
   expect(await countRecipients(ctx, id)).toEqual({ FAILED: 2 })
   expect(await readErrors()).toEqual([
@@ -275,8 +275,8 @@ describe('on a network to the database that fails', () => {
       expect(await countRecipients(ctx, id)).toEqual({ SENT: 25 })
       expect(addressees()).toEqual(people(25))
       expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
-      expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
-      expect(await waitingWork(ctx)).toEqual([])
+      expect(await listEventTypes(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
+      expect(await listPendingWork(ctx)).toEqual([])
     }
   })
 

@@ -4,7 +4,7 @@ import {
   loadCampaignRenderer,
 } from '@rapport/core/campaigns/campaign-mail.ts'
 import { pauseCampaign } from '@rapport/core/campaigns/lifecycle.ts'
-import { minConclusiveGroupSize, outcomesFor, type SmtpOutcome } from '@rapport/core/campaigns/outcomes.ts'
+import { minConclusiveGroupSize, decideOutcomes, type SmtpOutcome } from '@rapport/core/campaigns/outcomes.ts'
 import {
   claimBatch,
   type ClaimedBatch,
@@ -13,13 +13,13 @@ import {
   finishBatch,
   interruptAndReleaseBatch,
   releaseAndRequeueBatch,
-  recordOutcomes,
+  recordRecipientOutcomes,
   skipRecipients,
-  undoRecipientClaims,
+  releaseRecipients,
 } from '@rapport/core/campaigns/sending.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import { postponeUnclaimable } from '@rapport/core/jobs/outbox.ts'
+import { delayUnclaimableWork } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
@@ -40,7 +40,7 @@ export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void>
       () => claimBatch(ctx, job.id, deps.workerId),
       () => interruptAndRelease(deps, ctx, job.id),
     )
-    if (!batch) return postponeUnclaimable(deps.db, job.id)
+    if (!batch) return delayUnclaimableWork(deps.db, job.id)
     try {
       const end = batch.isCanceled ? await skipRecipients(ctx, batch) : await sendGroups(deps, ctx, batch)
       if (end === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueBatch(ctx, batch))
@@ -69,12 +69,12 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     if (deps.stopping.aborted) return 'stopped'
     const { stopped, recipients } = await claimOrRelease(
       () => claimRecipients(ctx, batch, group),
-      () => undoRecipientClaims(ctx, batch, group),
+      () => releaseRecipients(ctx, batch, group),
     )
     if (stopped) return 'stopped'
     const smtpOutcomes = await sendGroup(deps, render, recipients)
-    const { outcomes, refusal } = outcomesFor(smtpOutcomes)
-    await retryWhileDatabaseDown(() => recordOutcomes(ctx, batch, outcomes))
+    const { outcomes, refusal } = decideOutcomes(smtpOutcomes)
+    await retryWhileDatabaseDown(() => recordRecipientOutcomes(ctx, batch, outcomes))
     const sent = outcomes.filter(({ status }) => status === 'SENT').length
     const { requestId } = ctx
     deps.log.debug({ requestId, campaignId: batch.campaignId, mails: outcomes.length, sent }, 'a group of mails is out')

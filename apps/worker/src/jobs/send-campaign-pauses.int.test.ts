@@ -4,7 +4,12 @@ import { readCampaign } from '@rapport/core/campaigns/campaigns.ts'
 import { sendCampaign } from '@rapport/core/campaigns/send-campaign.ts'
 import { resumeCampaign } from '@rapport/core/campaigns/lifecycle.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
-import { countRecipients, createTestCampaign, createTestCtx, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import {
+  countRecipients,
+  createTestCampaign,
+  createTestCtx,
+  listPendingWork,
+} from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -25,7 +30,7 @@ beforeEach(async () => {
 async function startCampaign(confirmed: number, html?: string) {
   const { id } = await createTestCampaign(ctx, { confirmed, ...(html !== undefined && { html }) })
   await sendCampaign(ctx, id)
-  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
+  const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
   return { id, uuid }
 }
 

@@ -6,7 +6,7 @@ import {
   createTestCampaign,
   createTestContact,
   createTestList,
-  waitingWork,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { type ReceivedMail, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
@@ -29,14 +29,14 @@ const send = (uuid: string, by: TestDeps = deps) => sendMail(by, jobOf(ctx, uuid
 
 async function askForConfirmation(): Promise<string> {
   await subscribe(ctx, (await createTestList(ctx)).id, { email: 'ada@example.com', firstName: '', lastName: '' })
-  return (await waitingWork(ctx, 'mail')).at(-1) ?? ''
+  return (await listPendingWork(ctx, 'mail')).at(-1) ?? ''
 }
 
 async function askForCopy(contactId?: ContactId, confirmed = 0): Promise<string> {
   const campaign = await createTestCampaign(ctx, { confirmed })
   if (confirmed > 0) await sendCampaign(ctx, campaign.id)
   await sendTestMail(ctx, campaign.id, { email: 'me@example.com', ...(contactId && { contactId }) })
-  return (await waitingWork(ctx, 'mail')).at(-1) ?? ''
+  return (await listPendingWork(ctx, 'mail')).at(-1) ?? ''
 }
 
 async function readMail(uuid: string) {
@@ -62,7 +62,7 @@ describe('a confirmation', () => {
     expect(mail?.html).toContain(token)
     await confirmSubscription(ctx, token)
     expect(await readMail(uuid)).toEqual({ status: 'SENT', attempts: 1, error: null })
-    expect(await waitingWork(ctx)).toEqual([])
+    expect(await listPendingWork(ctx)).toEqual([])
   })
 
   test.each([
@@ -73,11 +73,11 @@ describe('a confirmation', () => {
     smtp.decide(() => decision)
     await expect(send(uuid)).rejects.toThrow()
     await expect(send(uuid)).rejects.toThrow()
-    expect(await waitingWork(ctx)).toEqual([uuid])
+    expect(await listPendingWork(ctx)).toEqual([uuid])
     await send(uuid)
     await send(uuid)
     expect(await readMail(uuid)).toEqual({ status: end, attempts: 3, error: expect.any(String) })
-    expect(await waitingWork(ctx)).toEqual([])
+    expect(await listPendingWork(ctx)).toEqual([])
     expect(received()).toHaveLength(mails)
   })
 
@@ -99,7 +99,7 @@ describe('a confirmation', () => {
     await send(uuid)
     await send(uuid)
     expect(await readMail(uuid)).toEqual({ status: 'FAILED', attempts: 1, error: '550 ada@example.com is refused' })
-    expect(await waitingWork(ctx)).toEqual([])
+    expect(await listPendingWork(ctx)).toEqual([])
   })
 
   test('goes out when the mail server is back', async () => {
@@ -116,7 +116,7 @@ describe('a confirmation', () => {
     await database.pool.query('delete from lists where workspace_id = $1', [uuidOf(ctx.workspaceId)])
     await send(uuid)
     expect(await readMail(uuid)).toMatchObject({ status: 'FAILED', error: 'Its reason is gone: nothing to send' })
-    expect([received(), await waitingWork(ctx)]).toEqual([[], []])
+    expect([received(), await listPendingWork(ctx)]).toEqual([[], []])
   })
 })
 
@@ -143,7 +143,7 @@ describe('a test copy', () => {
     await send(uuid)
     expect(received()).toHaveLength(1)
     expect(await readMail(uuid)).toMatchObject({ status: 'INTERRUPTED', attempts: 1 })
-    expect(await waitingWork(ctx)).toEqual([])
+    expect(await listPendingWork(ctx)).toEqual([])
   })
 
   test('of a contact who is gone by then fails after three tries, without a mail', async () => {
@@ -154,7 +154,7 @@ describe('a test copy', () => {
     await send(uuid).catch(() => {})
     await send(uuid).catch(() => {})
     expect(await readMail(uuid)).toMatchObject({ status: 'FAILED' })
-    expect([received(), await waitingWork(ctx)]).toEqual([[], []])
+    expect([received(), await listPendingWork(ctx)]).toEqual([[], []])
   })
 })
 

@@ -1,8 +1,8 @@
-import { claimMail, type Mail, type MailOutcome, settleMail, undoMailClaim } from '@rapport/core/mail/mails.ts'
+import { claimMail, type Mail, type MailOutcome, recordMailOutcome, releaseMail } from '@rapport/core/mail/mails.ts'
 import { renderMail } from '@rapport/core/operations/render-mail.ts'
 import type { Ctx } from '@rapport/core/request/context.ts'
 import { AppError } from '@rapport/core/kernel/errors.ts'
-import { postponeUnclaimable } from '@rapport/core/jobs/outbox.ts'
+import { delayUnclaimableWork } from '@rapport/core/jobs/outbox.ts'
 import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
@@ -13,14 +13,14 @@ export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
     const ctx = ctxOf(deps, job)
     const mail = await claimOrRelease(
       () => claimMail(ctx, job.id, deps.workerId),
-      () => undoMailClaim(ctx, job.id, deps.workerId),
+      () => releaseMail(ctx, job.id, deps.workerId),
     )
-    if (!mail) return postponeUnclaimable(deps.db, job.id)
+    if (!mail) return delayUnclaimableWork(deps.db, job.id)
     const outcome = await attempt(deps, ctx, mail)
     const said = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
     if (outcome.kind === 'sent') deps.log.debug(said, 'a mail was sent')
     else deps.log.info({ ...said, reason: outcome.error }, 'a mail was not sent')
-    const next = await retryWhileDatabaseDown(() => settleMail(ctx, mail, outcome))
+    const next = await retryWhileDatabaseDown(() => recordMailOutcome(ctx, mail, outcome))
     if (next === 'retry') throw new Error(outcome.kind === 'sent' ? '' : outcome.error)
   })
 }

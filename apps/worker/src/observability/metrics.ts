@@ -1,21 +1,27 @@
-import { counterIn, durationIn, gaugeIn, openRegistry, upIn } from '@rapport/core/runtime/metrics.ts'
+import {
+  createCounter,
+  createDurationHistogram,
+  createGauge,
+  createRegistry,
+  createUpGauge,
+} from '@rapport/core/runtime/metrics.ts'
 import { type QueueName, queueNames } from '@rapport/core/jobs/queues.ts'
 import type { Registry } from 'prom-client'
 import type { MailOutcome } from '@rapport/core/mail/mails.ts'
-import type { Interrupted } from '@rapport/core/operations/dead-worker-recovery.ts'
+import type { InterruptedCounts } from '@rapport/core/operations/orphaned-claims.ts'
 import type { MailTransport } from '../smtp/mail-transport.ts'
 import type { QueueBackend, WorkQueue } from '../queue-backend.ts'
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 
 /** What a worker counts of its own doing, whether or not anybody asks. */
-export function createWorkerMetrics(registry: Registry = openRegistry()) {
-  const deliveries = counterIn(registry, {
+export function createWorkerMetrics(registry: Registry = createRegistry()) {
+  const deliveries = createCounter(registry, {
     name: 'deliveries_total',
     help: 'Deliveries to webhooks by how they ended',
     labelNames: ['outcome'],
   })
-  const mails = counterIn(registry, {
+  const mails = createCounter(registry, {
     name: 'mails_total',
     help: 'Mails handed to the mail server by how that ended',
     labelNames: ['outcome'],
@@ -26,22 +32,22 @@ export function createWorkerMetrics(registry: Registry = openRegistry()) {
   return {
     registry,
     deliveries,
-    deliverySeconds: durationIn(registry, {
+    deliverySeconds: createDurationHistogram(registry, {
       name: 'delivery_duration_seconds',
       help: 'How long receivers of webhooks took to answer',
     }),
     mails,
-    jobSeconds: durationIn(registry, {
+    jobSeconds: createDurationHistogram(registry, {
       name: 'job_duration_seconds',
       help: 'How long jobs took, by how they ended',
       labelNames: ['queue', 'outcome'],
     }),
-    published: counterIn(registry, {
+    published: createCounter(registry, {
       name: 'relay_published_total',
       help: 'Jobs that the relay of this worker has added to the queues',
       labelNames: ['queue'],
     }),
-    countInterrupted: (interrupted: Interrupted) => {
+    countInterrupted: (interrupted: InterruptedCounts) => {
       deliveries.inc({ outcome: 'interrupted' }, interrupted.deliveries)
       mails.inc({ outcome: 'interrupted' }, interrupted.mails)
     },
@@ -71,12 +77,12 @@ export function describeQueues(
   backend: QueueBackend,
   queueOf: (name: QueueName) => WorkQueue,
 ): void {
-  upIn(registry, {
+  createUpGauge(registry, {
     name: 'queues_up',
     help: 'Whether this worker reaches the queues',
     ask: async () => backend.ping?.(),
   })
-  gaugeIn(registry, {
+  createGauge(registry, {
     name: 'queue_jobs',
     help: 'Jobs that a queue holds, by their state there',
     labelNames: ['queue', 'state'],
@@ -88,7 +94,7 @@ export function describeQueues(
       return (await Promise.all(counts)).flat()
     },
   })
-  gaugeIn(registry, {
+  createGauge(registry, {
     name: 'queue_oldest_job_seconds',
     help: 'Age of the oldest job that waits in a queue for a worker',
     labelNames: ['queue'],

@@ -2,13 +2,13 @@ import { createServer, type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { WorkerConfig } from '@rapport/core/runtime/config.ts'
 import type { Database } from '@rapport/core/db/client.ts'
 import type { ClockWatch } from '@rapport/core/db/clock-offset.ts'
-import { describeRedis } from '@rapport/core/runtime/metrics.ts'
+import { registerRedisMetrics } from '@rapport/core/runtime/metrics.ts'
 import { readReadiness } from '@rapport/core/db/readiness.ts'
 import { version } from '@rapport/core/runtime/version.ts'
 import { isSameSecret } from '@rapport/core/kernel/crypto.ts'
 import type { WorkerMetrics } from './metrics.ts'
 import type { QueueBackend } from '../queue-backend.ts'
-import { describeProcess } from '@rapport/core/db/process-metrics.ts'
+import { registerProcessMetrics } from '@rapport/core/db/process-metrics.ts'
 
 interface Operated {
   database: Database
@@ -31,8 +31,8 @@ interface Answer {
 export async function openOperatorPort(config: WorkerConfig, operated: Operated) {
   const { WORKER_HOST: host, WORKER_PORT: port } = config
   if (port === undefined) return undefined
-  describeProcess(operated.metrics.registry, operated.database)
-  if (operated.backend.ping) describeRedis(operated.metrics.registry, operated.backend.ping)
+  registerProcessMetrics(operated.metrics.registry, operated.database)
+  if (operated.backend.ping) registerRedisMetrics(operated.metrics.registry, operated.backend.ping)
   const server = createServer({ requestTimeout: 5_000 }, (request, response) => {
     void answer(request, operated, config.METRICS_TOKEN)
       .catch(() => json(500))

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '@rapport/core/db/client.ts'
-import { reserveMailPlaces } from '@rapport/core/mail/mail-rate.ts'
+import { reserveMailSlots } from '@rapport/core/mail/mail-rate.ts'
 
 /** So many mails are claimed, sent and recorded together: few, as a kill interrupts those in hand. */
 const defaultGroupSize = 20
@@ -18,7 +18,7 @@ export function createMailRateLimiter(db: Db, perSecond: number | undefined, sto
     // A quarter of a second's worth at a time, so that a slow pace is not kept in bursts.
     groupSize: Math.max(1, Math.min(defaultGroupSize, Math.floor(perSecond / 4))),
     async wait(count) {
-      const waitMs = await reserveMailPlaces(db, count, perSecond)
+      const waitMs = await reserveMailSlots(db, count, perSecond)
       await sleep(waitMs, undefined, { signal: stopping }).catch(() => {})
     },
   }

@@ -2,7 +2,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { type HttpAnswer, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
+import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openOutboundHttp, type OutboundHttp } from './outbound-http.ts'
 
@@ -26,8 +26,8 @@ describe('an attempt', () => {
     receiver = await startHttpReceiver()
   })
   afterEach(() => receiver.close())
-  const answering = async (answer: HttpAnswer) => {
-    receiver.answer(() => answer)
+  const answering = async (answer: ReceiverResponse) => {
+    receiver.respondWith(() => answer)
     return post(`${receiver.url}/hook?a=1`)
   }
 
@@ -93,7 +93,7 @@ describe('an attempt', () => {
   })
 
   test('that is cut off before an answer has failed', async () => {
-    const outcome = await answering({ instead: 'disconnect' })
+    const outcome = await answering({ fault: 'disconnect' })
     expect(outcome).toMatchObject({ status: null, body: null, error: expect.stringMatching(/^The connection failed/) })
     expect(receiver.requests).toHaveLength(1)
   })

@@ -25,7 +25,7 @@ describe('a name', () => {
     ;[receiver, dns] = [await startHttpReceiver(), await startNameServer()]
     http = openOutboundHttp(['127.0.0.0/8'], { dnsServers: [dns.address] })
   })
-  beforeEach(() => dns.forget())
+  beforeEach(() => dns.resetCounts())
   afterAll(async () => {
     await http.close()
     await receiver.close()
@@ -35,15 +35,15 @@ describe('a name', () => {
   const requestsTo = (name: string) => receiver.requests.filter(({ url }) => url === `/${name}`)
 
   test('is looked up once, and what was judged is what is connected to: another answer later changes nothing', async () => {
-    dns.answer('rebinding.example', [['127.0.0.1'], ['10.0.0.1'], ['10.0.0.1']])
+    dns.setAddresses('rebinding.example', [['127.0.0.1'], ['10.0.0.1'], ['10.0.0.1']])
     expect(await post('rebinding.example')).toMatchObject({ status: 200, error: null })
-    expect(dns.asked('rebinding.example')).toBe(1)
+    expect(dns.countQueries('rebinding.example')).toBe(1)
     expect(await post('rebinding.example')).toMatchObject({ status: null, error: refused })
     expect(requestsTo('rebinding.example')).toHaveLength(1)
   })
 
   test('is judged again for each request of a turn', async () => {
-    dns.answer('turn.example', [['127.0.0.1'], ['10.0.0.1']])
+    dns.setAddresses('turn.example', [['127.0.0.1'], ['10.0.0.1']])
     const connections = http.openConnections()
     const post = () => connections.post(`http://turn.example:${receiver.port}/turn.example`, message)
     expect(await post()).toMatchObject({ status: 200 })
@@ -56,14 +56,14 @@ describe('a name', () => {
       ['first.example', ['169.254.169.254', '127.0.0.1']],
       ['last.example', ['127.0.0.1', '127.0.0.2', '192.168.0.1']],
     ] as const) {
-      dns.answer(name, [addresses])
+      dns.setAddresses(name, [addresses])
       expect(await post(name)).toMatchObject({ status: null, error: refused })
       expect(requestsTo(name)).toEqual([])
     }
   })
 
   test('with a hundred addresses is taken if they are all allowed', async () => {
-    dns.answer('many.example', [Array.from({ length: 25 }, () => '127.0.0.1')])
+    dns.setAddresses('many.example', [Array.from({ length: 25 }, () => '127.0.0.1')])
     expect(await post('many.example')).toMatchObject({ status: 200 })
   })
 
@@ -72,7 +72,7 @@ describe('a name', () => {
   })
 
   test('that is never answered holds up nobody: forty of them, and the others arrive meanwhile', async () => {
-    dns.answer('quick.example', [['127.0.0.1']])
+    dns.setAddresses('quick.example', [['127.0.0.1']])
     const slow = Array.from({ length: 40 }, (_, n) => post(`silent-${n}.example`))
     const first = await Promise.race([...slow, post('quick.example')])
     expect(first).toMatchObject({ status: 200 })

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { Workspace } from '../workspaces/workspaces.schema.ts'
-import { Email, MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { Email, TimestampInput, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
@@ -124,7 +124,7 @@ export const ApiKeyInput = z
   .strictObject({
     name: SingleLine(200, 1),
     role: z.enum(['VIEWER', 'MEMBER', 'ADMIN'], { error: 'must be VIEWER, MEMBER or ADMIN' }).default('MEMBER'),
-    expiresAt: MomentInput.refine((moment) => moment.getTime() > Date.now(), 'must lie in the future')
+    expiresAt: TimestampInput.refine((moment) => moment.getTime() > Date.now(), 'must lie in the future')
       .nullable()
       .default(null),
   })

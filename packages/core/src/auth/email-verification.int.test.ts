@@ -6,12 +6,12 @@ import { apiKeys, invites, mails, members, users, webhooks } from '../db/schema/
 import { signPayload } from '../kernel/crypto.ts'
 import { acceptInvite, createInvite } from '../team/invites.ts'
 import { renderMail } from '../operations/render-mail.ts'
-import { createTestCtx, createTestWebhook, testSettings, tokenMailedTo } from '@rapport/testing/fixtures/factories.ts'
+import { createTestCtx, createTestWebhook, testSettings, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createApiKey } from './api-keys.ts'
 import { ApiKeyInput } from './auth.schema.ts'
-import { askToVerifyAgain, verifyEmail } from './email-verification.ts'
-import { forgotPassword } from './password-resets.ts'
+import { resendVerificationMail, verifyEmail } from './email-verification.ts'
+import { requestPasswordReset } from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
 import { resetPassword } from '../operations/reset-password.ts'
 
@@ -31,7 +31,7 @@ beforeEach(async () => {
   ctx = { ...base, workspaceId: workspace.id, actor: { kind: 'user', userId: user.id, role: 'OWNER' } }
 })
 
-const mailed = () => tokenMailedTo(base, email)
+const mailed = () => readMailedToken(base, email)
 const userId = () => (ctx.actor.kind === 'user' ? ctx.actor.userId : newId('usr'))
 const isVerified = async () => (await logIn(base, { email, password })).user.emailVerifiedAt !== null
 const letTimePass = (interval: string) =>
@@ -52,7 +52,7 @@ async function plant(by: Ctx) {
 }
 
 async function reset() {
-  await forgotPassword(base, { email })
+  await requestPasswordReset(base, { email })
   await resetPassword(base, { token: await mailed(), password: newPassword })
 }
 
@@ -88,27 +88,27 @@ test('a link is good for seven days, for its own account and for its own purpose
 })
 
 test('another mail can be had an hour later, by one of many at once, and none once it is verified', async () => {
-  await expect(askToVerifyAgain(ctx)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 3_600 })
+  await expect(resendVerificationMail(ctx)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 3_600 })
   await letTimePass('60 minutes')
-  const asked = await Promise.allSettled([1, 2, 3, 4].map(() => askToVerifyAgain(ctx)))
+  const asked = await Promise.allSettled([1, 2, 3, 4].map(() => resendVerificationMail(ctx)))
   expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   expect(await database.db.$count(mails, eq(mails.toAddress, email))).toBe(2)
   const token = await mailed()
   await verifyEmail(base, { token, password })
-  await expect(askToVerifyAgain(ctx)).rejects.toThrow('The address is verified already')
+  await expect(resendVerificationMail(ctx)).rejects.toThrow('The address is verified already')
   expect(await mailed()).toContain('no mail')
 })
 
 test('an API key has no address', async () => {
   const asking: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'ADMIN' } }
-  await expect(askToVerifyAgain(asking)).rejects.toMatchObject({ code: 'forbidden' })
+  await expect(resendVerificationMail(asking)).rejects.toMatchObject({ code: 'forbidden' })
 })
 
 test('an invite that is accepted shows it as well, of a new account and of one there was', async () => {
   const elsewhere = await createTestCtx(database.db)
   for (const address of [email, `new-${email}`]) {
     await createInvite(elsewhere, { email: address, role: 'VIEWER' })
-    await acceptInvite(base, { token: await tokenMailedTo(base, address), password, name: '' })
+    await acceptInvite(base, { token: await readMailedToken(base, address), password, name: '' })
     expect((await logIn(base, { email: address, password })).user.emailVerifiedAt).not.toBeNull()
   }
 })
@@ -122,7 +122,7 @@ test('whoever signed up with another’s address loses what they kept of it when
   // From now on she is who she is: her next new password ends nothing of hers.
   const again = await plant(ctx)
   await database.db.execute(sql`update password_resets set created_at = created_at - interval '2 hours'`)
-  await forgotPassword(base, { email })
+  await requestPasswordReset(base, { email })
   await resetPassword(base, { token: await mailed(), password })
   expect(await again()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
 })
@@ -147,7 +147,7 @@ test('in a workspace of others only what the account itself made ends', async ()
 })
 
 test('the mail for a new password says so beforehand', async () => {
-  await forgotPassword(base, { email })
+  await requestPasswordReset(base, { email })
   const [mail] = await database.db
     .select()
     .from(mails)

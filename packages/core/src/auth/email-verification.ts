@@ -2,11 +2,11 @@ import { and, eq, isNull, sql } from 'drizzle-orm'
 import { type BaseCtx, type Ctx, inTransaction } from '../request/context.ts'
 import { AppError, conflict, invalidToken } from '../kernel/errors.ts'
 import { idOf, type UserId, uuidOf } from '../kernel/ids.ts'
-import { serviceMail } from '../mail/service-mail.ts'
+import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
 import { users } from '../db/schema/index.ts'
-import { openPayload, signPayload } from '../kernel/crypto.ts'
+import { verifyPayload, signPayload } from '../kernel/crypto.ts'
 import type { VerifyEmailInput } from './auth.schema.ts'
 import { verifyCredentials } from './login-throttle.ts'
 import { verifyUser } from './users.ts'
@@ -15,7 +15,7 @@ const purpose = 'verify email'
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
 
 /** Asks the user by mail to show that the address is theirs, at most once an hour: otherwise `throttled`. */
-export async function askToVerify(ctx: Ctx, userId: UserId): Promise<void> {
+export async function sendVerificationMail(ctx: Ctx, userId: UserId): Promise<void> {
   const waitSeconds = sql<
     number | null
   >`ceil(extract(epoch from ${users.verificationMailedAt} + interval '1 hour' - now()))::int`
@@ -34,9 +34,9 @@ export async function askToVerify(ctx: Ctx, userId: UserId): Promise<void> {
 }
 
 /** The same for whoever asks by a session of theirs. An API key is no person: `forbidden`. */
-export async function askToVerifyAgain(ctx: Ctx): Promise<void> {
+export async function resendVerificationMail(ctx: Ctx): Promise<void> {
   if (ctx.actor.kind !== 'user') throw new AppError('forbidden', 'An API key has no address')
-  await askToVerify(ctx, ctx.actor.userId)
+  await sendVerificationMail(ctx, ctx.actor.userId)
 }
 
 /**
@@ -44,7 +44,7 @@ export async function askToVerifyAgain(ctx: Ctx): Promise<void> {
  * not do: whoever owns an address with which somebody else signed up could be led to press a button.
  */
 export async function verifyEmail(base: BaseCtx, { token, password }: VerifyEmailInput): Promise<void> {
-  const [uuid, issuedAt] = openPayload(base.settings.keys.links, purpose, token) ?? []
+  const [uuid, issuedAt] = verifyPayload(base.settings.keys.links, purpose, token) ?? []
   if (uuid === undefined || Date.now() - Number(issuedAt) > lifetimeMs) throw invalidToken()
   const id = idOf('usr', String(uuid))
   const [meant] = await base.db.select({ email: users.email }).from(users).where(eq(users.id, id))
@@ -62,7 +62,7 @@ export async function renderVerificationMail(ctx: Ctx, mail: Mail): Promise<Outg
   if ((await ctx.db.$count(users, isWaiting)) === 0) return undefined
   // From the mail's own time, so that a second copy carries the same link.
   const token = signPayload(ctx.settings.keys.links, purpose, [uuidOf(id), mail.createdAt.getTime()])
-  return serviceMail(ctx, mail, {
+  return renderServiceMail(ctx, mail, {
     title: 'Confirm your address',
     paragraphs: [`Somebody, hopefully you, signed up at ${new URL(ctx.settings.publicUrl).host} as ${mail.toAddress}.`],
     button: { label: 'Confirm address', url: `${ctx.settings.publicUrl}/verify-email?token=${token}` },

@@ -3,10 +3,10 @@ import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { BaseCtx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { loginFailures } from '../db/schema/index.ts'
-import { testSettings, tokenMailedTo } from '@rapport/testing/fixtures/factories.ts'
+import { testSettings, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { purgeLoginFailures } from './login-throttle.ts'
-import { forgotPassword } from './password-resets.ts'
+import { requestPasswordReset } from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
 import { resetPassword } from '../operations/reset-password.ts'
 
@@ -81,8 +81,8 @@ test('the right password forgets the failures, and so does a reset', async () =>
   }
   await attempt()
   await setFailures(20, 0)
-  await forgotPassword(base, { email })
-  const token = await tokenMailedTo(base, email)
+  await requestPasswordReset(base, { email })
+  const token = await readMailedToken(base, email)
   await resetPassword({ ...base, address: '198.51.100.1' }, { token, password: 'another sentence nobody knows' })
   expect(await attempt(email, 'another sentence nobody knows')).toBe('in')
 })
@@ -97,8 +97,8 @@ test('who fails on purpose, from however many addresses, holds up nobody who log
   // From elsewhere she waits her turn, as all the world does; but others have not been told by hers that there is one.
   expect(await attempt(email, password, '203.0.113.8')).toMatch(/^throttled/)
   // A reset lets her in from where she did it.
-  await forgotPassword(base, { email })
-  const token = await tokenMailedTo(base, email)
+  await requestPasswordReset(base, { email })
+  const token = await readMailedToken(base, email)
   await resetPassword({ ...base, address: '203.0.113.8' }, { token, password: 'another sentence nobody knows' })
   expect(await attempt(email, 'another sentence nobody knows', '203.0.113.8')).toBe('in')
 })

@@ -1,12 +1,12 @@
 import { eq, sql } from 'drizzle-orm'
-import { clientOf } from '../kernel/client-ip.ts'
+import { normalizeClientIp } from '../kernel/client-ip.ts'
 import type { BaseCtx } from '../request/context.ts'
 import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
 import { loginFailures } from '../db/schema/index.ts'
 import { hashToken } from '../kernel/crypto.ts'
 import { isPassword } from './passwords.ts'
-import { findUser } from './users.ts'
+import { findUserByEmail } from './users.ts'
 
 /** Wrong passwords in a row, of one kind. So many are free; then a second passes before the next try, two, four and so on. */
 interface Counter {
@@ -17,7 +17,7 @@ interface Counter {
 /** Of one client alone: nobody else is held up by it. */
 const ofClient = ({ address = '' }: BaseCtx, email: string): Counter => ({
   // No address holds a line break: none is taken for another's from a client.
-  hash: hashToken(`${email.toLowerCase()}\n${clientOf(address) ?? ''}`),
+  hash: hashToken(`${email.toLowerCase()}\n${normalizeClientIp(address) ?? ''}`),
   freeTries: 10,
 })
 /** Of all clients that the address was never used from, so that a thousand of them are no thousand times as many tries. */
@@ -36,9 +36,9 @@ export async function verifyCredentials(
   ctx: BaseCtx,
   email: string,
   password: string,
-): Promise<Awaited<ReturnType<typeof findUser>>> {
+): Promise<Awaited<ReturnType<typeof findUserByEmail>>> {
   const counted = await countTry(ctx, email)
-  const user = await findUser(ctx, email)
+  const user = await findUserByEmail(ctx, email)
   const isRight = await isPassword(user?.passwordHash, password).catch(async (error: unknown) => {
     await takeTryBack(ctx, counted)
     throw error

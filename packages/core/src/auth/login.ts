@@ -6,7 +6,7 @@ import { normalizeEmail, toTimestamp } from '../kernel/validation.ts'
 import { members, sessions, workspaces } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import type { LoginInput, Session, SignupInput, User } from './auth.schema.ts'
-import { askToVerify } from './email-verification.ts'
+import { sendVerificationMail } from './email-verification.ts'
 import { verifyCredentials } from './login-throttle.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 import { createUser, toUser } from './users.ts'
@@ -29,7 +29,7 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
     const workspace = await createWorkspace(db, input.workspaceName ?? `${input.name || input.email}'s workspace`)
     await db.insert(members).values({ workspaceId: workspace.id, userId: row.id, role: 'OWNER' })
     const actor = { kind: 'user', userId: row.id, role: 'OWNER' } as const
-    await askToVerify({ ...ctx, workspaceId: workspace.id, actor }, row.id)
+    await sendVerificationMail({ ...ctx, workspaceId: workspace.id, actor }, row.id)
     return openSession(db, toUser(row), workspace)
   })
 }

@@ -3,10 +3,10 @@ import { beforeAll, beforeEach, expect, test } from 'vitest'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { idOf, newId, type UserId } from '../kernel/ids.ts'
 import { mails, passwordResets, sessions, users } from '../db/schema/index.ts'
-import { deriveKeys, mailToken } from '../kernel/crypto.ts'
-import { createTestCtx, tokenMailedTo } from '@rapport/testing/fixtures/factories.ts'
+import { deriveKeys, deriveMailToken } from '../kernel/crypto.ts'
+import { createTestCtx, readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { forgotPassword, purgePasswordResets, renderPasswordResetMail } from './password-resets.ts'
+import { requestPasswordReset, purgePasswordResets, renderPasswordResetMail } from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
 import { resetPassword } from '../operations/reset-password.ts'
 
@@ -35,9 +35,9 @@ const countMails = () => database.db.$count(mails, isReset())
 /** Asks for a link and answers the token in it. */
 async function ask(): Promise<string> {
   const before = (await ownResets()).map(({ id }) => id)
-  await forgotPassword(base, { email })
+  await requestPasswordReset(base, { email })
   const made = (await ownResets()).find(({ id }) => !before.includes(id))
-  return mailToken(base.settings.keys, 'rpr', made?.id ?? idOf('rst', '00000000-0000-7000-8000-000000000000'))
+  return deriveMailToken(base.settings.keys, 'rpr', made?.id ?? idOf('rst', '00000000-0000-7000-8000-000000000000'))
 }
 
 /** How many succeeded, and what the others were told, each once. */
@@ -60,9 +60,9 @@ test('the link of a mail that waited while SECRET_KEY changed is good; without t
   await ask()
   const after = 'the secret that came after it, at night'
   const withKeys = (keys: Ctx['settings']['keys']) => ({ ...base, settings: { ...base.settings, keys } })
-  expect(await tokenMailedTo(withKeys(deriveKeys(after)), email)).toContain('no mail')
+  expect(await readMailedToken(withKeys(deriveKeys(after)), email)).toContain('no mail')
   const changed = withKeys(deriveKeys(after, ['a secret that is known to every test']))
-  await resetPassword(changed, { token: await tokenMailedTo(changed, email), password })
+  await resetPassword(changed, { token: await readMailedToken(changed, email), password })
   await logIn(base, { email, password })
 })
 
@@ -113,18 +113,18 @@ test('every session of the person ends, in whichever workspace, and nobody elseâ
 })
 
 test('three mails an hour at most, also of many asked for at once, and also after one was used', async () => {
-  await Promise.all(Array.from({ length: 8 }, () => forgotPassword(base, { email: email.toUpperCase() })))
+  await Promise.all(Array.from({ length: 8 }, () => requestPasswordReset(base, { email: email.toUpperCase() })))
   expect(await countMails()).toBe(3)
   const [first] = await ownResets()
-  await resetPassword(base, { token: mailToken(base.settings.keys, 'rpr', first?.id ?? ''), password })
-  await forgotPassword(base, { email })
+  await resetPassword(base, { token: deriveMailToken(base.settings.keys, 'rpr', first?.id ?? ''), password })
+  await requestPasswordReset(base, { email })
   expect(await countMails()).toBe(3)
   // An hour later.
   await database.db
     .update(passwordResets)
     .set({ createdAt: sql`now() - interval '61 minutes'`, expiresAt: sql`now() - interval '61 minutes'` })
     .where(eq(passwordResets.userId, userId))
-  await forgotPassword(base, { email })
+  await requestPasswordReset(base, { email })
   expect(await countMails()).toBe(4)
 })
 
@@ -132,7 +132,7 @@ test('nobody is mailed who is unknown, and nothing is written', async () => {
   const count = () =>
     Promise.all([database.db.$count(mails), database.db.$count(passwordResets), database.db.$count(users)])
   const before = await count()
-  await forgotPassword(base, { email: 'nobody@example.com' })
+  await requestPasswordReset(base, { email: 'nobody@example.com' })
   expect(await count()).toEqual(before)
 })
 

@@ -3,11 +3,11 @@ import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request
 import type { Db } from '../db/client.ts'
 import { invalidToken } from '../kernel/errors.ts'
 import { newId, type UserId } from '../kernel/ids.ts'
-import { serviceMail } from '../mail/service-mail.ts'
+import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
 import { members, passwordResets, sessions, users } from '../db/schema/index.ts'
-import { hashToken, mailToken, storedMailToken } from '../kernel/crypto.ts'
+import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
 import { recognizeClient } from './login-throttle.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
@@ -15,7 +15,7 @@ import { checkPassword, hashPassword } from './passwords.ts'
 const mailsAnHour = 3
 
 /** Mails a link that lasts an hour to whoever has this address, three an hour at most. Tells nothing of whether anyone has. */
-export async function forgotPassword(base: BaseCtx, { email }: ForgotPasswordInput): Promise<void> {
+export async function requestPasswordReset(base: BaseCtx, { email }: ForgotPasswordInput): Promise<void> {
   await inTransaction(base, async (base) => {
     const [user] = await base.db
       .select()
@@ -35,7 +35,7 @@ export async function forgotPassword(base: BaseCtx, { email }: ForgotPasswordInp
     await base.db.insert(passwordResets).values({
       id,
       userId: user.id,
-      tokenHash: hashToken(mailToken(base.settings.keys, 'rpr', id)),
+      tokenHash: hashToken(deriveMailToken(base.settings.keys, 'rpr', id)),
       expiresAt: sql`now() + interval '1 hour'`,
     })
     const ctx = publicContext(base, membership.workspaceId)
@@ -89,10 +89,10 @@ export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<Out
     .from(passwordResets)
     .innerJoin(users, eq(users.id, passwordResets.userId))
     .where(and(eq(passwordResets.id, id), gt(passwordResets.expiresAt, sql`now()`)))
-  const token = reset && storedMailToken(ctx.settings.keys, 'rpr', reset)
+  const token = reset && findStoredMailToken(ctx.settings.keys, 'rpr', reset)
   if (!token) return undefined
   const url = `${ctx.settings.publicUrl}/reset-password?token=${token}`
-  return serviceMail(ctx, mail, {
+  return renderServiceMail(ctx, mail, {
     title: 'Choose a new password',
     paragraphs: [
       `Somebody, hopefully you, forgot the password of ${mail.toAddress}.`,

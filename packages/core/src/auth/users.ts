@@ -31,7 +31,7 @@ export async function verifyUser({ db }: BaseCtx, id: UserId): Promise<void> {
 }
 
 /** The user of an address, without regard to case; undefined when nobody has it. */
-export async function findUser(ctx: BaseCtx, email: string): Promise<UserRow | undefined> {
+export async function findUserByEmail(ctx: BaseCtx, email: string): Promise<UserRow | undefined> {
   const [user] = await ctx.db.select().from(users).where(sql`lower(${users.email}) = lower(${email})`)
   return user
 }

@@ -5,7 +5,13 @@ import { type CampaignId, idOf } from '../kernel/ids.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { lockList } from '../lists/lists.ts'
 import { enqueueMail, type Mail } from '../mail/mails.ts'
-import { type EncodedMail, headerText, mailDomain, type MailHeader, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import {
+  type EncodedMail,
+  toHeaderText,
+  mailDomain,
+  type MailHeader,
+  type OutgoingMail,
+} from '../mail/outgoing-mail.ts'
 import { senderAddress } from '../mail/senders.ts'
 import { campaigns, lists, workspaces } from '../db/schema/index.ts'
 import type { Preview, PreviewInput, SendResult, SendTestInput } from './campaigns.schema.ts'
@@ -13,7 +19,7 @@ import { findNamedContact, readCampaign } from './campaigns.ts'
 import { type Recipient, toRecipient } from './recipient.ts'
 import { renderCopy, renderMails } from './templates/rendering.ts'
 import type { TemplateFault } from './templates/template-sources.ts'
-import { trackingOf } from './tracking.ts'
+import { createTracking } from './tracking.ts'
 import { contactExample } from '../contacts/contacts.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 
@@ -70,7 +76,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'co
   }
   const domain = mailDomain(ctx.settings.mailFrom)
   const from = {
-    name: headerText(campaign.fromName ?? workspace.fromName ?? workspace.name),
+    name: toHeaderText(campaign.fromName ?? workspace.fromName ?? workspace.name),
     address: senderAddress(ctx.settings, [campaign.fromEmail, workspace.fromEmail]),
   }
   return { sources: { subject, html, text }, prepareMail }
@@ -85,9 +91,9 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'co
     const unsubscribe = unsubscribeUrl(ctx, { listId: list.id, ...mailed })
     const headerOf = (subject: string): MailHeader => ({
       from,
-      to: { name: headerText(`${to.firstName} ${to.lastName}`), address: to.email },
+      to: { name: toHeaderText(`${to.firstName} ${to.lastName}`), address: to.email },
       ...(campaign.replyTo && { replyTo: campaign.replyTo }),
-      subject: headerText(subject),
+      subject: toHeaderText(subject),
       // The same for every mail of this campaign to this recipient, so that mail servers can detect a duplicate.
       messageId: `<${campaign.id}.${to.id}@${domain}>`,
       headers: {
@@ -98,7 +104,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'co
     })
     const templateInput = {
       values: { ...common, contact: { ...to.customFieldValues, ...to }, unsubscribeUrl: unsubscribe },
-      tracking: opens || clicks ? trackingOf(ctx, { person, opens, clicks }) : undefined,
+      tracking: opens || clicks ? createTracking(ctx, { person, opens, clicks }) : undefined,
     }
     return { templateInput, headerOf }
   }

@@ -6,15 +6,15 @@ import {
   countRecipients,
   createTestCampaign,
   createTestWorker,
-  silenceWorker,
+  expireWorkerHeartbeat,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readStats } from './campaign-stats.ts'
-import { changeCampaign, deleteCampaign, readCampaign } from './campaigns.ts'
+import { updateCampaign, deleteCampaign, readCampaign } from './campaigns.ts'
 import { sendCampaign } from './send-campaign.ts'
 import type { RecipientOutcome } from './outcomes.ts'
 import { type ClaimedBatch, claimRecipients } from './sending.ts'
-import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -41,7 +41,7 @@ test('the counts of a campaign are those of its people, whatever happened to the
   await send(first, [17, 20], 'WAITING')
   await send(second, [0, 4])
   await claimRecipients(ctx, first, first.contactUuids.slice(20, 25))
-  await silenceWorker(database.db, workerId)
+  await expireWorkerHeartbeat(database.db, workerId)
   await recoverOrphanedClaims(database.db)
   const counts = await countRecipients(ctx, id)
   expect(counts).toEqual({ SENT: 13, SKIPPED: 1, FAILED: 5, INTERRUPTED: 7, WAITING: 3 })
@@ -67,7 +67,7 @@ test('a DRAFT can be deleted; what was sent stays, as the record of who got it',
   await expect(deleteCampaign(ctx, draft.id)).rejects.toMatchObject({ code: 'not_found' })
   const sent = await createTestCampaign(ctx, { listId: draft.listId ?? newId('lst') })
   await sendCampaign(ctx, sent.id)
-  for (const refused of [() => deleteCampaign(ctx, sent.id), () => changeCampaign(ctx, sent.id, { name: 'x' })]) {
+  for (const refused of [() => deleteCampaign(ctx, sent.id), () => updateCampaign(ctx, sent.id, { name: 'x' })]) {
     await expect(refused()).rejects.toMatchObject({ code: 'conflict', message: expect.stringMatching(/^Only a DRAFT/) })
   }
 })

@@ -11,12 +11,12 @@ import {
   createTestCtx,
   createTestList,
   createTestWebhook,
-  eventsOf,
-  waitingWork,
+  listEventTypes,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { sendTestMail } from './campaign-mail.ts'
-import { changeCampaign, readCampaign } from './campaigns.ts'
+import { updateCampaign, readCampaign } from './campaigns.ts'
 import { sendCampaign } from './send-campaign.ts'
 import { unsubscribe } from '../operations/unsubscribe.ts'
 
@@ -50,14 +50,14 @@ describe('sending', () => {
     expect(await audienceOf(campaign.id)).toEqual(uuids(confirmed))
     const batches = await readBatches(campaign.id)
     expect(batches.map(({ contactUuids }) => contactUuids.length)).toEqual([200, 200, 50])
-    expect(await waitingWork(ctx, 'campaigns')).toEqual(batches.map(({ uuid }) => uuid).toSorted())
+    expect(await listPendingWork(ctx, 'campaigns')).toEqual(batches.map(({ uuid }) => uuid).toSorted())
     expect(await readCampaign(ctx, campaign.id)).toMatchObject({
       status: 'SENDING',
       queued: 450,
       sentAt: expect.any(String),
       completedAt: null,
     })
-    expect(await eventsOf(ctx)).toEqual(['campaign.sending'])
+    expect(await listEventTypes(ctx)).toEqual(['campaign.sending'])
   })
 
   test.each([1, 199, 200, 201, 400, 401])(
@@ -83,8 +83,8 @@ describe('sending', () => {
       })
     }
     expect(await audienceOf(campaign.id)).toHaveLength(300)
-    expect(await waitingWork(ctx, 'campaigns')).toHaveLength(2)
-    expect(await eventsOf(ctx)).toEqual(['campaign.sending'])
+    expect(await listPendingWork(ctx, 'campaigns')).toHaveLength(2)
+    expect(await listEventTypes(ctx)).toEqual(['campaign.sending'])
   })
 
   test('to nobody is refused in the words of the specification, and the campaign is a DRAFT still', async () => {
@@ -94,7 +94,7 @@ describe('sending', () => {
     const refusal = { code: 'invalid', message: 'List has no subscribed recipients', issues: undefined }
     await expect(sendCampaign(ctx, campaign.id)).rejects.toMatchObject(refusal)
     expect(await readCampaign(ctx, campaign.id)).toMatchObject({ status: 'DRAFT', sentAt: null, queued: 0 })
-    expect(await eventsOf(ctx)).toEqual([])
+    expect(await listEventTypes(ctx)).toEqual([])
     await addSubscribers(ctx, list.id, { count: 1, name: 'first' })
     expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1 })
   })
@@ -110,7 +110,7 @@ describe('sending', () => {
     await database.db.execute(sql`alter table events drop constraint no_sending`)
     expect(await readCampaign(ctx, campaign.id)).toMatchObject({ status: 'DRAFT', queued: 0 })
     expect(await readBatches(campaign.id)).toEqual([])
-    expect(await waitingWork(ctx)).toEqual([])
+    expect(await listPendingWork(ctx)).toEqual([])
   })
 
   test('counts who is just leaving as what the snapshot says, and queued is what the batches hold', async () => {
@@ -128,7 +128,7 @@ describe('sending', () => {
   test('and changing at the same moment: either the change comes first, or it conflicts', async () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 1 })
     const sending = await openTransaction(database.db, (db) => sendCampaign({ ...ctx, db }, campaign.id))
-    const changing = changeCampaign(ctx, campaign.id, { subject: 'Too late' })
+    const changing = updateCampaign(ctx, campaign.id, { subject: 'Too late' })
     await waitUntilBlocked(database.db)
     const message = 'Only a DRAFT can be changed: this campaign is SENDING'
     const [refusal] = await Promise.all([changing.catch((error: unknown) => error), sending.commit()])
@@ -141,7 +141,7 @@ describe('sending', () => {
     const stranger = await createTestCtx(database.db)
     const notFound = { code: 'not_found', message: 'Campaign not found' }
     await expect(sendCampaign(stranger, campaign.id)).rejects.toMatchObject(notFound)
-    await expect(changeCampaign(stranger, campaign.id, { name: 'Mine' })).rejects.toMatchObject(notFound)
+    await expect(updateCampaign(stranger, campaign.id, { name: 'Mine' })).rejects.toMatchObject(notFound)
     await expect(sendTestMail(stranger, campaign.id, { email: 'a@example.com' })).rejects.toMatchObject(notFound)
   })
 })
@@ -159,15 +159,15 @@ describe('a campaign', () => {
     const refusal = { code: 'invalid', issues: [{ path: 'listId', message: 'List not found' }] }
     for (const listId of [others.id, newId('lst')]) {
       await expect(createTestCampaign(ctx, { listId })).rejects.toMatchObject(refusal)
-      await expect(changeCampaign(ctx, campaign.id, { listId })).rejects.toMatchObject(refusal)
+      await expect(updateCampaign(ctx, campaign.id, { listId })).rejects.toMatchObject(refusal)
     }
   })
 
   test('that was sent can be changed no more', async () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 1 })
-    await changeCampaign(ctx, campaign.id, { subject: 'Better' })
+    await updateCampaign(ctx, campaign.id, { subject: 'Better' })
     await sendCampaign(ctx, campaign.id)
-    await expect(changeCampaign(ctx, campaign.id, { subject: 'Best' })).rejects.toMatchObject({ code: 'conflict' })
+    await expect(updateCampaign(ctx, campaign.id, { subject: 'Best' })).rejects.toMatchObject({ code: 'conflict' })
     expect(await readCampaign(ctx, campaign.id)).toMatchObject({ subject: 'Better' })
   })
 })
@@ -190,7 +190,7 @@ describe('a test copy', () => {
       { kind: 'CAMPAIGN_TEST', toAddress: 'me@example.com', data: { campaignId: campaign.id, contactId: null } },
       { kind: 'CAMPAIGN_TEST', toAddress: 'me@example.com', data: { campaignId: campaign.id, contactId: contact.id } },
     ])
-    expect(await waitingWork(ctx, 'mail')).toHaveLength(2)
+    expect(await listPendingWork(ctx, 'mail')).toHaveLength(2)
     expect(await readCampaign(ctx, campaign.id)).toMatchObject({ queued: 1 })
   })
 
@@ -200,6 +200,6 @@ describe('a test copy', () => {
     const refusal = { code: 'invalid', issues: [{ path: 'contactId', message: 'Contact not found' }] }
     const asking = sendTestMail(ctx, campaign.id, { email: 'me@example.com', contactId: id })
     await expect(asking).rejects.toMatchObject(refusal)
-    expect(await waitingWork(ctx)).toEqual([])
+    expect(await listPendingWork(ctx)).toEqual([])
   })
 })

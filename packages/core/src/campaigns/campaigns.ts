@@ -78,7 +78,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
 }
 
 /** Updates a DRAFT. A campaign in any other status is a conflict. */
-export async function changeCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<void> {
+export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<void> {
   await checkTemplates(ctx.workspaceId, change)
   checkSender(ctx, change.fromEmail)
   if (change.listId) await checkListId(ctx, change.listId)

@@ -3,13 +3,13 @@ import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Ctx } from '../request/context.ts'
 import { type CampaignId, type ContactId, Id, uuidOf } from '../kernel/ids.ts'
-import { isOfLiveWorkspace } from '../workspaces/is-live.ts'
+import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 
 const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
 export type Engagement = (typeof engagements)[number]
 
 /** A person of a campaign, as a link in their mail names them: by the id they had when it was sent. */
-export interface MailedPerson {
+export interface RecipientKey {
   campaignId: CampaignId
   contactId: ContactId
 }
@@ -18,14 +18,14 @@ export interface MailedPerson {
  * Notes it of a person and in the campaign's sums. Who was not a recipient, or has done it before, changes nothing; nor
  * does anybody where the workspace was deleted.
  */
-export async function noteEngagement(ctx: Ctx, person: MailedPerson, engagement: Engagement): Promise<void> {
+export async function recordEngagement(ctx: Ctx, person: RecipientKey, engagement: Engagement): Promise<void> {
   const [moment, count] = [sql.identifier(`${engagement}_at`), sql.identifier(engagement)]
   await ctx.db.execute(sql`
     with noted as (
       update campaign_recipients set ${moment} = now()
       where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(person.campaignId)}
         and contact_id = ${uuidOf(person.contactId)} and ${moment} is null
-        and ${isOfLiveWorkspace(sql`campaign_recipients.workspace_id`)}
+        and ${isInLiveWorkspace(sql`campaign_recipients.workspace_id`)}
       returning workspace_id, batch_id)
     update campaign_batches b set ${count} = b.${count} + 1
     from noted where b.workspace_id = noted.workspace_id and b.id = noted.batch_id`)
@@ -35,13 +35,13 @@ const personIds = z.object({ campaignId: Id('cmp'), contactId: Id('con') })
 const messageId = /^<?cmp_(\w{26})\.con_(\w{26})@[^@<>\s]+>?$/
 
 /** Whose mail of which campaign a `Message-ID` names; undefined when it is none of a campaign's. */
-export function personOfMessageId(text: string): MailedPerson | undefined {
+export function parseMessageId(text: string): RecipientKey | undefined {
   const [, campaign, contact] = messageId.exec(text) ?? []
   return personIds.safeParse({ campaignId: `cmp_${campaign}`, contactId: `con_${contact}` }).data
 }
 
 /** Whether that person was among the campaign's recipients, in this workspace. */
-export async function wasMailed(ctx: Ctx, person: MailedPerson): Promise<boolean> {
+export async function isCampaignRecipient(ctx: Ctx, person: RecipientKey): Promise<boolean> {
   const found = await ctx.db.execute(sql`
     select from campaign_recipients
     where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(person.campaignId)}

@@ -9,9 +9,9 @@ import {
   createTestCampaign,
   createTestCtx,
   createTestWorker,
-  eventsOf,
-  silenceWorker,
-  waitingWork,
+  listEventTypes,
+  expireWorkerHeartbeat,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readStats } from './campaign-stats.ts'
@@ -19,8 +19,8 @@ import { readCampaign } from './campaigns.ts'
 import { sendCampaign } from './send-campaign.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from './lifecycle.ts'
 import type { RecipientOutcome } from './outcomes.ts'
-import { type ClaimedBatch, claimRecipients, finishBatch, recordOutcomes, skipRecipients } from './sending.ts'
-import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
+import { type ClaimedBatch, claimRecipients, finishBatch, recordRecipientOutcomes, skipRecipients } from './sending.ts'
+import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -67,7 +67,7 @@ describe('pausing', () => {
     // The jobs that came meanwhile found nothing to do: all batches that are open come again.
     expect(await waitingForRelay()).toBe(2)
     expect(await send(batch, [20, 40])).toBe(false)
-    expect(await eventsOf(ctx)).toEqual(['campaign.sending'])
+    expect(await listEventTypes(ctx)).toEqual(['campaign.sending'])
   })
 
   test('or resuming or canceling twice is harmless, and a conflict in any other status', async () => {
@@ -79,7 +79,7 @@ describe('pausing', () => {
     expect(await resumeCampaign(ctx, id)).toEqual(resumed)
     const canceled = await cancelCampaign(ctx, id)
     expect(await cancelCampaign(ctx, id)).toEqual(canceled)
-    expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.canceled'])
+    expect(await listEventTypes(ctx)).toEqual(['campaign.sending', 'campaign.canceled'])
     const draft = await createTestCampaign(ctx, { listId: canceled.listId ?? newId('lst') })
     for (const [step, what, allowed] of [
       [pauseCampaign, 'paused', 'SENDING'],
@@ -118,7 +118,7 @@ describe('canceling', () => {
     await send(batch, [20, 25], 'WAITING')
     const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(25, 45))
     await cancelCampaign(ctx, id)
-    await recordOutcomes(
+    await recordRecipientOutcomes(
       ctx,
       batch,
       recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),
@@ -133,8 +133,8 @@ describe('canceling', () => {
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'CANCELED', completedAt: expect.any(String) })
     expect(await readStats(ctx, id)).toMatchObject({ queued: 410, sent: 40, skipped: 370, pending: 0 })
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 40, SKIPPED: 370 })
-    expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.canceled'])
-    expect(await waitingWork(ctx)).toEqual([])
+    expect(await listEventTypes(ctx)).toEqual(['campaign.sending', 'campaign.canceled'])
+    expect(await listPendingWork(ctx)).toEqual([])
   })
 
   test('of a paused campaign puts its batches on the queue again, to be skipped', async () => {
@@ -150,7 +150,7 @@ describe('canceling', () => {
     await cancelCampaign(ctx, id)
     const batch = await claim(batches[0])
     await skipRecipients(ctx, batch)
-    await silenceWorker(database.db, workerId)
+    await expireWorkerHeartbeat(database.db, workerId)
     await recoverOrphanedClaims(database.db)
     workerId = await createTestWorker(database.db)
     expect(await skip(batches[0] ?? '')).toBe('done')
@@ -180,7 +180,7 @@ describe('a retry', () => {
     expect(await retryCampaign(ctx, id, { includeInterrupted: false })).toEqual({ queued: 2 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING', completedAt: null })
     expect(await readStats(ctx, id)).toMatchObject({ sent: 1, failed: 0, interrupted: 2, pending: 2 })
-    expect(await waitingWork(ctx, 'campaigns')).toEqual(batches)
+    expect(await listPendingWork(ctx, 'campaigns')).toEqual(batches)
     // To ask again changes nothing: nobody is left.
     expect(await retryCampaign(ctx, id, { includeInterrupted: false })).toEqual({ queued: 0 })
     const again = await claim(batches[0])
@@ -194,7 +194,7 @@ describe('a retry', () => {
     await finishBatch(ctx, last)
     expect(await readStats(ctx, id)).toMatchObject({ sent: 5, interrupted: 0, pending: 0 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
-    expect((await eventsOf(ctx)).filter((type) => type === 'campaign.sent')).toHaveLength(3)
+    expect((await listEventTypes(ctx)).filter((type) => type === 'campaign.sent')).toHaveLength(3)
   })
 
   test('of many at once counts each person once', async () => {
@@ -230,13 +230,13 @@ describe('a retry', () => {
     const { id, batches } = await start(1)
     const batch = await claim(batches[0])
     const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
-    await silenceWorker(database.db, workerId)
+    await expireWorkerHeartbeat(database.db, workerId)
     await recoverOrphanedClaims(database.db)
     const other = await claim(batches[0], await createTestWorker(database.db))
     await finishBatch(ctx, other)
     expect(await readStats(ctx, id)).toMatchObject({ interrupted: 1 })
     await retryCampaign(ctx, id, { includeInterrupted: true })
-    await recordOutcomes(
+    await recordRecipientOutcomes(
       ctx,
       batch,
       recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),

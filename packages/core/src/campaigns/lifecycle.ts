@@ -10,7 +10,7 @@ import { conflict, notFound } from '../kernel/errors.ts'
 import { emit } from '../events/emit.ts'
 import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import { timeOfUpdate } from '../kernel/time-of-update.ts'
-import { enqueueMany, postponeWork, requeueWork } from '../jobs/outbox.ts'
+import { enqueueMany, delayWork, requeueWork } from '../jobs/outbox.ts'
 import { wakeForOutbox } from '../jobs/wake-relays.ts'
 import { campaignBatches, campaigns } from '../db/schema/index.ts'
 import { type Campaign, type RetryInput, type SendResult } from './campaigns.schema.ts'
@@ -27,7 +27,7 @@ export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = 
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'PAUSED') return toCampaign(campaign)
     mustBe(campaign, ['SENDING'], 'paused')
-    await postponeWork(ctx.db, await findOpenBatches(ctx, id))
+    await delayWork(ctx.db, await findOpenBatches(ctx, id))
     return setStatus(ctx, campaign, { status: 'PAUSED', pauseReason: reason })
   })
 }

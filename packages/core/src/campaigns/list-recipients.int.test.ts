@@ -5,13 +5,13 @@ import {
   createTestCampaign,
   createTestContact,
   createTestWorker,
-  waitingWork,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { listRecipients } from './list-recipients.ts'
 import { RecipientQuery } from './campaigns.schema.ts'
 import { sendCampaign } from './send-campaign.ts'
-import { claimBatch, type ClaimedBatch, claimRecipients, recordOutcomes } from './sending.ts'
+import { claimBatch, type ClaimedBatch, claimRecipients, recordRecipientOutcomes } from './sending.ts'
 import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
@@ -22,7 +22,7 @@ async function start(confirmed: number) {
   await sendCampaign(ctx, id)
   const workerId = await createTestWorker(database.db)
   const batches: ClaimedBatch[] = []
-  for (const uuid of await waitingWork(ctx, 'campaigns')) {
+  for (const uuid of await listPendingWork(ctx, 'campaigns')) {
     const batch = await claimBatch(ctx, uuid, workerId)
     if (batch) batches.push(batch)
   }
@@ -54,7 +54,7 @@ test('those whose turn has come are told with status, reason and time; by status
     status: n < 20 ? ('SENT' as const) : ('FAILED' as const),
     error: n < 20 ? null : '550 no',
   }))
-  await recordOutcomes(ctx, batch, outcomes)
+  await recordRecipientOutcomes(ctx, batch, outcomes)
   const failed = await list(id, { status: 'FAILED' })
   expect(failed.data).toHaveLength(10)
   expect(failed.data[0]).toEqual({
@@ -86,7 +86,7 @@ test('who is pending is told too, over many batches, each once, in both directio
   const { recipients } = await claimRecipients(ctx, first, first.contactUuids.slice(0, 30))
   const [one, other] = [recipients.slice(0, 10), recipients.slice(10, 20)]
   const settle = (people: typeof one, status: 'SENT' | 'WAITING', error: string | null) =>
-    recordOutcomes(
+    recordRecipientOutcomes(
       ctx,
       first,
       people.map((person) => ({ contactId: person.id, status, error })),
@@ -110,7 +110,7 @@ test('one contact: did she get it? Also when her turn has not come, she is gone,
   const [batch] = batches
   if (!batch) throw new Error('There is no batch')
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(0, 2))
-  await recordOutcomes(
+  await recordRecipientOutcomes(
     ctx,
     batch,
     recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),

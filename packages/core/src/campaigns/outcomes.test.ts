@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import type { MailOutcome } from '../mail/mails.ts'
-import { outcomesFor } from './outcomes.ts'
+import { decideOutcomes } from './outcomes.ts'
 import type { ClaimedRecipient } from './sending.ts'
 
 const recipient = (attempts: number) => ({ id: 'con_1', attempts }) as ClaimedRecipient
 const group = (answers: MailOutcome[], attempts = 1) =>
-  outcomesFor(answers.map((answer) => ({ ...answer, recipient: recipient(attempts) })))
+  decideOutcomes(answers.map((answer) => ({ ...answer, recipient: recipient(attempts) })))
 const sent: MailOutcome = { kind: 'sent' }
 const busy: MailOutcome = { kind: 'refused', temporary: true, error: '450 busy' }
 const unknown: MailOutcome = { kind: 'refused', temporary: false, error: '550 5.1.1 No such user' }

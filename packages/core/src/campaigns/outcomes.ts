@@ -35,7 +35,7 @@ export const minConclusiveGroupSize = 5
  * recipients are WAITING, also after a permanent refusal. The attempt counts until the third; after the third, or a
  * permanent refusal, the refusal is final, and the attempts are undone so that a resumed campaign has three again.
  */
-export function outcomesFor(group: readonly SmtpOutcome[]): GroupOutcome {
+export function decideOutcomes(group: readonly SmtpOutcome[]): GroupOutcome {
   const reason = refusalOfAll(group)
   if (reason === undefined) return { outcomes: group.map(outcomeFor) }
   const isFinal = group.some((one) => isPermanent(one) || one.recipient.attempts >= maxAttempts)

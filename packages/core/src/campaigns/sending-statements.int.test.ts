@@ -4,12 +4,12 @@ import {
   createTestCampaign,
   createTestCtx,
   createTestWorker,
-  waitingWork,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { sendCampaign } from './send-campaign.ts'
-import { claimBatch, claimRecipients, recordOutcomes } from './sending.ts'
+import { claimBatch, claimRecipients, recordRecipientOutcomes } from './sending.ts'
 
 const database = useTestDatabase()
 
@@ -17,13 +17,13 @@ test('what became of a group is recorded with a look at its batch alone, though 
   const ctx = await createTestCtx(database.db)
   const { id } = await createTestCampaign(ctx, { confirmed: 3 })
   await sendCampaign(ctx, id)
-  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
+  const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
   const batch = await claimBatch(ctx, uuid, await createTestWorker(database.db))
   if (!batch) throw new Error('The batch could not be claimed')
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
   const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
   const plan = await transaction(database.db, async (db) => {
-    await recordOutcomes({ ...ctx, db }, batch, outcomes)
+    await recordRecipientOutcomes({ ...ctx, db }, batch, outcomes)
     await db.execute(sql`set local plan_cache_mode = force_generic_plan`)
     await db.execute(sql`set local enable_seqscan = off`)
     const { rows } = await db.execute<{ count: number }>(sql`

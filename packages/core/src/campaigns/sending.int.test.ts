@@ -9,9 +9,9 @@ import {
   createTestCampaign,
   createTestCtx,
   createTestWorker,
-  eventsOf,
-  silenceWorker,
-  waitingWork,
+  listEventTypes,
+  expireWorkerHeartbeat,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readCampaign } from './campaigns.ts'
@@ -25,10 +25,10 @@ import {
   finishBatch,
   releaseAndRequeueBatch,
   releaseBatch,
-  recordOutcomes,
-  undoRecipientClaims,
+  recordRecipientOutcomes,
+  releaseRecipients,
 } from './sending.ts'
-import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -44,7 +44,7 @@ const claimAll = async (batch: ClaimedBatch) => (await claimRecipients(ctx, batc
 const outcomesOf = (recipients: ClaimedRecipient[], status: RecipientOutcome['status']) =>
   recipients.map(({ id }) => ({ contactId: id, status, error: status === 'SENT' ? null : '450 later' }))
 const settle = (batch: ClaimedBatch, recipients: ClaimedRecipient[], status: RecipientOutcome['status'] = 'SENT') =>
-  recordOutcomes(ctx, batch, outcomesOf(recipients, status))
+  recordRecipientOutcomes(ctx, batch, outcomesOf(recipients, status))
 
 const setCampaign = (id: CampaignId, status: 'PAUSED' | 'CANCELED' | 'SENDING') =>
   ctx.db.update(campaigns).set({ status }).where(eq(campaigns.id, id))
@@ -156,9 +156,9 @@ describe('a person', () => {
     const batch = await claim(batches[0])
     const recipients = await claimAll(batch)
     await settle(batch, recipients.slice(1))
-    await undoRecipientClaims(ctx, { ...batch, workerId: await createTestWorker(database.db) }, batch.contactUuids)
+    await releaseRecipients(ctx, { ...batch, workerId: await createTestWorker(database.db) }, batch.contactUuids)
     expect(await claimAll(batch)).toEqual([])
-    await undoRecipientClaims(ctx, batch, batch.contactUuids)
+    await releaseRecipients(ctx, batch, batch.contactUuids)
     expect(await claimAll(batch)).toMatchObject([{ id: recipients[0]?.id, attempts: 1 }])
   })
 })
@@ -182,7 +182,7 @@ describe('an answer of the mail server', () => {
     const { id, batches } = await startCampaign(3)
     const batch = await claim(batches[0])
     const [one, two, three] = (await claimAll(batch)).map((recipient) => [recipient])
-    await silenceWorker(database.db, workerId)
+    await expireWorkerHeartbeat(database.db, workerId)
     await recoverOrphanedClaims(database.db)
     const other = await claim(batches[0], await createTestWorker(database.db))
     expect(await finishBatch(ctx, other)).toBe('done')
@@ -208,8 +208,8 @@ describe('the end', () => {
       expect(await finishBatch(ctx, batch)).toBe('done')
     }
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', completedAt: expect.any(String) })
-    expect(await waitingWork(ctx)).toEqual([])
-    expect(await eventsOf(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
+    expect(await listPendingWork(ctx)).toEqual([])
+    expect(await listEventTypes(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
   })
 
   test('comes once, and does come, when batches finish at the same moment', { timeout: 30_000 }, async () => {
@@ -229,7 +229,7 @@ describe('the end', () => {
         finishBatch(inRound, { ...inHand, uuid: uuidOf(row.id), contactUuids: row.contactIds }),
       )
       expect(await Promise.all(finished)).toEqual(['done', 'done', 'done', 'done'])
-      expect(await eventsOf(inRound)).toEqual(['campaign.sending', 'campaign.sent'])
+      expect(await listEventTypes(inRound)).toEqual(['campaign.sending', 'campaign.sent'])
     }
   })
 
@@ -242,13 +242,13 @@ describe('the end', () => {
     expect(await finishBatch(ctx, batch)).toBe('waiting')
     expect(await readBatch(batches[0])).toMatchObject({ status: 'PENDING', workerId: null })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
-    expect(await waitingWork(ctx)).toEqual(batches)
+    expect(await listPendingWork(ctx)).toEqual(batches)
   })
 
   test('waits while a worker that had the batch before still sends to somebody', async () => {
     const { id, batches } = await startCampaign(2)
     const batch = await claim(batches[0])
-    await silenceWorker(database.db, workerId)
+    await expireWorkerHeartbeat(database.db, workerId)
     // Its claim was on its way when it was buried; it lives, and beats again.
     const claiming = await openTransaction(database.db, (db) =>
       claimRecipients({ ...ctx, db }, batch, batch.contactUuids.slice(0, 1)),
@@ -260,7 +260,7 @@ describe('the end', () => {
     expect(await finishBatch(ctx, other)).toBe('waiting')
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
     const contactId = idOf('con', batch.contactUuids[0] ?? '')
-    await recordOutcomes(ctx, batch, [{ contactId, status: 'SENT', error: null }])
+    await recordRecipientOutcomes(ctx, batch, [{ contactId, status: 'SENT', error: null }])
     expect(await finishBatch(ctx, await claim(batches[0]))).toBe('done')
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 2 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
@@ -273,7 +273,7 @@ describe('the end', () => {
     expect(await finishBatch(ctx, batch)).toBe('done')
     expect(await readBatch(batches[0])).toMatchObject({ status: 'PENDING' })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
-    expect(await waitingWork(ctx)).toEqual(batches)
+    expect(await listPendingWork(ctx)).toEqual(batches)
   })
 
   test('of one batch does not hold up the claims of another', async () => {

@@ -106,11 +106,7 @@ const paramsOf = (ctx: Ctx, batch: ClaimedBatch): BatchParams => ({
  * SENDING recipient of this worker in the group belongs to that claim: earlier runs recorded their outcomes or ended
  * with `interruptAndReleaseBatch`.
  */
-export async function undoRecipientClaims(
-  ctx: Ctx,
-  batch: ClaimedBatch,
-  contactUuids: readonly string[],
-): Promise<void> {
+export async function releaseRecipients(ctx: Ctx, batch: ClaimedBatch, contactUuids: readonly string[]): Promise<void> {
   await ctx.db.execute(sql`
     update campaign_recipients
     set status = 'WAITING', worker_id = null, attempts = attempts - 1
@@ -123,7 +119,7 @@ export async function undoRecipientClaims(
  * Records the outcomes of a group in one statement. A late outcome overwrites INTERRUPTED if the same worker had claimed the
  * recipient. A late WAITING is recorded as FAILED: the batch may be DONE, and no job would claim the recipient again.
  */
-export async function recordOutcomes(
+export async function recordRecipientOutcomes(
   ctx: Ctx,
   batch: ClaimedBatch,
   outcomes: readonly RecipientOutcome[],
@@ -202,7 +198,7 @@ export async function releaseBatch(ctx: Ctx, batch: BatchClaim): Promise<boolean
 
 /**
  * Releases a batch after an error, when outcomes may not have been recorded: in the same transaction, the recipients that
- * are still SENDING by this worker become INTERRUPTED. `undoRecipientClaims` relies on it. Returns how many there were.
+ * are still SENDING by this worker become INTERRUPTED. `releaseRecipients` relies on it. Returns how many there were.
  */
 export function interruptAndReleaseBatch(ctx: Ctx, batch: BatchClaim): Promise<number> {
   return inTransaction(ctx, async (ctx) => {

@@ -3,14 +3,14 @@ import type { Ctx } from '../request/context.ts'
 import { newId } from '../kernel/ids.ts'
 import { testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { trackHtml } from './templates/track-html.ts'
-import { followLink, openPixel, trackingOf } from './tracking.ts'
+import { resolveTrackedLink, recordOpen, createTracking } from './tracking.ts'
 
 const ctx = { settings: testSettings, workspaceId: newId('wsp') } as Ctx
 const person = { campaignId: newId('cmp'), contactId: newId('con') }
 const track = (html: string, given: { opens?: boolean; clicks?: boolean } = { clicks: true }) =>
-  trackHtml(html, trackingOf(ctx, { person, opens: false, clicks: false, ...given }))
+  trackHtml(html, createTracking(ctx, { person, opens: false, clicks: false, ...given }))
 const tokenIn = (html: string) => /\/public\/(?:click|open)\?token=([\w.-]+)/.exec(html)?.[1] ?? ''
-const follow = (html: string) => followLink(ctx, tokenIn(html), { isNoted: false })
+const follow = (html: string) => resolveTrackedLink(ctx, tokenIn(html), { isNoted: false })
 
 describe('a link', () => {
   test.each([
@@ -52,9 +52,9 @@ describe('a link', () => {
     const forged = `${Buffer.from(JSON.stringify(evil)).toString('base64url')}.${mac}`
     const wrong = [forged, body, `${body}.`, `x${token}`, `${token}x`, '', tokenIn(track('', { opens: true }))]
     for (const one of wrong) {
-      await expect(followLink(ctx, one, { isNoted: false })).rejects.toMatchObject({ code: 'invalid' })
+      await expect(resolveTrackedLink(ctx, one, { isNoted: false })).rejects.toMatchObject({ code: 'invalid' })
     }
-    await expect(openPixel(ctx, token)).rejects.toMatchObject({ code: 'invalid' })
+    await expect(recordOpen(ctx, token)).rejects.toMatchObject({ code: 'invalid' })
   })
 })
 

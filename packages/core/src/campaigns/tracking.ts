@@ -5,14 +5,14 @@
 import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
 import { AppError, isDatabaseUnavailable } from '../kernel/errors.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
-import { openPayload } from '../kernel/crypto.ts'
-import { type Engagement, type MailedPerson, noteEngagement } from './engagement.ts'
+import { verifyPayload } from '../kernel/crypto.ts'
+import { type Engagement, type RecipientKey, recordEngagement } from './engagement.ts'
 import type { Tracking } from './templates/track-html.ts'
 
 /** For `trackHtml`, in the mail to one person. */
-export function trackingOf(
+export function createTracking(
   ctx: Ctx,
-  { person, ...what }: { person: MailedPerson; opens: boolean; clicks: boolean },
+  { person, ...what }: { person: RecipientKey; opens: boolean; clicks: boolean },
 ): Tracking {
   const { publicUrl, keys } = ctx.settings
   return {
@@ -24,15 +24,19 @@ export function trackingOf(
 }
 
 /** Notes an opening, by the token of a pixel. Forged or damaged: invalid. */
-export async function openPixel(base: BaseCtx, token: string): Promise<void> {
-  const payload = openPayload(base.settings.keys.links, 'open', token)
+export async function recordOpen(base: BaseCtx, token: string): Promise<void> {
+  const payload = verifyPayload(base.settings.keys.links, 'open', token)
   if (!payload) throw invalidLink()
   await note(base, payload, 'opened')
 }
 
 /** Notes a click, by the token of a link, and answers where it leads. Forged or damaged: invalid. */
-export async function followLink(base: BaseCtx, token: string, { isNoted }: { isNoted: boolean }): Promise<string> {
-  const payload = openPayload(base.settings.keys.links, 'click', token)
+export async function resolveTrackedLink(
+  base: BaseCtx,
+  token: string,
+  { isNoted }: { isNoted: boolean },
+): Promise<string> {
+  const payload = verifyPayload(base.settings.keys.links, 'click', token)
   if (!payload) throw invalidLink()
   if (isNoted) await note(base, payload, 'clicked')
   return new URL(String(payload[3])).href
@@ -44,7 +48,7 @@ const invalidLink = () => new AppError('invalid', 'Invalid or expired link')
 async function note(base: BaseCtx, [workspace, campaign, contact]: (string | number)[], engagement: Engagement) {
   const ctx = publicContext(base, idOf('wsp', String(workspace)))
   const person = { campaignId: idOf('cmp', String(campaign)), contactId: idOf('con', String(contact)) }
-  await noteEngagement(ctx, person, engagement).catch((error: unknown) => {
+  await recordEngagement(ctx, person, engagement).catch((error: unknown) => {
     if (!isDatabaseUnavailable(error)) throw error
   })
 }

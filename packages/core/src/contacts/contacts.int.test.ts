@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { createTestContact, createTestCtx, createTestList, eventsOf } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestList,
+  listEventTypes,
+} from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
 import { findOptOuts, hashEmail } from '../subscriptions/opt-outs.ts'
@@ -41,7 +46,7 @@ test('a change that changes nothing writes nothing and tells nothing', async () 
   expect(await updateContact(ctx, contact.id, { firstName: 'Ada', tags: ['vip'] })).toEqual(contact)
   expect(await addTags(ctx, contact.id, { tags: ['vip'] })).toEqual(contact)
   expect(await removeTag(ctx, contact.id, 'nobody has this')).toEqual(contact)
-  expect(await eventsOf(ctx)).toEqual(['contact.created'])
+  expect(await listEventTypes(ctx)).toEqual(['contact.created'])
 })
 
 test('a change merges custom values, null removes one, and is told once', async () => {
@@ -50,7 +55,7 @@ test('a change merges custom values, null removes one, and is told once', async 
   const { id } = await createTestContact(ctx, { customFieldValues: { plan: 'free', seats: 3 } })
   const changed = await updateContact(ctx, id, { customFieldValues: { plan: 'pro', seats: null } })
   expect(changed.customFieldValues).toEqual({ plan: 'pro' })
-  expect(await eventsOf(ctx)).toEqual(['contact.created', 'contact.updated'])
+  expect(await listEventTypes(ctx)).toEqual(['contact.created', 'contact.updated'])
 })
 
 test('tags that many add at once are all there', async () => {

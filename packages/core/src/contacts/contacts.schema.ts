@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { Email, MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { Email, TimestampInput, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort, SortBy } from '../request/paging.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
@@ -143,10 +143,10 @@ const filters = {
   listId: Id('lst').optional().describe('Who has a subscription to this list, in any status'),
   emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional(),
   source: SingleLine(sourceLength).optional(),
-  createdAfter: MomentInput.optional(),
-  createdBefore: MomentInput.optional(),
-  updatedAfter: MomentInput.optional(),
-  updatedBefore: MomentInput.optional(),
+  createdAfter: TimestampInput.optional(),
+  createdBefore: TimestampInput.optional(),
+  updatedAfter: TimestampInput.optional(),
+  updatedBefore: TimestampInput.optional(),
 }
 
 const sorts = ['createdAt', 'updatedAt', 'lastActivityAt', 'email'] as const

@@ -4,7 +4,12 @@ import { expect, onTestFinished, test } from 'vitest'
 import { inTransaction } from '../request/context.ts'
 import { openDatabase } from '../db/client.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
-import { createTestContact, createTestCtx, createTestWebhook, eventsOf } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestWebhook,
+  listEventTypes,
+} from '@rapport/testing/fixtures/factories.ts'
 import { transaction } from '../db/transaction.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -25,7 +30,7 @@ test('those who are created at once are all there, each told once, in a few tran
   const ids = created.map((one) => (one.status === 'fulfilled' ? one.value.id : newId('con')))
   const read = await many(50, (n) => readContact(ctx, ids[n] ?? newId('con')))
   expect(read.map((one) => one.status === 'fulfilled' && one.value.email)).toEqual(ids.map((_, n) => person(n).email))
-  expect(await eventsOf(ctx)).toHaveLength(50)
+  expect(await listEventTypes(ctx)).toHaveLength(50)
   const { rows } = await database.db.execute<{ transactions: number }>(
     sql`select count(distinct transaction_id)::int as transactions from events where workspace_id = ${uuidOf(ctx.workspaceId)}`,
   )
@@ -53,7 +58,7 @@ test('what is wrong with one is the answer for that one, and the others are crea
     { reason: { code: 'conflict' } },
     { value: { customFieldValues: { seats: 3 }, tags: ['a b', 'c"d'], phone: '+1', emailSubscribedStatus: 'NONE' } },
   ])
-  expect(await eventsOf(ctx)).toHaveLength(4)
+  expect(await listEventTypes(ctx)).toHaveLength(4)
 })
 
 test('one that the database refuses fails alone', async () => {
@@ -61,7 +66,7 @@ test('one that the database refuses fails alone', async () => {
   const firstName = '\u0000'
   const answers = await many(10, (n) => createContact(ctx, { ...person(n), ...(n === 5 && { firstName }) }))
   expect(answers.map(({ status }) => status === 'fulfilled')).toEqual(answers.map((_, n) => n !== 5))
-  expect(await eventsOf(ctx)).toHaveLength(9)
+  expect(await listEventTypes(ctx)).toHaveLength(9)
 })
 
 test('who reads in the same instant as another workspace reads its own contacts alone, and not the other’s by their ids', async () => {
@@ -112,7 +117,7 @@ test('who is refused, and for whom it cannot be found out who has the address, f
     [0, 1, 2, 3].map((n) => (n === 1 ? { status: 'rejected' } : { value: person(n) })),
   )
   await (await locking).commit()
-  expect(await eventsOf(ctx)).toHaveLength(4)
+  expect(await listEventTypes(ctx)).toHaveLength(4)
 })
 
 test('whoever creates contacts has the table of workspaces before those of events, as the upkeep of these', async () => {
@@ -132,7 +137,7 @@ test('whoever creates contacts has the table of workspaces before those of event
     await upkeep.commit()
     await creating
   }
-  expect(await eventsOf(ctx)).toHaveLength(12)
+  expect(await listEventTypes(ctx)).toHaveLength(12)
 })
 
 test('in a workspace that has just gone nobody is created, and nobody else is kept from it', async () => {
@@ -140,7 +145,7 @@ test('in a workspace that has just gone nobody is created, and nobody else is ke
   await database.db.execute(sql`delete from workspaces where id = ${uuidOf(gone.workspaceId)}`)
   const [first, second] = await Promise.allSettled([createContact(gone, person(1)), createContact(ctx, person(1))])
   expect([first, second]).toMatchObject([{ reason: { code: 'unavailable' } }, { value: person(1) }])
-  expect(await eventsOf(gone)).toEqual([])
+  expect(await listEventTypes(gone)).toEqual([])
 })
 
 test('a field whose values are just being written is held until they are', async () => {

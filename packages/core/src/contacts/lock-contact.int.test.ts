@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { expect, onTestFinished, test } from 'vitest'
 import { inTransaction } from '../request/context.ts'
-import { changeDeal } from '../deals/update-deal.ts'
+import { updateDeal } from '../deals/update-deal.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { clearDeletedList, deleteList } from '../lists/delete-list.ts'
 import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
@@ -33,7 +33,7 @@ const takers: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>> = 
       mergeContacts(ctx, zoe.id, { contactId: ada.id }),
   'a deal that goes to another contact': async ({ zoe, ada }) => {
     const deal = await createTestDeal(ctx, { contactId: zoe.id })
-    return () => changeDeal(ctx, deal.id, { contactId: ada.id })
+    return () => updateDeal(ctx, deal.id, { contactId: ada.id })
   },
   'deals that are created together': async ({ zoe, ada }) => {
     const { id: pipelineId } = await createTestPipeline(ctx)

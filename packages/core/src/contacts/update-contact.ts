@@ -8,8 +8,8 @@ import { withoutUndefined } from '../kernel/without-undefined.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { applyStoredOptOuts } from '../subscriptions/apply-stored-opt-outs.ts'
-import { keepOptOuts } from '../subscriptions/opt-outs.ts'
-import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
+import { storeOptOutsOfContact } from '../subscriptions/opt-outs.ts'
+import { recordSubscriptionActivity } from '../subscriptions/subscribed-status.ts'
 import { type SuppressedStatus, suppressSubscriptions } from '../subscriptions/suppressions.ts'
 import { alreadyExists, findContactByEmail, lockContactByEmail } from './contact-address.ts'
 import { contactUpdated } from './contact-events.ts'
@@ -77,7 +77,7 @@ export async function suppressContact(
 ): Promise<ContactRow | undefined> {
   const row = await lockContact(ctx, id)
   if (!row || !(await suppressSubscriptions(ctx, id, status))) return undefined
-  await noteSubscriptionChange(ctx, [id])
+  await recordSubscriptionActivity(ctx, [id])
   return lockContact(ctx, id)
 }
 
@@ -100,7 +100,7 @@ export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRo
     throw isTaken ? alreadyExists(await findContactByEmail(ctx, next.email)) : error
   })
   if (next.email.toLowerCase() === current.email.toLowerCase()) return saved
-  await keepOptOuts(ctx, current)
+  await storeOptOutsOfContact(ctx, current)
   return (await applyStoredOptOuts(ctx, saved)) ? ((await lockContact(ctx, saved.id)) ?? saved) : saved
 }
 

@@ -5,7 +5,7 @@ import { findBacklogs } from '../webhooks/drain/find-backlogs.ts'
 import { hasPendingMigrations, migrate } from './migrate.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
-import { migrateUntil } from '@rapport/testing/release-before/release-before.ts'
+import { migrateUntil } from '@rapport/testing/previous-release/previous-release.ts'
 
 /** The last migration of the release before. */
 const lastBeforeDrains = '0020_indexes'

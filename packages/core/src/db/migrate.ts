@@ -7,8 +7,8 @@ import pg from 'pg'
 import { ConfigError, readMigrateConfig } from '../runtime/config.ts'
 import type { Db } from './client.ts'
 import { insistOnPartitions } from './partitions.ts'
-import { lacksSessions, sessionUrlOf } from './pooler.ts'
-import { adoptForeignEvents } from './adopt-restored-events.ts'
+import { isDirectUrlMissing, directUrlOf } from './pooler.ts'
+import { adoptRestoredEvents } from './adopt-restored-events.ts'
 
 const migrationsFolder = fileURLToPath(new URL('../../../../drizzle', import.meta.url))
 /** Any number, the same in every process: two that migrate at once take turns. */
@@ -28,7 +28,7 @@ export async function migrate(databaseUrl: string): Promise<void> {
     const db = drizzle(pool)
     await refuseWhileOldWorkersRun(db)
     await runMigrations(db, { migrationsFolder })
-    await adoptForeignEvents(db)
+    await adoptRestoredEvents(db)
     await insistOnPartitions(db)
   } finally {
     await pool.end()
@@ -77,8 +77,8 @@ async function main() {
   try {
     const config = readMigrateConfig()
     // The lock would stay behind with a connection of the pooler's, and the next migration wait for it without end.
-    if (await lacksSessions(config)) throw new ConfigError(needsDirectUrl)
-    await migrate(sessionUrlOf(config))
+    if (await isDirectUrlMissing(config)) throw new ConfigError(needsDirectUrl)
+    await migrate(directUrlOf(config))
     console.log('The database is up to date.')
   } catch (error) {
     console.error(error instanceof Error ? error.message : error)

@@ -4,8 +4,8 @@ import type { Ctx } from '../request/context.ts'
 import { purgeEvents } from '../events/emit.ts'
 import { idOf, newId, uuidOf } from '../kernel/ids.ts'
 import { webhooks } from './schema/index.ts'
-import { drainTestBacklog } from '@rapport/testing/fixtures/backlogs.ts'
-import { keepPartitions, readSecondsAhead } from './partitions.ts'
+import { drainTestBacklog } from '@rapport/testing/fixtures/webhook-drain.ts'
+import { maintainPartitions, readSecondsAhead } from './partitions.ts'
 import { clearDeletedWorkspace, deleteWorkspace } from '../operations/delete-workspace.ts'
 import {
   createTestDatabase,
@@ -19,8 +19,8 @@ import {
   createTestCtx,
   createTestWebhook,
   createTestWorker,
-  eventsOf,
-  readOnlyDelivery,
+  listEventTypes,
+  readSingleDelivery,
 } from '@rapport/testing/fixtures/factories.ts'
 import { explainSelects } from '@rapport/testing/postgres/explain.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
@@ -38,7 +38,7 @@ afterEach(() => database.close())
 
 const dayMs = 86_400_000
 const inDays = (days: number) => new Date(Date.now() + days * dayMs)
-const keepIn = (days: number, terms = {}) => keepPartitions(database.db, { now: inDays(days), ...terms })
+const keepIn = (days: number, terms = {}) => maintainPartitions(database.db, { now: inDays(days), ...terms })
 const nothing = { added: [], dropped: [], heldUp: [] }
 
 /** How many rows lie in each partition that has any. */
@@ -70,7 +70,7 @@ async function createDelivered() {
   const webhook = await createTestWebhook(ctx)
   await createTestContact(ctx)
   await deliverAll()
-  return { webhook, delivery: await readOnlyDelivery(ctx) }
+  return { webhook, delivery: await readSingleDelivery(ctx) }
 }
 
 test('what is past its time goes with its partition, and all that is younger than thirty days stays', async () => {
@@ -86,7 +86,7 @@ test('what is past its time goes with its partition, and all that is younger tha
 
 test('partitions begin ahead of time, a week or two', async () => {
   expect(await readSecondsAhead(database.db)).toBeGreaterThan((7 * dayMs) / 1_000)
-  expect(await keepPartitions(database.db)).toEqual(nothing)
+  expect(await maintainPartitions(database.db)).toEqual(nothing)
   for (const week of [7, 14, 21, 28]) expect((await keepIn(week)).added).toHaveLength(2)
   await keepIn(30)
   expect(await readSecondsAhead(database.db)).toBeLessThan(((30 + 15) * dayMs) / 1_000)
@@ -100,7 +100,7 @@ test('whatever time an id is of, it has a place: before and after upkeep, and wh
     await keepIn(age)
     for (const day of days) await tellIn(day + age)
   }
-  expect(await eventsOf(ctx)).not.toHaveLength(0)
+  expect(await listEventTypes(ctx)).not.toHaveLength(0)
 })
 
 test.each([
@@ -124,7 +124,7 @@ test.each([
     over.abort()
     await writing
     expect(kept).toMatchObject({ heldUp: [] })
-    expect((await eventsOf(ctx)).length).toBe(3_000 + written)
+    expect((await listEventTypes(ctx)).length).toBe(3_000 + written)
     expect(await countRows('events')).toEqual([written, 3_000])
     expect(await keepIn(35)).toEqual(nothing)
   },
@@ -212,7 +212,7 @@ test('an event that was dropped is not delivered again: its delivery stays to be
   // Of a person's wish, twenty days later.
   await database.db.execute(sql`
     update deliveries set id = uuidv7(interval '20 days'), created_at = now() + interval '20 days'`)
-  const later = await readOnlyDelivery(ctx)
+  const later = await readSingleDelivery(ctx)
   expect(later.id).not.toBe(delivery.id)
   const dropping = await openTransaction(database.db, (db) => db.execute(sql`drop table events_past`))
   const asking = redeliver(ctx, webhook.id, later.id)

@@ -46,7 +46,7 @@ export interface Upkeep {
  * Cuts where the next weeks begin, and drops what is past its time. Harmless to repeat, and in two places at once. Who
  * `isPatient` also cuts a last partition that has more rows than can be looked through in half a second.
  */
-export async function keepPartitions(db: Db, { now, isPatient = false }: Terms = {}): Promise<Upkeep> {
+export async function maintainPartitions(db: Db, { now, isPatient = false }: Terms = {}): Promise<Upkeep> {
   const terms = { nowMs: now?.getTime() ?? (await readClockMs(db)), isPatient }
   const { nowMs } = terms
   const upkeep: Upkeep = { added: [], dropped: [], heldUp: [] }
@@ -70,7 +70,7 @@ interface Terms {
 /** The same where a migration has just made the tables partitioned: held up, it tries for some seconds more. */
 export async function insistOnPartitions(db: Db): Promise<void> {
   for (let attempt = 1; attempt <= 10; attempt += 1) {
-    const { heldUp } = await keepPartitions(db, { isPatient: true })
+    const { heldUp } = await maintainPartitions(db, { isPatient: true })
     if (heldUp.length === 0) return
     await pause(longestLockMs)
   }

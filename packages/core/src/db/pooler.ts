@@ -14,12 +14,12 @@ interface Addresses {
 }
 
 /** Where a session lasts: the direct address where one is given, which is believed. */
-export function sessionUrlOf(config: Addresses): string {
+export function directUrlOf(config: Addresses): string {
   return config.DATABASE_DIRECT_URL ?? config.DATABASE_URL
 }
 
 /** Whether sessions are had only through a pooler, so that what they hold may get lost, or stay behind. */
-export async function lacksSessions(config: Addresses): Promise<boolean> {
+export async function isDirectUrlMissing(config: Addresses): Promise<boolean> {
   return config.DATABASE_DIRECT_URL === undefined && (await isPooled(config.DATABASE_URL))
 }
 

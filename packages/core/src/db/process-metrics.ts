@@ -1,17 +1,17 @@
 import { sql } from 'drizzle-orm'
 import { collectDefaultMetrics, type Registry } from 'prom-client'
-import { figureIn, gaugeIn, upIn } from '../runtime/metrics.ts'
+import { createUnlabeledGauge, createGauge, createUpGauge } from '../runtime/metrics.ts'
 import type { Database } from './client.ts'
 
 /** Node's own figures, and the connections to PostgreSQL. */
-export function describeProcess(registry: Registry, { db, pool }: Pick<Database, 'db' | 'pool'>): void {
+export function registerProcessMetrics(registry: Registry, { db, pool }: Pick<Database, 'db' | 'pool'>): void {
   collectDefaultMetrics({ register: registry })
-  upIn(registry, {
+  createUpGauge(registry, {
     name: 'database_up',
     help: 'Whether PostgreSQL answers this process',
     ask: () => db.execute(sql`select 1`),
   })
-  gaugeIn(registry, {
+  createGauge(registry, {
     name: 'database_connections',
     help: 'Connections to PostgreSQL that this process holds',
     labelNames: ['state'],
@@ -20,12 +20,12 @@ export function describeProcess(registry: Registry, { db, pool }: Pick<Database,
       { labels: { state: 'idle' }, value: pool.idleCount },
     ],
   })
-  figureIn(registry, {
+  createUnlabeledGauge(registry, {
     name: 'database_connections_max',
     help: 'Connections to PostgreSQL that this process may hold',
     read: async () => pool.options.max,
   })
-  figureIn(registry, {
+  createUnlabeledGauge(registry, {
     name: 'database_waiting_calls',
     help: 'Calls in this process that wait for a connection to PostgreSQL',
     read: async () => pool.waitingCount,

@@ -141,7 +141,7 @@ export function openReplica(
 }
 
 /** Reads on the replica where there is one that knows all, else on the primary. `read` may be called twice. */
-export async function fromReplica<C extends { db: Db; replica?: Replica }, Result>(
+export async function readFromReplica<C extends { db: Db; replica?: Replica }, Result>(
   ctx: C,
   read: (ctx: C) => Promise<Result>,
 ): Promise<Result> {

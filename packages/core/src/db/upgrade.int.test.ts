@@ -1,19 +1,19 @@
-/** An upgrade from the release before, with rows in every table: `release-before.sql`, see docs/upgrade.md. */
+/** An upgrade from the release before, with rows in every table: `previous-release.sql`, see docs/upgrade.md. */
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
-import { dumpRows } from '@rapport/testing/release-before/dump-rows.ts'
-import { insertMinimalRows, readColumnDefaults } from '@rapport/testing/release-before/minimal-rows.ts'
+import { dumpRows } from '@rapport/testing/previous-release/dump-rows.ts'
+import { insertMinimalRows, readColumnDefaults } from '@rapport/testing/previous-release/minimal-rows.ts'
 import {
   migrateUntil,
-  readReleaseBefore,
+  readPreviousRelease,
   readTables,
-  restoreReleaseBefore,
+  restorePreviousRelease,
   type TableRows,
-} from '@rapport/testing/release-before/release-before.ts'
+} from '@rapport/testing/previous-release/previous-release.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { migrate } from './migrate.ts'
 
-/** What this release changes on purpose, empty again when `release-before.sql` is rewritten. */
+/** What this release changes on purpose, empty again when `previous-release.sql` is rewritten. */
 const changedOnPurpose = {
   /** `table` or `table.column`: no program of the release before may use it. */
   removed: [] as string[],
@@ -33,7 +33,7 @@ interface RowsWithValue {
 
 async function createReleaseBefore(): Promise<TestDatabase> {
   const database = await createEmptyDatabase()
-  await restoreReleaseBefore(database.pool)
+  await restorePreviousRelease(database.pool)
   return database
 }
 
@@ -46,16 +46,16 @@ async function openDatabase(create: () => Promise<TestDatabase>): Promise<TestDa
   return database
 }
 
-const howToAdd = 'Add rows with these to release-before.sql by hand.'
+const howToAdd = 'Add rows with these to previous-release.sql by hand.'
 
-test('release-before.sql has a row in every table that the release before had', async () => {
+test('previous-release.sql has a row in every table that the release before had', async () => {
   const tables = await readTables(before.pool)
   const empty = tables.filter(({ rows }) => rows.length === 0).map(({ table }) => table)
   expect(tables.length).toBeGreaterThan(30)
   expect([howToAdd, empty]).toEqual([howToAdd, []])
 })
 
-test('release-before.sql has a null and a value for every column that may be null', async () => {
+test('previous-release.sql has a null and a value for every column that may be null', async () => {
   const { rows: nullable } = await before.pool.query<{ table_name: string; column_name: string }>(`
     select table_name, column_name from information_schema.columns
     where table_schema = 'public' and is_nullable = 'YES' and is_generated = 'NEVER'`)
@@ -73,7 +73,7 @@ test('release-before.sql has a null and a value for every column that may be nul
   expect([howToAdd, missing]).toEqual([howToAdd, []])
 })
 
-test('release-before.sql has every value that a check lists', async () => {
+test('previous-release.sql has every value that a check lists', async () => {
   const { rows: checks } = await before.pool.query<{ table: string; column: string; definition: string }>(`
     select c.conrelid::regclass::text as table, a.attname as column, pg_get_constraintdef(c.oid) as definition
     from pg_constraint c join pg_attribute a on a.attrelid = c.conrelid and c.conkey = array[a.attnum]
@@ -173,7 +173,7 @@ test.each(refused)('this schema refuses $table with $column $value', async ({ ta
 test('this schema fills in the column defaults that the release before relies on', async () => {
   const now = await openDatabase(createTestDatabase)
   const [tables, defaults] = [await readTables(before.pool), await readColumnDefaults(before.pool)]
-  const { migration } = await readReleaseBefore()
+  const { migration } = await readPreviousRelease()
   const then = await openDatabase(createEmptyDatabase)
   await migrateUntil(then.pool, migration)
   for (const rows of keptTables(tables)) {

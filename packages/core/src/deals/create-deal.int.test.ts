@@ -4,7 +4,7 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { openDatabase } from '../db/client.ts'
 import { type ContactId, newId, uuidOf } from '../kernel/ids.ts'
-import { changePipeline } from '../pipelines/pipelines.ts'
+import { updatePipeline } from '../pipelines/pipelines.ts'
 import type { Pipeline } from '../pipelines/pipelines.schema.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
@@ -15,7 +15,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { changeWebhook } from '../webhooks/webhooks.ts'
+import { updateWebhook } from '../webhooks/webhooks.ts'
 import { createDeal } from './create-deal.ts'
 import { readDeal } from './update-deal.ts'
 import { DealInput } from './deals.schema.ts'
@@ -171,7 +171,7 @@ test.each([
 ])('when the first stage is removed as a deal is created in it, it is created in the next: %s', async (_how, run) => {
   const [, second] = pipeline.stages
   const removing = await openTransaction(database.db, (db) =>
-    changePipeline({ ...ctx, db }, pipeline.id, { stages: [{ id: second?.id }] }),
+    updatePipeline({ ...ctx, db }, pipeline.id, { stages: [{ id: second?.id }] }),
   )
   const creating = run((ctx) => createDeal(ctx, inputOf(0)))
   await waitUntilBlocked(database.db)
@@ -203,7 +203,7 @@ test('who waits for a contact is told of to the webhooks that listen when the de
   )
   const creating = createDeal(ctx, inputOf(0))
   await waitUntilBlocked(database.db)
-  await changeWebhook(ctx, before, { enabled: false })
+  await updateWebhook(ctx, before, { enabled: false })
   const { id: after } = await createTestWebhook(ctx, { eventTypes: ['deal.created'] })
   await holding.commit()
   await creating

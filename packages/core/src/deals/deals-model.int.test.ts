@@ -6,26 +6,31 @@ import type { Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type ContactId, type DealId, newId, type PipelineId, type StageId } from '../kernel/ids.ts'
 import { summarizePipeline } from '../pipelines/pipeline-summary.ts'
-import { changePipeline, deletePipeline, readPipeline } from '../pipelines/pipelines.ts'
+import { updatePipeline, deletePipeline, readPipeline } from '../pipelines/pipelines.ts'
 import {
   type DealModel,
-  emptyModel,
-  modelChange,
-  modelContactDeletion,
-  modelCreation,
-  modelDeletion,
-  modelMerge,
-  modelPipelineDeletion,
-  modelStages,
-  modelSummary,
-  Refused,
+  createDealModel,
+  updateModelDeal,
+  deleteModelContact,
+  buildModelDeal,
+  deleteModelDeal,
+  mergeModelContacts,
+  deleteModelPipeline,
+  replaceModelStages,
+  summarizeModelPipeline,
+  ModelRejection,
 } from '@rapport/testing/fixtures/deal-model.ts'
-import { createTestContact, createTestCtx, createTestPipeline, eventsOf } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestPipeline,
+  listEventTypes,
+} from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { listDealMoves } from './list-deal-moves.ts'
 import { listDeals } from './list-deals.ts'
 import { createDeal } from './create-deal.ts'
-import { changeDeal, deleteDeal } from './update-deal.ts'
+import { updateDeal, deleteDeal } from './update-deal.ts'
 import { type Deal, DealChange, DealInput, DealMoveQuery, DealQuery } from './deals.schema.ts'
 import { deleteContact } from '../operations/delete-contact.ts'
 
@@ -108,10 +113,10 @@ function perform(world: World, taken: Step): { real: () => Promise<unknown>; mod
       return {
         real: () => createDeal(ctx, DealInput.parse(wish)),
         model: (made) => {
-          const deal = modelCreation(model, wish as never)
+          const deal = buildModelDeal(model, wish as never)
           const { id } = (made ?? { id: newId('dea') }) as Pick<Deal, 'id'>
           model.deals.set(id, deal)
-          model.told.push('deal.created')
+          model.eventTypes.push('deal.created')
           world.dealIds.push(id)
         },
       }
@@ -128,23 +133,23 @@ function perform(world: World, taken: Step): { real: () => Promise<unknown>; mod
         status,
       })
       return {
-        real: () => changeDeal(ctx, id, DealChange.parse(wish)),
-        model: () => modelChange(model, id, wish as never),
+        real: () => updateDeal(ctx, id, DealChange.parse(wish)),
+        model: () => updateModelDeal(model, id, wish as never),
       }
     }
     case 'delete': {
       const id = at(world.dealIds, taken.deal)
-      return { real: () => deleteDeal(ctx, id), model: () => modelDeletion(model, id) }
+      return { real: () => deleteDeal(ctx, id), model: () => deleteModelDeal(model, id) }
     }
     case 'deleteContact': {
       const id = at(world.contactIds, taken.contact)
-      return { real: () => deleteContact(ctx, id), model: () => modelContactDeletion(model, id) }
+      return { real: () => deleteContact(ctx, id), model: () => deleteModelContact(model, id) }
     }
     case 'merge': {
       const [to, from] = [at(world.contactIds, taken.survivor), at(world.contactIds, taken.duplicate)]
       return {
         real: () => mergeContacts(ctx, to, { contactId: from }),
-        model: () => modelMerge(model, to, from),
+        model: () => mergeModelContacts(model, to, from),
       }
     }
     case 'stages': {
@@ -155,18 +160,18 @@ function perform(world: World, taken: Step): { real: () => Promise<unknown>; mod
       const stages = [...kept.map((stage) => ({ id: stage.id })), ...added]
       if (stages.length === 0) return { real: async () => {}, model: () => {} }
       return {
-        real: () => changePipeline(ctx, id, { stages }),
+        real: () => updatePipeline(ctx, id, { stages }),
         model: (made) => {
           const real = (made as Awaited<ReturnType<typeof readPipeline>> | undefined)?.stages ?? []
           const fresh = real.slice(kept.length).map((stage) => ({ id: stage.id, winProbability: 7 }))
-          modelStages(model, id, [...kept, ...fresh])
+          replaceModelStages(model, id, [...kept, ...fresh])
           world.stageIds.push(...fresh.map((stage) => stage.id))
         },
       }
     }
     case 'deletePipeline': {
       const id = at(world.pipelineIds, taken.pipeline)
-      return { real: () => deletePipeline(ctx, id), model: () => modelPipelineDeletion(model, id) }
+      return { real: () => deletePipeline(ctx, id), model: () => deleteModelPipeline(model, id) }
     }
   }
 }
@@ -182,7 +187,7 @@ async function takeStep(world: World, taken: Step) {
   try {
     model(made)
   } catch (error) {
-    if (!(error instanceof Refused)) throw error
+    if (!(error instanceof ModelRejection)) throw error
     expected = error.message
   }
   expect([taken, refused]).toEqual([taken, expected])
@@ -208,11 +213,11 @@ async function expectModelAgrees({ ctx, model }: World) {
   for (const [id, stages] of model.pipelines) {
     const real = await readPipeline(ctx, id)
     expect(real.stages.map((stage) => [stage.id, stage.position])).toEqual(stages.map((stage, n) => [stage.id, n]))
-    const [summary, expected] = [await summarizePipeline(ctx, id), modelSummary(model, id)]
+    const [summary, expected] = [await summarizePipeline(ctx, id), summarizeModelPipeline(model, id)]
     expect(summary.stages).toMatchObject(expected.stages)
     expect(summary.total.weightedValueCentsExact).toBe(expected.weightedValueCentsExact)
   }
-  expect((await eventsOf(ctx)).filter((type) => type.startsWith('deal.'))).toEqual(model.told)
+  expect((await listEventTypes(ctx)).filter((type) => type.startsWith('deal.'))).toEqual(model.eventTypes)
 }
 
 test('whatever happens in whatever order, deals are what a plain model of them says', {
@@ -228,7 +233,7 @@ test('whatever happens in whatever order, deals are what a plain model of them s
 
 async function createWorld(): Promise<World> {
   const ctx = await createTestCtx(database.db)
-  const model = emptyModel()
+  const model = createDealModel()
   const contacts = [await createTestContact(ctx), await createTestContact(ctx), await createTestContact(ctx)]
   const pipelines = [await createTestPipeline(ctx, ['a', 'b', 'c']), await createTestPipeline(ctx)]
   for (const { id } of contacts) model.contacts.add(id)

@@ -13,12 +13,12 @@ import {
   createTestCtx,
   createTestDeal,
   createTestPipeline,
-  eventsOf,
+  listEventTypes,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { listDealMoves } from './list-deal-moves.ts'
 import { createDeal } from './create-deal.ts'
-import { changeDeal, deleteDeal, readDeal } from './update-deal.ts'
+import { updateDeal, deleteDeal, readDeal } from './update-deal.ts'
 import { type Deal, type DealChange, DealMoveQuery } from './deals.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/delete-contact.ts'
@@ -35,7 +35,7 @@ beforeEach(async () => {
 const stageAt = (position: number, { stages }: Pipeline = pipeline) => stages[position]?.id ?? newId('stg')
 const movesOf = async (id = deal.id) => (await listDealMoves(ctx, id, DealMoveQuery.parse({}))).data
 /** What was told of the deal since it was made. */
-const toldOfDeal = async () => (await eventsOf(ctx)).filter((type) => type.startsWith('deal.')).slice(1)
+const toldOfDeal = async () => (await listEventTypes(ctx)).filter((type) => type.startsWith('deal.')).slice(1)
 const tellingOf = async (type: string) => {
   const rows = await ctx.db
     .select()
@@ -86,14 +86,14 @@ describe('a change', () => {
     ['nothing named', {}, []],
     ['the same again', { name: 'Engine', valueCents: 0, status: 'OPEN' }, []],
   ] as [string, DealChange, string[]][])('that is %s is told once by what it is', async (_name, change, told) => {
-    const changed = await changeDeal(ctx, deal.id, change)
+    const changed = await updateDeal(ctx, deal.id, change)
     expect(changed).toEqual({ ...changed, ...(told.length === 0 ? deal : change) })
     expect(await toldOfDeal()).toEqual(told)
     expect(await readDeal(ctx, deal.id)).toEqual(changed)
   })
 
   test('of the stage is told with where the deal was', async () => {
-    const moved = await changeDeal(ctx, deal.id, { stageId: stageAt(2) })
+    const moved = await updateDeal(ctx, deal.id, { stageId: stageAt(2) })
     expect(moved.stageId).toBe(stageAt(2))
     expect(await tellingOf('deal.stage_changed')).toEqual([
       { ...moved, previousPipelineId: pipeline.id, previousStageId: stageAt(0) },
@@ -103,27 +103,27 @@ describe('a change', () => {
 
   test('of the pipeline begins in its first stage, unless one is named', async () => {
     const other = await createTestPipeline(ctx)
-    const first = await changeDeal(ctx, deal.id, { pipelineId: other.id })
+    const first = await updateDeal(ctx, deal.id, { pipelineId: other.id })
     expect(first).toMatchObject({ pipelineId: other.id, stageId: stageAt(0, other) })
-    const back = await changeDeal(ctx, deal.id, { pipelineId: pipeline.id, stageId: stageAt(1) })
+    const back = await updateDeal(ctx, deal.id, { pipelineId: pipeline.id, stageId: stageAt(1) })
     expect(back).toMatchObject({ pipelineId: pipeline.id, stageId: stageAt(1) })
-    expect(await changeDeal(ctx, deal.id, { pipelineId: pipeline.id })).toEqual(back)
+    expect(await updateDeal(ctx, deal.id, { pipelineId: pipeline.id })).toEqual(back)
     expect(await toldOfDeal()).toEqual(['deal.stage_changed', 'deal.stage_changed'])
   })
 
   test('to a stage of another pipeline is invalid, whichever of the two is named', async () => {
     const other = await createTestPipeline(ctx)
     for (const change of [{ stageId: stageAt(0, other) }, { pipelineId: other.id, stageId: stageAt(0) }]) {
-      await expect(changeDeal(ctx, deal.id, change)).rejects.toMatchObject({ issues: [{ path: 'stageId' }] })
+      await expect(updateDeal(ctx, deal.id, change)).rejects.toMatchObject({ issues: [{ path: 'stageId' }] })
     }
     expect(await readDeal(ctx, deal.id)).toEqual(deal)
   })
 
   test('to another contact takes the deal there; to one who is not there it is invalid', async () => {
     const other = await createTestContact(ctx)
-    expect(await changeDeal(ctx, deal.id, { contactId: other.id })).toMatchObject({ contactId: other.id })
+    expect(await updateDeal(ctx, deal.id, { contactId: other.id })).toMatchObject({ contactId: other.id })
     expect(await toldOfDeal()).toEqual(['deal.updated'])
-    await expect(changeDeal(ctx, deal.id, { contactId: newId('con') })).rejects.toMatchObject({
+    await expect(updateDeal(ctx, deal.id, { contactId: newId('con') })).rejects.toMatchObject({
       issues: [{ path: 'contactId', message: 'Contact not found' }],
     })
   })
@@ -131,19 +131,19 @@ describe('a change', () => {
 
 describe('closing', () => {
   test('WON and LOST set when, the same again keeps it, OPEN clears it, and each is told once', async () => {
-    const won = await changeDeal(ctx, deal.id, { status: 'WON' })
+    const won = await updateDeal(ctx, deal.id, { status: 'WON' })
     expect(Date.parse(won.closedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(deal.createdAt))
-    expect(await changeDeal(ctx, deal.id, { status: 'WON' })).toEqual(won)
-    expect((await changeDeal(ctx, deal.id, { name: 'Paid' })).closedAt).toBe(won.closedAt)
-    const lost = await changeDeal(ctx, deal.id, { status: 'LOST' })
+    expect(await updateDeal(ctx, deal.id, { status: 'WON' })).toEqual(won)
+    expect((await updateDeal(ctx, deal.id, { name: 'Paid' })).closedAt).toBe(won.closedAt)
+    const lost = await updateDeal(ctx, deal.id, { status: 'LOST' })
     expect(Date.parse(lost.closedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(won.closedAt ?? ''))
-    expect((await changeDeal(ctx, deal.id, { status: 'OPEN' })).closedAt).toBeNull()
+    expect((await updateDeal(ctx, deal.id, { status: 'OPEN' })).closedAt).toBeNull()
     expect(await toldOfDeal()).toEqual(['deal.won', 'deal.updated', 'deal.lost', 'deal.updated'])
   })
 
   test('however many close and reopen at once, each tells what it changed, and closedAt fits the status', async () => {
     const statuses = Array.from({ length: 30 }, (_, n) => (['WON', 'LOST', 'OPEN'] as const)[n % 3])
-    const seen = await Promise.all(statuses.map((status) => changeDeal(ctx, deal.id, status ? { status } : {})))
+    const seen = await Promise.all(statuses.map((status) => updateDeal(ctx, deal.id, status ? { status } : {})))
     for (const { status, closedAt } of [...seen, await readDeal(ctx, deal.id)]) {
       expect([status, closedAt === null]).toEqual([status, status === 'OPEN'])
     }
@@ -157,10 +157,10 @@ describe('the history of a deal', () => {
   test('has each move to another stage or status, newest first, and who made it', async () => {
     const user: Ctx = { ...ctx, actor: { kind: 'user', userId: newId('usr'), role: 'MEMBER' } }
     const key: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'MEMBER' } }
-    await changeDeal(user, deal.id, { stageId: stageAt(1) })
-    await changeDeal(key, deal.id, { stageId: stageAt(2), status: 'WON', name: 'Sold' })
-    await changeDeal(user, deal.id, { name: 'Sold twice' })
-    await changeDeal(ctx, deal.id, { status: 'OPEN' })
+    await updateDeal(user, deal.id, { stageId: stageAt(1) })
+    await updateDeal(key, deal.id, { stageId: stageAt(2), status: 'WON', name: 'Sold' })
+    await updateDeal(user, deal.id, { name: 'Sold twice' })
+    await updateDeal(ctx, deal.id, { status: 'OPEN' })
     const at = (position: number, status: string) => ({ pipelineId: pipeline.id, stageId: stageAt(position), status })
     const nobody = { userId: null, apiKeyId: null }
     expect(await movesOf()).toMatchObject([
@@ -171,8 +171,8 @@ describe('the history of a deal', () => {
   })
 
   test('has no gap where two move at once: each starts where the one before it came to', async () => {
-    const moving = await openTransaction(ctx.db, (db) => changeDeal({ ...ctx, db }, deal.id, { stageId: stageAt(1) }))
-    const second = changeDeal(ctx, deal.id, { stageId: stageAt(2) })
+    const moving = await openTransaction(ctx.db, (db) => updateDeal({ ...ctx, db }, deal.id, { stageId: stageAt(1) }))
+    const second = updateDeal(ctx, deal.id, { stageId: stageAt(2) })
     await waitUntilBlocked(database.db)
     await Promise.all([moving.commit(), second])
     const places = (await movesOf()).toReversed().map(({ from, to }) => [from.stageId, to.stageId])
@@ -184,7 +184,7 @@ describe('the history of a deal', () => {
   })
 
   test('is of this deal and workspace, and goes with the deal', async () => {
-    await changeDeal(ctx, deal.id, { status: 'WON' })
+    await updateDeal(ctx, deal.id, { status: 'WON' })
     const other = await createTestDeal(ctx, { pipelineId: pipeline.id })
     expect(await movesOf(other.id)).toEqual([])
     await expect(
@@ -193,7 +193,7 @@ describe('the history of a deal', () => {
     await deleteDeal(ctx, deal.id)
     await expect(readDeal(ctx, deal.id)).rejects.toMatchObject({ code: 'not_found' })
     await expect(deleteDeal(ctx, deal.id)).rejects.toMatchObject({ code: 'not_found' })
-    await expect(changeDeal(ctx, deal.id, {})).rejects.toMatchObject({ code: 'not_found' })
+    await expect(updateDeal(ctx, deal.id, {})).rejects.toMatchObject({ code: 'not_found' })
     expect(await ctx.db.$count(dealMoves, eq(dealMoves.workspaceId, ctx.workspaceId))).toBe(0)
     expect(await tellingOf('deal.deleted')).toMatchObject([{ id: deal.id, status: 'WON' }])
   })
@@ -203,7 +203,7 @@ describe('the contact of a deal', () => {
   test('sees in their activity what happened to it, and when it was last', async () => {
     for (const happen of [
       () => createTestDeal(ctx, { pipelineId: pipeline.id, contactId: deal.contactId }),
-      () => changeDeal(ctx, deal.id, { stageId: stageAt(1) }),
+      () => updateDeal(ctx, deal.id, { stageId: stageAt(1) }),
       () => deleteDeal(ctx, deal.id),
     ]) {
       await letPassADay()
@@ -223,7 +223,7 @@ describe('the contact of a deal', () => {
 
   test('is not touched by a change that changes nothing', async () => {
     const before = await readContact(ctx, deal.contactId)
-    await changeDeal(ctx, deal.id, { name: 'Engine', stageId: stageAt(0) })
+    await updateDeal(ctx, deal.id, { name: 'Engine', stageId: stageAt(0) })
     expect(await readContact(ctx, deal.contactId)).toEqual(before)
   })
 
@@ -234,7 +234,7 @@ describe('the contact of a deal', () => {
   })
 
   test('hands them over when merged into another, with their history', async () => {
-    await changeDeal(ctx, deal.id, { status: 'WON' })
+    await updateDeal(ctx, deal.id, { status: 'WON' })
     const survivor = await createTestContact(ctx)
     await mergeContacts(ctx, survivor.id, { contactId: deal.contactId })
     expect(await readDeal(ctx, deal.id)).toMatchObject({ contactId: survivor.id, status: 'WON' })
@@ -245,7 +245,7 @@ describe('the contact of a deal', () => {
     const deleting = await openTransaction(ctx.db, (db) => deleteContact({ ...ctx, db }, deal.contactId))
     const waiting = [
       createTestDeal(ctx, { pipelineId: pipeline.id, contactId: deal.contactId }),
-      changeDeal(ctx, deal.id, { status: 'WON' }),
+      updateDeal(ctx, deal.id, { status: 'WON' }),
     ]
     const results = Promise.allSettled(waiting)
     await waitUntilBlocked(database.db, 2)
@@ -272,8 +272,8 @@ describe('the contact of a deal', () => {
     const pair = [deal.contactId, other.contactId] as const
     for (let round = 1; round <= 10; round++) {
       const swapped = await Promise.all([
-        changeDeal(ctx, deal.id, { contactId: pair[round % 2] ?? newId('con') }),
-        changeDeal(ctx, other.id, { contactId: pair[(round + 1) % 2] ?? newId('con') }),
+        updateDeal(ctx, deal.id, { contactId: pair[round % 2] ?? newId('con') }),
+        updateDeal(ctx, other.id, { contactId: pair[(round + 1) % 2] ?? newId('con') }),
       ])
       expect(swapped.map(({ contactId }) => contactId)).toEqual([pair[round % 2], pair[(round + 1) % 2]])
     }
@@ -284,11 +284,11 @@ describe('the contact of a deal', () => {
       const [one, two] = [await createTestContact(ctx), await createTestContact(ctx)]
       const { id } = await createTestDeal(ctx, { pipelineId: pipeline.id, contactId: one.id })
       const results = await Promise.allSettled([
-        changeDeal(ctx, id, { stageId: stageAt(1 + (round % 2)) }),
+        updateDeal(ctx, id, { stageId: stageAt(1 + (round % 2)) }),
         mergeContacts(ctx, two.id, { contactId: one.id }),
-        changeDeal(ctx, id, { contactId: two.id, status: 'WON' }),
-        round % 3 ? changeDeal(ctx, id, { contactId: one.id }) : deleteContact(ctx, one.id),
-        round % 4 ? changeDeal(ctx, id, { name: `round ${round}` }) : deleteDeal(ctx, id),
+        updateDeal(ctx, id, { contactId: two.id, status: 'WON' }),
+        round % 3 ? updateDeal(ctx, id, { contactId: one.id }) : deleteContact(ctx, one.id),
+        round % 4 ? updateDeal(ctx, id, { name: `round ${round}` }) : deleteDeal(ctx, id),
       ])
       const reasons = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []))
       for (const reason of reasons) expect(reason.message).toMatch(/^(Contact|Deal) not found$/)

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MomentInput, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { TimestampInput, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { dealStatuses } from '../db/schema/index.ts'
@@ -105,10 +105,10 @@ export const DealQuery = PageQuery.extend({
   stageId: Id('stg').optional(),
   contactId: Id('con').optional(),
   status: z.enum(dealStatuses).optional(),
-  createdAfter: MomentInput.optional(),
-  createdBefore: MomentInput.optional(),
-  closedAfter: MomentInput.optional(),
-  closedBefore: MomentInput.optional(),
+  createdAfter: TimestampInput.optional(),
+  createdBefore: TimestampInput.optional(),
+  closedAfter: TimestampInput.optional(),
+  closedBefore: TimestampInput.optional(),
   sort: Sort(['createdAt', 'updatedAt', 'valueCents', 'closedAt']),
 })
 export type DealQuery = z.output<typeof DealQuery>

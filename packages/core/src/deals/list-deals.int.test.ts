@@ -13,7 +13,7 @@ import {
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { listDeals } from './list-deals.ts'
-import { changeDeal } from './update-deal.ts'
+import { updateDeal } from './update-deal.ts'
 import { DealQuery } from './deals.schema.ts'
 
 const database = useTestDatabase()
@@ -30,8 +30,8 @@ beforeAll(async () => {
   const two = await createTestDeal(ctx, { name: 'two', pipelineId, stageId: stage('b'), valueCents: 10 })
   const three = await createTestDeal(ctx, { name: 'three', contactId: ada, valueCents: 20 })
   await createTestDeal(ctx, { name: 'four', pipelineId, valueCents: 20 })
-  await changeDeal(ctx, three.id, { status: 'LOST' })
-  wonAt = (await changeDeal(ctx, two.id, { status: 'WON' })).closedAt ?? ''
+  await updateDeal(ctx, three.id, { status: 'LOST' })
+  wonAt = (await updateDeal(ctx, two.id, { status: 'WON' })).closedAt ?? ''
   await createTestDeal(await createTestCtx(database.db), { name: 'elsewhere' })
 })
 

@@ -29,7 +29,7 @@ export async function readDeal(ctx: Ctx, id: DealId): Promise<Deal> {
  * set `closedAt`, OPEN clears it. Each thing that changes is told once: another stage by `deal.stage_changed`, a win or
  * a loss by `deal.won` or `deal.lost`, and all else, reopening too, by `deal.updated`.
  */
-export async function changeDeal(ctx: Ctx, id: DealId, change: DealChange): Promise<Deal> {
+export async function updateDeal(ctx: Ctx, id: DealId, change: DealChange): Promise<Deal> {
   const record = { id, find: findDeal, otherContactId: change.contactId }
   const deal = await withContactLocked(ctx, record, async (ctx, current) => {
     const next = await applyChange(ctx, current, change)

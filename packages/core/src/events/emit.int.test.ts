@@ -9,8 +9,8 @@ import {
   createTestContact,
   createTestCtx,
   createTestWebhook,
-  eventsOf,
-  waitingWork,
+  listEventTypes,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
@@ -19,7 +19,7 @@ const ctx = useTestCtx(database)
 
 async function webhooksWithDelivery(): Promise<string[]> {
   const rows = await ctx.db.select().from(deliveries).where(eq(deliveries.workspaceId, ctx.workspaceId))
-  expect(await waitingWork(ctx)).toHaveLength(rows.length)
+  expect(await listPendingWork(ctx)).toHaveLength(rows.length)
   return rows.map((row) => row.webhookId).toSorted()
 }
 
@@ -40,7 +40,7 @@ test('an event has one delivery for each enabled webhook of its workspace that w
 
 test('where nobody listens, the event is recorded and nothing is to be done', async () => {
   await createTestContact(ctx)
-  expect(await eventsOf(ctx)).toEqual(['contact.created'])
+  expect(await listEventTypes(ctx)).toEqual(['contact.created'])
   expect(await webhooksWithDelivery()).toEqual([])
 })
 
@@ -53,7 +53,7 @@ test('a change that is rolled back leaves no event, no delivery and no work', as
   await expect(rolledBack).rejects.toThrow('changed my mind')
   await createTestContact(ctx, { email: 'ada@example.com' })
   await expect(createTestContact(ctx, { email: 'ADA@example.com' })).rejects.toMatchObject({ code: 'conflict' })
-  expect(await eventsOf(ctx)).toEqual(['contact.created'])
+  expect(await listEventTypes(ctx)).toEqual(['contact.created'])
   expect(await webhooksWithDelivery()).toHaveLength(1)
 })
 
@@ -75,9 +75,9 @@ test('a stranger who adds nothing new is no event', async () => {
   const ada = { email: 'ada@example.com', firstName: 'Ada', lastName: '', source: 'subscription' }
   await findOrCreateContact(ctx, ada)
   await findOrCreateContact(ctx, { ...ada, firstName: 'Augusta' })
-  expect(await eventsOf(ctx)).toEqual(['contact.created'])
+  expect(await listEventTypes(ctx)).toEqual(['contact.created'])
   await findOrCreateContact(ctx, { ...ada, lastName: 'Lovelace' })
-  expect(await eventsOf(ctx)).toEqual(['contact.created', 'contact.updated'])
+  expect(await listEventTypes(ctx)).toEqual(['contact.created', 'contact.updated'])
 })
 
 test('a webhook that is deleted at the same moment fails nobody else', async () => {
@@ -87,7 +87,7 @@ test('a webhook that is deleted at the same moment fails nobody else', async () 
   await waitUntilBlocked(database.db)
   await Promise.all([deleting.commit(), creating])
   expect(await webhooksWithDelivery()).toEqual([])
-  expect(await eventsOf(ctx)).toEqual(['contact.created'])
+  expect(await listEventTypes(ctx)).toEqual(['contact.created'])
 })
 
 test('events of one workspace never reach another, even by a webhook of the same id', async () => {

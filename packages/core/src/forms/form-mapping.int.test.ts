@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
 import { CustomFieldInput } from '../contacts/custom-fields/custom-fields.schema.ts'
-import { changeCustomField, createCustomField, deleteCustomField } from '../contacts/custom-fields/custom-fields.ts'
+import { updateCustomField, createCustomField, deleteCustomField } from '../contacts/custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'
 import type { FormField } from '../db/schema/index.ts'
 import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
@@ -110,6 +110,6 @@ test('a custom field that was deleted, or no longer takes the value, costs nobod
   const values = { email: 'a@example.com', gone: 'x', size: 'L' }
   expect((await contactFrom(ctx, fields, values))?.customFieldValues).toEqual({ gone: 'x', size: 'L' })
   await deleteCustomField(ctx, gone.id)
-  await changeCustomField(ctx, changed.id, { options: ['S'] })
+  await updateCustomField(ctx, changed.id, { options: ['S'] })
   expect((await contactFrom(ctx, fields, values))?.customFieldValues).toEqual({})
 })

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { AppError } from '../kernel/errors.ts'
 import type { FormField } from '../db/schema/index.ts'
-import { checkFormValues, fromPostedTexts } from './form-values.ts'
+import { checkFormValues, parsePostedValues } from './form-values.ts'
 
 type Type = FormField['type']
 const field = (type: Type, more: Partial<FormField> = {}): FormField => ({
@@ -137,18 +137,18 @@ describe('what a browser posts', () => {
     field('TEXT', { id: 'name' }),
   ]
   test('a tick is there or not, a number is text, and an empty one none', () => {
-    expect(fromPostedTexts(fields, { age: '4.5', box: 'on', name: '4.5' })).toEqual({
+    expect(parsePostedValues(fields, { age: '4.5', box: 'on', name: '4.5' })).toEqual({
       age: 4.5,
       box: true,
       constructor: false,
       name: '4.5',
     })
-    expect(fromPostedTexts(fields, { age: ' ', name: '' })).toMatchObject({ age: ' ', box: false })
+    expect(parsePostedValues(fields, { age: ' ', name: '' })).toMatchObject({ age: ' ', box: false })
   })
 
   test('a number that is none, or too large, stays a mistake', () => {
     for (const age of ['abc', '1e400', '-1e999', 'Infinity', '1,5', '١']) {
-      expect(() => checkFormValues(fields, fromPostedTexts(fields, { age }))).toThrow('age: Please enter a number.')
+      expect(() => checkFormValues(fields, parsePostedValues(fields, { age }))).toThrow('age: Please enter a number.')
     }
   })
 })

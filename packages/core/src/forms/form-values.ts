@@ -71,7 +71,10 @@ function maxLength(field: FormField): number {
 }
 
 /** The values of a form that a browser posted, where all is text and a box that is not ticked is absent. */
-export function fromPostedTexts(fields: readonly FormField[], texts: Record<string, string>): Record<string, unknown> {
+export function parsePostedValues(
+  fields: readonly FormField[],
+  texts: Record<string, string>,
+): Record<string, unknown> {
   const values: Record<string, unknown> = { ...texts }
   for (const { id, type } of fields) {
     const text = Object.hasOwn(texts, id) ? texts[id] : undefined

@@ -13,7 +13,7 @@ import { type FormId, type ListId, newId } from '../kernel/ids.ts'
 import { checkListId } from '../lists/lists.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { type FormField, forms } from '../db/schema/index.ts'
-import { isOfLiveWorkspace } from '../workspaces/is-live.ts'
+import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import { findMappingIssues } from './form-mapping.ts'
 import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm } from './forms.schema.ts'
 
@@ -71,7 +71,7 @@ export async function listForms(ctx: Ctx, query: FormQuery): Promise<Page<Form>>
 }
 
 /** Sets what the change names; `fields` replaces all. Submissions stay as they came in. */
-export function changeForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Form> {
+export function updateForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Form> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db
       .select()
@@ -111,7 +111,7 @@ export async function findPublicForm(base: BaseCtx, id: FormId): Promise<FormRow
   const [row] = await base.db
     .select()
     .from(forms)
-    .where(and(eq(forms.id, id), forms.enabled, isOfLiveWorkspace(forms.workspaceId)))
+    .where(and(eq(forms.id, id), forms.enabled, isInLiveWorkspace(forms.workspaceId)))
   if (!row) throw notFound('Form')
   return row
 }
@@ -136,7 +136,7 @@ const autocompletes = new Map([
 ])
 
 /** Another for each state of what a form shows: whoever fills one in can say which they saw. */
-export function versionOf(row: FormRow): string {
+export function computeFormVersion(row: FormRow): string {
   return createHash('sha256')
     .update(JSON.stringify(toPublicForm(row)))
     .digest('base64url')

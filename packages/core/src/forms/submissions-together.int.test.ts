@@ -14,7 +14,7 @@ import {
   createTestContact,
   createTestForm,
   createTestList,
-  eventsOf,
+  listEventTypes,
   testFormFields,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -114,7 +114,7 @@ describe('while others are at work', () => {
       expect(submitting).rejects.toMatchObject({ code: 'not_found', message: 'Form not found' }),
       deleting.commit(),
     ])
-    expect([await findContact(), await eventsOf(ctx)]).toEqual([undefined, []])
+    expect([await findContact(), await listEventTypes(ctx)]).toEqual([undefined, []])
   })
 
   test.each(['deleted', 'merged', 'renamed'])(

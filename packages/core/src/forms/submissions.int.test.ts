@@ -7,9 +7,9 @@ import { CustomFieldInput } from '../contacts/custom-fields/custom-fields.schema
 import { createCustomField } from '../contacts/custom-fields/custom-fields.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import { contacts, events } from '../db/schema/index.ts'
-import { createTestForm, eventsOf, testFormFields } from '@rapport/testing/fixtures/factories.ts'
+import { createTestForm, listEventTypes, testFormFields } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { changeForm, deleteForm, findPublicForm, readForm, versionOf } from './forms.ts'
+import { updateForm, deleteForm, findPublicForm, readForm, computeFormVersion } from './forms.ts'
 import { type Form, FormInput } from './forms.schema.ts'
 import { listSubmissions, readSubmission, submitForm } from './submissions.ts'
 import { readContact } from '../contacts/read-contact.ts'
@@ -68,7 +68,7 @@ describe('what comes in', () => {
       { contactId: null, values: {} },
       { contactId: null, values: { first: 'Ada' } },
     ])
-    expect(await eventsOf(ctx)).toEqual(['form.submitted', 'form.submitted'])
+    expect(await listEventTypes(ctx)).toEqual(['form.submitted', 'form.submitted'])
   })
 
   test('fills what is empty in a known contact and overwrites nothing, whatever stands there', async () => {
@@ -103,7 +103,12 @@ describe('what comes in', () => {
     const { updatedAt: _, lastActivityAt: __, ...before } = filled
     await submit(form, { email, first: 'Eve', phone: '666', company: 'Evil', size: 'S', vip: true })
     expect(await readContact(ctx, known.id)).toMatchObject(before)
-    expect(await eventsOf(ctx)).toEqual(['contact.created', 'contact.updated', 'form.submitted', 'form.submitted'])
+    expect(await listEventTypes(ctx)).toEqual([
+      'contact.created',
+      'contact.updated',
+      'form.submitted',
+      'form.submitted',
+    ])
   })
 
   test('is refused by the form as it is now, names the field, and leaves nothing', async () => {
@@ -116,7 +121,7 @@ describe('what comes in', () => {
     ] as const) {
       await expect(submit(form, values)).rejects.toMatchObject({ code: 'invalid', issues: [{ path }] })
     }
-    expect([await submissionsOf(form), await findContact(), await eventsOf(ctx)]).toEqual([[], undefined, []])
+    expect([await submissionsOf(form), await findContact(), await listEventTypes(ctx)]).toEqual([[], undefined, []])
   })
 
   test('of a machine is answered alike, counted, and otherwise forgotten', async () => {
@@ -137,7 +142,7 @@ describe('what comes in', () => {
     await expect(submit(form, { email })).rejects.toMatchObject({ code: 'not_found', message: 'Form not found' })
     await deleteForm(ctx, form.id)
     await expect(submit(form, { email })).rejects.toMatchObject({ code: 'not_found', message: 'Form not found' })
-    expect(await eventsOf(ctx)).toEqual([])
+    expect(await listEventTypes(ctx)).toEqual([])
   })
 })
 
@@ -150,7 +155,7 @@ describe('repeated', () => {
     answers.push(await submit(form, { email: ` ${email}` }, { repetitionKey: key }))
     expect(new Set(answers.map(({ submissionId }) => submissionId)).size).toBe(1)
     expect(await submissionsOf(form)).toHaveLength(1)
-    expect(await eventsOf(ctx)).toEqual(['contact.created', 'form.submitted'])
+    expect(await listEventTypes(ctx)).toEqual(['contact.created', 'form.submitted'])
   })
 
   test('also where it maps to nobody, whom a lock could keep apart', async () => {
@@ -158,7 +163,7 @@ describe('repeated', () => {
     const repeat = () => submit(form, { message: 'Hello' }, { repetitionKey: key })
     await Promise.all(Array.from({ length: 50 }, repeat))
     expect(await submissionsOf(form)).toHaveLength(1)
-    expect(await eventsOf(ctx)).toEqual(['form.submitted'])
+    expect(await listEventTypes(ctx)).toEqual(['form.submitted'])
   })
 
   test('with other values, another key, without a key or for another form it is another', async () => {
@@ -186,11 +191,11 @@ describe('repeated', () => {
 describe('the version that was shown', () => {
   test('takes what was filled in for the form as it is, and nothing for another', async () => {
     const form = await createTestForm(ctx)
-    const version = versionOf(await findPublicForm(ctx, form.id))
-    await changeForm(ctx, form.id, { tags: ['inside'] })
+    const version = computeFormVersion(await findPublicForm(ctx, form.id))
+    await updateForm(ctx, form.id, { tags: ['inside'] })
     await submit(form, { email }, { versions: ['x', version] })
     const reworded = fields.map((field) => (field.id === 'news' ? { ...field, label: 'Sell my address' } : field))
-    await changeForm(ctx, form.id, FormInput.partial().parse({ fields: reworded }))
+    await updateForm(ctx, form.id, FormInput.partial().parse({ fields: reworded }))
     for (const versions of [[version], [''], ['x', version], []]) {
       await expect(submit(form, { email, news: true }, { versions })).rejects.toMatchObject({
         code: 'precondition_failed',
@@ -203,7 +208,7 @@ describe('the version that was shown', () => {
     const form = await createTestForm(ctx)
     const { submissionId } = await submit(form, { news: true, email })
     await submit(form, { news: false, email })
-    await changeForm(ctx, form.id, FormInput.partial().parse({ fields: [{ label: 'Something else', type: 'TEXT' }] }))
+    await updateForm(ctx, form.id, FormInput.partial().parse({ fields: [{ label: 'Something else', type: 'TEXT' }] }))
     expect(await readSubmission(ctx, { formId: form.id, submissionId })).toMatchObject({
       values: { news: true, email },
       consents: [{ fieldId: 'news', wording: 'Send me the letter' }],

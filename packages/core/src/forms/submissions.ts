@@ -15,7 +15,7 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { formSubmissions } from '../db/schema/index.ts'
 import { contactFrom } from './form-mapping.ts'
 import { checkFormValues, type FormValues } from './form-values.ts'
-import { countSpam, findPublicForm, type FormRow, readForm, versionOf } from './forms.ts'
+import { countSpam, findPublicForm, type FormRow, readForm, computeFormVersion } from './forms.ts'
 import {
   honeypotId,
   type Submission,
@@ -47,7 +47,7 @@ export async function submitForm(base: BaseCtx, formId: FormId, input: Submit): 
     await countSpam(stranger, formId)
     return { success: true, submissionId: newId('sub') }
   }
-  if (input.versions && !input.versions.includes(versionOf(form))) {
+  if (input.versions && !input.versions.includes(computeFormVersion(form))) {
     throw new AppError('precondition_failed', 'The form has changed. Please check what you filled in.')
   }
   const values = checkFormValues(form.fields, given)

@@ -1,25 +1,43 @@
 import { sql } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { uuidOf } from '../kernel/ids.ts'
-import { createTestCtx, createTestList, silenceWorker, waitingWork } from '@rapport/testing/fixtures/factories.ts'
-import { claimForTest, countRows, importFile, queueFile, runQueued } from '@rapport/testing/fixtures/imports.ts'
+import {
+  createTestCtx,
+  createTestList,
+  expireWorkerHeartbeat,
+  listPendingWork,
+} from '@rapport/testing/fixtures/factories.ts'
+import {
+  claimTestImport,
+  countRows,
+  runTestImport,
+  queueTestImport,
+  runQueuedImport,
+} from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { type ClaimedImport, claimImport, clearImport, failImport, finishImport, releaseImport } from './import-work.ts'
+import {
+  type ClaimedImport,
+  claimImport,
+  purgeImport,
+  failImport,
+  finishImport,
+  releaseImport,
+} from './import-claim.ts'
 import { listImports, purgeImports, readImport, receiveImport } from './imports.ts'
 import { ImportOptions, ImportQuery } from './imports.schema.ts'
 import { type Chunk, readChunks } from './read-chunks.ts'
 import { writeChunk } from './write-chunk.ts'
-import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
 test('a chunk whose answer was lost is not imported twice, and one of a worker taken for dead not at all', async () => {
-  const { id } = await queueFile(ctx, [
+  const { id } = await queueTestImport(ctx, [
     'email\n',
     ...Array.from({ length: 2_000 }, (_, n) => `person${n}@example.com\n`),
   ])
-  const first = await claimForTest(ctx, id)
+  const first = await claimTestImport(ctx, id)
   const [chunk, next] = await chunksOf(first)
   if (!chunk || !next) throw new Error('There are fewer chunks than this needs')
   expect(await writeChunk(ctx, first, next)).toBe('lost')
@@ -28,17 +46,17 @@ test('a chunk whose answer was lost is not imported twice, and one of a worker t
   expect(await writeChunk(ctx, first, chunk)).toBe('written')
   expect(await readImport(ctx, id)).toEqual(afterOne)
 
-  await silenceWorker(database.db, first.workerId)
+  await expireWorkerHeartbeat(database.db, first.workerId)
   await recoverOrphanedClaims(database.db)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'QUEUED', processed: afterOne.processed })
-  const second = await claimForTest(ctx, id)
+  const second = await claimTestImport(ctx, id)
   expect(await writeChunk(ctx, first, next)).toBe('lost')
   await finishImport(ctx, first)
-  await clearImport(ctx, first)
+  await purgeImport(ctx, first)
   expect(await readImport(ctx, id)).toMatchObject({ status: 'RUNNING' })
   expect((await chunksOf(second))[0]?.start).toEqual(chunk.end)
   await releaseImport(ctx, second)
-  await runQueued(ctx, id)
+  await runQueuedImport(ctx, id)
   expect(await readImport(ctx, id)).toMatchObject({
     status: 'COMPLETED',
     processed: 2_000,
@@ -48,8 +66,8 @@ test('a chunk whose answer was lost is not imported twice, and one of a worker t
 })
 
 test('an import is in one pair of hands at a time', async () => {
-  const { id } = await queueFile(ctx, 'email\n')
-  const claims = await Promise.all([1, 2, 3].map(() => claimForTest(ctx, id).catch(() => undefined)))
+  const { id } = await queueTestImport(ctx, 'email\n')
+  const claims = await Promise.all([1, 2, 3].map(() => claimTestImport(ctx, id).catch(() => undefined)))
   expect(claims.filter(Boolean)).toHaveLength(1)
   expect(
     await claimImport({ ...ctx, workspaceId: (await createTestCtx(database.db)).workspaceId }, uuidOf(id), uuidOf(id)),
@@ -58,9 +76,9 @@ test('an import is in one pair of hands at a time', async () => {
 
 test('nothing is left of the file at the end, and it shrinks on the way', async () => {
   const line = `ada@example.com,"${'x'.repeat(199)}"\n`
-  const { id } = await queueFile(ctx, ['email,company\n', ...Array.from({ length: 12_000 }, () => line)])
+  const { id } = await queueTestImport(ctx, ['email,company\n', ...Array.from({ length: 12_000 }, () => line)])
   expect(await countRows(ctx, 'import_parts')).toBe(3)
-  const claimed = await claimForTest(ctx, id)
+  const claimed = await claimTestImport(ctx, id)
   let mostParts = 0
   for await (const chunk of readChunks(ctx, claimed)) {
     await writeChunk(ctx, claimed, chunk)
@@ -68,15 +86,15 @@ test('nothing is left of the file at the end, and it shrinks on the way', async 
   }
   expect(mostParts).toBe(1)
   await releaseImport(ctx, claimed)
-  await runQueued(ctx, id)
+  await runQueuedImport(ctx, id)
   expect(await countRows(ctx, 'import_parts')).toBe(0)
   expect(await readImport(ctx, id)).toMatchObject({ processed: 12_000, created: 1, skipped: 11_999 })
 })
 
 test('a file with a hole in it is not taken for a shorter one', async () => {
-  const { id } = await queueFile(ctx, ['email\n', ...Array.from({ length: 200_000 }, () => 'ada@example.com\n')])
+  const { id } = await queueTestImport(ctx, ['email\n', ...Array.from({ length: 200_000 }, () => 'ada@example.com\n')])
   await database.db.execute(sql`delete from import_parts where import_id = ${uuidOf(id)} and position > 2000000`)
-  await expect(runQueued(ctx, id)).rejects.toThrow('has nothing at byte 2097152 of 3200006')
+  await expect(runQueuedImport(ctx, id)).rejects.toThrow('has nothing at byte 2097152 of 3200006')
 })
 
 test('a file that breaks off leaves nothing to run, and nothing at all after an hour', async () => {
@@ -96,9 +114,9 @@ test('a file that breaks off leaves nothing to run, and nothing at all after an 
   await database.db.execute(
     sql`update imports set received_at = now() - interval '61 minutes' where id = ${uuidOf(old)}`,
   )
-  expect(await waitingWork(ctx, 'imports')).toEqual([])
+  expect(await listPendingWork(ctx, 'imports')).toEqual([])
   expect(await readImport(ctx, fresh)).toMatchObject({ status: 'QUEUED', startedAt: null })
-  await expect(claimForTest(ctx, fresh)).rejects.toThrow('cannot be claimed')
+  await expect(claimTestImport(ctx, fresh)).rejects.toThrow('cannot be claimed')
   while ((await purgeImports(database.db)) > 0);
   expect((await listImports(ctx, ImportQuery.parse({}))).data.map((record) => record.id)).toEqual([fresh])
   expect(await countRows(ctx, 'import_parts')).toBe(1)
@@ -106,9 +124,9 @@ test('a file that breaks off leaves nothing to run, and nothing at all after an 
 
 test('a list that is deleted meanwhile fails the import, and what it did stays', async () => {
   const list = await createTestList(ctx)
-  const { id } = await queueFile(ctx, 'email\nada@example.com\n', { listId: list.id })
+  const { id } = await queueTestImport(ctx, 'email\nada@example.com\n', { listId: list.id })
   await database.db.execute(sql`delete from lists where id = ${uuidOf(list.id)}`)
-  const claimed = await claimForTest(ctx, id)
+  const claimed = await claimTestImport(ctx, id)
   for await (const chunk of readChunks(ctx, claimed)) {
     await expect(writeChunk(ctx, claimed, chunk)).rejects.toThrow()
   }
@@ -119,12 +137,12 @@ test('a list that is deleted meanwhile fails the import, and what it did stays',
     errors: [{ line: 2, message: 'The list was deleted' }],
     completedAt: expect.any(String),
   })
-  expect(await waitingWork(ctx, 'imports')).toEqual([])
+  expect(await listPendingWork(ctx, 'imports')).toEqual([])
   expect(await countRows(ctx, 'contacts')).toBe(0)
 })
 
 test('imports are listed newest first, and are nobody else’s', async () => {
-  const [first, second] = [await importFile(ctx, 'email\n'), await importFile(ctx, 'email\n')]
+  const [first, second] = [await runTestImport(ctx, 'email\n'), await runTestImport(ctx, 'email\n')]
   expect((await listImports(ctx, ImportQuery.parse({}))).data).toEqual([second, first])
   const other = await createTestCtx(database.db)
   expect((await listImports(other, ImportQuery.parse({}))).data).toEqual([])

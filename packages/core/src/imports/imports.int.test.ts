@@ -8,10 +8,10 @@ import {
   createTestContact,
   createTestList,
   createTestWebhook,
-  eventsOf,
-  waitingWork,
+  listEventTypes,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
-import { countRows, importFile, queueFile, runQueued } from '@rapport/testing/fixtures/imports.ts'
+import { countRows, runTestImport, queueTestImport, runQueuedImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { readImport } from './imports.ts'
 import { readContact } from '../contacts/read-contact.ts'
@@ -22,7 +22,7 @@ const ctx = useTestCtx(database)
 describe('what becomes of people', () => {
   test('new people are created in the order of the file, known ones are left as they are', async () => {
     const known = await createTestContact(ctx, { email: 'Grace@example.com', firstName: 'Grace' })
-    const record = await importFile(
+    const record = await runTestImport(
       ctx,
       'email,first name\nzoe@example.com,Zoë\ngrace@EXAMPLE.com,Other\nada@example.com,Ada',
     )
@@ -54,7 +54,11 @@ describe('what becomes of people', () => {
       customFieldValues: { plan: 'free', seats: 3 },
     })
     const file = 'email,firstName,lastName,phone,tags,plan\nada@example.com,,Lovelace,123,c;b,pro\n'
-    expect(await importFile(ctx, file, { onConflict: 'update' })).toMatchObject({ created: 0, updated: 1, skipped: 0 })
+    expect(await runTestImport(ctx, file, { onConflict: 'update' })).toMatchObject({
+      created: 0,
+      updated: 1,
+      skipped: 0,
+    })
     expect(await readContact(ctx, id)).toMatchObject({
       email: 'Ada@example.com',
       firstName: 'Ada',
@@ -71,7 +75,7 @@ describe('what becomes of people', () => {
     const values = { firstName: 'Ada', tags: ['a', 'b'], customFieldValues: { plan: 'free', seats: 3 } }
     const known = await createTestContact(ctx, { email: 'ada@example.com', ...values })
     const file = 'email,firstName,tags,plan,seats\nADA@example.com,Ada,b,free,3.0\n'
-    expect(await importFile(ctx, file, { onConflict: 'update' })).toMatchObject({ updated: 0, skipped: 1 })
+    expect(await runTestImport(ctx, file, { onConflict: 'update' })).toMatchObject({ updated: 0, skipped: 1 })
     expect(await readContact(ctx, known.id)).toEqual(known)
   })
 
@@ -80,7 +84,7 @@ describe('what becomes of people', () => {
     ['update', { created: 1, updated: 2, skipped: 1 }, { firstName: 'Three', company: 'C' }],
   ])('of rows with one address, on %s, each takes effect in its order', async (onConflict, counts, contact) => {
     const rows = ['ada@example.com,One,', 'ADA@example.com,Two,C', 'Ada@Example.com,Three,', 'ada@example.com,,C']
-    const record = await importFile(ctx, `email,firstName,company\n${rows.join('\n')}`, { onConflict })
+    const record = await runTestImport(ctx, `email,firstName,company\n${rows.join('\n')}`, { onConflict })
     expect(record).toMatchObject({ processed: 4, failed: 0, ...counts })
     expect(await everyone()).toMatchObject([contact])
   })
@@ -89,7 +93,7 @@ describe('what becomes of people', () => {
     const tags = Array.from({ length: 99 }, (_, index) => `tag ${index}`)
     for (const name of ['ada', 'grace']) await createTestContact(ctx, { email: `${name}@example.com`, tags })
     const file = 'email,tags\nada@example.com,new 1;new 2\ngrace@example.com,new 1;tag 7'
-    expect(await importFile(ctx, file, { onConflict: 'update' })).toMatchObject({
+    expect(await runTestImport(ctx, file, { onConflict: 'update' })).toMatchObject({
       updated: 1,
       failed: 1,
       errors: [{ line: 2, message: 'tags: a contact has at most 100' }],
@@ -103,7 +107,7 @@ describe('what becomes of people', () => {
       { email: 'grace@example.com', nothing: 1 },
     ]
     const file = `\ufeff${people.map((person) => JSON.stringify(person)).join('\r\n')}`
-    expect(await importFile(ctx, file, { format: 'ndjson' })).toMatchObject({
+    expect(await runTestImport(ctx, file, { format: 'ndjson' })).toMatchObject({
       format: 'ndjson',
       created: 1,
       errors: [{ line: 2, message: 'nothing: is not known here' }],
@@ -113,7 +117,7 @@ describe('what becomes of people', () => {
 
   test('rows that cannot be taken are counted, the first hundred shown with their lines, and stop nothing', async () => {
     const faults = Array.from({ length: 150 }, (_, index) => `fault ${index}\n`)
-    const record = await importFile(ctx, ['email\nada@example.com\n', ...faults, 'grace@example.com\n'])
+    const record = await runTestImport(ctx, ['email\nada@example.com\n', ...faults, 'grace@example.com\n'])
     expect(record).toMatchObject({ status: 'COMPLETED', processed: 152, created: 2, failed: 150 })
     expect(record.errors).toHaveLength(100)
     expect([record.errors[0]?.line, record.errors.at(-1)?.line]).toEqual([3, 102])
@@ -121,14 +125,18 @@ describe('what becomes of people', () => {
   })
 
   test('a header alone is an import of nobody', async () => {
-    expect(await importFile(ctx, 'email,company\r\n')).toMatchObject({ status: 'COMPLETED', processed: 0, errors: [] })
+    expect(await runTestImport(ctx, 'email,company\r\n')).toMatchObject({
+      status: 'COMPLETED',
+      processed: 0,
+      errors: [],
+    })
   })
 
   test('a custom field that is deleted before its rows are read fails the rows that have it', async () => {
     const [plan] = await defineFields()
-    const { id } = await queueFile(ctx, 'email,plan\nada@example.com,pro\ngrace@example.com,\n')
+    const { id } = await queueTestImport(ctx, 'email,plan\nada@example.com,pro\ngrace@example.com,\n')
     await deleteCustomField(ctx, plan?.id ?? newId('cfd'))
-    await runQueued(ctx, id)
+    await runQueuedImport(ctx, id)
     expect(await readImport(ctx, id)).toMatchObject({ created: 1, failed: 1 })
   })
 
@@ -136,7 +144,9 @@ describe('what becomes of people', () => {
     const emails = Array.from({ length: 5_000 }, (_, index) => `person${index}@example.com`)
     const list = await createTestList(ctx)
     const records = await Promise.all(
-      [emails, emails.toReversed()].map((order) => importFile(ctx, `email\n${order.join('\n')}`, { listId: list.id })),
+      [emails, emails.toReversed()].map((order) =>
+        runTestImport(ctx, `email\n${order.join('\n')}`, { listId: list.id }),
+      ),
     )
     expect(records.map((record) => record.processed)).toEqual([5_000, 5_000])
     expect(records.reduce((sum, record) => sum + record.created, 0)).toBe(5_000)
@@ -159,12 +169,12 @@ describe('a dry run', () => {
       )
       const rows = emails.map((email, index) => `${email},New,${index < 1_250 ? '' : 'Engines'}\n`)
       const file = ['email,first name,company\n', ...rows, 'nobody\n']
-      const dry = await importFile(ctx, file, { onConflict, dryRun: 'true' })
+      const dry = await runTestImport(ctx, file, { onConflict, dryRun: 'true' })
       expect(await readContact(ctx, known.id)).toEqual(known)
       expect(await countRows(ctx, 'contacts')).toBe(2)
-      expect(await eventsOf(ctx)).toEqual(['contact.created', 'contact.created'])
+      expect(await listEventTypes(ctx)).toEqual(['contact.created', 'contact.created'])
       expect(await countRows(ctx, 'import_seen')).toBe(0)
-      const real = await importFile(ctx, file, { onConflict })
+      const real = await runTestImport(ctx, file, { onConflict })
       const counts = ({ processed, created, updated, skipped, failed, errors }: typeof dry) => {
         return { processed, created, updated, skipped, failed, errors }
       }
@@ -179,8 +189,8 @@ describe('events', () => {
 
   test('an import tells its end, and nothing for each row', async () => {
     await createTestWebhook(ctx, { eventTypes: ['*'] })
-    const record = await importFile(ctx, file)
-    expect(await eventsOf(ctx)).toEqual(['import.completed'])
+    const record = await runTestImport(ctx, file)
+    expect(await listEventTypes(ctx)).toEqual(['import.completed'])
     const told = await database.db.execute(sql`select data from events where workspace_id = ${uuidOf(ctx.workspaceId)}`)
     expect(told.rows).toEqual([{ data: record }])
     expect(await countRows(ctx, 'deliveries')).toBe(1)
@@ -191,8 +201,13 @@ describe('events', () => {
     await createTestContact(ctx, { email: 'grace@example.com' })
     await createTestWebhook(ctx)
     await createTestWebhook(ctx, { eventTypes: ['contact.deleted'] })
-    await importFile(ctx, `${file}new@example.com`, { events: 'each', listId: list.id })
-    expect(await eventsOf(ctx)).toEqual(['contact.created', 'contact.created', 'contact.created', 'import.completed'])
+    await runTestImport(ctx, `${file}new@example.com`, { events: 'each', listId: list.id })
+    expect(await listEventTypes(ctx)).toEqual([
+      'contact.created',
+      'contact.created',
+      'contact.created',
+      'import.completed',
+    ])
     const told = await database.db.execute<{ data: { email: string }; contact_id: string }>(sql`
       select data, contact_id from events where workspace_id = ${uuidOf(ctx.workspaceId)} and type = 'contact.created'
       order by created_at, id offset 1`)
@@ -203,7 +218,7 @@ describe('events', () => {
     expect(told.rows.map((row) => row.data)).toEqual(shown)
     expect(told.rows.map((row) => row.contact_id)).toEqual(shown.map((contact) => uuidOf(contact?.id ?? newId('con'))))
     expect(await countRows(ctx, 'deliveries')).toBe(2)
-    expect(await waitingWork(ctx, 'webhooks')).toHaveLength(2)
+    expect(await listPendingWork(ctx, 'webhooks')).toHaveLength(2)
   })
 })
 

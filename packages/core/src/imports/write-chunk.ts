@@ -8,7 +8,7 @@ import { emitMany } from '../events/emit.ts'
 import { type ContactId, type ImportId, uuidOf } from '../kernel/ids.ts'
 import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
 import { imports } from '../db/schema/index.ts'
-import { type ClaimedImport, isMine } from './import-work.ts'
+import { type ClaimedImport, isMine } from './import-claim.ts'
 import type { Chunk } from './read-chunks.ts'
 import { contactCreated } from '../contacts/contact-events.ts'
 

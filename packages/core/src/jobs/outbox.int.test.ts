@@ -7,7 +7,7 @@ import {
   createTestCampaign,
   createTestCtx,
   createTestList,
-  waitingWork,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction } from '@rapport/testing/postgres/database.ts'
@@ -17,13 +17,13 @@ import { outbox } from '../db/schema/index.ts'
 import { idOf, uuidOf } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import {
-  deleteRowsOfDeliveries,
+  deleteOutboxRowsOfDeliveries,
   enqueue,
   findPublishableWork,
   finishWork,
   markPublished,
-  postponeUnclaimable,
-  postponeWork,
+  delayUnclaimableWork,
+  delayWork,
   requeueWork,
 } from './outbox.ts'
 import type { OutboxQueue } from './queues.ts'
@@ -128,8 +128,8 @@ describe('work', () => {
       select uuidv7(), ${uuidOf(ctx.workspaceId)}, 'webhooks', uuidv7() from generate_series(1, 5)`)
     const [mail] = await enqueueSome(1)
     expect(await find()).toEqual([mail])
-    expect(await deleteRowsOfDeliveries(database.db)).toBe(5)
-    expect(await waitingWork(ctx)).toEqual([mail])
+    expect(await deleteOutboxRowsOfDeliveries(database.db)).toBe(5)
+    expect(await listPendingWork(ctx)).toEqual([mail])
   })
 })
 
@@ -178,7 +178,7 @@ describe('workspaces take turns', () => {
 describe('postponed work', () => {
   test('is published after ten minutes, or when it is requeued, and counts for no limit until then', async () => {
     const uuids = await enqueueSome(10, { queue: 'imports' })
-    await postponeWork(database.db, uuids.slice(0, 4))
+    await delayWork(database.db, uuids.slice(0, 4))
     expect(await publish()).toEqual(uuids.slice(4, 8))
     await requeueWork(database.db, uuids.slice(0, 1))
     expect(await publish()).toEqual(uuids.slice(0, 1))
@@ -193,8 +193,8 @@ describe('postponed work', () => {
     const [first = '', second = ''] = await enqueueSome(2)
     await publish()
     await requeueWork(database.db, [first])
-    await postponeUnclaimable(database.db, first)
-    await postponeUnclaimable(database.db, second)
+    await delayUnclaimableWork(database.db, first)
+    await delayUnclaimableWork(database.db, second)
     await pass(11)
     expect(await find()).toEqual([first])
     await pass(600)
@@ -208,7 +208,7 @@ describe('postponed work', () => {
     await addSubscribers(ctx, list.id, { count: 3, name: 'other' })
     const other = await createTestCampaign(ctx, { listId: list.id })
     await sendCampaign(ctx, other.id)
-    const [batch = ''] = (await waitingWork(ctx, 'campaigns')).filter((uuid) => !paused.batches.includes(uuid))
+    const [batch = ''] = (await listPendingWork(ctx, 'campaigns')).filter((uuid) => !paused.batches.includes(uuid))
     expect(await publish()).toEqual([batch])
     await resumeCampaign(ctx, paused.id)
     // The job of the other campaign counts for the limit as long as it is not done.
@@ -228,7 +228,7 @@ test('the same rows can be requeued, postponed and published by many at once', a
   const shuffled = () => uuids.toSorted(() => Math.random() - 0.5)
   const all = Array.from({ length: 8 }, () => [
     requeueWork(database.db, shuffled()),
-    postponeWork(database.db, shuffled()),
+    delayWork(database.db, shuffled()),
     markPublished(database.db, shuffled()),
   ])
   await Promise.all(all.flat())

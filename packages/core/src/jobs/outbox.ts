@@ -46,7 +46,7 @@ export async function requeueWork(db: Db, uuids: readonly string[]): Promise<voi
 const postponementMs = 600_000
 
 /** Keeps the relays from publishing work for ten minutes, unless it is requeued: for work that is paused. */
-export async function postponeWork(db: Db, uuids: readonly string[]): Promise<void> {
+export async function delayWork(db: Db, uuids: readonly string[]): Promise<void> {
   await setPublishedAt(db, inTenMinutes(), sql`id = any(${sql.param([...uuids])}::uuid[])`)
 }
 
@@ -54,7 +54,7 @@ export async function postponeWork(db: Db, uuids: readonly string[]): Promise<vo
  * The same for a job that cannot claim its subject, as that is paused or claimed by another worker. Work that has been
  * requeued in the meantime, and not published since, is left as it is.
  */
-export async function postponeUnclaimable(db: Db, uuid: string): Promise<void> {
+export async function delayUnclaimableWork(db: Db, uuid: string): Promise<void> {
   await setPublishedAt(db, inTenMinutes(), sql`id = ${uuid} and published_at is not null`)
 }
 
@@ -129,7 +129,7 @@ export async function markPublished(db: Db, uuids: readonly string[]): Promise<v
  * Deletes the rows that APIs of the release before add for deliveries, whose own rows are the work. For one release.
  * Returns how many there were.
  */
-export async function deleteRowsOfDeliveries(db: Db): Promise<number> {
+export async function deleteOutboxRowsOfDeliveries(db: Db): Promise<number> {
   const result = await db.execute(sql`delete from outbox where queue = 'webhooks'`)
   return result.rowCount ?? 0
 }

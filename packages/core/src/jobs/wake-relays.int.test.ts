@@ -6,14 +6,14 @@ import {
   createTestCtx,
   createTestWebhook,
   createTestWorker,
-  silenceWorker,
+  expireWorkerHeartbeat,
   claimTestBacklog,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { deliveries } from '../db/schema/index.ts'
 import { idOf, uuidOf, type WebhookId } from '../kernel/ids.ts'
-import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { redeliver, testWebhook } from '../webhooks/delivery-log.ts'
 import { enqueue, requeueWork } from './outbox.ts'
@@ -112,7 +112,7 @@ test('requeued work, a redelivery and a recovered claim send notifications', asy
   expect(await readWakes()).toEqual([wakeOf(id)])
   const workerId = await createTestWorker(database.db)
   await claimTestBacklog(ctx, id, { workerId })
-  await silenceWorker(database.db, workerId)
+  await expireWorkerHeartbeat(database.db, workerId)
   await recoverOrphanedClaims(database.db)
   expect(await readWakes()).toEqual([wakeOf(id)])
 })

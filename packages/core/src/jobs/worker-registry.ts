@@ -6,8 +6,8 @@ import { workers } from '../db/schema/index.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 
 /** How often a worker shows that it lives, and after what silence it counts as dead: by the database's clock. */
-export const heartbeatMs = 3_000
-export const longestSilence = sql`interval '15 seconds'`
+export const heartbeatIntervalMs = 3_000
+export const heartbeatTimeout = sql`interval '15 seconds'`
 
 /** Shows that this worker lives; to be called before its first claim. One that was taken for dead comes back by this. */
 export async function recordHeartbeat(db: Db, workerId: string): Promise<void> {
@@ -33,7 +33,7 @@ export async function listWorkers(db: Db): Promise<WorkerState[]> {
       host: workers.host,
       startedAt: workers.startedAt,
       seenSecondsAgo: sql<number>`greatest(0, round(extract(epoch from now() - ${workers.seenAt})))::int`,
-      isAlive: sql<boolean>`${workers.seenAt} > now() - ${longestSilence}`,
+      isAlive: sql<boolean>`${workers.seenAt} > now() - ${heartbeatTimeout}`,
     })
     .from(workers)
     .orderBy(workers.startedAt, workers.id)
@@ -46,7 +46,7 @@ export async function deregisterWorker(db: Db, workerId: string): Promise<void> 
 }
 
 /** Whether this worker is the first of those that were seen lately: it does what one worker of all is enough for. */
-export async function isFirstWorker(db: Db, workerId: string): Promise<boolean> {
+export async function isPollingWorker(db: Db, workerId: string): Promise<boolean> {
   const result = await db.execute<{ id: string }>(
     sql`select id from workers where seen_at > now() - interval '7 seconds' order by id limit 1`,
   )

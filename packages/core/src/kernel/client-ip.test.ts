@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { clientOf } from './client-ip.ts'
+import { normalizeClientIp } from './client-ip.ts'
 
 test.each([
   ['7.7.7.7', '7.7.7.7'],
@@ -15,7 +15,7 @@ test.each([
   ['[fe80::1%eth0]:80', 'fe80::'],
   ['::', '::'],
 ])('%s is the client %s', (text, client) => {
-  expect(clientOf(text)).toBe(client)
+  expect(normalizeClientIp(text)).toBe(client)
 })
 
 test.each([
@@ -32,5 +32,5 @@ test.each([
   "' or 1=1",
   'x'.repeat(5_000),
 ])('%j is none', (text) => {
-  expect(clientOf(text)).toBeUndefined()
+  expect(normalizeClientIp(text)).toBeUndefined()
 })

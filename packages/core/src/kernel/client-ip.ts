@@ -5,7 +5,7 @@ import ipaddr from 'ipaddr.js'
  * What counts as one client, in one spelling: an IPv4 address, or the /64 of an IPv6 one, as a home has that many. The port
  * that some proxies add, and a zone, are no part of it. Undefined when the text is no address.
  */
-export function clientOf(text: string): string | undefined {
+export function normalizeClientIp(text: string): string | undefined {
   if (isIPv4(text)) return text
   const withoutZone = text.replace(/%[^\]]*/, '')
   if (!/^[\d.:a-f[\]]+$/i.test(withoutZone)) return undefined

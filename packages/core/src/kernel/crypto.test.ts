@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { deriveKeys, hashToken, newToken, openPayload, seal, signPayload, unseal } from './crypto.ts'
+import { deriveKeys, hashToken, newToken, verifyPayload, seal, signPayload, unseal } from './crypto.ts'
 
 const testSecret = 'a secret that is known to every test'
 const keys = deriveKeys(testSecret)
@@ -63,18 +63,18 @@ describe('a signed payload', () => {
   const signed = signPayload(keys.links, 'confirm', ['a', 1, 'é"'])
 
   test('opens as it was made, and fits a link', () => {
-    expect(openPayload(keys.links, 'confirm', signed)).toEqual(['a', 1, 'é"'])
+    expect(verifyPayload(keys.links, 'confirm', signed)).toEqual(['a', 1, 'é"'])
     expect(signed).toMatch(/^[\w-]+\.[\w-]{24}$/)
   })
 
   test('opens for its own purpose and key only', () => {
-    expect(openPayload(keys.links, 'unsubscribe', signed)).toBeUndefined()
-    expect(openPayload(keys.cursors, 'confirm', signed)).toBeUndefined()
-    expect(openPayload(otherKeys.links, 'confirm', signed)).toBeUndefined()
+    expect(verifyPayload(keys.links, 'unsubscribe', signed)).toBeUndefined()
+    expect(verifyPayload(keys.cursors, 'confirm', signed)).toBeUndefined()
+    expect(verifyPayload(otherKeys.links, 'confirm', signed)).toBeUndefined()
   })
 
   test('does not open when one character is another, wherever', () => {
-    expect(eachChanged(signed).filter((wrong) => openPayload(keys.links, 'confirm', wrong))).toEqual([])
+    expect(eachChanged(signed).filter((wrong) => verifyPayload(keys.links, 'confirm', wrong))).toEqual([])
   })
 
   test('does not open cut, doubled, padded or empty', () => {
@@ -91,12 +91,12 @@ describe('a signed payload', () => {
       `${signed}=`,
     ]
     const more = ['\u0000.\u0000', `${body}.${'é'.repeat(24)}`, 'a'.repeat(100_000)]
-    expect([...wrong, ...more].filter((text) => openPayload(keys.links, 'confirm', text))).toEqual([])
+    expect([...wrong, ...more].filter((text) => verifyPayload(keys.links, 'confirm', text))).toEqual([])
   })
 
   test('cannot be shifted between purpose and payload', () => {
     const one = signPayload(keys.links, 'a', ['b'])
-    expect(openPayload(keys.links, 'a\nWyJiIl0', one)).toBeUndefined()
+    expect(verifyPayload(keys.links, 'a\nWyJiIl0', one)).toBeUndefined()
   })
 })
 
@@ -117,9 +117,9 @@ describe('a token', () => {
 
 test('with a former SECRET_KEY named, what it signed and sealed still opens, and nothing new is made with it', () => {
   const changed = deriveKeys('the secret of the time after that', ['the secret of the time before', testSecret])
-  expect(openPayload(changed.links, 'confirm', signPayload(keys.links, 'confirm', ['a']))).toEqual(['a'])
+  expect(verifyPayload(changed.links, 'confirm', signPayload(keys.links, 'confirm', ['a']))).toEqual(['a'])
   expect(unseal(changed, seal(keys, 'text', 'row'), 'row')).toBe('text')
-  expect(openPayload(keys.links, 'confirm', signPayload(changed.links, 'confirm', ['a']))).toBeUndefined()
+  expect(verifyPayload(keys.links, 'confirm', signPayload(changed.links, 'confirm', ['a']))).toBeUndefined()
   expect(() => unseal(keys, seal(changed, 'text', 'row'), 'row')).toThrow('sealed under another SECRET_KEY')
 })
 

@@ -48,12 +48,12 @@ export function newToken(prefix: TokenPrefix): string {
  * The token of a mail, 256 bits behind a prefix (`rpi_` invite, `rpr_` password reset). It is made from the id of its row,
  * so that the worker who writes the mail, or writes it again, needs no secret but the key.
  */
-export function mailToken(keys: Keys, prefix: MailTokenPrefix, id: string): string {
+export function deriveMailToken(keys: Keys, prefix: MailTokenPrefix, id: string): string {
   return mailTokenWith(keys.tokens[0], prefix, id)
 }
 
 /** The same for a row whose hash is stored, though SECRET_KEY changed since; undefined when its key is not known. */
-export function storedMailToken(
+export function findStoredMailToken(
   keys: Keys,
   prefix: MailTokenPrefix,
   { id, tokenHash }: { id: string; tokenHash: string },
@@ -79,7 +79,7 @@ export function signPayload([key]: KeyRing, purpose: string, payload: readonly (
 }
 
 /** The payload of what `signPayload` made for the same purpose; undefined when one bit differs. */
-export function openPayload(keys: KeyRing, purpose: string, signed: string): (string | number)[] | undefined {
+export function verifyPayload(keys: KeyRing, purpose: string, signed: string): (string | number)[] | undefined {
   const [body, mac, ...rest] = signed.split('.')
   if (!body || !mac || rest.length > 0) return undefined
   const given = Buffer.from(mac)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Email, MomentInput, MultiLine, normalizeEmail, SingleLine, timestampOf } from './validation.ts'
+import { Email, TimestampInput, MultiLine, normalizeEmail, SingleLine, timestampOf } from './validation.ts'
 
 describe('a mail address', () => {
   test.each([
@@ -123,7 +123,7 @@ describe('a moment in a query', () => {
     ['2026-11-21T06:35:49+05:30', '2026-11-21T01:05:49.000Z'],
     ['9999-12-31T23:59:59Z', '9999-12-31T23:59:59.000Z'],
   ])('%s is %s', (given, moment) => {
-    expect(MomentInput.parse(given).toISOString()).toBe(moment)
+    expect(TimestampInput.parse(given).toISOString()).toBe(moment)
   })
 
   test.each(
@@ -142,7 +142,7 @@ describe('a moment in a query', () => {
       ['2026-11-21T06:35:49+99:99', '2026-11-21T06:35:49 Z', '2026-11-21t06:35:49z', 'x'.repeat(100)],
     ].flat(),
   )('"%s" is refused', (given) => {
-    expect(MomentInput.safeParse(given).success).toBe(false)
+    expect(TimestampInput.safeParse(given).success).toBe(false)
   })
 })
 

@@ -89,7 +89,7 @@ export function timestampOf(text: string): string {
 export const toTimestampOrNull = (date: Date | null) => date?.toISOString() ?? null
 
 /** A moment as it comes in: ISO 8601 with its offset, of a year that the answer can show in four digits. */
-export const MomentInput = z.iso
+export const TimestampInput = z.iso
   .datetime({ offset: true, error: 'must be a moment such as 2026-11-21T06:35:49Z' })
   .max(40)
   .transform((text) => new Date(text))

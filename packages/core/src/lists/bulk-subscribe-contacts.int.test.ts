@@ -10,9 +10,9 @@ import {
   createTestContact,
   createTestCtx,
   createTestList,
-  eventsOf,
+  listEventTypes,
 } from '@rapport/testing/fixtures/factories.ts'
-import { importFile } from '@rapport/testing/fixtures/imports.ts'
+import { runTestImport } from '@rapport/testing/fixtures/imports.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
 const database = useTestDatabase()
@@ -36,7 +36,7 @@ test('everyone in the file is confirmed, but for those who ever opted out, delet
   const names = statuses.flatMap((status) => [`${status}-1`, `DELETED-${status}-1`])
   const emails = [...names, 'elsewhere-1', 'known', 'new', 'new'].map((name) => `${name}@example.com`)
   for (const onConflict of ['skip', 'update']) {
-    await importFile(ctx, `email\n${emails.join('\n')}`, { listId: list.id, onConflict })
+    await runTestImport(ctx, `email\n${emails.join('\n')}`, { listId: list.id, onConflict })
     expect(await subscriptionsOf(list.id)).toEqual({
       'pending-1': 'CONFIRMED',
       'confirmed-1': 'CONFIRMED',
@@ -64,13 +64,13 @@ test('everyone in the file is confirmed, but for those who ever opted out, delet
       'new@example.com': 'SUBSCRIBED',
     })
   }
-  expect(await eventsOf(ctx)).not.toContain('subscription.confirmed')
+  expect(await listEventTypes(ctx)).not.toContain('subscription.confirmed')
 })
 
 test('a list of another workspace, or none, is refused; so is one without consent', async () => {
   const other = await createTestCtx(database.db)
   const list = await createTestList(other)
-  await expect(importFile(ctx, 'email\n', { listId: list.id })).rejects.toMatchObject({
+  await expect(runTestImport(ctx, 'email\n', { listId: list.id })).rejects.toMatchObject({
     code: 'invalid',
     issues: [{ path: 'listId', message: 'List not found' }],
   })

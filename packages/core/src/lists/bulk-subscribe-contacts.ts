@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { lockContactsByEmail } from '../contacts/bulk-write-contacts.ts'
-import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
+import { recordSubscriptionActivity } from '../subscriptions/subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { idOf, type ListId, uuidOf } from '../kernel/ids.ts'
@@ -30,5 +30,5 @@ export async function confirmSubscribers(ctx: Ctx, listId: ListId, emails: reado
     where s.status = 'PENDING'
     returning contact_id`)
   const changed = result.rows.map((row) => idOf('con', row.contact_id))
-  if (changed.length > 0) await noteSubscriptionChange(ctx, changed)
+  if (changed.length > 0) await recordSubscriptionActivity(ctx, changed)
 }

@@ -1,8 +1,8 @@
 import { and, eq } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
-import { serviceMail } from '../mail/service-mail.ts'
+import { renderServiceMail } from '../mail/service-mail.ts'
 import type { Mail } from '../mail/mails.ts'
-import { headerText, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { senderAddress } from '../mail/senders.ts'
 import { lists, subscriptions, workspaces } from '../db/schema/index.ts'
 import { confirmationUrl } from './subscription-links.ts'
@@ -25,8 +25,8 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
     )
   if (!found) return undefined
   const sender = found.workspace.fromName ?? found.workspace.name
-  return serviceMail(ctx, mail, {
-    from: { name: headerText(sender), address: senderAddress(ctx.settings, [found.workspace.fromEmail]) },
+  return renderServiceMail(ctx, mail, {
+    from: { name: toHeaderText(sender), address: senderAddress(ctx.settings, [found.workspace.fromEmail]) },
     title: `Confirm your subscription to ${found.list}`,
     paragraphs: [`Somebody, hopefully you, asked ${sender} to send “${found.list}” to ${mail.toAddress}.`],
     // From the mail's own time, so that a second copy carries the same link.

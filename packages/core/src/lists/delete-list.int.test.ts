@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { CampaignInput } from '../campaigns/campaigns.schema.ts'
 import { sendTestMail } from '../campaigns/campaign-mail.ts'
-import { changeCampaign, createCampaign, readCampaign } from '../campaigns/campaigns.ts'
+import { updateCampaign, createCampaign, readCampaign } from '../campaigns/campaigns.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
 import { listContacts } from '../contacts/listing/list-contacts.ts'
 import { ContactQuery } from '../contacts/contacts.schema.ts'
@@ -10,20 +10,20 @@ import { createForm, readForm } from '../forms/forms.ts'
 import { FormInput } from '../forms/forms.schema.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { importFile, queueFile, runQueued } from '@rapport/testing/fixtures/imports.ts'
+import { runTestImport, queueTestImport, runQueuedImport } from '@rapport/testing/fixtures/imports.ts'
 import {
   addSubscribers,
   createTestCampaign,
   createTestCtx,
   createTestList,
-  eventsOf,
-  waitingWork,
+  listEventTypes,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { clearDeletedList, deleteList } from './delete-list.ts'
 import type { List } from './lists.schema.ts'
-import { changeList, listLists, readList } from './lists.ts'
+import { updateList, listLists, readList } from './lists.ts'
 import { addSubscriber, listSubscribers, readSubscriber, removeSubscriber } from './subscribers.ts'
 import { subscribe } from './subscribe.ts'
 import { readContact } from '../contacts/read-contact.ts'
@@ -66,7 +66,7 @@ test('a deleted list is there for nobody, from that instant and before the worke
   await deleteList(ctx, list.id)
   for (const attempt of [
     () => readList(ctx, list.id),
-    () => changeList(ctx, list.id, { name: 'New' }),
+    () => updateList(ctx, list.id, { name: 'New' }),
     () => deleteList(ctx, list.id),
     () => listSubscribers(ctx, list.id, { limit: 10, sort: '-createdAt' }),
     () => readSubscriber(ctx, list.id, contactId),
@@ -78,19 +78,19 @@ test('a deleted list is there for nobody, from that instant and before the worke
   }
   const input = CampaignInput.parse({ name: 'a', subject: 'b', listId: list.id })
   await expect(createCampaign(ctx, input)).rejects.toMatchObject(unknownList)
-  await expect(changeCampaign(ctx, other.id, { listId: list.id })).rejects.toMatchObject(unknownList)
+  await expect(updateCampaign(ctx, other.id, { listId: list.id })).rejects.toMatchObject(unknownList)
   await expect(createForm(ctx, aForm())).rejects.toMatchObject(unknownList)
   await expect(sendCampaign(ctx, draft.id)).rejects.toMatchObject({ message: 'List has no subscribed recipients' })
   await expect(sendTestMail(ctx, draft.id, { email: 'ada@example.com' })).rejects.toMatchObject({
     code: 'conflict',
     message: 'The list of this campaign was deleted',
   })
-  await expect(importFile(ctx, 'email\nnew@example.com', { listId: list.id })).rejects.toMatchObject(unknownList)
+  await expect(runTestImport(ctx, 'email\nnew@example.com', { listId: list.id })).rejects.toMatchObject(unknownList)
   expect((await listContacts(ctx, ContactQuery.parse({ listId: list.id }))).data).toEqual([])
   const { data } = await listLists(ctx, { limit: 10, sort: '-createdAt' })
   expect(data.map(({ id }) => id)).toEqual([other.listId])
-  expect(await waitingWork(ctx, 'maintenance')).toEqual([uuidOf(list.id)])
-  expect(await eventsOf(ctx)).toEqual([])
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuidOf(list.id)])
+  expect(await listEventTypes(ctx)).toEqual([])
 })
 
 test('the worker takes it away in steps, each contact stands as it should at every step, and nothing else goes', async () => {
@@ -109,7 +109,7 @@ test('the worker takes it away in steps, each contact stands as it should at eve
   expect(await clear()).toBe(3)
   expect(await statuses()).toEqual(['1101 NONE', '2 SUBSCRIBED'])
   expect(await countLists()).toBe(0)
-  expect(await waitingWork(ctx, 'maintenance')).toEqual([])
+  expect(await listPendingWork(ctx, 'maintenance')).toEqual([])
   expect(await readContact(ctx, ids[0] ?? newId('con'))).toEqual(before)
   expect(await readCampaign(ctx, campaign.id)).toMatchObject({ listId: null, status: 'DRAFT' })
   expect(await readForm(ctx, form.id)).toMatchObject({ listId: null, enabled: true })
@@ -200,10 +200,10 @@ test('who subscribes while the list goes is not left with a status of nothing', 
 test.each(['deleted', 'deleted and cleared'])(
   'an import to a list that is %s meanwhile subscribes nobody',
   async (how) => {
-    const { id } = await queueFile(ctx, 'email\nada@example.com\nbob@example.com', { listId: list.id })
+    const { id } = await queueTestImport(ctx, 'email\nada@example.com\nbob@example.com', { listId: list.id })
     await deleteList(ctx, list.id)
     if (how !== 'deleted') await clear()
-    await expect(runQueued(ctx, id)).rejects.toMatchObject(notFound)
+    await expect(runQueuedImport(ctx, id)).rejects.toMatchObject(notFound)
     expect(await statuses()).toEqual([])
   },
 )

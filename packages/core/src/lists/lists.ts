@@ -9,7 +9,7 @@ import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { type ListId, newId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { lists, subscriptions } from '../db/schema/index.ts'
-import { isOfLiveWorkspace } from '../workspaces/is-live.ts'
+import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 import type { List, ListChange, ListInput, ListQuery } from './lists.schema.ts'
 
 const confirmedCount = sql<number>`(
@@ -57,7 +57,7 @@ export async function listLists(ctx: Ctx, query: ListQuery): Promise<Page<List>>
 }
 
 /** Sets what the change names. */
-export async function changeList(ctx: Ctx, id: ListId, change: ListChange): Promise<List> {
+export async function updateList(ctx: Ctx, id: ListId, change: ListChange): Promise<List> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db.select().from(lists).where(isLiveList(ctx, id)).for('no key update')
     if (!current) throw notFound('List')
@@ -106,7 +106,7 @@ export async function openPublicList(ctx: BaseCtx, listId: ListId): Promise<{ ct
   const [list] = await ctx.db
     .select({ workspaceId: lists.workspaceId, doubleOptIn: lists.doubleOptIn })
     .from(lists)
-    .where(and(eq(lists.id, listId), isNull(lists.deletedAt), isOfLiveWorkspace(lists.workspaceId)))
+    .where(and(eq(lists.id, listId), isNull(lists.deletedAt), isInLiveWorkspace(lists.workspaceId)))
   if (!list) throw notFound('List')
   return { ctx: publicContext(ctx, list.workspaceId), doubleOptIn: list.doubleOptIn }
 }

@@ -25,7 +25,7 @@ export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; t
   return (moved.rowCount ?? 0) > 0
 }
 
-/** Deletes the subscriptions of a locked contact. Their opt-outs are to be stored before, by `keepOptOuts`. */
+/** Deletes the subscriptions of a locked contact. Their opt-outs are to be stored before, by `storeOptOutsOfContact`. */
 export async function deleteSubscriptionsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   await ctx.db
     .delete(subscriptions)

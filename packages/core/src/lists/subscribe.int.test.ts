@@ -6,7 +6,12 @@ import { renderMail } from '../operations/render-mail.ts'
 import { contacts, lists, mails, subscriptions } from '../db/schema/index.ts'
 import { newId, uuidOf } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { createTestContact, createTestList, eventsOf, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestContact,
+  createTestList,
+  listEventTypes,
+  listPendingWork,
+} from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { unsubscribeUrl } from './subscription-links.ts'
 import type { List } from './lists.schema.ts'
@@ -87,13 +92,13 @@ describe('on a list with double opt-in', () => {
       source: 'subscription',
     })
     expect(await mailsOf()).toMatchObject([{ kind: 'CONFIRMATION', toAddress: ada.email, status: 'PENDING' }])
-    expect(await waitingWork(ctx)).toHaveLength(1)
+    expect(await listPendingWork(ctx)).toHaveLength(1)
 
     await confirmSubscription(ctx, await confirmToken())
     expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', confirmedAt: expect.any(Date) })
     expect(await findAda()).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED', lastActivityAt: expect.any(String) })
     expect((await readList(ctx, list.id)).confirmedCount).toBe(1)
-    expect(await eventsOf(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
+    expect(await listEventTypes(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
   })
 
   test.each<[Subscription['status'], number]>([
@@ -108,7 +113,7 @@ describe('on a list with double opt-in', () => {
     expect(await subscribe(ctx, list.id, ada)).toBeUndefined()
     expect(await readSubscription()).toMatchObject({ status })
     expect(await mailsOf()).toHaveLength(mailCount)
-    expect(await eventsOf(ctx)).toEqual(['contact.created'])
+    expect(await listEventTypes(ctx)).toEqual(['contact.created'])
   })
 
   test('at most one mail in ten minutes, then another', async () => {
@@ -119,13 +124,13 @@ describe('on a list with double opt-in', () => {
     await letPass('3 seconds')
     await subscribe(ctx, list.id, ada)
     expect(await mailsOf()).toHaveLength(2)
-    expect(await eventsOf(ctx)).toEqual(['contact.created', 'subscription.created'])
+    expect(await listEventTypes(ctx)).toEqual(['contact.created', 'subscription.created'])
   })
 
   test('twenty who ask at once make one contact, one subscription and one mail', async () => {
     await Promise.all(Array.from({ length: 20 }, () => subscribe(ctx, list.id, ada)))
     expect(await mailsOf()).toHaveLength(1)
-    expect(await eventsOf(ctx)).toEqual(['contact.created', 'subscription.created'])
+    expect(await listEventTypes(ctx)).toEqual(['contact.created', 'subscription.created'])
   })
 
   test('the limit is for each list: another list of the workspace mails too', async () => {
@@ -146,7 +151,7 @@ describe('on a list with single opt-in', () => {
     expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', source: 'public' })
     expect(await findAda()).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
     expect(await mailsOf()).toEqual([])
-    expect(await eventsOf(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
+    expect(await listEventTypes(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
   })
 
   test('someone PENDING from before is confirmed', async () => {
@@ -169,7 +174,7 @@ describe('on a list with single opt-in', () => {
 
   test('twenty who ask at once are confirmed once', async () => {
     await Promise.all(Array.from({ length: 20 }, () => subscribe(ctx, list.id, ada)))
-    expect(await eventsOf(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
+    expect(await listEventTypes(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
   })
 })
 
@@ -184,7 +189,7 @@ describe('leaving and coming back', () => {
     await Promise.all([optOut(), optOut(), optOut()])
     expect(await readSubscription()).toMatchObject({ status: 'UNSUBSCRIBED', unsubscribedAt: expect.any(Date) })
     expect(await findAda()).toMatchObject({ emailSubscribedStatus: 'UNSUBSCRIBED' })
-    expect((await eventsOf(ctx)).filter((type) => type === 'subscription.unsubscribed')).toHaveLength(1)
+    expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.unsubscribed')).toHaveLength(1)
   })
 
   test('who opted out stays out until they confirm by a new link; an old link does not bring them back', async () => {
@@ -197,7 +202,7 @@ describe('leaving and coming back', () => {
     await expect(confirmSubscription(ctx, oldLink)).rejects.toMatchObject(invalidLink)
     await confirmSubscription(ctx, await confirmToken())
     expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', unsubscribedAt: null })
-    expect((await eventsOf(ctx)).slice(-2)).toEqual(['subscription.unsubscribed', 'subscription.confirmed'])
+    expect((await listEventTypes(ctx)).slice(-2)).toEqual(['subscription.unsubscribed', 'subscription.confirmed'])
   })
 
   test('an opt-out before the link of the first mail was used holds too', async () => {
@@ -212,7 +217,7 @@ describe('leaving and coming back', () => {
   test('confirming is idempotent and told once, twenty times at once', async () => {
     const link = await confirmToken()
     await Promise.all(Array.from({ length: 20 }, () => confirmSubscription(ctx, link)))
-    expect((await eventsOf(ctx)).filter((type) => type === 'subscription.confirmed')).toHaveLength(1)
+    expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.confirmed')).toHaveLength(1)
   })
 
   test.each(['BOUNCED', 'COMPLAINED'] as const)('no link brings back who has %s', async (status) => {

@@ -8,7 +8,7 @@ import {
   createTestContact,
   createTestCtx,
   createTestList,
-  eventsOf,
+  listEventTypes,
 } from '@rapport/testing/fixtures/factories.ts'
 import { transaction } from '../db/transaction.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -57,7 +57,7 @@ describe('adding', () => {
       subscription: { status: 'PENDING', confirmedAt: null },
     })
     expect(await mailsOf()).toBe(1)
-    expect(await eventsOf(ctx)).toEqual([
+    expect(await listEventTypes(ctx)).toEqual([
       'contact.created',
       'subscription.created',
       'subscription.confirmed',
@@ -80,7 +80,7 @@ describe('adding', () => {
     const { subscription } = await add('CONFIRMED')
     expect(await add('PENDING')).toEqual({ isNew: false, subscription })
     expect(await mailsOf()).toBe(1)
-    expect((await eventsOf(ctx)).filter((type) => type === 'subscription.confirmed')).toHaveLength(1)
+    expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.confirmed')).toHaveLength(1)
   })
 
   test.each(['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const)('who is %s stays so', async (status) => {
@@ -138,7 +138,7 @@ describe('removing', () => {
       unsubscribedAt: expect.any(String),
     })
     expect((await readContact(ctx, ada.id)).emailSubscribedStatus).toBe('UNSUBSCRIBED')
-    expect((await eventsOf(ctx)).filter((type) => type === 'subscription.unsubscribed')).toHaveLength(1)
+    expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.unsubscribed')).toHaveLength(1)
     await expect(add('CONFIRMED')).rejects.toMatchObject(optedOut)
   })
 

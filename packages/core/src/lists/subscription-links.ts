@@ -1,7 +1,7 @@
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { AppError } from '../kernel/errors.ts'
 import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type WorkspaceId } from '../kernel/ids.ts'
-import { openPayload, signPayload } from '../kernel/crypto.ts'
+import { verifyPayload, signPayload } from '../kernel/crypto.ts'
 import { hashEmail } from '../subscriptions/opt-outs.ts'
 
 /** One contact's subscription to one list, as a link in a mail names it. */
@@ -39,7 +39,7 @@ export function confirmationUrl(ctx: Ctx, { email, issuedAt, ...link }: Confirma
 
 /** Opens a confirmation token. Forged, damaged or expired: invalid, without a look at the database. */
 export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()): OpenedConfirmation {
-  const payload = openPayload(ctx.settings.keys.links, 'confirm', token)
+  const payload = verifyPayload(ctx.settings.keys.links, 'confirm', token)
   const issuedAt = Number(payload?.[3])
   if (!payload || now - issuedAt > confirmationLifetimeMs) throw invalidLink()
   return { ...subscriptionOf(payload), issuedAt: new Date(issuedAt), emailHash: String(payload[4]) }
@@ -55,7 +55,7 @@ export function unsubscribeUrl(ctx: Ctx, { email, campaignId, ...link }: Unsubsc
 
 /** Opens an unsubscribe token. Forged or damaged: invalid. */
 export function openUnsubscribe(ctx: BaseCtx, token: string): OpenedUnsubscription {
-  const payload = openPayload(ctx.settings.keys.links, 'unsubscribe', token)
+  const payload = verifyPayload(ctx.settings.keys.links, 'unsubscribe', token)
   if (!payload) throw invalidLink()
   // Older links end earlier.
   const [, , , campaign = '', emailHash = ''] = payload

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm'
 import { beforeEach, expect, test } from 'vitest'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { mailPace } from '../db/schema/index.ts'
-import { reserveMailPlaces } from './mail-rate.ts'
+import { reserveMailSlots } from './mail-rate.ts'
 
 const database = useTestDatabase()
 beforeEach(() => database.db.delete(mailPace))
@@ -16,13 +16,13 @@ async function lineMs(): Promise<number> {
 
 /** Reserves places, and tells in how many milliseconds from `startedAt` the first may leave. */
 async function reserveFrom(startedAt: number, count: number, perSecond: number) {
-  const waitMs = await reserveMailPlaces(database.db, count, perSecond)
+  const waitMs = await reserveMailSlots(database.db, count, perSecond)
   return performance.now() - startedAt + waitMs
 }
 
 test('the first mail may leave at once, and each further group when those before it have had their time', async () => {
   const startedAt = performance.now()
-  expect(await reserveMailPlaces(database.db, 10, 5)).toBe(0)
+  expect(await reserveMailSlots(database.db, 10, 5)).toBe(0)
   const firstMs = performance.now() - startedAt
   for (const [count, placeMs] of [
     [5, 2_000],
@@ -41,7 +41,7 @@ test('several workers together keep the rate: no two groups have the same time',
   const startedAt = performance.now()
   const reserved = await Promise.all(
     Array.from({ length: groups }, async () => {
-      const waitMs = await reserveMailPlaces(database.db, size, perSecond)
+      const waitMs = await reserveMailSlots(database.db, size, perSecond)
       return { waitMs, leavesAt: performance.now() - startedAt + waitMs }
     }),
   )
@@ -57,17 +57,17 @@ test('several workers together keep the rate: no two groups have the same time',
 })
 
 test('a line that nobody stood in saves nothing up: after a pause there is no burst', async () => {
-  await reserveMailPlaces(database.db, 1, 10)
+  await reserveMailSlots(database.db, 1, 10)
   await database.db.execute(sql`update mail_pace set next_at = now() - interval '1 hour'`)
   const startedAt = performance.now()
-  expect(await reserveMailPlaces(database.db, 10, 10)).toBe(0)
+  expect(await reserveMailSlots(database.db, 10, 10)).toBe(0)
   expect(await reserveFrom(startedAt, 1, 10)).toBeGreaterThanOrEqual(995)
 })
 
 test('a rate of a thousand a second, and of one in a minute, are kept to the microsecond', async () => {
   const startedAt = performance.now()
-  for (let mail = 0; mail < 50; mail++) await reserveMailPlaces(database.db, 1, 100_000)
+  for (let mail = 0; mail < 50; mail++) await reserveMailSlots(database.db, 1, 100_000)
   expect(await lineMs()).toBeLessThan(10)
-  await reserveMailPlaces(database.db, 1, 1 / 60)
+  await reserveMailSlots(database.db, 1, 1 / 60)
   expect(await reserveFrom(startedAt, 1, 1 / 60)).toBeGreaterThanOrEqual(59_995)
 })

@@ -5,7 +5,7 @@ import type { Db } from '../db/client.ts'
  * Reserves the next `count` places in the line of mails, which moves on by `perSecond` over all workers, and answers in
  * how many milliseconds the first of them may leave. By the database's clock (a leaky bucket, as in GCRA).
  */
-export async function reserveMailPlaces(db: Db, count: number, perSecond: number): Promise<number> {
+export async function reserveMailSlots(db: Db, count: number, perSecond: number): Promise<number> {
   const result = await db.execute<{ wait: number }>(sql`
     insert into mail_pace as pace (id, next_at)
     values (1, clock_timestamp() + ${count / perSecond}::float8 * interval '1 second')

@@ -3,7 +3,12 @@ import { beforeAll, expect, test } from 'vitest'
 import { inTransaction } from '../request/context.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { mails } from '../db/schema/index.ts'
-import { createTestCtx, createTestWorker, silenceWorker, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestCtx,
+  createTestWorker,
+  expireWorkerHeartbeat,
+  listPendingWork,
+} from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import {
   claimMail,
@@ -12,10 +17,10 @@ import {
   type MailKind,
   type MailOutcome,
   purgeMails,
-  settleMail,
-  undoMailClaim,
+  recordMailOutcome,
+  releaseMail,
 } from './mails.ts'
-import { recoverOrphanedClaims } from '../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -32,7 +37,7 @@ const cutOff: MailOutcome = { kind: 'ambiguous', error: 'the connection closed' 
 
 async function enqueueOne(kind: MailKind = 'CONFIRMATION'): Promise<string> {
   await enqueueMail(ctx, { kind, to: 'ada@example.com', data: {} })
-  const [uuid] = await waitingWork(ctx)
+  const [uuid] = await listPendingWork(ctx)
   return uuid ?? ''
 }
 
@@ -54,7 +59,7 @@ test('a mail that is asked for in a transaction which rolls back is never sent',
   })
   await expect(rolledBack).rejects.toThrow('changed my mind')
   expect(await read()).toBeUndefined()
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
 })
 
 test.each(kinds)('of a hundred who would send a %s at once, one may', async (kind) => {
@@ -71,16 +76,16 @@ test('a mail of another workspace cannot be claimed', async () => {
 
 test.each(kinds)('a %s that went out is done', async (kind) => {
   const uuid = await enqueueOne(kind)
-  expect(await settleMail(ctx, await claim(uuid), sent)).toBe('done')
+  expect(await recordMailOutcome(ctx, await claim(uuid), sent)).toBe('done')
   expect(await read()).toMatchObject({ status: 'SENT', error: null, settledAt: expect.any(Date) })
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
   expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
 test.each(kinds)('a %s that is refused for good has FAILED, with the words of the server', async (kind) => {
-  expect(await settleMail(ctx, await claim(await enqueueOne(kind)), unknown)).toBe('done')
+  expect(await recordMailOutcome(ctx, await claim(await enqueueOne(kind)), unknown)).toBe('done')
   expect(await read()).toMatchObject({ status: 'FAILED', error: '550 no such user', settledAt: expect.any(Date) })
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
 })
 
 test.each([
@@ -90,43 +95,43 @@ test.each([
 ] as const)('a %s is tried three times and no more', async (kind, outcome, end) => {
   const uuid = await enqueueOne(kind)
   for (const attempt of [1, 2]) {
-    expect(await settleMail(ctx, await claim(uuid), outcome)).toBe('retry')
+    expect(await recordMailOutcome(ctx, await claim(uuid), outcome)).toBe('retry')
     expect(await read()).toMatchObject({ status: 'PENDING', attempts: attempt, error: outcome.error, settledAt: null })
-    expect(await waitingWork(ctx)).toEqual([uuid])
+    expect(await listPendingWork(ctx)).toEqual([uuid])
   }
-  expect(await settleMail(ctx, await claim(uuid), outcome)).toBe('done')
+  expect(await recordMailOutcome(ctx, await claim(uuid), outcome)).toBe('done')
   expect(await read()).toMatchObject({ status: end, attempts: 3, error: outcome.error })
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
 })
 
 test('a test copy whose fate is unknown is INTERRUPTED and not sent again', async () => {
   const uuid = await enqueueOne('CAMPAIGN_TEST')
-  expect(await settleMail(ctx, await claim(uuid), cutOff)).toBe('done')
+  expect(await recordMailOutcome(ctx, await claim(uuid), cutOff)).toBe('done')
   expect(await read()).toMatchObject({ status: 'INTERRUPTED', error: 'the connection closed' })
   expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
 test('an outcome that is recorded twice, as its answer was lost, is recorded once', async () => {
   const mail = await claim(await enqueueOne())
-  expect(await settleMail(ctx, mail, busy)).toBe('retry')
-  expect(await settleMail(ctx, mail, busy)).toBe('retry')
+  expect(await recordMailOutcome(ctx, mail, busy)).toBe('retry')
+  expect(await recordMailOutcome(ctx, mail, busy)).toBe('retry')
   expect(await read()).toMatchObject({ status: 'PENDING', attempts: 1 })
   const again = await claim(uuidOf(mail.id))
-  expect(await settleMail(ctx, again, sent)).toBe('done')
-  expect(await settleMail(ctx, again, sent)).toBe('done')
+  expect(await recordMailOutcome(ctx, again, sent)).toBe('done')
+  expect(await recordMailOutcome(ctx, again, sent)).toBe('done')
   expect(await read()).toMatchObject({ status: 'SENT', attempts: 2 })
 })
 
 test('a claim that was not acted upon is taken back and counts for nothing, and only by its own worker', async () => {
   const uuid = await enqueueOne()
   const other = await createTestWorker(database.db)
-  await undoMailClaim(ctx, uuid, workerId)
+  await releaseMail(ctx, uuid, workerId)
   expect(await read()).toMatchObject({ status: 'PENDING', attempts: 0 })
   await claim(uuid)
-  await undoMailClaim(ctx, uuid, other)
+  await releaseMail(ctx, uuid, other)
   expect(await read()).toMatchObject({ status: 'SENDING' })
-  await undoMailClaim(ctx, uuid, workerId)
-  await undoMailClaim(ctx, uuid, workerId)
+  await releaseMail(ctx, uuid, workerId)
+  await releaseMail(ctx, uuid, workerId)
   expect(await read()).toMatchObject({ status: 'PENDING', attempts: 0, workerId: null })
 })
 
@@ -134,7 +139,7 @@ test('a claim that was not acted upon is taken back and counts for nothing, and 
 async function claimAndSeemDead(uuid: string): Promise<Mail> {
   const frozen = await createTestWorker(database.db)
   const mail = await claim(uuid, frozen)
-  await silenceWorker(database.db, frozen)
+  await expireWorkerHeartbeat(database.db, frozen)
   await recoverOrphanedClaims(database.db)
   return mail
 }
@@ -143,22 +148,22 @@ test('a late truth: what was sent by a worker taken for dead is not sent again',
   const uuid = await enqueueOne()
   const mail = await claimAndSeemDead(uuid)
   expect(await read()).toMatchObject({ status: 'PENDING' })
-  await settleMail(ctx, mail, sent)
+  await recordMailOutcome(ctx, mail, sent)
   expect(await read()).toMatchObject({ status: 'SENT', error: null })
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
   expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
 test('a late truth corrects a test copy that was INTERRUPTED', async () => {
   const mail = await claimAndSeemDead(await enqueueOne('CAMPAIGN_TEST'))
   expect(await read()).toMatchObject({ status: 'INTERRUPTED', settledAt: expect.any(Date) })
-  await settleMail(ctx, mail, sent)
+  await recordMailOutcome(ctx, mail, sent)
   expect(await read()).toMatchObject({ status: 'SENT' })
 })
 
 test('a late truth that is a refusal ends a test copy that was INTERRUPTED: its work was ended too', async () => {
   const mail = await claimAndSeemDead(await enqueueOne('CAMPAIGN_TEST'))
-  expect(await settleMail(ctx, mail, busy)).toBe('done')
+  expect(await recordMailOutcome(ctx, mail, busy)).toBe('done')
   expect(await read()).toMatchObject({ status: 'FAILED', error: '450 busy', settledAt: expect.any(Date) })
 })
 
@@ -167,11 +172,11 @@ test('a mail whose worker dies each time is given up after three tries, as it ma
   for (const attempt of [1, 2]) {
     await claimAndSeemDead(uuid)
     expect(await read()).toMatchObject({ status: 'PENDING', attempts: attempt })
-    expect(await waitingWork(ctx)).toEqual([uuid])
+    expect(await listPendingWork(ctx)).toEqual([uuid])
   }
   await claimAndSeemDead(uuid)
   expect(await read()).toMatchObject({ status: 'INTERRUPTED', attempts: 3, settledAt: expect.any(Date) })
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
 })
 
 test('a late truth takes no work away from the worker that has the mail now: it dies, and the mail goes out all the same', async () => {
@@ -179,19 +184,19 @@ test('a late truth takes no work away from the worker that has the mail now: it 
   const mail = await claimAndSeemDead(uuid)
   const second = await createTestWorker(database.db)
   await claim(uuid, second)
-  await settleMail(ctx, mail, sent)
+  await recordMailOutcome(ctx, mail, sent)
   expect(await read()).toMatchObject({ status: 'SENDING', workerId: second })
-  expect(await waitingWork(ctx)).toEqual([uuid])
-  await silenceWorker(database.db, second)
+  expect(await listPendingWork(ctx)).toEqual([uuid])
+  await expireWorkerHeartbeat(database.db, second)
   await recoverOrphanedClaims(database.db)
-  expect(await settleMail(ctx, await claim(uuid), sent)).toBe('done')
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await recordMailOutcome(ctx, await claim(uuid), sent)).toBe('done')
+  expect(await listPendingWork(ctx)).toEqual([])
 })
 
 test('mails are forgotten thirty days after they were settled; what is open is kept', async () => {
   for (const outcome of [sent, busy]) {
     const mail = await claim(await enqueueOne())
-    await settleMail(ctx, mail, outcome)
+    await recordMailOutcome(ctx, mail, outcome)
   }
   const young = sql`update mails set created_at = now() - interval '31 days'`
   await database.db.execute(young)

@@ -26,7 +26,7 @@ export async function enqueueMail(ctx: Ctx, mail: { kind: MailKind; to: string; 
  * Spares an address: throws `throttled` when the workspace asked for an invite to it within ten minutes, or for three
  * within a day, and also when the invite is gone since. Who asks at the same time is to wait for a lock that both take.
  */
-export async function spareInvited(ctx: Ctx, address: string): Promise<void> {
+export async function throttleInvites(ctx: Ctx, address: string): Promise<void> {
   const at = mails.createdAt
   const isRecent = and(
     eq(mails.workspaceId, ctx.workspaceId),
@@ -54,7 +54,7 @@ export async function claimMail(ctx: Ctx, uuid: string, workerId: string): Promi
 }
 
 /** Takes a claim back that was surely not acted upon, as its answer never came. */
-export async function undoMailClaim(ctx: Ctx, uuid: string, workerId: string): Promise<void> {
+export async function releaseMail(ctx: Ctx, uuid: string, workerId: string): Promise<void> {
   await ctx.db
     .update(mails)
     .set({ status: 'PENDING', workerId: null, attempts: sql`${mails.attempts} - 1` })
@@ -85,7 +85,7 @@ export type MailOutcome =
  * A late truth, of a worker that was taken for dead, still counts unless another worker has the mail by now; only to
  * wait again is no longer open to it once the work was ended as INTERRUPTED.
  */
-export async function settleMail(ctx: Ctx, mail: Mail, outcome: MailOutcome): Promise<'done' | 'retry'> {
+export async function recordMailOutcome(ctx: Ctx, mail: Mail, outcome: MailOutcome): Promise<'done' | 'retry'> {
   const status = statusAfter(mail, outcome)
   const error = outcome.kind === 'sent' ? null : outcome.error
   return inTransaction(ctx, async ({ db }) => {

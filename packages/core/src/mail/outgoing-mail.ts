@@ -17,7 +17,7 @@ export interface MailHeader {
 }
 
 /** Text for a header: no line break or other control character gets through. */
-export function headerText(text: string): string {
+export function toHeaderText(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ').trim()
 }
 

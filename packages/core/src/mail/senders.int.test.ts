@@ -1,13 +1,13 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import { loadCampaignRenderer } from '../campaigns/campaign-mail.ts'
-import { changeCampaign } from '../campaigns/campaigns.ts'
+import { updateCampaign } from '../campaigns/campaigns.ts'
 import { sendCampaign } from '../campaigns/send-campaign.ts'
 import type { Ctx } from '../request/context.ts'
 import { workspaces } from '../db/schema/index.ts'
 import { createTestCampaign, createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { changeWorkspace } from '../workspaces/update-workspace.ts'
+import { updateWorkspace } from '../workspaces/update-workspace.ts'
 
 const database = useTestDatabase()
 let free: Ctx
@@ -26,15 +26,15 @@ const wrong = ['ceo@bank.example', 'a@sub.example.org', 'a@example.org.evil.exam
 test.each(wrong)('an address that mail may not come from, %s, is refused where it is saved', async (fromEmail) => {
   const { id } = await createTestCampaign(free)
   await expect(createTestCampaign(bound, { fromEmail })).rejects.toMatchObject(refused)
-  await expect(changeCampaign(bound, id, { fromEmail })).rejects.toMatchObject(refused)
-  await expect(changeWorkspace(bound, { fromEmail })).rejects.toMatchObject(refused)
+  await expect(updateCampaign(bound, id, { fromEmail })).rejects.toMatchObject(refused)
+  await expect(updateWorkspace(bound, { fromEmail })).rejects.toMatchObject(refused)
 })
 
 test('one that it may come from is taken, whatever its capitals, and where no domain is named, any', async () => {
   const senders = [
     await createTestCampaign(bound, { fromEmail: 'News@Example.NET' }),
-    await changeWorkspace(bound, { fromEmail: 'news@example.org' }),
-    await changeWorkspace(bound, { fromEmail: null }),
+    await updateWorkspace(bound, { fromEmail: 'news@example.org' }),
+    await updateWorkspace(bound, { fromEmail: null }),
     await createTestCampaign(free, { fromEmail: 'ceo@bank.example' }),
   ]
   expect(senders.map(({ fromEmail }) => fromEmail)).toEqual([

@@ -1,10 +1,10 @@
 import type { Ctx } from '../request/context.ts'
 import { type Letter, renderLetter } from './mail-layout.ts'
 import type { Mail } from './mails.ts'
-import { headerText, mailDomain, type OutgoingMail } from './outgoing-mail.ts'
+import { toHeaderText, mailDomain, type OutgoingMail } from './outgoing-mail.ts'
 
 /** A mail that somebody asked for by what they did, as a program writes it (RFC 3834). By the installation unless `from` is given. */
-export function serviceMail(
+export function renderServiceMail(
   { settings }: Ctx,
   { id, toAddress }: Mail,
   { from, ...letter }: Letter & { from?: OutgoingMail['from'] },
@@ -12,7 +12,7 @@ export function serviceMail(
   return {
     from: from ?? { name: '', address: settings.mailFrom },
     to: { name: '', address: toAddress },
-    subject: headerText(letter.title),
+    subject: toHeaderText(letter.title),
     messageId: `<${id}@${mailDomain(settings.mailFrom)}>`,
     headers: { 'Auto-Submitted': 'auto-generated' },
     ...renderLetter(letter),

@@ -6,7 +6,7 @@ import { emit } from '../events/emit.ts'
 import { notFound } from '../kernel/errors.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
-import { keepOptOuts } from '../subscriptions/opt-outs.ts'
+import { storeOptOutsOfContact } from '../subscriptions/opt-outs.ts'
 import { contactDeleted } from '../contacts/contact-events.ts'
 import { deleteContactRecords } from './contact-records.ts'
 
@@ -18,7 +18,7 @@ export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const contact = await lockContact(ctx, id)
     if (!contact) throw notFound('Contact')
-    await keepOptOuts(ctx, contact)
+    await storeOptOutsOfContact(ctx, contact)
     await deleteContactRecords(ctx, id)
     await deleteContactRow(ctx, id)
     await emit(ctx, contactDeleted, toContact(contact))

@@ -14,8 +14,8 @@ import {
   createTestCtx,
   createTestList,
   createTestWorker,
-  eventsOf,
-  waitingWork,
+  listEventTypes,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { MailReport } from './mail-events.schema.ts'
@@ -94,7 +94,7 @@ describe.each([
     await confirmSubscribers(ctx, later.id, [ada.email])
     await signUp(later.id)
     expect(await statusesOf(again.id)).toEqual([])
-    expect(await waitingWork(ctx, 'mail')).toEqual([])
+    expect(await listPendingWork(ctx, 'mail')).toEqual([])
   })
 
   test('of an address that nobody has yet is kept for whoever comes with it, or changes to it', async () => {
@@ -113,7 +113,7 @@ test('a bounce that is not permanent is told, and changes nothing else', async (
   await report({ permanent: false, messageId })
   expect(await statusesOf(ada.id)).toEqual(['CONFIRMED'])
   expect(await readStats(ctx, id)).toMatchObject({ bounced: 0 })
-  expect((await eventsOf(ctx)).filter((type) => type === 'mail.bounced')).toHaveLength(1)
+  expect((await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')).toHaveLength(1)
 })
 
 test('a complaint outweighs a bounce, whichever comes first', async () => {
@@ -146,7 +146,7 @@ test("a message id of another workspace's campaign counts nothing there, and not
   ctx = await createTestCtx(database.db)
   await report({ messageId })
   expect(await readStats(mine, id)).toMatchObject({ bounced: 0 })
-  expect(await eventsOf(ctx)).toEqual(['mail.bounced'])
+  expect(await listEventTypes(ctx)).toEqual(['mail.bounced'])
 })
 
 test("who leaves by the link in a campaign's mail counts there, once", async () => {

@@ -1,7 +1,7 @@
 /** What mail providers report of mails that did not arrive, or that somebody called spam. */
 import { createHmac } from 'node:crypto'
 import { sql } from 'drizzle-orm'
-import { noteEngagement, personOfMessageId, wasMailed } from '../campaigns/engagement.ts'
+import { recordEngagement, parseMessageId, isCampaignRecipient } from '../campaigns/engagement.ts'
 import { findContactByEmail } from '../contacts/contact-address.ts'
 import { touchLastActivity } from '../contacts/touch-last-activity.ts'
 import { suppressContact } from '../contacts/update-contact.ts'
@@ -28,9 +28,9 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
     const contact = await findContactByEmail(ctx, report.email)
     if (contact && isPermanent) await suppressContact(ctx, contact.id, status)
     if (contact) await touchLastActivity(ctx, contact.id)
-    const named = report.messageId === undefined ? undefined : personOfMessageId(report.messageId)
-    const person = named && (await wasMailed(ctx, named)) ? named : undefined
-    if (person && isPermanent) await noteEngagement(ctx, person, isComplaint ? 'complained' : 'bounced')
+    const named = report.messageId === undefined ? undefined : parseMessageId(report.messageId)
+    const person = named && (await isCampaignRecipient(ctx, named)) ? named : undefined
+    if (person && isPermanent) await recordEngagement(ctx, person, isComplaint ? 'complained' : 'bounced')
     await emit(ctx, isComplaint ? mailComplained : mailBounced, {
       email: report.email,
       permanent: isPermanent,

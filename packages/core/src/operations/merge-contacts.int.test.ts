@@ -7,7 +7,7 @@ import {
   createTestContact,
   createTestCtx,
   createTestList,
-  eventsOf,
+  listEventTypes,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { mergeContacts } from './merge-contacts.ts'
@@ -31,7 +31,7 @@ test('the duplicate fills what is empty, tags unite, and it goes', async () => {
     tags: ['a', 'b'],
   })
   await expect(readContact(ctx, duplicate.id)).rejects.toMatchObject({ code: 'not_found' })
-  expect(await eventsOf(ctx)).toEqual(['contact.created', 'contact.created', 'contact.merged'])
+  expect(await listEventTypes(ctx)).toEqual(['contact.created', 'contact.created', 'contact.merged'])
 })
 
 test('of two merges of the same pair at once one wins, and the other is told what is missing', async () => {

@@ -10,9 +10,9 @@ import { deleteContactRow } from '../contacts/delete-contact-row.ts'
 import { lockContact, lockContacts } from '../contacts/lock-contact.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { saveContact } from '../contacts/update-contact.ts'
-import { keepOptOuts } from '../subscriptions/opt-outs.ts'
+import { storeOptOutsOfContact } from '../subscriptions/opt-outs.ts'
 import { type Contact, type MergeInput } from '../contacts/contacts.schema.ts'
-import { noteSubscriptionChange } from '../subscriptions/subscribed-status.ts'
+import { recordSubscriptionActivity } from '../subscriptions/subscribed-status.ts'
 import { contactMerged } from '../contacts/contact-events.ts'
 import { moveContactRecords } from './contact-records.ts'
 
@@ -26,11 +26,11 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
   return inTransaction(ctx, async (ctx) => {
     const { survivor, duplicate } = await lockBoth(ctx, id, contactId)
-    await keepOptOuts(ctx, duplicate)
+    await storeOptOutsOfContact(ctx, duplicate)
     const movedAny = await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
     await saveContact(ctx, survivor, united(survivor, duplicate))
-    if (movedAny) await noteSubscriptionChange(ctx, [id])
+    if (movedAny) await recordSubscriptionActivity(ctx, [id])
     if (movedAny) await applyStoredOptOuts(ctx, survivor)
     const contact = await readContact(ctx, id)
     await emit(ctx, contactMerged, { ...contact, mergedContactId: contactId })

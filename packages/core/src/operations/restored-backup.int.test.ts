@@ -4,7 +4,7 @@ import { sendTestMail } from '../campaigns/campaign-mail.ts'
 import { readStats } from '../campaigns/campaign-stats.ts'
 import { readCampaign } from '../campaigns/campaigns.ts'
 import { cancelCampaign, pauseCampaign, resumeCampaign, retryCampaign } from '../campaigns/lifecycle.ts'
-import { claimRecipients, finishBatch, recordOutcomes, skipRecipients } from '../campaigns/sending.ts'
+import { claimRecipients, finishBatch, recordRecipientOutcomes, skipRecipients } from '../campaigns/sending.ts'
 import type { Ctx } from '../request/context.ts'
 import { claimMail } from '../mail/mails.ts'
 import { interruptRestoredWork } from './restored-backup.ts'
@@ -17,8 +17,8 @@ import {
   createTestCtx,
   createTestWebhook,
   createTestWorker,
-  silenceWorker,
-  waitingWork,
+  expireWorkerHeartbeat,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
@@ -33,7 +33,7 @@ beforeEach(async () => {
 
 /** The worker of a backup has long been gone where it is restored. */
 async function restore(before?: Date) {
-  await silenceWorker(ctx.db, workerId)
+  await expireWorkerHeartbeat(ctx.db, workerId)
   return interruptRestoredWork(ctx.db, before)
 }
 
@@ -48,7 +48,7 @@ const claim = (uuid?: string) => claimTestBatch(ctx, uuid, workerId)
 async function work(): Promise<number> {
   workerId = await createTestWorker(database.db)
   let mailed = 0
-  for (const uuid of await waitingWork(ctx, 'campaigns')) {
+  for (const uuid of await listPendingWork(ctx, 'campaigns')) {
     const batch = await claim(uuid)
     mailed += (await sendTestBatch(ctx, batch)).recipients.length
     await finishBatch(ctx, batch)
@@ -61,7 +61,7 @@ test('deliveries and mails that a backup brings back, waiting or in hand, are in
   for (let count = 0; count < 3; count += 1) await createTestContact(ctx)
   const campaign = await createTestCampaign(ctx)
   for (const email of ['a@example.com', 'b@example.com']) await sendTestMail(ctx, campaign.id, { email })
-  const mails = await waitingWork(ctx, 'mail')
+  const mails = await listPendingWork(ctx, 'mail')
   await claimTestBacklog(ctx, webhookId, { workerId, limit: 1 })
   await claimMail(ctx, mails[0] ?? '', workerId)
 
@@ -69,7 +69,7 @@ test('deliveries and mails that a backup brings back, waiting or in hand, are in
   expect(await restore()).toMatchObject({ deliveries: 2, mails: 1 })
   expect(await statusesOf('deliveries')).toEqual(['INTERRUPTED', 'INTERRUPTED', 'INTERRUPTED'])
   expect(await statusesOf('mails')).toEqual(['INTERRUPTED', 'INTERRUPTED'])
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
   workerId = await createTestWorker(database.db)
   expect((await claimTestBacklog(ctx, webhookId, { workerId })).take).toBeUndefined()
   for (const uuid of mails) expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
@@ -77,7 +77,7 @@ test('deliveries and mails that a backup brings back, waiting or in hand, are in
 
 test('of a campaign under way nobody gets a second mail, whoever was mailed after the backup, and resuming ends it', async () => {
   const { id } = await startTestCampaign(ctx, 450)
-  const batch = await claim((await waitingWork(ctx, 'campaigns'))[0])
+  const batch = await claim((await listPendingWork(ctx, 'campaigns'))[0])
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(0, 30))
   const outcomes = recipients.map(({ id }, at) => ({
     contactId: id,
@@ -85,7 +85,7 @@ test('of a campaign under way nobody gets a second mail, whoever was mailed afte
     error: null,
   }))
   // Ten are sent, ten wait for another try, ten are in hand, and 420 have not had their turn.
-  await recordOutcomes(ctx, batch, outcomes.slice(0, 20))
+  await recordRecipientOutcomes(ctx, batch, outcomes.slice(0, 20))
 
   expect(await restore()).toMatchObject({ campaigns: 1, recipients: 430 })
   expect(await readCampaign(ctx, id)).toMatchObject({
@@ -121,7 +121,7 @@ test('a second time it finds nothing; what is over, canceled or newer than the m
   expect(await statusesOf('deliveries')).toEqual(['INTERRUPTED', 'PENDING'])
 
   workerId = await createTestWorker(database.db)
-  const batch = await claim((await waitingWork(ctx, 'campaigns'))[0])
+  const batch = await claim((await listPendingWork(ctx, 'campaigns'))[0])
   await skipRecipients(ctx, batch)
   expect(await readStats(ctx, canceled)).toMatchObject({ skipped: 5 })
 })
@@ -133,7 +133,7 @@ test('more than is interrupted at once is interrupted all the same', async () =>
     insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
     select workspace_id, uuidv7(), webhook_id, event_id, event_type from deliveries, generate_series(1, 1200)`)
   expect(await restore()).toMatchObject({ deliveries: 1_201 })
-  expect(await waitingWork(ctx)).toEqual([])
+  expect(await listPendingWork(ctx)).toEqual([])
 })
 
 test('while a worker is alive nothing is touched', async () => {

@@ -9,7 +9,7 @@ import { conflict } from '../kernel/errors.ts'
 import { finishWork } from '../jobs/outbox.ts'
 import { transaction } from '../db/transaction.ts'
 import { listWorkers } from '../jobs/worker-registry.ts'
-import { recoverOrphanedClaims } from './dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from './orphaned-claims.ts'
 
 export interface InterruptedWork {
   deliveries: number

@@ -1,8 +1,8 @@
-import { noteEngagement } from '../campaigns/engagement.ts'
+import { recordEngagement } from '../campaigns/engagement.ts'
 import { openUnsubscribe } from '../lists/subscription-links.ts'
 import { endSubscription } from '../lists/subscribe.ts'
 import { type BaseCtx, inTransaction, publicContext } from '../request/context.ts'
-import { rememberOptOut } from '../subscriptions/opt-outs.ts'
+import { storeOptOut } from '../subscriptions/opt-outs.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
 import { lockCurrentContact } from '../contacts/lock-contact.ts'
 
@@ -16,7 +16,7 @@ export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
     if (!(await isLiveWorkspace(ctx))) return
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const hasLeft = await endSubscription(ctx, link)
-    if (emailHash !== undefined) await rememberOptOut(ctx, link.listId, emailHash)
-    if (hasLeft && campaignId) await noteEngagement(ctx, { campaignId, contactId: named.contactId }, 'unsubscribed')
+    if (emailHash !== undefined) await storeOptOut(ctx, link.listId, emailHash)
+    if (hasLeft && campaignId) await recordEngagement(ctx, { campaignId, contactId: named.contactId }, 'unsubscribed')
   })
 }

@@ -1,8 +1,8 @@
 import { eq } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestCtx, createTestWebhook, eventsOf } from '@rapport/testing/fixtures/factories.ts'
+import { createTestCtx, createTestWebhook, listEventTypes } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { failingFor, readDrain, recordHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { createFailingPeriod, readDrain, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createUser } from '../auth/users.ts'
 import {
@@ -18,7 +18,7 @@ import {
 import type { WebhookId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 import { countFailingWebhooks } from '../webhooks/health/failing-webhooks.ts'
-import { changeWebhook, deleteWebhook, readWebhook } from '../webhooks/webhooks.ts'
+import { updateWebhook, deleteWebhook, readWebhook } from '../webhooks/webhooks.ts'
 import type { CreatedWebhook } from '../webhooks/webhooks.schema.ts'
 import { renderMail } from './render-mail.ts'
 import { disableFailingWebhooks, warnAboutFailingWebhooks } from './webhook-health.ts'
@@ -62,30 +62,30 @@ async function rendered() {
 
 describe('the warning', () => {
   test('reaches owners and admins, once in a failing period', async () => {
-    await recordHealth(ctx, webhook.id, failingFor(24.1, 3))
+    await setDrainHealth(ctx, webhook.id, createFailingPeriod(24.1, 3))
     expect(await warn()).toEqual([webhook.id])
     expect(await mailedOf(ctx)).toEqual(expectedMails('WEBHOOK_FAILING'))
     expect((await readDrain(ctx, webhook.id))?.warnedAt).not.toBeNull()
     expect(await warn()).toEqual([])
-    await recordHealth(ctx, webhook.id, { ...failingFor(30, 4), warnedAt: null })
+    await setDrainHealth(ctx, webhook.id, { ...createFailingPeriod(30, 4), warnedAt: null })
     expect(await warn()).toEqual([webhook.id])
     expect(await mailsOf(ctx)).toHaveLength(4)
   })
 
   test.each([
-    ['for less than a day', failingFor(23.9, 100)],
-    ['in two attempts only', failingFor(100, 2)],
+    ['for less than a day', createFailingPeriod(23.9, 100)],
+    ['in two attempts only', createFailingPeriod(100, 2)],
     ['never', { failingSince: null, failureCount: 0, lastSuccessAt: new Date() }],
   ])('is not sent about a webhook that failed %s', async (_case, health) => {
-    await recordHealth(ctx, webhook.id, health)
+    await setDrainHealth(ctx, webhook.id, health)
     expect(await warn()).toEqual([])
     expect(await mailsOf(ctx)).toEqual([])
   })
 
   test('is not sent about a disabled or deleted webhook', async () => {
     const deleted = await createTestWebhook(ctx)
-    for (const { id } of [webhook, deleted]) await recordHealth(ctx, id, failingFor(30, 5))
-    await changeWebhook(ctx, webhook.id, { enabled: false })
+    for (const { id } of [webhook, deleted]) await setDrainHealth(ctx, id, createFailingPeriod(30, 5))
+    await updateWebhook(ctx, webhook.id, { enabled: false })
     await deleteWebhook(ctx, deleted.id)
     expect(await warn()).toEqual([])
   })
@@ -93,15 +93,21 @@ describe('the warning', () => {
   test('stays within the workspace of the webhook', async () => {
     const other = await createTestCtx(database.db)
     await join(other, 'OWNER')
-    const [own] = await Promise.all([createTestWebhook(other), recordHealth(ctx, webhook.id, failingFor(30, 5))])
-    await recordHealth(other, own.id, failingFor(2, 5))
+    const [own] = await Promise.all([
+      createTestWebhook(other),
+      setDrainHealth(ctx, webhook.id, createFailingPeriod(30, 5)),
+    ])
+    await setDrainHealth(other, own.id, createFailingPeriod(2, 5))
     expect(await warn()).toEqual([webhook.id])
     expect(await mailedOf(ctx)).toEqual(expectedMails('WEBHOOK_FAILING'))
     expect(await mailsOf(other)).toEqual([])
   })
 
   test('names the url, the time, the attempts and the next step, without a secret', async () => {
-    await recordHealth(ctx, webhook.id, { ...failingFor(24.1, 7), failingSince: new Date('2026-01-02T03:04:05.678Z') })
+    await setDrainHealth(ctx, webhook.id, {
+      ...createFailingPeriod(24.1, 7),
+      failingSince: new Date('2026-01-02T03:04:05.678Z'),
+    })
     await warn()
     const mail = await rendered()
     expect(mail?.subject).toBe('A webhook has been failing since 2026-01-02T03:04:05Z')
@@ -119,20 +125,20 @@ describe('the warning', () => {
   })
 
   test('is not sent any more if the webhook succeeds, is disabled or deleted before', async () => {
-    await recordHealth(ctx, webhook.id, failingFor(30, 5))
+    await setDrainHealth(ctx, webhook.id, createFailingPeriod(30, 5))
     await warn()
-    await recordHealth(ctx, webhook.id, { failingSince: null, failureCount: 0 })
+    await setDrainHealth(ctx, webhook.id, { failingSince: null, failureCount: 0 })
     expect(await rendered()).toBeUndefined()
-    await recordHealth(ctx, webhook.id, failingFor(30, 5))
+    await setDrainHealth(ctx, webhook.id, createFailingPeriod(30, 5))
     expect(await rendered()).toBeDefined()
-    await changeWebhook(ctx, webhook.id, { enabled: false })
+    await updateWebhook(ctx, webhook.id, { enabled: false })
     expect(await rendered()).toBeUndefined()
     await deleteWebhook(ctx, webhook.id)
     expect(await rendered()).toBeUndefined()
   })
 
   test('goes out once though two workers run the upkeep at the same time', async () => {
-    await recordHealth(ctx, webhook.id, failingFor(30, 5))
+    await setDrainHealth(ctx, webhook.id, createFailingPeriod(30, 5))
     const [first, second] = await inParallel(warn)
     expect([...first, ...second]).toEqual([webhook.id])
     expect(await mailsOf(ctx)).toHaveLength(2)
@@ -140,7 +146,7 @@ describe('the warning', () => {
 })
 
 describe('a webhook that fails for five days', () => {
-  beforeEach(() => recordHealth(ctx, webhook.id, failingFor(120.1, 10)))
+  beforeEach(() => setDrainHealth(ctx, webhook.id, createFailingPeriod(120.1, 10)))
 
   test('is disabled, with the reason, an audit entry and an email', async () => {
     expect(await disable()).toEqual([webhook.id])
@@ -160,13 +166,13 @@ describe('a webhook that fails for five days', () => {
   })
 
   test('is announced to the other webhooks of the workspace and not to itself', async () => {
-    await changeWebhook(ctx, webhook.id, { eventTypes: ['*'] })
+    await updateWebhook(ctx, webhook.id, { eventTypes: ['*'] })
     const listening = await createTestWebhook(ctx, { eventTypes: ['webhook.disabled'] })
     await createTestWebhook(ctx, { eventTypes: ['contact.created'] })
     const elsewhere = await createTestCtx(database.db)
     await createTestWebhook(elsewhere, { eventTypes: ['*'] })
     await disable()
-    expect(await eventsOf(ctx)).toEqual(['webhook.disabled'])
+    expect(await listEventTypes(ctx)).toEqual(['webhook.disabled'])
     const [event] = await ctx.db.select().from(events).where(eq(events.workspaceId, ctx.workspaceId))
     expect(event?.data).toEqual(await readWebhook(ctx, webhook.id))
     const sent = await ctx.db.select({ webhookId: deliveries.webhookId }).from(deliveries)
@@ -174,24 +180,24 @@ describe('a webhook that fails for five days', () => {
   })
 
   test.each([
-    ['in less than five days', failingFor(119.9, 1_000)],
-    ['in nine attempts only', failingFor(1_000, 9)],
+    ['in less than five days', createFailingPeriod(119.9, 1_000)],
+    ['in nine attempts only', createFailingPeriod(1_000, 9)],
     ['before its last success only', { failingSince: null, failureCount: 0, lastSuccessAt: new Date() }],
   ])('stays enabled if it failed %s', async (_case, health) => {
-    await recordHealth(ctx, webhook.id, health)
+    await setDrainHealth(ctx, webhook.id, health)
     expect(await disable()).toEqual([])
     expect(await isEnabled(webhook.id)).toBe(true)
   })
 
   test('is left alone if a user disabled it before', async () => {
-    await changeWebhook(ctx, webhook.id, { enabled: false })
+    await updateWebhook(ctx, webhook.id, { enabled: false })
     expect(await disable()).toEqual([])
     expect(await readWebhook(ctx, webhook.id)).toMatchObject({ disabledReason: null })
   })
 
   test('stays enabled once a user enabled it again', async () => {
     await disable()
-    await changeWebhook(ctx, webhook.id, { enabled: true })
+    await updateWebhook(ctx, webhook.id, { enabled: true })
     expect(await disable()).toEqual([])
     expect(await isEnabled(webhook.id)).toBe(true)
   })
@@ -199,7 +205,7 @@ describe('a webhook that fails for five days', () => {
   test('is disabled once though two workers run the upkeep at the same time', async () => {
     const [first, second] = await inParallel(disable)
     expect([...first, ...second]).toEqual([webhook.id])
-    expect(await eventsOf(ctx)).toEqual(['webhook.disabled'])
+    expect(await listEventTypes(ctx)).toEqual(['webhook.disabled'])
     expect(await mailsOf(ctx)).toHaveLength(2)
   })
 
@@ -207,7 +213,7 @@ describe('a webhook that fails for five days', () => {
     const worker = await openTransaction(ctx.db, (db) =>
       db
         .update(webhookDrains)
-        .set({ ...failingFor(0, 1), lastSuccessAt: new Date() })
+        .set({ ...createFailingPeriod(0, 1), lastSuccessAt: new Date() })
         .where(eq(webhookDrains.webhookId, webhook.id)),
     )
     const disabling = disable()
@@ -224,7 +230,7 @@ describe('a webhook that fails for five days', () => {
     await expect(disable()).rejects.toThrow()
     await database.pool.query('alter table mails drop constraint none')
     expect(await isEnabled(webhook.id)).toBe(true)
-    expect(await eventsOf(ctx)).toEqual([])
+    expect(await listEventTypes(ctx)).toEqual([])
     expect(await disable()).toEqual([webhook.id])
   })
 
@@ -242,7 +248,7 @@ describe('a webhook that fails for five days', () => {
     ])
       expect(mail?.text).toContain(part)
     expect(mail?.text).not.toContain('whsec')
-    await changeWebhook(ctx, webhook.id, { enabled: true })
+    await updateWebhook(ctx, webhook.id, { enabled: true })
     expect(await rendered()).toBeUndefined()
   })
 })
@@ -250,12 +256,12 @@ describe('a webhook that fails for five days', () => {
 test('the gauge counts enabled webhooks that fail for an hour or longer, of all workspaces', async () => {
   const other = await createTestCtx(database.db)
   expect(await countFailingWebhooks(ctx.db)).toBe(0)
-  await recordHealth(ctx, webhook.id, failingFor(0.9, 50))
+  await setDrainHealth(ctx, webhook.id, createFailingPeriod(0.9, 50))
   expect(await countFailingWebhooks(ctx.db)).toBe(0)
-  await recordHealth(ctx, webhook.id, failingFor(1.1, 1))
-  await recordHealth(other, (await createTestWebhook(other)).id, failingFor(200, 1))
+  await setDrainHealth(ctx, webhook.id, createFailingPeriod(1.1, 1))
+  await setDrainHealth(other, (await createTestWebhook(other)).id, createFailingPeriod(200, 1))
   expect(await countFailingWebhooks(ctx.db)).toBe(2)
-  await changeWebhook(ctx, webhook.id, { enabled: false })
+  await updateWebhook(ctx, webhook.id, { enabled: false })
   expect(await countFailingWebhooks(ctx.db)).toBe(1)
 })
 

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client'
 import type { Db } from '../db/client.ts'
 import { readSecondsAhead } from '../db/partitions.ts'
 import { queueNames } from '../jobs/queues.ts'
-import { figureIn, gaugeIn } from '../runtime/metrics.ts'
+import { createUnlabeledGauge, createGauge } from '../runtime/metrics.ts'
 import { readOutboxLag } from './work-summary.ts'
 import { countFailingWebhooks } from '../webhooks/health/failing-webhooks.ts'
 
@@ -50,11 +50,11 @@ export function remembering<Result>(read: () => Promise<Result>): () => Promise<
 }
 
 /** Tells Prometheus what waits, on each queue, how many workers live, and whether they keep the partitions. */
-export function describeWork(registry: Registry, db: Db): void {
+export function registerWorkMetrics(registry: Registry, db: Db): void {
   const read = remembering(() => readWorkFigures(db))
   const states = ['waiting', 'published'] as const
   const each = queueNames.flatMap((queue) => states.map((state) => ({ queue, state })))
-  gaugeIn(registry, {
+  createGauge(registry, {
     name: 'outbox_rows',
     help: 'Work that is not done: waiting in PostgreSQL, or published to the queue. PENDING deliveries wait',
     labelNames: ['queue', 'state'],
@@ -63,7 +63,7 @@ export function describeWork(registry: Registry, db: Db): void {
       return each.map((labels) => ({ labels, value: find(queues, labels)?.count ?? 0 }))
     },
   })
-  gaugeIn(registry, {
+  createGauge(registry, {
     name: 'outbox_oldest_seconds',
     help: 'Age of the oldest work that is not done; of deliveries, of those whose receivers respond',
     labelNames: ['queue', 'state'],
@@ -72,22 +72,22 @@ export function describeWork(registry: Registry, db: Db): void {
       return each.map((labels) => ({ labels, value: find(queues, labels)?.oldestSeconds ?? 0 }))
     },
   })
-  figureIn(registry, {
+  createUnlabeledGauge(registry, {
     name: 'outbox_lag_seconds',
     help: 'Age of the oldest work that a relay could publish and has not',
     read: remembering(async () => (await readOutboxLag(db)) ?? 0),
   })
-  figureIn(registry, {
+  createUnlabeledGauge(registry, {
     name: 'workers',
     help: 'Workers that have shown within the last seconds that they live',
     read: async () => (await read()).workers,
   })
-  figureIn(registry, {
+  createUnlabeledGauge(registry, {
     name: 'partitions_ahead_seconds',
     help: 'For how long to come events and deliveries have partitions',
     read: remembering(() => readSecondsAhead(db)),
   })
-  figureIn(registry, {
+  createUnlabeledGauge(registry, {
     name: 'webhooks_failing',
     help: 'Enabled webhooks all of whose attempts have failed for an hour or longer',
     read: remembering(() => countFailingWebhooks(db)),

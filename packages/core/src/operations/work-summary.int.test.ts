@@ -9,11 +9,11 @@ import {
   createTestCtx,
   createTestWebhook,
   createTestWorker,
-  silenceWorker,
-  waitingWork,
+  expireWorkerHeartbeat,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { endAll, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import { asEnded, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { markPublished } from '../jobs/outbox.ts'
 import { claimMail, enqueueMail } from '../mail/mails.ts'
 import { readWorkSummary } from './work-summary.ts'
@@ -52,7 +52,7 @@ test('deliveries are counted where they stand: waiting, out, failed', async () =
   const uuids = await insertDeliveries(ctx, id, { count: 4, ageMs: 1_000 })
   await ageDeliveries('90 seconds')
   const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 2 })
-  const ended = endAll(uuids.slice(1, 2), { status: 'FAILED', responseStatus: 500, error: 'words' })
+  const ended = asEnded(uuids.slice(1, 2), { status: 'FAILED', responseStatus: 500, error: 'words' })
   await recordTestOutcomes(ctx, claim, { ended, out: uuids.slice(0, 1) })
   expect(await stateOf('webhooks')).toEqual({
     queue: 'webhooks',
@@ -70,7 +70,7 @@ test('other work is counted as waiting, published or claimed', async () => {
   for (let count = 0; count < 4; count++)
     await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'a@example.com', data: {} })
   await age('90 seconds')
-  const [first = '', second = ''] = await waitingWork(ctx, 'mail')
+  const [first = '', second = ''] = await listPendingWork(ctx, 'mail')
   await markPublished(ctx.db, [first, second])
   await claimMail(ctx, first, workerId)
   expect(await stateOf('mail')).toEqual({
@@ -91,7 +91,7 @@ test('work that waits for its turn in its workspace is no lag, and neither are d
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeLessThan(60)
   await age('5 minutes')
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeGreaterThan(250)
-  const [first = ''] = await waitingWork(ctx, 'mail')
+  const [first = ''] = await listPendingWork(ctx, 'mail')
   await markPublished(ctx.db, [first])
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeNull()
 })
@@ -109,7 +109,7 @@ test('campaigns are counted by status, and those under way shown with what is le
 })
 
 test('a worker that is silent shows as such', async () => {
-  await silenceWorker(database.db, workerId)
+  await expireWorkerHeartbeat(database.db, workerId)
   const { workers } = await readWorkSummary(ctx.db)
   expect(workers).toMatchObject([{ id: workerId, isAlive: false, seenSecondsAgo: expect.closeTo(3600, -2) as number }])
 })

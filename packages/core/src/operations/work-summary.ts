@@ -4,7 +4,7 @@ import type { Db } from '../db/client.ts'
 import { type CampaignId, idOf, uuidAt, type WorkspaceId } from '../kernel/ids.ts'
 import { type QueueName, queueNames } from '../jobs/queues.ts'
 import { campaignStatuses } from '../db/schema/index.ts'
-import { deliveryStates } from '../webhooks/deliveries.schema.ts'
+import { deliveryStatuses } from '../webhooks/deliveries.schema.ts'
 import { listWorkers, type WorkerState } from '../jobs/worker-registry.ts'
 
 export interface QueueState {
@@ -117,7 +117,7 @@ async function countDeliveries(db: Db): Promise<Record<string, number>> {
     select d.status, count(*)::int as count
     from webhooks w join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
     where d.id > ${anHourAgo()} group by 1`)
-  return byStatus(deliveryStates, result.rows)
+  return byStatus(deliveryStatuses, result.rows)
 }
 
 async function countCampaigns(db: Db): Promise<Record<string, number>> {

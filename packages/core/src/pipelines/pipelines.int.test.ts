@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { changeDeal, deleteDeal, readDeal } from '../deals/update-deal.ts'
+import { updateDeal, deleteDeal, readDeal } from '../deals/update-deal.ts'
 import { newId, type StageId } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestCtx, createTestDeal, createTestPipeline } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { summarizePipeline } from './pipeline-summary.ts'
-import { changePipeline, deletePipeline, readPipeline } from './pipelines.ts'
+import { updatePipeline, deletePipeline, readPipeline } from './pipelines.ts'
 import { type Pipeline, PipelineChange } from './pipelines.schema.ts'
 
 const database = useTestDatabase()
@@ -20,7 +20,7 @@ function stageIds(): [StageId, StageId, StageId] {
   if (!a || !b || !c) throw new Error('The pipeline has fewer than three stages')
   return [a.id, b.id, c.id]
 }
-const change = (given: unknown) => changePipeline(ctx, pipeline.id, PipelineChange.parse(given))
+const change = (given: unknown) => updatePipeline(ctx, pipeline.id, PipelineChange.parse(given))
 const names = ({ stages }: Pipeline) => stages.map(({ name, position }) => `${position} ${name}`).join(', ')
 
 describe('the stages of a pipeline', () => {
@@ -67,7 +67,7 @@ describe('what deals are in', () => {
     const [, b, c] = stageIds()
     const inA = await createTestDeal(ctx, { pipelineId: pipeline.id })
     const inB = await createTestDeal(ctx, { pipelineId: pipeline.id, stageId: b })
-    await changeDeal(ctx, inB.id, { status: 'LOST' })
+    await updateDeal(ctx, inB.id, { status: 'LOST' })
     const removals: [unknown, number][] = [
       [{ stages: [{ id: b }, { id: c }] }, 1],
       [{ stages: [{ id: c }] }, 2],
@@ -77,7 +77,7 @@ describe('what deals are in', () => {
     }
     await expect(deletePipeline(ctx, pipeline.id)).rejects.toMatchObject({ message: 'In use by 2 deals' })
     expect(await readPipeline(ctx, pipeline.id)).toEqual(pipeline)
-    await changeDeal(ctx, inA.id, { stageId: b })
+    await updateDeal(ctx, inA.id, { stageId: b })
     expect(names(await change({ stages: [{ id: b }] }))).toBe('0 b')
     await deleteDeal(ctx, inA.id)
     await deleteDeal(ctx, inB.id)
@@ -88,7 +88,7 @@ describe('what deals are in', () => {
   test('a stage that goes while a deal comes in: the deal goes to the stage that is first then', async () => {
     const [, b] = stageIds()
     const removing = await openTransaction(ctx.db, (db) =>
-      changePipeline({ ...ctx, db }, pipeline.id, { stages: [{ id: b }] }),
+      updatePipeline({ ...ctx, db }, pipeline.id, { stages: [{ id: b }] }),
     )
     const creating = createTestDeal(ctx, { pipelineId: pipeline.id })
     await waitUntilBlocked(database.db)
@@ -100,11 +100,11 @@ describe('what deals are in', () => {
     const [a, b] = stageIds()
     const deal = await createTestDeal(ctx, { pipelineId: pipeline.id, stageId: b })
     const removing = await openTransaction(ctx.db, (db) =>
-      changePipeline({ ...ctx, db }, pipeline.id, { stages: [{ id: b }] }),
+      updatePipeline({ ...ctx, db }, pipeline.id, { stages: [{ id: b }] }),
     )
     const coming = [
       createTestDeal(ctx, { pipelineId: pipeline.id, stageId: a }),
-      changeDeal(ctx, deal.id, { stageId: a }),
+      updateDeal(ctx, deal.id, { stageId: a }),
     ]
     const results = Promise.allSettled(coming)
     await waitUntilBlocked(database.db, 2)
@@ -139,7 +139,7 @@ describe('what deals are in', () => {
   test('a stage that somebody removes is not brought back by who reorders at the same moment', async () => {
     const [a, b, c] = stageIds().map((id) => ({ id }))
     const removing = await openTransaction(ctx.db, (db) =>
-      changePipeline({ ...ctx, db }, pipeline.id, PipelineChange.parse({ stages: [a, b] })),
+      updatePipeline({ ...ctx, db }, pipeline.id, PipelineChange.parse({ stages: [a, b] })),
     )
     const reordering = Promise.allSettled([change({ stages: [c, b, a] })])
     await waitUntilBlocked(database.db)
@@ -168,7 +168,7 @@ describe('a summary', () => {
     ] as const)
       await createTestDeal(ctx, { pipelineId: pipeline.id, stageId, valueCents })
     const won = await createTestDeal(ctx, { pipelineId: pipeline.id, stageId: b, valueCents: 7 })
-    await changeDeal(ctx, won.id, { status: 'WON' })
+    await updateDeal(ctx, won.id, { status: 'WON' })
     await createTestDeal(ctx, { valueCents: 99 })
     expect(await summarizePipeline(ctx, pipeline.id)).toEqual({
       pipelineId: pipeline.id,
@@ -208,7 +208,7 @@ describe('a summary', () => {
     const made = []
     for (let n = 0; n < 4; n++) made.push(await createTestDeal(ctx, { pipelineId: pipeline.id, valueCents: 10 }))
     const moving = made.map(async ({ id }) => {
-      for (let n = 0; n < 8; n++) await changeDeal(ctx, id, { stageId: n % 2 ? a : b })
+      for (let n = 0; n < 8; n++) await updateDeal(ctx, id, { stageId: n % 2 ? a : b })
     })
     const reading = Array.from({ length: 30 }, async () => expect(await total()).toMatchObject({ count: 4 }))
     await Promise.all([...moving, ...reading])

@@ -69,7 +69,7 @@ export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Pag
  * Sets the name, and replaces the ordered stages: those that are named by id stay, the others go, all of it or nothing.
  * A stage that has deals cannot go: conflict. The pipeline's lock makes two changes follow one another.
  */
-export function changePipeline(ctx: Ctx, id: PipelineId, change: PipelineChange): Promise<Pipeline> {
+export function updatePipeline(ctx: Ctx, id: PipelineId, change: PipelineChange): Promise<Pipeline> {
   return inTransaction(ctx, async (ctx) => {
     const row = await lockPipeline(ctx, id)
     const current = await withStages(ctx, row)

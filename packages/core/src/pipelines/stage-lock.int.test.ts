@@ -4,7 +4,7 @@ import { newId, uuidOf } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestContact, createTestDeal, createTestPipeline } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { changePipeline, deletePipeline } from './pipelines.ts'
+import { updatePipeline, deletePipeline } from './pipelines.ts'
 import type { Pipeline } from './pipelines.schema.ts'
 
 const database = useTestDatabase()
@@ -18,7 +18,7 @@ const takers: Record<string, (pipeline: Pipeline) => Promise<unknown>> = {
     )
   },
   'a pipeline whose stages change': async ({ id, stages: [first] }) =>
-    changePipeline(ctx, id, { stages: [{ id: first?.id, name: 'Other' }] }),
+    updatePipeline(ctx, id, { stages: [{ id: first?.id, name: 'Other' }] }),
   'a pipeline that is deleted': async ({ id }) => deletePipeline(ctx, id),
 }
 

@@ -29,7 +29,7 @@ export type Actor =
 /** For verbs that come before any workspace: signup, login. */
 export interface BaseCtx {
   readonly db: Db
-  /** Where there is one, for what `fromReplica` reads. */
+  /** Where there is one, for what `readFromReplica` reads. */
   readonly replica?: Replica
   readonly requestId: string
   /** The span that this goes on from, as W3C says it, where traces are collected. */

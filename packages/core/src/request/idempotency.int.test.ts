@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Answer, runIdempotently } from './idempotency.ts'
+import { type RecordedResponse, runIdempotently } from './idempotency.ts'
 import { deriveKeys } from '../kernel/crypto.ts'
 import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -8,7 +8,7 @@ const database = useTestDatabase()
 
 test('work whose answer was kept under a key that is gone is not done again, and says so', async () => {
   const ctx = await createTestCtx(database.db)
-  const answer: Answer = { status: 1, location: null, body: '{}' }
+  const answer: RecordedResponse = { status: 1, location: null, body: '{}' }
   const request = { key: 'once', hash: 'of the request', answerFor: () => undefined }
   let done = 0
   const work = async () => {

@@ -6,7 +6,7 @@ import { idempotencyRecords } from '../db/schema/index.ts'
 import { seal, unseal } from '../kernel/crypto.ts'
 
 /** An answer as it was given, whatever protocol gave it. */
-export interface Answer {
+export interface RecordedResponse {
   status: number
   location: string | null
   body: string
@@ -21,9 +21,9 @@ export interface Answer {
  */
 export function runIdempotently(
   ctx: Ctx,
-  request: { key: string; hash: string; answerFor: (error: unknown) => Answer | undefined },
-  work: (ctx: Ctx) => Promise<Answer>,
-): Promise<{ answer: Answer; replayed: boolean }> {
+  request: { key: string; hash: string; answerFor: (error: unknown) => RecordedResponse | undefined },
+  work: (ctx: Ctx) => Promise<RecordedResponse>,
+): Promise<{ answer: RecordedResponse; replayed: boolean }> {
   return inTransaction(ctx, async (ctx) => {
     await lockKey(ctx, request.key)
     const known = await findRecord(ctx, request)
@@ -60,7 +60,7 @@ async function lockKey(ctx: Ctx, key: string) {
   if (!lock.rows[0]?.['taken']) throw conflict('A request with this Idempotency-Key is still running')
 }
 
-async function findRecord(ctx: Ctx, request: { key: string; hash: string }): Promise<Answer | undefined> {
+async function findRecord(ctx: Ctx, request: { key: string; hash: string }): Promise<RecordedResponse | undefined> {
   const [record] = await ctx.db
     .select()
     .from(idempotencyRecords)

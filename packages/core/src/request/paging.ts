@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Ctx } from './context.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
-import { openPayload, signPayload } from '../kernel/crypto.ts'
+import { verifyPayload, signPayload } from '../kernel/crypto.ts'
 
 const limitMessage = 'must be a whole number from 1 to 100'
 
@@ -53,10 +53,10 @@ interface Listing<Row> {
   }
   /** The tie-break, unique in the listing. */
   id: { column: SQLWrapper; valueOf: (row: Row) => IdOf<IdPrefix> }
-  read: (part: Part) => Promise<Row[]>
+  read: (part: PageWindow) => Promise<Row[]>
 }
 
-export interface Part {
+export interface PageWindow {
   /** Where the page before ended, for prepared statements; `after` is the same as a condition. */
   position: { key: string; uuid: string } | undefined
   after: SQL | undefined
@@ -92,7 +92,7 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
   return { data, nextCursor }
 
   function openCursor(cursor: string) {
-    const payload = openPayload(ctx.settings.keys.cursors, scope, cursor)
+    const payload = verifyPayload(ctx.settings.keys.cursors, scope, cursor)
     if (!payload) throw invalidField('cursor', 'Invalid cursor')
     const [key, uuid] = payload
     return { key: String(key), uuid: String(uuid) }

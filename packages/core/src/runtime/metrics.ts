@@ -3,7 +3,7 @@ import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { withTimeout } from '../kernel/with-timeout.ts'
 
 /** An empty registry of a process. Nothing is kept of a process's figures outside it. */
-export const openRegistry = () => new Registry()
+export const createRegistry = () => new Registry()
 
 /** Where a metric is kept, under `rapport_` and its name. */
 interface Description<Label extends string> {
@@ -12,12 +12,15 @@ interface Description<Label extends string> {
   labelNames?: readonly Label[]
 }
 
-export function counterIn<Label extends string = never>(registry: Registry, { name, ...rest }: Description<Label>) {
+export function createCounter<Label extends string = never>(registry: Registry, { name, ...rest }: Description<Label>) {
   return new Counter<Label>({ name: `rapport_${name}`, registers: [registry], ...rest })
 }
 
 /** With buckets for what takes milliseconds to seconds. */
-export function durationIn<Label extends string = never>(registry: Registry, { name, ...rest }: Description<Label>) {
+export function createDurationHistogram<Label extends string = never>(
+  registry: Registry,
+  { name, ...rest }: Description<Label>,
+) {
   const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
   return new Histogram<Label>({ name: `rapport_${name}`, registers: [registry], buckets, ...rest })
 }
@@ -26,7 +29,7 @@ export function durationIn<Label extends string = never>(registry: Registry, { n
  * A gauge that is read whenever somebody asks. `read` answers the labels and value of each; what it does not answer is
  * left out, and so is all of it when it throws or takes long: an old figure would look like a present one.
  */
-export function gaugeIn<Label extends string = never>(
+export function createGauge<Label extends string = never>(
   registry: Registry,
   { name, read, labelNames = [], help }: Description<Label> & { read: () => Promise<Sample<Label>[]> },
 ): void {
@@ -45,18 +48,24 @@ export function gaugeIn<Label extends string = never>(
 const longestReadMs = 3_000
 
 /** The same for a single figure. */
-export function figureIn(registry: Registry, given: { name: string; help: string; read: () => Promise<number> }): void {
-  gaugeIn(registry, { ...given, read: async () => [{ labels: {}, value: await given.read() }] })
+export function createUnlabeledGauge(
+  registry: Registry,
+  given: { name: string; help: string; read: () => Promise<number> },
+): void {
+  createGauge(registry, { ...given, read: async () => [{ labels: {}, value: await given.read() }] })
 }
 
 /** 1 while `ask` is answered, 0 while it is not. */
-export function upIn(registry: Registry, given: { name: string; help: string; ask: () => Promise<unknown> }): void {
+export function createUpGauge(
+  registry: Registry,
+  given: { name: string; help: string; ask: () => Promise<unknown> },
+): void {
   const read = () =>
     withTimeout(given.ask()).then(
       () => 1,
       () => 0,
     )
-  figureIn(registry, { ...given, read })
+  createUnlabeledGauge(registry, { ...given, read })
 }
 
 export interface Sample<Label extends string = never> {
@@ -65,6 +74,6 @@ export interface Sample<Label extends string = never> {
 }
 
 /** Whether Redis is there. */
-export function describeRedis(registry: Registry, ping: () => Promise<unknown>): void {
-  upIn(registry, { name: 'redis_up', help: 'Whether Redis answers this process', ask: ping })
+export function registerRedisMetrics(registry: Registry, ping: () => Promise<unknown>): void {
+  createUpGauge(registry, { name: 'redis_up', help: 'Whether Redis answers this process', ask: ping })
 }

@@ -11,8 +11,8 @@ import {
   createTestContact,
   createTestCtx,
   createTestList,
-  eventsOf,
-  tokenMailedTo,
+  listEventTypes,
+  readMailedToken,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { unsubscribeUrl } from '../lists/subscription-links.ts'
@@ -87,7 +87,7 @@ describe('who comes to an address that opted out', () => {
     // Nothing was said of the other list, so the word of who changed the address stands.
     expect(await statusOf(id, other)).toBe('CONFIRMED')
     expect(changed).toEqual(await readContact(ctx, id))
-    expect((await eventsOf(ctx)).slice(-2)).toEqual(['subscription.unsubscribed', 'contact.updated'])
+    expect((await listEventTypes(ctx)).slice(-2)).toEqual(['subscription.unsubscribed', 'contact.updated'])
   })
 
   test('leaves it when only PENDING, and comes back by a link that is mailed to that address', async () => {
@@ -97,7 +97,7 @@ describe('who comes to an address that opted out', () => {
     expect(await statusOf(id)).toBe('UNSUBSCRIBED')
     await database.db.execute(`update subscriptions set confirmations_requested_at = '{}'`)
     await signUp(hers)
-    await confirmSubscription(ctx, await tokenMailedTo(ctx, hers))
+    await confirmSubscription(ctx, await readMailedToken(ctx, hers))
     expect(await statusOf(id)).toBe('CONFIRMED')
   })
 
@@ -149,9 +149,9 @@ describe('who has another address', () => {
   test('that differs in capitals alone, has the same', async () => {
     const id = await signUp(hers)
     await updateContact(ctx, id, { email: hers.toUpperCase() })
-    await confirmSubscription(ctx, await tokenMailedTo(ctx, hers))
+    await confirmSubscription(ctx, await readMailedToken(ctx, hers))
     expect(await statusOf(id)).toBe('CONFIRMED')
-    expect(await eventsOf(ctx)).not.toContain('subscription.unsubscribed')
+    expect(await listEventTypes(ctx)).not.toContain('subscription.unsubscribed')
   })
 })
 
@@ -176,7 +176,7 @@ describe('an unsubscribe link counts for the address it was mailed to, too', () 
     const her = await confirm(hers)
     await unsubscribe(ctx, linkTo(her))
     await signUp(hers)
-    await confirmSubscription(ctx, await tokenMailedTo(ctx, hers))
+    await confirmSubscription(ctx, await readMailedToken(ctx, hers))
     await deleteContact(ctx, her)
     expect(await statusOf(await confirm(hers))).toBe('CONFIRMED')
   })
@@ -187,7 +187,7 @@ describe('a confirmation link counts for nobody but the address it was mailed to
 
   test('not when the contact has another address since, until it has the first again', async () => {
     const id = await signUp(another)
-    const token = await tokenMailedTo(ctx, another)
+    const token = await readMailedToken(ctx, another)
     await updateContact(ctx, id, { email: hers })
     await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
     expect(await statusOf(id)).toBe('PENDING')
@@ -199,7 +199,7 @@ describe('a confirmation link counts for nobody but the address it was mailed to
 
   test('not when the contact was merged into one with another address', async () => {
     const duplicate = await signUp(another)
-    const token = await tokenMailedTo(ctx, another)
+    const token = await readMailedToken(ctx, another)
     const { id } = await createTestContact(ctx, { email: hers })
     await mergeContacts(ctx, id, { contactId: duplicate })
     await expect(confirmSubscription(ctx, token)).rejects.toMatchObject(invalidLink)
@@ -209,6 +209,6 @@ describe('a confirmation link counts for nobody but the address it was mailed to
   test('not when the mail is written after the address was changed', async () => {
     const id = await signUp(another)
     await updateContact(ctx, id, { email: hers })
-    await expect(confirmSubscription(ctx, await tokenMailedTo(ctx, another))).rejects.toMatchObject(invalidLink)
+    await expect(confirmSubscription(ctx, await readMailedToken(ctx, another))).rejects.toMatchObject(invalidLink)
   })
 })

@@ -1,5 +1,5 @@
 import { and, eq, inArray } from 'drizzle-orm'
-import { noteSubscriptionChange } from './subscribed-status.ts'
+import { recordSubscriptionActivity } from './subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import { optOuts, subscriptions } from '../db/schema/index.ts'
 import type { ContactId } from '../kernel/ids.ts'
@@ -30,6 +30,6 @@ export async function applyStoredOptOuts(ctx: Ctx, contact: { id: ContactId; ema
   for (const row of left) await tellSubscription(ctx, row, [subscriptionUnsubscribed])
   const status = await readSuppression(ctx, contact.email)
   const isSuppressed = status !== undefined && (await suppressSubscriptions(ctx, contact.id, status))
-  if (isSuppressed) await noteSubscriptionChange(ctx, [contact.id])
+  if (isSuppressed) await recordSubscriptionActivity(ctx, [contact.id])
   return left.length > 0 || isSuppressed
 }

@@ -24,7 +24,7 @@ function hashWith(key: Buffer, ctx: Ctx, email: string): string {
 }
 
 /** Keeps the opt-outs of a contact that is about to lose this address, in the same transaction. */
-export async function keepOptOuts(ctx: Ctx, contact: { id: ContactId; email: string }): Promise<void> {
+export async function storeOptOutsOfContact(ctx: Ctx, contact: { id: ContactId; email: string }): Promise<void> {
   await ctx.db.execute(sql`
     insert into opt_outs (workspace_id, list_id, email_hash, status)
     select workspace_id, list_id, ${hashEmail(ctx, contact.email)}, status
@@ -35,7 +35,7 @@ export async function keepOptOuts(ctx: Ctx, contact: { id: ContactId; email: str
 }
 
 /** Keeps the opt-out of an address, unless the list is gone: whoever has the address, if anybody has. */
-export async function rememberOptOut(ctx: Ctx, listId: ListId, emailHash: string): Promise<void> {
+export async function storeOptOut(ctx: Ctx, listId: ListId, emailHash: string): Promise<void> {
   await ctx.db.execute(sql`
     insert into opt_outs (workspace_id, list_id, email_hash, status)
     select workspace_id, id, ${emailHash}, 'UNSUBSCRIBED' from lists

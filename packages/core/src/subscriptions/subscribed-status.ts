@@ -20,7 +20,7 @@ const subscribedStatus = sql`coalesce((
  * Sets `emailSubscribedStatus` anew and moves `lastActivityAt`; call it in the transaction that changed a subscription,
  * after `lockContact`.
  */
-export async function noteSubscriptionChange(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
+export async function recordSubscriptionActivity(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
   await ctx.db
     .update(contacts)
     .set({ emailSubscribedStatus: subscribedStatus, ...activityAt(new Date()) })

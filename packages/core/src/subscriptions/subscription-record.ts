@@ -1,5 +1,5 @@
 import { getTableColumns } from 'drizzle-orm'
-import { noteSubscriptionChange } from './subscribed-status.ts'
+import { recordSubscriptionActivity } from './subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import type { EventDefinition } from '../events/event-definition.ts'
 import { emit } from '../events/emit.ts'
@@ -17,7 +17,7 @@ export async function tellSubscription(
   row: SubscriptionRow,
   events: EventDefinition<Subscription>[],
 ): Promise<void> {
-  await noteSubscriptionChange(ctx, [row.contactId])
+  await recordSubscriptionActivity(ctx, [row.contactId])
   for (const definition of events) await emit(ctx, definition, toSubscription(row))
 }
 

@@ -5,10 +5,15 @@ import { type ContactId, newId, type UserId, uuidOf } from '../kernel/ids.ts'
 import { events, members, users } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { explainSelects } from '@rapport/testing/postgres/explain.ts'
-import { createTestContact, createTestCtx, createTestTask, eventsOf } from '@rapport/testing/fixtures/factories.ts'
+import {
+  createTestContact,
+  createTestCtx,
+  createTestTask,
+  listEventTypes,
+} from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { listTasks, listTasksOfContact } from './list-tasks.ts'
-import { changeTask, deleteTask, readTask } from './tasks.ts'
+import { updateTask, deleteTask, readTask } from './tasks.ts'
 import { type Task, TaskQuery } from './tasks.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import { deleteContact } from '../operations/delete-contact.ts'
@@ -29,7 +34,7 @@ async function createMember(workspaceId = ctx.workspaceId): Promise<UserId> {
 
 test('a task begins OPEN and is told; its contact was active then', async () => {
   expect(task).toMatchObject({ status: 'OPEN', notes: '', dueAt: null, assigneeId: null, completedAt: null })
-  expect(await eventsOf(ctx)).toEqual(['contact.created', 'task.created'])
+  expect(await listEventTypes(ctx)).toEqual(['contact.created', 'task.created'])
   const [event] = await ctx.db
     .select()
     .from(events)
@@ -39,35 +44,35 @@ test('a task begins OPEN and is told; its contact was active then', async () => 
 })
 
 test('completing sets when and is told once, reopening clears it, and nothing else is told', async () => {
-  const done = await changeTask(ctx, task.id, { status: 'DONE', notes: 'She was in.' })
+  const done = await updateTask(ctx, task.id, { status: 'DONE', notes: 'She was in.' })
   expect(Date.parse(done.completedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(task.createdAt))
-  expect(await changeTask(ctx, task.id, { status: 'DONE' })).toEqual(done)
-  expect((await changeTask(ctx, task.id, { title: 'Called' })).completedAt).toBe(done.completedAt)
-  expect(await changeTask(ctx, task.id, { status: 'OPEN' })).toMatchObject({ status: 'OPEN', completedAt: null })
-  expect((await eventsOf(ctx)).slice(2)).toEqual(['task.completed'])
+  expect(await updateTask(ctx, task.id, { status: 'DONE' })).toEqual(done)
+  expect((await updateTask(ctx, task.id, { title: 'Called' })).completedAt).toBe(done.completedAt)
+  expect(await updateTask(ctx, task.id, { status: 'OPEN' })).toMatchObject({ status: 'OPEN', completedAt: null })
+  expect((await listEventTypes(ctx)).slice(2)).toEqual(['task.completed'])
 })
 
 test('a change that changes nothing writes nothing', async () => {
-  const due = await changeTask(ctx, task.id, { dueAt: new Date('2026-11-27T09:00:00Z') })
+  const due = await updateTask(ctx, task.id, { dueAt: new Date('2026-11-27T09:00:00Z') })
   expect(due.dueAt).toBe('2026-11-27T09:00:00.000Z')
-  expect(await changeTask(ctx, task.id, { dueAt: new Date('2026-11-27T10:00:00+01:00'), title: 'Call' })).toEqual(due)
+  expect(await updateTask(ctx, task.id, { dueAt: new Date('2026-11-27T10:00:00+01:00'), title: 'Call' })).toEqual(due)
 })
 
 test('twenty who complete at once complete once', async () => {
-  await Promise.all(Array.from({ length: 20 }, () => changeTask(ctx, task.id, { status: 'DONE' })))
-  expect((await eventsOf(ctx)).slice(2)).toEqual(['task.completed'])
+  await Promise.all(Array.from({ length: 20 }, () => updateTask(ctx, task.id, { status: 'DONE' })))
+  expect((await listEventTypes(ctx)).slice(2)).toEqual(['task.completed'])
 })
 
 test('a deleted task is gone and told; its contact was active then', async () => {
   const { lastActivityAt } = await readContact(ctx, task.contactId)
-  await changeTask(ctx, task.id, { title: 'Call again' })
+  await updateTask(ctx, task.id, { title: 'Call again' })
   expect((await readContact(ctx, task.contactId)).lastActivityAt).toBe(lastActivityAt)
   await deleteTask(ctx, task.id)
   expect((await readContact(ctx, task.contactId)).lastActivityAt).not.toBe(lastActivityAt)
   await expect(readTask(ctx, task.id)).rejects.toMatchObject({ code: 'not_found', message: 'Task not found' })
-  await expect(changeTask(ctx, task.id, { title: 'a' })).rejects.toMatchObject({ code: 'not_found' })
+  await expect(updateTask(ctx, task.id, { title: 'a' })).rejects.toMatchObject({ code: 'not_found' })
   await expect(deleteTask(ctx, task.id)).rejects.toMatchObject({ code: 'not_found' })
-  expect((await eventsOf(ctx)).slice(2)).toEqual(['task.deleted'])
+  expect((await listEventTypes(ctx)).slice(2)).toEqual(['task.deleted'])
 })
 
 describe('the contact of a task', () => {
@@ -83,7 +88,7 @@ describe('the contact of a task', () => {
     const deleting = await openTransaction(ctx.db, (db) => deleteContact({ ...ctx, db }, task.contactId))
     const results = Promise.allSettled([
       createTestTask(ctx, { contactId: task.contactId }),
-      changeTask(ctx, task.id, { status: 'DONE' }),
+      updateTask(ctx, task.id, { status: 'DONE' }),
       deleteTask(ctx, task.id),
     ])
     await waitUntilBlocked(database.db, 3)
@@ -99,19 +104,19 @@ describe('the contact of a task', () => {
 describe('the assignee of a task', () => {
   test('is a member of the workspace, and nobody else', async () => {
     const member = await createMember()
-    expect(await changeTask(ctx, task.id, { assigneeId: member })).toMatchObject({ assigneeId: member })
+    expect(await updateTask(ctx, task.id, { assigneeId: member })).toMatchObject({ assigneeId: member })
     const stranger = await createMember((await createTestCtx(database.db)).workspaceId)
     for (const assigneeId of [stranger, newId('usr')]) {
       const refused = { code: 'invalid', issues: [{ path: 'assigneeId', message: 'User not found' }] }
-      await expect(changeTask(ctx, task.id, { assigneeId })).rejects.toMatchObject(refused)
+      await expect(updateTask(ctx, task.id, { assigneeId })).rejects.toMatchObject(refused)
       await expect(createTestTask(ctx, { assigneeId })).rejects.toMatchObject(refused)
     }
-    expect((await changeTask(ctx, task.id, { assigneeId: null })).assigneeId).toBeNull()
+    expect((await updateTask(ctx, task.id, { assigneeId: null })).assigneeId).toBeNull()
   })
 
   test('leaves the workspace, and their tasks to nobody', async () => {
     const member = await createMember()
-    await changeTask(ctx, task.id, { assigneeId: member, status: 'DONE' })
+    await updateTask(ctx, task.id, { assigneeId: member, status: 'DONE' })
     await ctx.db.delete(members).where(eq(members.userId, member))
     expect(await readTask(ctx, task.id)).toMatchObject({ assigneeId: null, status: 'DONE' })
   })
@@ -133,7 +138,7 @@ describe('a listing of tasks', () => {
     await make('overdue', { dueAt: '2001-01-02T00:00:00Z', contactId })
     await make('long overdue', { dueAt: '2001-01-01T00:00:00Z', contactId, assigneeId: member })
     const done = await make('done', { dueAt: '1999-01-01T00:00:00Z' })
-    await changeTask(ctx, done.id, { status: 'DONE' })
+    await updateTask(ctx, done.id, { status: 'DONE' })
     await make('at the end of time', { dueAt: '9999-12-31T23:59:59.999Z' })
   })
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { MomentInput, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
+import { TimestampInput, MultiLine, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, SortBy } from '../request/paging.ts'
 import { taskStatuses } from '../db/schema/index.ts'
@@ -40,7 +40,7 @@ export type Task = z.output<typeof Task>
 const writable = {
   title: SingleLine(300, 1),
   notes: MultiLine(20_000),
-  dueAt: MomentInput.nullable(),
+  dueAt: TimestampInput.nullable(),
   assigneeId: Id('usr').nullable().describe('The `id` of a user who is a member of the workspace'),
 }
 
@@ -65,8 +65,8 @@ export type TaskChange = z.output<typeof TaskChange>
 
 export const TaskQuery = PageQuery.extend({
   status: z.enum(taskStatuses).optional(),
-  dueBefore: MomentInput.optional(),
-  dueAfter: MomentInput.optional(),
+  dueBefore: TimestampInput.optional(),
+  dueAfter: TimestampInput.optional(),
   assigneeId: Id('usr').optional(),
   sort: SortBy(['dueAt', 'createdAt'])
     .default('dueAt')

@@ -56,7 +56,7 @@ export async function readTask(ctx: Ctx, id: TaskId): Promise<Task> {
 }
 
 /** Sets what the change names. DONE sets `completedAt` and emits `task.completed`; OPEN clears it. */
-export async function changeTask(ctx: Ctx, id: TaskId, change: TaskChange): Promise<Task> {
+export async function updateTask(ctx: Ctx, id: TaskId, change: TaskChange): Promise<Task> {
   const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, current) => {
     const next: TaskRow = { ...current, ...withoutUndefined(change) }
     if (isDeepStrictEqual(next, current)) return toTask(current)

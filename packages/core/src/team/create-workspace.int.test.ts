@@ -5,9 +5,9 @@ import type { BaseCtx } from '../request/context.ts'
 import { listPipelines } from '../pipelines/pipelines.ts'
 import { workspaces } from '../db/schema/index.ts'
 import { deriveKeys } from '../kernel/crypto.ts'
-import { testSettings, tokenMailedTo, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import { testSettings, readMailedToken, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { foundWorkspace } from './create-workspace.ts'
+import { createWorkspaceAndInviteOwner } from './create-workspace.ts'
 import { acceptInvite, listInvites } from './invites.ts'
 
 const database = useTestDatabase()
@@ -19,14 +19,14 @@ beforeAll(async () => {
 const all = { limit: 100, sort: '-createdAt' } as const
 const password = 'a long sentence nobody knows'
 const accept = async (email: string) =>
-  acceptInvite(base, { token: await tokenMailedTo(base, email), password, name: '' })
+  acceptInvite(base, { token: await readMailedToken(base, email), password, name: '' })
 
 test('a workspace begins with its pipeline, an invite for its OWNER by mail, and what was done on record', async () => {
-  const { workspace } = await foundWorkspace(base, { name: 'Engines', ownerEmail: 'ada@example.com' })
+  const { workspace } = await createWorkspaceAndInviteOwner(base, { name: 'Engines', ownerEmail: 'ada@example.com' })
   const ctx = { ...base, workspaceId: workspace.id, actor: { kind: 'system' } as const }
   expect((await listPipelines(ctx, all)).data).toMatchObject([{ name: 'Sales' }])
   expect((await listInvites(ctx, all)).data).toMatchObject([{ email: 'ada@example.com', role: 'OWNER' }])
-  expect(await waitingWork(ctx, 'mail')).toHaveLength(1)
+  expect(await listPendingWork(ctx, 'mail')).toHaveLength(1)
   expect((await listAuditEntries(ctx, all)).data).toMatchObject([
     { action: 'invite.created', actor: { kind: 'system' }, details: { role: 'OWNER' } },
     { action: 'workspace.created', actor: { kind: 'system' }, subjectId: workspace.id },
@@ -38,7 +38,7 @@ test('the owner comes in with a new account, or with the one they have', async (
     ['Looms', 'grace@example.com'],
     ['Cards', 'Grace@example.com'],
   ] as const) {
-    const { workspace } = await foundWorkspace(base, { name, ownerEmail })
+    const { workspace } = await createWorkspaceAndInviteOwner(base, { name, ownerEmail })
     await accept(ownerEmail)
     const session = await logIn(base, { email: 'grace@example.com', password, workspaceId: workspace.id })
     expect(session.workspace.name).toBe(name)
@@ -47,15 +47,15 @@ test('the owner comes in with a new account, or with the one they have', async (
 
 test('without an invite there is no workspace', async () => {
   const before = await database.db.$count(workspaces)
-  await expect(foundWorkspace(base, { name: 'Engines', ownerEmail: '\u0000' })).rejects.toThrow()
+  await expect(createWorkspaceAndInviteOwner(base, { name: 'Engines', ownerEmail: '\u0000' })).rejects.toThrow()
   expect(await database.db.$count(workspaces)).toBe(before)
 })
 
 test('the owner comes in though SECRET_KEY changed before the mail with their invite was written', async () => {
-  await foundWorkspace(base, { name: 'Mills', ownerEmail: 'mary@example.com' })
+  await createWorkspaceAndInviteOwner(base, { name: 'Mills', ownerEmail: 'mary@example.com' })
   const keys = deriveKeys('the secret that came after it, at night', ['a secret that is known to every test'])
   const changed = { ...base, settings: { ...base.settings, keys } }
-  await acceptInvite(changed, { token: await tokenMailedTo(changed, 'mary@example.com'), password, name: '' })
+  await acceptInvite(changed, { token: await readMailedToken(changed, 'mary@example.com'), password, name: '' })
   const session = await logIn(base, { email: 'mary@example.com', password })
   expect(session.workspace.name).toBe('Mills')
 })

@@ -10,13 +10,13 @@ import { requireAtMostOwn } from '../auth/authenticate.ts'
 import { holdCreator } from '../auth/creators.ts'
 import { verifyCredentials } from '../auth/login-throttle.ts'
 import { checkPassword, hashPassword } from '../auth/passwords.ts'
-import { createUser, findUser, verifyUser } from '../auth/users.ts'
-import { serviceMail } from '../mail/service-mail.ts'
-import { enqueueMail, type Mail, spareInvited } from '../mail/mails.ts'
-import { headerText, type OutgoingMail } from '../mail/outgoing-mail.ts'
+import { createUser, findUserByEmail, verifyUser } from '../auth/users.ts'
+import { renderServiceMail } from '../mail/service-mail.ts'
+import { enqueueMail, type Mail, throttleInvites } from '../mail/mails.ts'
+import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { invites, members, type Role, roles, users, workspaces } from '../db/schema/index.ts'
-import { hashToken, mailToken, storedMailToken } from '../kernel/crypto.ts'
+import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import type { AcceptInviteInput, Invite, InviteInput, InviteQuery } from './team.schema.ts'
 
 type InviteRow = typeof invites.$inferSelect
@@ -32,7 +32,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
     requireAtMostOwn(ctx, input.role)
     if (await isMember(ctx, input.email)) throw conflict('They are a member already')
     const id = newId('inv')
-    const tokenHash = hashToken(mailToken(ctx.settings.keys, 'rpi', tokenName({ id, resends: 0 })))
+    const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', tokenName({ id, resends: 0 })))
     const createdBy = await holdCreator(ctx)
     const [row] = await ctx.db
       .insert(invites)
@@ -40,7 +40,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
       .returning()
       .catch(onConstraint('invites_email_key', () => conflict('They have an invite already: resend or delete it')))
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
-    await spareInvited(ctx, row.email)
+    await throttleInvites(ctx, row.email)
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
     await audit(ctx, 'invite.created', { subjectId: id, email: row.email, role: row.role })
     return toInvite(row)
@@ -60,8 +60,8 @@ export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
       .returning()
     if (!row) throw notFound('Invite')
     requireAtMostOwn(ctx, row.role)
-    await spareInvited(ctx, row.email)
-    const tokenHash = hashToken(mailToken(ctx.settings.keys, 'rpi', tokenName(row)))
+    await throttleInvites(ctx, row.email)
+    const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', tokenName(row)))
     await ctx.db
       .update(invites)
       .set({ tokenHash })
@@ -126,7 +126,7 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   const isMeant = and(eq(invites.tokenHash, hashToken(token)), gt(invites.expiresAt, sql`now()`))
   const [invite] = await base.db.select().from(invites).where(isMeant)
   if (!invite) throw invalidToken()
-  const known = await findUser(base, invite.email)
+  const known = await findUserByEmail(base, invite.email)
   if (known && !(await verifyCredentials(base, known.email, password))) {
     throw new AppError('unauthenticated', 'This address has an account: its password is needed')
   }
@@ -162,10 +162,11 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
     .from(invites)
     .innerJoin(workspaces, eq(workspaces.id, invites.workspaceId))
     .where(byId(invites, ctx, id))
-  const token = found && storedMailToken(ctx.settings.keys, 'rpi', { id: tokenName(found), tokenHash: found.tokenHash })
+  const token =
+    found && findStoredMailToken(ctx.settings.keys, 'rpi', { id: tokenName(found), tokenHash: found.tokenHash })
   if (!token) return undefined
-  return serviceMail(ctx, mail, {
-    from: { name: headerText(found.workspace), address: ctx.settings.mailFrom },
+  return renderServiceMail(ctx, mail, {
+    from: { name: toHeaderText(found.workspace), address: ctx.settings.mailFrom },
     title: `Join ${found.workspace}`,
     paragraphs: [`You are invited to work in “${found.workspace}”.`],
     button: {

@@ -3,15 +3,15 @@ import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { createApiKey, listApiKeys } from '../auth/api-keys.ts'
 import { ApiKeyInput } from '../auth/auth.schema.ts'
-import { forgotPassword } from '../auth/password-resets.ts'
+import { requestPasswordReset } from '../auth/password-resets.ts'
 import type { Ctx } from '../request/context.ts'
 import { members, type Role, users } from '../db/schema/index.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { tokenMailedTo } from '@rapport/testing/fixtures/factories.ts'
+import { readMailedToken } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { type ApiKeyId, newId, type UserId } from '../kernel/ids.ts'
 import { createInvite, listInvites } from './invites.ts'
-import { changeMember, removeMember } from './members.ts'
+import { updateMember, removeMember } from './members.ts'
 import { resetPassword } from '../operations/reset-password.ts'
 
 const all = { limit: 100, sort: '-createdAt' } as const
@@ -78,7 +78,7 @@ test.each<[Role, Role[]]>([
   await join('OWNER')
   const ada = await join('OWNER')
   for (const asked of ['MEMBER', 'ADMIN', 'OWNER'] as const) await invite(ada, asked)
-  await changeMember(ctx, ada.userId, { role })
+  await updateMember(ctx, ada.userId, { role })
   expect((await listInvites(ctx, all)).data.map((one) => one.role).toSorted()).toEqual(left)
 })
 
@@ -123,8 +123,8 @@ test('who is removed while they choose a new password: both end, and in no deadl
     await issue(eve)
     await invite(eve)
     const [{ email } = { email: '' }] = await database.db.select().from(users).where(eq(users.id, eve.userId))
-    await forgotPassword(ctx, { email })
-    const token = await tokenMailedTo(ctx, email)
+    await requestPasswordReset(ctx, { email })
+    const token = await readMailedToken(ctx, email)
     const [removed, reset] = await Promise.allSettled([
       removeMember(ctx, eve.userId, { revokeApiKeys: true }),
       resetPassword(ctx, { token, password: 'a long sentence nobody knows' }),
@@ -139,6 +139,6 @@ test('who is removed while they choose a new password: both end, and in no deadl
 
 test('who was lowered a moment ago invites nobody', async () => {
   const ada = await join('ADMIN')
-  await changeMember(ctx, ada.userId, { role: 'MEMBER' })
+  await updateMember(ctx, ada.userId, { role: 'MEMBER' })
   await expect(invite(ada)).rejects.toThrow('This needs the role ADMIN')
 })

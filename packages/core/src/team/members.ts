@@ -39,7 +39,7 @@ export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Me
  * Gives somebody another role, at most one's own and not to who has more. Invites of theirs that they could not make with
  * it are taken back. The last OWNER stays one: a conflict.
  */
-export function changeMember(ctx: Ctx, userId: UserId, { role }: MemberChange): Promise<Member> {
+export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): Promise<Member> {
   return inTransaction(ctx, async (ctx) => {
     requireAtMostOwn(ctx, role)
     const member = await lockMember(ctx, userId)

@@ -3,13 +3,13 @@ import { beforeEach, expect, test } from 'vitest'
 import { logIn, signUp } from '../auth/login.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { invites, mails, members, type Role, roles, sessions, users, workspaces } from '../db/schema/index.ts'
-import { hashToken, mailToken } from '../kernel/crypto.ts'
+import { hashToken, deriveMailToken } from '../kernel/crypto.ts'
 import { newId, type UserId } from '../kernel/ids.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
-import { createTestCtx, tokenMailedTo, waitingWork } from '@rapport/testing/fixtures/factories.ts'
+import { createTestCtx, readMailedToken, listPendingWork } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { acceptInvite, createInvite, deleteInvite, listInvites, renderInviteMail, resendInvite } from './invites.ts'
-import { changeMember, listMembers, removeMember } from './members.ts'
+import { updateMember, listMembers, removeMember } from './members.ts'
 
 const password = 'a long sentence nobody knows'
 const all = { limit: 100, sort: '-createdAt' } as const
@@ -29,7 +29,7 @@ const as = (role: Role, kind: 'user' | 'apiKey' = 'user'): Ctx => {
   const nobodys = { userId: newId('usr'), apiKeyId: newId('key') }
   return { ...ctx, actor: { kind, ...nobodys, role } }
 }
-const tokenOf = (id: string) => mailToken(ctx.settings.keys, 'rpi', id)
+const tokenOf = (id: string) => deriveMailToken(ctx.settings.keys, 'rpi', id)
 const accept = (id: string, given: { password?: string; name?: string } = {}) =>
   acceptInvite(base, { token: tokenOf(id), password, name: '', ...given })
 const invite = (role: Role = 'MEMBER', address = email) => createInvite(ctx, { email: address, role })
@@ -107,7 +107,7 @@ test('an invite is dead when it was taken back, when it is too old, and when the
   const { email: address, expiresAt } = await resendInvite(ctx, old.id)
   expect(Date.parse(expiresAt) - Date.now()).toBeGreaterThan(6.9 * 86_400_000)
   await expect(accept(old.id)).rejects.toThrow('Invalid or expired token')
-  await acceptInvite(base, { token: await tokenMailedTo(base, address), password, name: '' })
+  await acceptInvite(base, { token: await readMailedToken(base, address), password, name: '' })
 })
 
 test('who was asked already, or is in already, is a conflict, also of many at once', async () => {
@@ -117,7 +117,7 @@ test('who was asked already, or is in already, is a conflict, also of many at on
   await accept((await listInvites(ctx, all)).data[0]?.id ?? '')
   await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('They are a member already')
   expect(await database.db.$count(mails, eq(mails.workspaceId, ctx.workspaceId))).toBe(1)
-  expect(await waitingWork(ctx, 'mail')).toHaveLength(1)
+  expect(await listPendingWork(ctx, 'mail')).toHaveLength(1)
 })
 
 test('an address is asked once in ten minutes and three times a day by one workspace, whatever is taken back', async () => {
@@ -182,16 +182,16 @@ test.each(['user', 'apiKey'] as const)('whoever acts as %s gives and touches at 
     () => createInvite(acting, { email: freshEmail(), role: 'OWNER' }),
     () => resendInvite(acting, asked.id),
     () => deleteInvite(acting, asked.id),
-    () => changeMember(acting, admin, { role: 'OWNER' }),
-    () => changeMember(acting, owner, { role: 'VIEWER' }),
-    () => changeMember(acting, owner, { role: 'OWNER' }),
+    () => updateMember(acting, admin, { role: 'OWNER' }),
+    () => updateMember(acting, owner, { role: 'VIEWER' }),
+    () => updateMember(acting, owner, { role: 'OWNER' }),
     () => removeMember(acting, owner),
   ]) {
     await expect(tried()).rejects.toThrow('This needs the role OWNER')
   }
   expect(await rolesNow()).toEqual(['ADMIN', 'OWNER'])
   expect((await listInvites(ctx, all)).data).toMatchObject([{ id: asked.id, expiresAt: asked.expiresAt }])
-  for (const role of roles.slice(0, -1)) expect(await changeMember(acting, admin, { role })).toMatchObject({ role })
+  for (const role of roles.slice(0, -1)) expect(await updateMember(acting, admin, { role })).toMatchObject({ role })
   await removeMember(acting, admin)
 })
 
@@ -199,17 +199,17 @@ test('the last OWNER is neither lowered nor removed, whoever asks', async () => 
   const owner = await join('OWNER')
   await join('ADMIN')
   for (const acting of [ctx, as('OWNER')]) {
-    await expect(changeMember(acting, owner, { role: 'ADMIN' })).rejects.toThrow('and this is the last')
+    await expect(updateMember(acting, owner, { role: 'ADMIN' })).rejects.toThrow('and this is the last')
     await expect(removeMember(acting, owner)).rejects.toThrow('and this is the last')
   }
-  expect(await changeMember(as('OWNER'), owner, { role: 'OWNER' })).toMatchObject({ role: 'OWNER' })
+  expect(await updateMember(as('OWNER'), owner, { role: 'OWNER' })).toMatchObject({ role: 'OWNER' })
   await join('OWNER')
   await removeMember(as('OWNER'), owner)
   expect(await rolesNow()).toEqual(['ADMIN', 'OWNER'])
 })
 
 test.each<[string, (id: UserId) => Promise<unknown>]>([
-  ['lower', (id) => changeMember(as('OWNER'), id, { role: 'VIEWER' })],
+  ['lower', (id) => updateMember(as('OWNER'), id, { role: 'VIEWER' })],
   ['remove', (id) => removeMember(as('OWNER'), id)],
 ])('of five OWNERs who %s each other at once, one stays', async (_what, act) => {
   const owners = [
@@ -267,7 +267,7 @@ test('members and invites of another workspace are none of ours', async () => {
   const [id, { id: inviteId }] = [await join('MEMBER'), await invite()]
   const other = await createTestCtx(database.db)
   for (const tried of [
-    () => changeMember(other, id, { role: 'VIEWER' }),
+    () => updateMember(other, id, { role: 'VIEWER' }),
     () => removeMember(other, id),
     () => resendInvite(other, inviteId),
     () => deleteInvite(other, inviteId),

@@ -77,5 +77,5 @@ export const MemberRemoval = z.strictObject({
 })
 export type MemberRemoval = z.output<typeof MemberRemoval>
 
-export const FoundWorkspaceInput = z.strictObject({ name: SingleLine(200, 1), ownerEmail: Email })
-export type FoundWorkspaceInput = z.output<typeof FoundWorkspaceInput>
+export const CreateWorkspaceInput = z.strictObject({ name: SingleLine(200, 1), ownerEmail: Email })
+export type CreateWorkspaceInput = z.output<typeof CreateWorkspaceInput>

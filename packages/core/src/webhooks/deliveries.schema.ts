@@ -1,11 +1,11 @@
 import { z } from 'zod'
 import { eventTypes } from '../events/event-definition.ts'
-import { MomentInput, Timestamp } from '../kernel/validation.ts'
+import { TimestampInput, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort, SortBy } from '../request/paging.ts'
 
 /** A delivery that is being attempted at this moment still shows as PENDING. */
-export const deliveryStates = ['PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const
+export const deliveryStatuses = ['PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const
 
 export const Delivery = z
   .object({
@@ -13,7 +13,7 @@ export const Delivery = z
     webhookId: RecordId('whk'),
     eventId: RecordId('evt'),
     eventType: z.string(),
-    status: z.enum(deliveryStates),
+    status: z.enum(deliveryStatuses),
     attemptedAt: Timestamp.nullable(),
     durationMs: z.number().int().nullable(),
     responseStatus: z.number().int().nullable(),
@@ -44,7 +44,7 @@ export const Delivery = z
 export type Delivery = z.output<typeof Delivery>
 
 const EventTypeFilter = z.enum([...eventTypes, 'webhook.test'], { error: 'is not an event type' })
-const Status = z.enum(deliveryStates, { error: `must be one of ${deliveryStates.join(', ')}` })
+const Status = z.enum(deliveryStatuses, { error: `must be one of ${deliveryStatuses.join(', ')}` })
 
 export const DeliveryQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
@@ -56,8 +56,8 @@ export type DeliveryQuery = z.output<typeof DeliveryQuery>
 export const RedeliverInput = z
   .strictObject({
     status: Status.exclude(['PENDING'], { error: 'must be one of SUCCEEDED, FAILED, INTERRUPTED' }),
-    since: MomentInput.describe('Deliveries created at this moment or later'),
-    until: MomentInput.describe('… and before this one'),
+    since: TimestampInput.describe('Deliveries created at this moment or later'),
+    until: TimestampInput.describe('… and before this one'),
     eventType: EventTypeFilter.optional(),
     dryRun: z.boolean().default(false).describe('Counts, and queues nothing'),
   })

@@ -12,7 +12,7 @@ import { transaction } from '../db/transaction.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { EventQuery } from './deliveries.schema.ts'
 import { listEvents } from './event-feed.ts'
-import { adoptForeignEvents } from '../db/adopt-restored-events.ts'
+import { adoptRestoredEvents } from '../db/adopt-restored-events.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -120,7 +120,7 @@ test('events of a dump from another server, whose count was further on, do not h
   await ctx.db.execute(sql`
     update events set transaction_id = '900000000000' where workspace_id = ${uuidOf(ctx.workspaceId)}`)
   expect(namesOf(await list())).toEqual([])
-  await adoptForeignEvents(ctx.db)
+  await adoptRestoredEvents(ctx.db)
   await createNamed('c')
   expect(namesOf(await listed(3, { sort: 'createdAt' }))).toEqual(['a', 'b', 'c'])
 })

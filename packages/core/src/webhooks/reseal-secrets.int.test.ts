@@ -4,7 +4,7 @@ import { deriveKeys, type Keys, unseal } from '../kernel/crypto.ts'
 import { createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { resealSecrets } from './reseal-secrets.ts'
-import { countUnsignable, rotateSecret } from './rotate-secret.ts'
+import { countUnsignableWebhooks, rotateSecret } from './rotate-secret.ts'
 import { deleteWebhook } from './webhooks.ts'
 
 const [before, after, never] = ['the key before the change', 'the key after the change', 'a key that was lost by now']
@@ -37,7 +37,7 @@ test('secrets, and those that still sign beside them, open under the new key alo
   expect(unseal(presentAlone, row?.encrypted_secret ?? '', id)).toBe(second)
   expect(unseal(presentAlone, beside?.encrypted ?? '', id)).toBe(first)
   expect(beside?.until).toBe(old?.former_secrets[0]?.until)
-  expect(await countUnsignable(database.db, presentAlone)).toBe(0)
+  expect(await countUnsignableWebhooks(database.db, presentAlone)).toBe(0)
 })
 
 test('a second time there is nothing to do, and one whose former secret alone is under the old key is done', async () => {
@@ -66,5 +66,5 @@ test('all webhooks of all workspaces are done, though only some at once, but tho
   }
   await deleteWebhook(ctx, (await createTestWebhook(ctx)).id)
   expect(await resealSecrets(database.db, present)).toEqual({ resealed: 250, lost: 0 })
-  expect(await countUnsignable(database.db, presentAlone)).toBe(0)
+  expect(await countUnsignableWebhooks(database.db, presentAlone)).toBe(0)
 })

@@ -37,7 +37,7 @@ export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
 }
 
 /** How many webhooks of all workspaces cannot be signed, as their secrets were sealed under a SECRET_KEY that is not known. */
-export async function countUnsignable(db: Db, keys: Keys): Promise<number> {
+export async function countUnsignableWebhooks(db: Db, keys: Keys): Promise<number> {
   const keyId = sql`split_part(${webhooks.encryptedSecret}, '.', 1)`
   return db.$count(webhooks, and(isNull(webhooks.deletedAt), notInArray(keyId, storageKeyIds(keys))))
 }

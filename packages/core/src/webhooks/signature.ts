@@ -6,7 +6,7 @@ import type { EventId } from '../kernel/ids.ts'
 export const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
 
 /** The exact text to sign and to send. `data` is JSON already. */
-export function bodyOfEvent({ id, type, timestamp, data }: Record<'id' | 'type' | 'timestamp' | 'data', string>) {
+export function serializeEvent({ id, type, timestamp, data }: Record<'id' | 'type' | 'timestamp' | 'data', string>) {
   return `${JSON.stringify({ id, type, timestamp }).slice(0, -1)},"data":${data}}`
 }
 

@@ -87,7 +87,7 @@ export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<
  * Updates the given fields. PENDING deliveries go to the new url; those of a disabled webhook become FAILED without an
  * attempt, and after the response no new request starts. A new address and enabling end a pause.
  */
-export async function changeWebhook(ctx: Ctx, id: WebhookId, change: WebhookChange): Promise<Webhook> {
+export async function updateWebhook(ctx: Ctx, id: WebhookId, change: WebhookChange): Promise<Webhook> {
   const url = change.url === undefined ? {} : { url: checkWebhookUrl(change.url, ctx.settings.allowedNetworks) }
   if (Object.keys(change).length === 0) return readWebhook(ctx, id)
   const webhook = await inTransaction(ctx, async (ctx) => {

@@ -7,7 +7,7 @@ import type { Ctx } from '../request/context.ts'
 import { workspaces } from '../db/schema/index.ts'
 
 /** Of a record by its `workspace_id`, as part of the statement that looks it up. */
-export function isOfLiveWorkspace(workspaceId: SQLWrapper): SQL {
+export function isInLiveWorkspace(workspaceId: SQLWrapper): SQL {
   return sql`not exists (select from workspaces live where live.id = ${workspaceId} and live.deleted_at is not null)`
 }
 

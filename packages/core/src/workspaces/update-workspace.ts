@@ -7,7 +7,7 @@ import { workspaces } from '../db/schema/index.ts'
 import type { Workspace, WorkspaceChange } from './workspaces.schema.ts'
 
 /** Sets what the change names. */
-export async function changeWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
+export async function updateWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
   checkSender(ctx, change.fromEmail)
   return inTransaction(ctx, async (ctx) => {
     const named = Object.entries(change).filter(([, value]) => value !== undefined)

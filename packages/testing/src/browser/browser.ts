@@ -6,7 +6,7 @@ import { inject } from 'vitest'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 
 /** Why there is no browser on this machine, for `describe.skipIf`; undefined where there is one, or should be. */
-export function whyNoBrowser(): string | undefined {
+export function findBrowserSkipReason(): string | undefined {
   const found = inject('testBrowser')
   return 'missing' in found ? found.missing : undefined
 }
@@ -51,7 +51,7 @@ const narrowestPx = 320
  * whether it must be scrolled sideways. `[]` is what a test wants. With RAPPORT_SCREENSHOTS set to a folder, keeps there
  * what it saw, under this name.
  */
-export async function inspectLooks(page: Page, name: string, shown: 'page' | 'mail' = 'page'): Promise<string[]> {
+export async function checkAppearance(page: Page, name: string, shown: 'page' | 'mail' = 'page'): Promise<string[]> {
   const found: string[] = []
   for (const width of widths) {
     await page.setViewportSize({ width, height: 800 })

@@ -39,11 +39,11 @@ export async function startNameServer({ denyUnknown = false } = {}) {
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
   return {
     address: `127.0.0.1:${socket.address().port}`,
-    answer: (name: string, answers: (readonly string[])[]) => void turns.set(name, answers),
+    setAddresses: (name: string, answers: (readonly string[])[]) => void turns.set(name, answers),
     /** The TXT records of a name from now on. */
-    publish: (name: string, ...records: string[]) => void texts.set(name, records),
-    asked: (name: string) => counts.get(name) ?? 0,
-    forget: () => counts.clear(),
+    setTextRecords: (name: string, ...records: string[]) => void texts.set(name, records),
+    countQueries: (name: string) => counts.get(name) ?? 0,
+    resetCounts: () => counts.clear(),
     close: () => socket.close(),
   }
 }

@@ -16,7 +16,7 @@ describe('the HTTP receiver', () => {
   })
 
   test('closes although a sender waits for an answer that never comes', async () => {
-    receiver = await startHttpReceiver(() => ({ instead: 'hang' }))
+    receiver = await startHttpReceiver(() => ({ fault: 'hang' }))
     const outcome = fetch(receiver.url).catch(() => 'cut off')
     await receiver.waitFor(1)
     await receiver.close()

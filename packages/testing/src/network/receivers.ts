@@ -26,7 +26,7 @@ export interface ReceivedRequest {
   readonly receivedAt: Date
 }
 
-export interface HttpAnswer {
+export interface ReceiverResponse {
   /** 200 */
   status?: number
   headers?: Record<string, string>
@@ -34,10 +34,10 @@ export interface HttpAnswer {
   body?: string | Buffer | AsyncIterable<string | Buffer>
   delayMs?: number
   /** Keeps the connection open and never answers, or cuts it without an answer. */
-  instead?: 'hang' | 'disconnect'
+  fault?: 'hang' | 'disconnect'
 }
 
-type HttpHandler = (request: ReceivedRequest) => HttpAnswer | undefined | Promise<HttpAnswer | undefined>
+type HttpHandler = (request: ReceivedRequest) => ReceiverResponse | undefined | Promise<ReceiverResponse | undefined>
 
 export interface HttpReceiver {
   readonly url: string
@@ -45,7 +45,7 @@ export interface HttpReceiver {
   readonly requests: readonly ReceivedRequest[]
   readonly waitFor: WaitFor<ReceivedRequest>
   /** Answers differently from now on. */
-  answer(handler: HttpHandler): void
+  respondWith(handler: HttpHandler): void
   close(): Promise<void>
 }
 
@@ -78,7 +78,7 @@ export async function startHttpReceiver(
     port,
     requests,
     waitFor: waiter(requests, 'requests', ({ method, url }) => `${method} ${url}`),
-    answer: (next) => void (answerTo = next),
+    respondWith: (next) => void (answerTo = next),
     close: () =>
       new Promise((resolve) => {
         closing.abort()
@@ -88,10 +88,10 @@ export async function startHttpReceiver(
   }
 }
 
-async function sendAnswer(response: ServerResponse, answer: HttpAnswer, signal: AbortSignal): Promise<void> {
+async function sendAnswer(response: ServerResponse, answer: ReceiverResponse, signal: AbortSignal): Promise<void> {
   if (answer.delayMs) await pause(answer.delayMs, undefined, { signal })
-  if (answer.instead === 'hang') return
-  if (answer.instead === 'disconnect') return void response.destroy()
+  if (answer.fault === 'hang') return
+  if (answer.fault === 'disconnect') return void response.destroy()
   response.writeHead(answer.status ?? 200, answer.headers)
   const { body = '' } = answer
   if (typeof body === 'string' || Buffer.isBuffer(body)) response.end(body)

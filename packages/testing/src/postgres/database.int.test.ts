@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { administer, createEmptyDatabase, createTestDatabase } from './database.ts'
+import { withAdminClient, createEmptyDatabase, createTestDatabase } from './database.ts'
 
 const countTables = sql`select count(*)::int as tables from information_schema.tables where table_schema = 'public'`
 
@@ -27,5 +27,5 @@ test('closing names the connection that somebody forgot, and drops the database 
   await forgotten.query('select 42')
   await expect(database.close()).rejects.toThrow('left open:\n  forgetful (idle): select 42')
   await cut
-  await expect(administer(database.url, async () => {})).rejects.toThrow('does not exist')
+  await expect(withAdminClient(database.url, async () => {})).rejects.toThrow('does not exist')
 })

@@ -27,7 +27,7 @@ export function createEmptyDatabase(): Promise<TestDatabase> {
 async function createDatabase(from: string): Promise<TestDatabase> {
   const { postgresUrl, databasePrefix } = inject('testServices')
   const name = `${databasePrefix}${randomBytes(6).toString('hex')}`
-  await administer(postgresUrl, (client) => client.query(`create database ${name} ${from}`))
+  await withAdminClient(postgresUrl, (client) => client.query(`create database ${name} ${from}`))
   const url = databaseUrl(postgresUrl, name)
   const database = openDatabase(url, {
     applicationName: 'rapport test',
@@ -40,7 +40,7 @@ async function createDatabase(from: string): Promise<TestDatabase> {
   let closing: Promise<void> | undefined
   const close = async () => {
     await database.close()
-    await administer(postgresUrl, (client) => dropDatabase(client, name))
+    await withAdminClient(postgresUrl, (client) => dropDatabase(client, name))
   }
   return { url, db: database.db, pool: database.pool, close: () => (closing ??= close()) }
 }
@@ -100,7 +100,7 @@ export function databaseUrl(postgresUrl: string, name: string): string {
 }
 
 /** Runs `work` over a connection of its own to the server's given database. */
-export async function administer<Result>(
+export async function withAdminClient<Result>(
   postgresUrl: string,
   work: (client: pg.Client) => Promise<Result>,
 ): Promise<Result> {

@@ -21,7 +21,7 @@ export async function findPgbouncer(): Promise<string | undefined> {
 }
 
 /** The limits that Rapport asks of each connection, which PgBouncer cannot hand on and so has to set by itself. */
-export const limits =
+export const sessionLimits =
   'set statement_timeout = 10000; set lock_timeout = 3000; set idle_in_transaction_session_timeout = 10000'
 
 /** Lends four connections to whoever comes. `connectQuery` is what the server is asked on each before anybody has it. */
@@ -33,7 +33,7 @@ export async function startPgbouncer(
   const port = await findFreePort()
   const directory = await mkdtemp(join(tmpdir(), 'rapport-pgbouncer-'))
   const file = join(directory, 'pgbouncer.ini')
-  await writeFile(file, settings({ server, port, connectQuery: options.connectQuery ?? limits }))
+  await writeFile(file, settings({ server, port, connectQuery: options.connectQuery ?? sessionLimits }))
   // It does not run as root, and whom root runs it as must be able to read this.
   await Promise.all([chmod(directory, 0o755), chmod(file, 0o644)])
   const started: StartedProcess = await startCommand({

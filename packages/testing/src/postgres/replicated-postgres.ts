@@ -9,7 +9,7 @@ import {
   startEmbeddedPostgres,
 } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import { migrate } from '@rapport/core/db/migrate.ts'
-import { administer, type TestDatabase } from './database.ts'
+import { withAdminClient, type TestDatabase } from './database.ts'
 
 export interface ReplicatedPostgres {
   /** On the primary; closing it leaves the servers running. */
@@ -56,7 +56,7 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
   let replica: EmbeddedPostgres = await startReplica()
   const { port } = replica
   const replicaUrl = replica.url('rapport')
-  const askReplica = (text: string) => administer(replicaUrl, (client) => client.query(text))
+  const askReplica = (text: string) => withAdminClient(replicaUrl, (client) => client.query(text))
   let taken = 0
 
   const url = primary.url('rapport')

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Redis } from 'ioredis'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startCommand, type StartedProcess } from '../processes/processes.ts'
-import { askRedis, redisProgram, startRedisServer } from './redis.ts'
+import { withRedis, getRedisBinary, startRedisServer } from './redis.ts'
 import { waitUntil } from '../wait.ts'
 
 export interface TestRedisGroup {
@@ -36,10 +36,10 @@ export async function createTestRedisCluster(): Promise<TestRedisGroup> {
       'cluster-config-file': `nodes-${port}.conf`,
       'cluster-node-timeout': '1000',
     }
-    nodes[index] = (await startRedisServer({ binary: redisProgram(), port, settings })).process
+    nodes[index] = (await startRedisServer({ binary: getRedisBinary(), port, settings })).process
   }
   const ask = (index: number, question: (redis: Redis) => Promise<unknown>) =>
-    askRedis(`redis://127.0.0.1:${ports[index]}`, question)
+    withRedis(`redis://127.0.0.1:${ports[index]}`, question)
 
   await Promise.all(ports.map((_, index) => startNode(index)))
   const share = Math.ceil(slots / nodeCount)
@@ -92,7 +92,7 @@ const master = 'rapport'
 
 /** A master, its replica, and three sentinels of which two must agree that the master is gone. */
 export async function createTestSentinels(): Promise<TestRedisGroup> {
-  const binary = redisProgram()
+  const binary = getRedisBinary()
   const directory = await mkdtemp(join(tmpdir(), 'rapport-sentinels-'))
   // A replica that asks for the data gets them at once, not after five seconds in which others might ask too.
   const settings = { dir: directory, 'repl-diskless-sync-delay': '0' }
@@ -100,7 +100,7 @@ export async function createTestSentinels(): Promise<TestRedisGroup> {
   const replicaof = `127.0.0.1 ${first.port}`
   const second = await startRedisServer({ binary, settings: { ...settings, replicaof } })
   const servers = new Map([first, second].map(({ port, process }) => [port, process]))
-  await askRedis(second.url, (redis) =>
+  await withRedis(second.url, (redis) =>
     waitUntil(async () => (await redis.info('replication')).includes('master_link_status:up'), { describe: 'linked' }),
   )
   const sentinels = await Promise.all([1, 2, 3].map((number) => startSentinel(number)))
@@ -121,7 +121,7 @@ export async function createTestSentinels(): Promise<TestRedisGroup> {
     return { port, process: await startCommand({ command: binary, parameters, readyPattern: /\+monitor master/ }) }
   }
   const askSentinel = async (question: (redis: Redis) => Promise<unknown>) => {
-    for (const { port } of sentinels) await askRedis(`redis://127.0.0.1:${port}`, question)
+    for (const { port } of sentinels) await withRedis(`redis://127.0.0.1:${port}`, question)
   }
   await askSentinel((redis) =>
     waitUntil(async () => String(await redis.call('sentinel', 'ckquorum', master)).startsWith('OK 3'), {

@@ -28,7 +28,7 @@ export function sharedRedisUrl(): string {
 
 /** Starts a Redis for this test alone, which it may stop, freeze, empty and start again. */
 export async function createTestRedis(): Promise<TestRedis> {
-  const binary = redisProgram()
+  const binary = getRedisBinary()
   const first = await startRedisServer({ binary })
   const { port, url } = first
   let server: StartedProcess | undefined = first.process
@@ -50,13 +50,13 @@ export async function createTestRedis(): Promise<TestRedis> {
     },
     pause: () => server?.kill('SIGSTOP'),
     resume: () => server?.kill('SIGCONT'),
-    flush: () => askRedis(url, (redis) => redis.flushall()),
+    flush: () => withRedis(url, (redis) => redis.flushall()),
     close: stop,
   }
 }
 
 /** The program, for tests that stop and freeze a Redis of their own. */
-export function redisProgram(): string {
+export function getRedisBinary(): string {
   const { redisBinary } = inject('testServices')
   if ('path' in redisBinary) return redisBinary.path
   throw new Error(`This test stops and freezes a Redis of its own, which REDIS_URL cannot give. ${redisBinary.missing}`)
@@ -101,7 +101,7 @@ function redisParameters(port: number, given: Record<string, string> = {}): stri
 }
 
 /** One question over a connection of its own, which is given up after two seconds. */
-export async function askRedis(url: string, ask: (redis: Redis) => Promise<unknown>): Promise<void> {
+export async function withRedis(url: string, ask: (redis: Redis) => Promise<unknown>): Promise<void> {
   const redis = new Redis(url, {
     lazyConnect: true,
     connectTimeout: 2_000,

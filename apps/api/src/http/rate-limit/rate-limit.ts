@@ -1,5 +1,5 @@
 import rateLimit from '@fastify/rate-limit'
-import { clientOf } from '@rapport/core/kernel/client-ip.ts'
+import { normalizeClientIp } from '@rapport/core/kernel/client-ip.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
@@ -32,5 +32,5 @@ export const rateLimits = fp(
 
 /** If a trusted proxy forwards an invalid address, the proxy is the client: invalid text must not open a new count each. */
 function clientKeyOf({ baseCtx, socket }: FastifyRequest): string {
-  return clientOf(baseCtx.address ?? '') ?? socket.remoteAddress ?? ''
+  return normalizeClientIp(baseCtx.address ?? '') ?? socket.remoteAddress ?? ''
 }

@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { newId, type WorkspaceId } from '../../kernel/ids.ts'
-import { checkTemplates, closeRendering, renderMails } from './rendering.ts'
+import { checkTemplates, stopRenderingThread, renderMails } from './rendering.ts'
 
-afterAll(closeRendering)
+afterAll(stopRenderingThread)
 
 const values = { contact: {}, campaign: {}, list: {}, workspace: {}, unsubscribeUrl: 'https://crm.example.com/u' }
 const [ada, eve] = [newId('wsp'), newId('wsp')]

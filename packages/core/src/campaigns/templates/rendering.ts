@@ -84,10 +84,10 @@ function deadlineOf(sources: TemplateSources, people: number): number {
 }
 
 /** Ends the thread as soon as nobody waits for it. Whoever asks again gets a new one. */
-export async function closeRendering(): Promise<void> {
+export async function stopRenderingThread(): Promise<void> {
   if (!working) return endThread()
   await working
-  return closeRendering()
+  return stopRenderingThread()
 }
 
 interface Job {

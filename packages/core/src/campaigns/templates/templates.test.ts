@@ -1,11 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { newId } from '../../kernel/ids.ts'
-import { checkTemplates as checkTemplatesOf, closeRendering } from './rendering.ts'
+import { checkTemplates as checkTemplatesOf, stopRenderingThread } from './rendering.ts'
 import { type GivenSources, plainTemplate, type TemplateSources, type TemplateValues } from './template-sources.ts'
 import { compileTemplates, joinLetter } from './templates.ts'
 
 const checkTemplates = (sources: GivenSources) => checkTemplatesOf(newId('wsp'), sources)
-afterAll(closeRendering)
+afterAll(stopRenderingThread)
 
 const values: TemplateValues = {
   contact: { firstName: 'Ada', email: 'ada@example.com', tags: ['vip'], 'shoe size': 41 },

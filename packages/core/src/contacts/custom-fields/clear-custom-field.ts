@@ -10,7 +10,7 @@ const contactsAtOnce = 1_000
  * Takes the values of a removed field from the next contacts, in the order of their addresses, and answers the last of
  * these addresses; undefined when there are no more. Begun anew from '' it finds what is left.
  */
-export async function clearNextValues(ctx: Ctx, id: CustomFieldId, after: string): Promise<string | undefined> {
+export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string): Promise<string | undefined> {
   const email = sql<string>`lower(${contacts.email})`
   return inTransaction(ctx, async (ctx) => {
     const { db } = ctx
@@ -59,7 +59,7 @@ export function finishRemoval(ctx: Ctx, id: CustomFieldId): Promise<boolean> {
 }
 
 /** For a worker that stops: another begins anew. */
-export function handOnRemoval(ctx: Ctx, id: CustomFieldId): Promise<void> {
+export function requeueRemoval(ctx: Ctx, id: CustomFieldId): Promise<void> {
   return requeueWork(ctx.db, [uuidOf(id)])
 }
 

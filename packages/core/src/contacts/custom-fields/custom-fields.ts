@@ -62,7 +62,7 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
 }
 
 /** Changes label or options; key and type stay. Values that were given before are kept as they are. */
-export async function changeCustomField(ctx: Ctx, id: CustomFieldId, change: CustomFieldChange): Promise<CustomField> {
+export async function updateCustomField(ctx: Ctx, id: CustomFieldId, change: CustomFieldChange): Promise<CustomField> {
   return inTransaction(ctx, async (ctx) => {
     const [known] = await ctx.db.select().from(customFields).where(isLiveCustomField(ctx, id)).for('no key update')
     if (!known) throw notFound('Custom field')

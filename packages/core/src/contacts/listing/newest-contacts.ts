@@ -7,7 +7,7 @@ import { preparedSql } from '../../db/prepared-query.ts'
 import { selectList, toRow } from '../../db/raw-rows.ts'
 import { uuidOf } from '../../kernel/ids.ts'
 import type { Ctx } from '../../request/context.ts'
-import type { Part } from '../../request/paging.ts'
+import type { PageWindow } from '../../request/paging.ts'
 import { contactColumns, type ContactRow } from '../contact-record.ts'
 
 /** The workspace is known. */
@@ -16,7 +16,7 @@ const { workspaceId: _, ...columns } = contactColumns
 /** Part of the listing of all contacts, newest first, by prepared statements whose rows Drizzle does not map. */
 export async function readNewestContacts(
   ctx: Ctx,
-  { position, limit }: Pick<Part, 'position' | 'limit'>,
+  { position, limit }: Pick<PageWindow, 'position' | 'limit'>,
 ): Promise<ContactRow[]> {
   const values = { workspaceId: uuidOf(ctx.workspaceId), limit }
   const rows = await (position ? selectOlder(ctx.db, { ...values, ...position }) : selectNewest(ctx.db, values))

@@ -11,7 +11,7 @@ export const outbox = pgTable(
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     queue: text().notNull(),
-    /** When its job was last added to the queue; null: not yet. In the future: not before then, see `postponeWork`. */
+    /** When its job was last added to the queue; null: not yet. In the future: not before then, see `delayWork`. */
     publishedAt: moment(),
     /** The request that asked for this, for logs and traces. */
     requestId: text(),

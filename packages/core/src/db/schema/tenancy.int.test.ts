@@ -16,7 +16,7 @@ import {
   createTestList,
   createTestWebhook,
   createTestWorker,
-  waitingWork,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { fillEmptyTables } from '@rapport/testing/fixtures/sample-rows.ts'
 import { transaction } from '../transaction.ts'
@@ -48,7 +48,7 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'ada@example.com', data: {} })
   const campaign = await createTestCampaign(ctx, { confirmed: 2 })
   await sendCampaign(ctx, campaign.id)
-  const [uuid = ''] = await waitingWork(ctx, 'campaigns')
+  const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
   const batch = await claimBatch(ctx, uuid, await createTestWorker(db))
   if (batch) await claimRecipients(ctx, batch, batch.contactUuids)
   await fillEmptyTables(ctx, await readTables(), (await createTestContact(ctx)).id)

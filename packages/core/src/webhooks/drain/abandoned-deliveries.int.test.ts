@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { endAll, idsOfTake, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import { asEnded, getTakenIds, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import {
   claimTestBacklog,
   createTestCtx,
@@ -55,7 +55,7 @@ describe('a delivery that waits', () => {
     const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 1 })
     expect(await expireDeliveries(ctx.db)).toBe(1)
     expect(await readStatuses([out, waiting])).toEqual(['PENDING', 'FAILED expired'])
-    expect(idsOfTake(await recordTestOutcomes(ctx, claim, { ended: endAll([out]), limit: 20 }))).toEqual([])
+    expect(getTakenIds(await recordTestOutcomes(ctx, claim, { ended: asEnded([out]), limit: 20 }))).toEqual([])
     expect(await readStatuses([out, waiting])).toEqual(['SUCCEEDED', 'FAILED expired'])
   })
 

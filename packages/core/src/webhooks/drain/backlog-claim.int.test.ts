@@ -1,6 +1,6 @@
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { endAll, idsOfTake, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import { asEnded, getTakenIds, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import {
   claimTestBacklog,
   createTestCtx,
@@ -12,7 +12,7 @@ import { openTransaction } from '@rapport/testing/postgres/database.ts'
 import { webhookDrains } from '../../db/schema/index.ts'
 import { uuidOf, type WebhookId } from '../../kernel/ids.ts'
 import { deleteWebhook } from '../webhooks.ts'
-import { type BacklogClaim, claimBacklog, releaseClaim } from './backlog-claim.ts'
+import { type BacklogClaim, claimBacklog, releaseBacklog } from './backlog-claim.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -26,7 +26,7 @@ beforeEach(async () => {
 })
 
 const claim = (limit?: number) => claimTestBacklog(ctx, webhookId, limit ? { workerId, limit } : { workerId })
-const takeFirst = async (limit?: number) => idsOfTake((await claim(limit)).take)
+const takeFirst = async (limit?: number) => getTakenIds((await claim(limit)).take)
 
 async function readDrain() {
   const [drain] = await ctx.db.select().from(webhookDrains).where(eq(webhookDrains.webhookId, webhookId))
@@ -40,7 +40,7 @@ describe('a claim', () => {
     const claims = await Promise.all(Array.from({ length: 100 }, () => claim()))
     const [made, ...others] = claims.filter(({ take }) => take !== undefined)
     expect(others).toEqual([])
-    expect(idsOfTake(made?.take)).toEqual(uuids)
+    expect(getTakenIds(made?.take)).toEqual(uuids)
     expect(await readDrain()).toMatchObject({ workerId, token: made?.claim.tokens[0], deliveryIds: uuids })
     const again = await Promise.all(Array.from({ length: 100 }, () => claim()))
     expect(again.filter(({ take }) => take !== undefined)).toEqual([])
@@ -49,12 +49,12 @@ describe('a claim', () => {
   test('is made by one of a hundred at once after the first was released', async () => {
     await insertDeliveries(ctx, webhookId)
     const { claim: first, take } = await claim()
-    await recordTestOutcomes(ctx, first, { ended: endAll(idsOfTake(take) ?? []), limit: 0 })
+    await recordTestOutcomes(ctx, first, { ended: asEnded(getTakenIds(take) ?? []), limit: 0 })
     expect(await readDrain()).toMatchObject({ token: null, deliveryIds: [] })
     const [uuid] = await insertDeliveries(ctx, webhookId)
     const claims = await Promise.all(Array.from({ length: 100 }, () => claim()))
-    expect(claims.flatMap(({ take }) => idsOfTake(take) ?? [])).toEqual([uuid])
-    await releaseClaim(ctx.db, first)
+    expect(claims.flatMap(({ take }) => getTakenIds(take) ?? [])).toEqual([uuid])
+    await releaseBacklog(ctx.db, first)
     expect(await readDrain()).toMatchObject({ deliveryIds: [uuid] })
   })
 
@@ -109,7 +109,7 @@ describe('a claim', () => {
     expect(await claimBacklog(ctx.db, reachableOnly, options)).toBe('unclaimable')
     expect(await readDrain()).toMatchObject({ token: null })
     const { claim: made, take } = await claim()
-    expect(idsOfTake(take)).toHaveLength(1)
+    expect(getTakenIds(take)).toHaveLength(1)
     expect(made.unreachableCount).toBe(1)
   })
 
@@ -131,9 +131,9 @@ describe('a claim', () => {
   test('is released by its own tokens alone, also by that of an attempt whose answer was lost', async () => {
     await insertDeliveries(ctx, webhookId)
     const { claim: made } = await claim()
-    await releaseClaim(ctx.db, { ...made, tokens: [crypto.randomUUID()] })
+    await releaseBacklog(ctx.db, { ...made, tokens: [crypto.randomUUID()] })
     expect(await readDrain()).toMatchObject({ workerId })
-    await releaseClaim(ctx.db, { ...made, tokens: [crypto.randomUUID(), ...made.tokens, crypto.randomUUID()] })
+    await releaseBacklog(ctx.db, { ...made, tokens: [crypto.randomUUID(), ...made.tokens, crypto.randomUUID()] })
     expect(await readDrain()).toMatchObject({ workerId: null, token: null, deliveryIds: [] })
     expect(await takeFirst()).toHaveLength(1)
   })
@@ -145,9 +145,9 @@ describe('a take', () => {
     const older = await insertDeliveries(ctx, webhookId, { count: 3, ageMs: 3_600_000 })
     const inOrder = [...older, ...newer]
     const { claim: made, take } = await claim(5)
-    expect([idsOfTake(take), take?.hasMore]).toEqual([inOrder.slice(0, 5), true])
+    expect([getTakenIds(take), take?.hasMore]).toEqual([inOrder.slice(0, 5), true])
     const next = await recordTestOutcomes(ctx, made, { out: inOrder.slice(0, 5), limit: 5 })
-    expect([idsOfTake(next), next?.hasMore]).toEqual([inOrder.slice(5), false])
+    expect([getTakenIds(next), next?.hasMore]).toEqual([inOrder.slice(5), false])
     expect(await readDrain()).toMatchObject({ deliveryIds: inOrder })
   })
 
@@ -158,10 +158,10 @@ describe('a take', () => {
     })
     const younger = await insertDeliveries(ctx, webhookId, { count: 3 })
     const { claim: made, take } = await claim(2)
-    expect(idsOfTake(take)).toEqual(younger.slice(0, 2))
+    expect(getTakenIds(take)).toEqual(younger.slice(0, 2))
     await holding.commit()
     const next = await recordTestOutcomes(ctx, made, { out: younger.slice(0, 2), limit: 1 })
-    expect(idsOfTake(next)).toEqual(slow)
+    expect(getTakenIds(next)).toEqual(slow)
   })
 
   test('leaves out the deliveries that are out, and those that have ended', async () => {
@@ -169,7 +169,7 @@ describe('a take', () => {
     const uuids = await insertDeliveries(ctx, webhookId, { count: 6 })
     const { claim: made } = await claim(3)
     const next = await recordTestOutcomes(ctx, made, { out: uuids.slice(0, 3), limit: 20 })
-    expect(idsOfTake(next)).toEqual(uuids.slice(3))
+    expect(getTakenIds(next)).toEqual(uuids.slice(3))
     expect(await recordTestOutcomes(ctx, made, { out: uuids, limit: 20 })).toMatchObject({ deliveries: [] })
     expect(await readDrain()).toMatchObject({ deliveryIds: uuids })
   })

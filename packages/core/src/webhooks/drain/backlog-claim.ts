@@ -16,7 +16,7 @@ import type { Db } from '../../db/client.ts'
 import { preparedSql } from '../../db/prepared-query.ts'
 import { transaction } from '../../db/transaction.ts'
 import { type EventId, idOf, uuidOf } from '../../kernel/ids.ts'
-import { bodyOfEvent } from '../signature.ts'
+import { serializeEvent } from '../signature.ts'
 import { failBacklog } from './abandoned-deliveries.ts'
 import { limitAttempts } from './circuit-breaker.ts'
 import { planning } from './planning.ts'
@@ -42,7 +42,7 @@ export interface TakenDelivery {
 }
 
 /** Without deliveries, and with none out, the claim is released. */
-export interface Take {
+export interface TakeResult {
   /** Undefined if the webhook is disabled or deleted: then some of its backlog was marked as FAILED instead. */
   receiver: Receiver | undefined
   deliveries: TakenDelivery[]
@@ -53,13 +53,13 @@ export interface Take {
 /**
  * Claims the backlog of a webhook and takes its oldest deliveries, at most `limit`. `empty`: there is none. `unclaimable`:
  * another job owns it, it is paused, or its receiver is unreachable and `admitUnreachable` returns false. After an error the
- * caller calls `releaseClaim`, as the claim may have been committed.
+ * caller calls `releaseBacklog`, as the claim may have been committed.
  */
 export function claimBacklog(
   db: Db,
   claim: BacklogClaim,
   { limit, admitUnreachable }: { limit: number; admitUnreachable: () => boolean },
-): Promise<Take | 'empty' | 'unclaimable'> {
+): Promise<TakeResult | 'empty' | 'unclaimable'> {
   return withNextToken(db, claim, async (db, token) => {
     const [backlog] = await findPending(db, keyOf(claim))
     if (!backlog) return 'empty'
@@ -83,7 +83,7 @@ interface Progress {
  * Records outcomes and takes the next deliveries. Undefined if the claim was lost, as this worker was considered dead: the
  * outcomes are recorded all the same. Safe to repeat after an error.
  */
-export function recordAndTake(db: Db, claim: BacklogClaim, progress: Progress): Promise<Take | undefined> {
+export function recordAndTakeNext(db: Db, claim: BacklogClaim, progress: Progress): Promise<TakeResult | undefined> {
   return withNextToken(db, claim, async (db, token) => {
     const { isOwner, recorded } = await recordOutcomes(db, claim, progress.ended)
     return isOwner ? takeOldest(db, claim, { ...progress, ended: recorded, token }) : undefined
@@ -91,7 +91,7 @@ export function recordAndTake(db: Db, claim: BacklogClaim, progress: Progress): 
 }
 
 /** Releases a claim under which nothing is out. */
-export async function releaseClaim(db: Db, claim: BacklogClaim): Promise<void> {
+export async function releaseBacklog(db: Db, claim: BacklogClaim): Promise<void> {
   await db.execute(sql`
     update webhook_drains set worker_id = null, token = null, delivery_ids = '{}'
     where workspace_id = ${uuidOf(claim.workspaceId)} and webhook_id = ${uuidOf(claim.webhookId)}
@@ -146,7 +146,7 @@ const claimRow = preparedSql<Key & { token: string; now: Date }, { unreachable_c
     returning unreachable_count`,
 )
 
-async function takeOldest(db: Db, claim: BacklogClaim, progress: Progress & { token: string }): Promise<Take> {
+async function takeOldest(db: Db, claim: BacklogClaim, progress: Progress & { token: string }): Promise<TakeResult> {
   const { ended, out, token } = progress
   const state = stateAfter(claim, ended)
   const { pausedUntil, unreachableCount } = state
@@ -226,6 +226,8 @@ function toReceiver({ url, encrypted_secret, former_secrets }: ReceiverRow): Rec
 function toTaken({ id, event_id, type, data, timestamp, request_id, traceparent }: TakenRow): TakenDelivery {
   const eventId = idOf('evt', event_id)
   const body =
-    type === null ? undefined : bodyOfEvent({ id: eventId, type, timestamp: new Date(timestamp).toISOString(), data })
+    type === null
+      ? undefined
+      : serializeEvent({ id: eventId, type, timestamp: new Date(timestamp).toISOString(), data })
   return { uuid: id, eventId, body, requestId: request_id, traceparent }
 }

@@ -4,13 +4,18 @@
  */
 import { sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { endAll, drainTestBacklog, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import {
+  asEnded,
+  drainTestBacklog,
+  insertDeliveries,
+  recordTestOutcomes,
+} from '@rapport/testing/fixtures/webhook-drain.ts'
 import {
   claimTestBacklog,
   createTestCtx,
   createTestWebhook,
   createTestWorker,
-  silenceWorker,
+  expireWorkerHeartbeat,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -18,7 +23,7 @@ import { recordStatements } from '@rapport/testing/postgres/statements.ts'
 import { type Database, openDatabase } from '../../db/client.ts'
 import { transaction } from '../../db/transaction.ts'
 import { uuidOf, type WebhookId } from '../../kernel/ids.ts'
-import { recoverOrphanedClaims } from '../../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../../operations/orphaned-claims.ts'
 import { interruptRestoredWork } from '../../operations/restored-backup.ts'
 import type { Ctx } from '../../request/context.ts'
 import { disableWebhooks } from '../webhooks.ts'
@@ -254,7 +259,7 @@ describe('a statement that locks deliveries leaves out no partition by a paramet
       'recovery',
       async (ctx) => {
         await createOutAndWaiting()
-        await silenceWorker(ctx.db, workerId)
+        await expireWorkerHeartbeat(ctx.db, workerId)
         await recoverOrphanedClaims(ctx.db)
       },
     ],
@@ -283,7 +288,7 @@ describe('a statement that locks deliveries leaves out no partition by a paramet
       const changing = await openTransaction(database.db, (db) =>
         db.execute(sql`update deliveries set status = ${status}, error = 'changed' where id = ${out}`),
       )
-      const recording = recordTestOutcomes(ctx, claim, { ended: endAll([out]), out: uuids.slice(index + 1, 2) })
+      const recording = recordTestOutcomes(ctx, claim, { ended: asEnded([out]), out: uuids.slice(index + 1, 2) })
       await waitUntilBlocked(database.db)
       await changing.commit()
       expect(await recording).toBeDefined()

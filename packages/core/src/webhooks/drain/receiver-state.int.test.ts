@@ -1,6 +1,6 @@
 import { eq } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { endAll, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import { asEnded, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { claimTestBacklog, createTestWebhook, createTestWorker } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { webhookDrains } from '../../db/schema/index.ts'
@@ -50,7 +50,7 @@ async function readDrain() {
 async function record(...rounds: Kind[][]) {
   const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 1 })
   for (const [index, round] of rounds.entries()) {
-    const ended = round.flatMap((kind) => endAll([uuids.shift() ?? ''], kinds[kind]))
+    const ended = round.flatMap((kind) => asEnded([uuids.shift() ?? ''], kinds[kind]))
     const isLast = index === rounds.length - 1
     await recordTestOutcomes(ctx, claim, { ended, out: isLast ? [] : [uuids[0] ?? ''] })
   }
@@ -110,7 +110,7 @@ describe('the health of a webhook', () => {
     const lost = { ...claim }
     const ended = roundsOf(rounds)
       .flat()
-      .flatMap((kind, index) => endAll([uuids[index] ?? ''], kinds[kind]))
+      .flatMap((kind, index) => asEnded([uuids[index] ?? ''], kinds[kind]))
     await recordTestOutcomes(ctx, lost, { ended, out: uuids.slice(2, 3) })
     claim.tokens = [...claim.tokens, ...lost.tokens]
     await recordTestOutcomes(ctx, claim, { ended, out: uuids.slice(2, 3) })
@@ -127,7 +127,7 @@ describe('the circuit breaker', () => {
     expect(await readDrain()).toMatchObject({ unreachableCount: 2, pausedUntil: null })
     expect(claim.unreachableCount).toBe(2)
     const { claim: next } = await claimTestBacklog(ctx, webhookId, { workerId })
-    const ended = endAll([uuids.shift() ?? ''], kinds.noResponse)
+    const ended = asEnded([uuids.shift() ?? ''], kinds.noResponse)
     expect(await recordTestOutcomes(ctx, next, { ended, limit: 20 })).toMatchObject({ deliveries: [] })
     const drain = await readDrain()
     expect(drain).toMatchObject({ unreachableCount: 3, token: null, workerId: null })
@@ -149,9 +149,9 @@ describe('the circuit breaker', () => {
   test('lets no delivery be taken beside one that is out after a round without a response', async () => {
     const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 2 })
     const out = uuids.slice(1, 2)
-    const ended = endAll(uuids.slice(0, 1), kinds.noResponse)
+    const ended = asEnded(uuids.slice(0, 1), kinds.noResponse)
     expect(await recordTestOutcomes(ctx, claim, { ended, out, limit: 20 })).toMatchObject({ deliveries: [] })
-    const next = await recordTestOutcomes(ctx, claim, { ended: endAll(out, kinds.noResponse), limit: 20 })
+    const next = await recordTestOutcomes(ctx, claim, { ended: asEnded(out, kinds.noResponse), limit: 20 })
     expect(next?.deliveries.map(({ uuid }) => uuid)).toEqual(uuids.slice(2, 3))
   })
 
@@ -160,7 +160,7 @@ describe('the circuit breaker', () => {
     await setDrain({ unreachableCount: 8 })
     const { claim } = await claimTestBacklog(ctx, webhookId, { workerId })
     await resetPause(ctx, webhookId)
-    await recordTestOutcomes(ctx, claim, { ended: endAll(uuids.slice(0, 1), kinds.noResponse) })
+    await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1), kinds.noResponse) })
     expect(await readDrain()).toMatchObject({ unreachableCount: 0, pausedUntil: null })
     expect(claim.unreachableCount).toBe(0)
   })
@@ -170,7 +170,7 @@ describe('the circuit breaker', () => {
     await setDrain({ unreachableCount: 2 })
     const { claim } = await claimTestBacklog(ctx, webhookId, { workerId })
     const lost = { ...claim }
-    const ended = endAll(uuids.slice(0, 1), kinds.noResponse)
+    const ended = asEnded(uuids.slice(0, 1), kinds.noResponse)
     await recordTestOutcomes(ctx, lost, { ended, out: uuids.slice(1, 2) })
     const paused = (await readDrain()).pausedUntil
     claim.tokens = [...claim.tokens, ...lost.tokens]

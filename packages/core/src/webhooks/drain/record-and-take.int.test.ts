@@ -1,20 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { endAll, idsOfTake, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import { asEnded, getTakenIds, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import {
   claimTestBacklog,
   createTestCtx,
   createTestWebhook,
   createTestWorker,
-  silenceWorker,
+  expireWorkerHeartbeat,
   testOutcome,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { webhookDrains } from '../../db/schema/index.ts'
 import { idOf, type WebhookId } from '../../kernel/ids.ts'
-import { recoverOrphanedClaims } from '../../operations/dead-worker-recovery.ts'
+import { recoverOrphanedClaims } from '../../operations/orphaned-claims.ts'
 import { readDelivery } from '../delivery-log.ts'
 import type { BacklogClaim } from './backlog-claim.ts'
 import type { EndedDelivery } from './record-outcomes.ts'
@@ -49,7 +49,7 @@ const pending = (count: number): string[] => Array.from({ length: count }, () =>
 
 /** As if the worker had been silent for long: its claim is released, and what it had out is INTERRUPTED. */
 async function recover() {
-  await silenceWorker(ctx.db, workerId)
+  await expireWorkerHeartbeat(ctx.db, workerId)
   await recoverOrphanedClaims(ctx.db)
 }
 
@@ -62,7 +62,7 @@ describe('an outcome', () => {
       { uuid: uuids[0] ?? '', outcome: testOutcome({ attemptedAt }) },
       { uuid: uuids[1] ?? '', outcome: testOutcome({ ...failure, attemptedAt: null, durationMs: null }) },
     ]
-    expect(idsOfTake(await recordTestOutcomes(ctx, made, { ended, limit: 20 }))).toEqual(uuids.slice(2))
+    expect(getTakenIds(await recordTestOutcomes(ctx, made, { ended, limit: 20 }))).toEqual(uuids.slice(2))
     const [first, second] = await Promise.all(
       uuids.slice(0, 2).map((uuid) => readDelivery(ctx, webhookId, idOf('dlv', uuid))),
     )
@@ -82,15 +82,15 @@ describe('an outcome', () => {
     const other = await createTestCtx(database.db)
     const [theirs = ''] = await insertDeliveries(other, (await createTestWebhook(other)).id)
     const { claim: made } = await claim()
-    await recordTestOutcomes(ctx, made, { ended: endAll([foreign, theirs]) })
+    await recordTestOutcomes(ctx, made, { ended: asEnded([foreign, theirs]) })
     const { rows } = await database.pool.query('select status from deliveries where id = any($1)', [[foreign, theirs]])
     expect(rows).toEqual([{ status: 'PENDING' }, { status: 'PENDING' }])
   })
 
   test('that is not PENDING any more stays as it is', async () => {
     const { claim: made } = await claim()
-    await recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 2) })
-    const failed = endAll(uuids.slice(0, 2), { status: 'FAILED' })
+    await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2) })
+    const failed = asEnded(uuids.slice(0, 2), { status: 'FAILED' })
     await recordTestOutcomes(ctx, made, { ended: failed })
     expect(await readStatuses()).toEqual(['SUCCEEDED', 'FAILED', ...pending(4)])
   })
@@ -99,10 +99,10 @@ describe('an outcome', () => {
 describe('a stale token', () => {
   test('takes nothing; outcomes overwrite what is INTERRUPTED by the same worker', async () => {
     const { claim: made, take } = await claim()
-    expect(idsOfTake(take)).toEqual(uuids.slice(0, 2))
+    expect(getTakenIds(take)).toEqual(uuids.slice(0, 2))
     await recover()
     expect(await readStatuses()).toEqual(['INTERRUPTED', 'INTERRUPTED', ...pending(4)])
-    const progress = { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 20 }
+    const progress = { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 20 }
     expect(await recordTestOutcomes(ctx, made, progress)).toBeUndefined()
     expect(await readStatuses()).toEqual(['SUCCEEDED', 'INTERRUPTED', ...pending(4)])
     expect(await readDrain()).toMatchObject({ token: null, workerId: null, deliveryIds: [] })
@@ -112,14 +112,14 @@ describe('a stale token', () => {
     const { claim: made } = await claim()
     await recover()
     const { claim: next, take } = await claim(2, otherWorkerId)
-    expect(idsOfTake(take)).toEqual(uuids.slice(2, 4))
+    expect(getTakenIds(take)).toEqual(uuids.slice(2, 4))
     const before = await readDrain()
     const stale = { ...made, workerId: otherWorkerId }
-    expect(await recordTestOutcomes(ctx, stale, { ended: endAll(uuids.slice(0, 2)), limit: 20 })).toBeUndefined()
+    expect(await recordTestOutcomes(ctx, stale, { ended: asEnded(uuids.slice(0, 2)), limit: 20 })).toBeUndefined()
     expect(await readDrain()).toEqual(before)
     expect(await readStatuses()).toEqual(['INTERRUPTED', 'INTERRUPTED', ...pending(4)])
     const following = await recordTestOutcomes(ctx, next, { out: uuids.slice(2, 4), limit: 20 })
-    expect(idsOfTake(following)).toEqual(uuids.slice(4))
+    expect(getTakenIds(following)).toEqual(uuids.slice(4))
   })
 
   test('of a random value takes nothing, also while the claim is released', async () => {
@@ -139,12 +139,12 @@ describe('after a lost response', () => {
   test('a repeated call takes the same deliveries again and records nothing twice', async () => {
     const { claim: made } = await claim()
     const lost = { ...made }
-    const progress = { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 2 }
-    expect(idsOfTake(await recordTestOutcomes(ctx, lost, progress))).toEqual(uuids.slice(2, 4))
+    const progress = { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 2 }
+    expect(getTakenIds(await recordTestOutcomes(ctx, lost, progress))).toEqual(uuids.slice(2, 4))
     made.tokens = [...made.tokens, ...lost.tokens]
-    const changed = endAll(uuids.slice(0, 1), { status: 'FAILED', error: 'recorded twice' })
+    const changed = asEnded(uuids.slice(0, 1), { status: 'FAILED', error: 'recorded twice' })
     const again = await recordTestOutcomes(ctx, made, { ...progress, ended: changed })
-    expect(idsOfTake(again)).toEqual(uuids.slice(2, 4))
+    expect(getTakenIds(again)).toEqual(uuids.slice(2, 4))
     expect(await readStatuses()).toEqual(['SUCCEEDED', ...pending(5)])
     expect(await readDrain()).toMatchObject({ deliveryIds: uuids.slice(1, 4), token: made.tokens[0] })
   })
@@ -152,7 +152,7 @@ describe('after a lost response', () => {
   test('a delayed first attempt that arrives after its retry takes nothing', async () => {
     const { claim: made } = await claim()
     const delayed = { ...made }
-    const progress = { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 2 }
+    const progress = { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 2 }
     // The retry holds the token of the first attempt too, which the database has never had.
     made.tokens = [...made.tokens, randomUUID()]
     await recordTestOutcomes(ctx, made, progress)
@@ -165,7 +165,7 @@ describe('after a lost response', () => {
   test('a delayed first attempt takes nothing after a retry that released the claim', async () => {
     const { claim: made } = await claim()
     const delayed = { ...made }
-    const ended = endAll(uuids.slice(0, 2))
+    const ended = asEnded(uuids.slice(0, 2))
     made.tokens = [...made.tokens, randomUUID()]
     await recordTestOutcomes(ctx, made, { ended })
     expect(await recordTestOutcomes(ctx, delayed, { ended, limit: 2 })).toBeUndefined()
@@ -176,7 +176,7 @@ describe('after a lost response', () => {
     const { claim: made } = await claim()
     const [token] = made.tokens
     // PostgreSQL refuses this text: the transaction has begun by then.
-    const refused = endAll(uuids.slice(0, 1), { responseBody: '\u0000' })
+    const refused = asEnded(uuids.slice(0, 1), { responseBody: '\u0000' })
     for (let attempt = 0; attempt < 2; attempt++) {
       await expect(recordTestOutcomes(ctx, made, { ended: refused })).rejects.toThrow()
     }
@@ -189,22 +189,24 @@ describe('after a lost response', () => {
 describe('the claim', () => {
   test('is released when nothing is out and nothing is taken', async () => {
     const { claim: made } = await claim()
-    await recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 2) })
+    await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2) })
     expect(await readDrain()).toMatchObject({ workerId, token: made.tokens[0] })
-    expect(await recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(1, 2)) })).toMatchObject({ hasMore: true })
+    expect(await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(1, 2)) })).toMatchObject({
+      hasMore: true,
+    })
     expect(await readDrain()).toMatchObject({ workerId: null, token: null, deliveryIds: [] })
-    expect(idsOfTake((await claim(20)).take)).toEqual(uuids.slice(2))
+    expect(getTakenIds((await claim(20)).take)).toEqual(uuids.slice(2))
   })
 
   test('of a second job waits for the take of the first, and has no delivery that this recorded', async () => {
     const { claim: made } = await claim()
     const recording = await openTransaction(database.db, (db) =>
-      recordTestOutcomes({ ...ctx, db }, made, { ended: endAll(uuids.slice(0, 2)) }),
+      recordTestOutcomes({ ...ctx, db }, made, { ended: asEnded(uuids.slice(0, 2)) }),
     )
     const second = claim(20, otherWorkerId)
     await waitUntilBlocked(database.db)
     await recording.commit()
-    expect(idsOfTake((await second).take)).toEqual(uuids.slice(2))
+    expect(getTakenIds((await second).take)).toEqual(uuids.slice(2))
   })
 
   test('of a second job waits for the first claim, and is not made then', async () => {
@@ -220,9 +222,9 @@ describe('the claim', () => {
 
   test('that recovery releases at this moment takes nothing, and its outcomes overwrite INTERRUPTED', async () => {
     const { claim: made } = await claim()
-    await silenceWorker(ctx.db, workerId)
+    await expireWorkerHeartbeat(ctx.db, workerId)
     const recovering = await openTransaction(database.db, recoverOrphanedClaims)
-    const recording = recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(0, 2)), limit: 2 })
+    const recording = recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 2)), limit: 2 })
     await waitUntilBlocked(database.db)
     await recovering.commit()
     expect(await recording).toBeUndefined()
@@ -231,8 +233,8 @@ describe('the claim', () => {
 
   test('that recovery wants to release waits for the take of a worker that is slow, and takes precedence', async () => {
     const { claim: made } = await claim()
-    await silenceWorker(ctx.db, workerId)
-    const progress = { ended: endAll(uuids.slice(0, 2)), limit: 2 }
+    await expireWorkerHeartbeat(ctx.db, workerId)
+    const progress = { ended: asEnded(uuids.slice(0, 2)), limit: 2 }
     const recording = await openTransaction(database.db, (db) => recordTestOutcomes({ ...ctx, db }, made, progress))
     const recovering = recoverOrphanedClaims(ctx.db)
     await waitUntilBlocked(database.db)

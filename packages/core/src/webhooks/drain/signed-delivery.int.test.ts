@@ -14,7 +14,7 @@ import { deriveKeys } from '../../kernel/crypto.ts'
 import { type EventId, newId, uuidOf } from '../../kernel/ids.ts'
 import { rotateSecret } from '../rotate-secret.ts'
 import type { CreatedWebhook } from '../webhooks.schema.ts'
-import { releaseClaim } from './backlog-claim.ts'
+import { releaseBacklog } from './backlog-claim.ts'
 import { type Receiver, signatureHeaders } from './signed-delivery.ts'
 
 const database = useTestDatabase()
@@ -39,7 +39,7 @@ interface Claimed {
 /** Takes the only delivery, and releases the claim again. */
 async function claim(): Promise<Claimed> {
   const { claim, take } = await claimTestBacklog(ctx, webhook.id, { workerId })
-  await releaseClaim(ctx.db, claim)
+  await releaseBacklog(ctx.db, claim)
   const [delivery] = take?.deliveries ?? []
   if (!take?.receiver || !delivery?.body) throw new Error('The delivery could not be claimed')
   return { eventId: delivery.eventId, body: delivery.body, receiver: take.receiver }

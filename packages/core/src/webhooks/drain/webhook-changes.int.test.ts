@@ -1,7 +1,7 @@
 /** What becomes of a backlog when its webhook changes while a job drains it. */
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { endAll, idsOfTake, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import { asEnded, getTakenIds, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { claimTestBacklog, createTestWebhook, createTestWorker } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
@@ -10,7 +10,7 @@ import { unseal } from '../../kernel/crypto.ts'
 import { uuidOf, type WebhookId } from '../../kernel/ids.ts'
 import type { BacklogClaim } from './backlog-claim.ts'
 import { rotateSecret } from '../rotate-secret.ts'
-import { changeWebhook, deleteWebhook, disableWebhooks, purgeWebhooks } from '../webhooks.ts'
+import { updateWebhook, deleteWebhook, disableWebhooks, purgeWebhooks } from '../webhooks.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -45,10 +45,14 @@ describe('the next take', () => {
     const { claim: made } = await claim(2)
     await disable()
     const [first, second = ''] = uuids
-    const next = await recordTestOutcomes(ctx, made, { ended: endAll([first ?? '']), out: [second], limit: 20 })
+    const next = await recordTestOutcomes(ctx, made, {
+      ended: asEnded([first ?? '']),
+      out: [second],
+      limit: 20,
+    })
     expect(next).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
     expect(await countStatuses()).toEqual({ SUCCEEDED: 1, PENDING: 1, [wasDisabled]: 4 })
-    await recordTestOutcomes(ctx, made, { ended: endAll([second]), limit: 20 })
+    await recordTestOutcomes(ctx, made, { ended: asEnded([second]), limit: 20 })
     expect(await countStatuses()).toEqual({ SUCCEEDED: 2, [wasDisabled]: 4 })
     const { rows } = await database.pool.query('select distinct attempted_at from deliveries where error is not null')
     expect(rows).toEqual([{ attempted_at: null }])
@@ -57,7 +61,7 @@ describe('the next take', () => {
   test('of a deleted webhook fails the backlog; what was failed before stays as it was', async () => {
     await disable()
     expect(await failBacklog()).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
-    await changeWebhook(ctx, webhookId, { enabled: true })
+    await updateWebhook(ctx, webhookId, { enabled: true })
     await insertDeliveries(ctx, webhookId, { count: 3 })
     await deleteWebhook(ctx, webhookId)
     await failBacklog()
@@ -76,16 +80,16 @@ describe('the next take', () => {
 
   test('of a webhook that is enabled again takes what remains', async () => {
     await disable()
-    await changeWebhook(ctx, webhookId, { enabled: true })
-    expect(idsOfTake((await claim()).take)).toEqual(uuids)
+    await updateWebhook(ctx, webhookId, { enabled: true })
+    expect(getTakenIds((await claim()).take)).toEqual(uuids)
   })
 
   test('has the url and the secrets as they are now', async () => {
     const { claim: made, take } = await claim(1)
     expect(take?.receiver).toMatchObject({ url: 'https://example.com/hook', formerSecrets: [] })
-    await changeWebhook(ctx, webhookId, { url: 'https://example.com/new' })
+    await updateWebhook(ctx, webhookId, { url: 'https://example.com/new' })
     const { secret } = await rotateSecret(ctx, webhookId)
-    const next = await recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(0, 1)), limit: 1 })
+    const next = await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), limit: 1 })
     expect(next?.receiver).toMatchObject({ url: 'https://example.com/new' })
     expect(unseal(ctx.settings.keys, next?.receiver?.encryptedSecret ?? '', webhookId)).toBe(secret)
     expect(next?.receiver?.formerSecrets).toMatchObject([{ encrypted: take?.receiver?.encryptedSecret }])
@@ -94,7 +98,7 @@ describe('the next take', () => {
   test('waits for a change of the webhook that is under way, and goes by it', async () => {
     const { claim: made } = await claim(1)
     const disabling = await openTransaction(database.db, (db) => disableWebhooks({ ...ctx, db }))
-    const taking = recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(0, 1)), limit: 5 })
+    const taking = recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), limit: 5 })
     await waitUntilBlocked(database.db)
     await disabling.commit()
     expect(await taking).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
@@ -103,7 +107,7 @@ describe('the next take', () => {
 
   test('waits for a new url that is under way, and has it', async () => {
     const changing = await openTransaction(database.db, (db) =>
-      changeWebhook({ ...ctx, db }, webhookId, { url: 'https://example.com/new' }),
+      updateWebhook({ ...ctx, db }, webhookId, { url: 'https://example.com/new' }),
     )
     const taking = claim(1)
     await waitUntilBlocked(database.db)
@@ -117,7 +121,7 @@ describe('the next take', () => {
 
 describe('disabling and deleting', () => {
   const changes = {
-    disabling: () => changeWebhook(ctx, webhookId, { enabled: false }),
+    disabling: () => updateWebhook(ctx, webhookId, { enabled: false }),
     deleting: () => deleteWebhook(ctx, webhookId),
   }
 
@@ -129,7 +133,7 @@ describe('disabling and deleting', () => {
     const change = changes[name]()
     await waitUntilBlocked(database.db)
     await taking.commit()
-    for (const claim of made) await recordTestOutcomes(ctx, claim, { ended: endAll(uuids.slice(0, 1)) })
+    for (const claim of made) await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)) })
     await change
     expect((await countStatuses())['SUCCEEDED']).toBe(1)
   })
@@ -142,7 +146,7 @@ describe('disabling and deleting', () => {
       const change = changes[name]().then(() => (isOver = true))
       for (let look = 0; look < 2; look++) await ctx.db.execute(sql`select pg_sleep(0.05)`)
       expect(isOver).toBe(false)
-      await recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(0, 1)), limit: 1 })
+      await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), limit: 1 })
       await change
       expect((await countStatuses())['SUCCEEDED']).toBe(1)
     },
@@ -159,7 +163,7 @@ test('the rows of a deleted webhook go in steps, those of deliveries that are ou
   await ctx.db.execute(sql`
     update webhooks set deleted_at = now() - interval '2 minutes' where id = ${uuidOf(webhookId)}`)
   expect([await purgeWebhooks(ctx.db), await purgeWebhooks(ctx.db)]).toEqual([5, 0])
-  await recordTestOutcomes(ctx, made, { ended: endAll(uuids.slice(0, 1)) })
+  await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)) })
   expect([await purgeWebhooks(ctx.db), await purgeWebhooks(ctx.db), await purgeWebhooks(ctx.db)]).toEqual([1, 1, 0])
   expect(await ctx.db.$count(webhookDrains, eq(webhookDrains.webhookId, webhookId))).toBe(0)
 })

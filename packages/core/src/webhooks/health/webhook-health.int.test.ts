@@ -3,12 +3,12 @@ import { beforeEach, expect, test } from 'vitest'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { failingFor, readDrain, recordHealth } from '@rapport/testing/fixtures/webhook-health.ts'
+import { createFailingPeriod, readDrain, setDrainHealth } from '@rapport/testing/fixtures/webhook-health.ts'
 import { webhookDrains, webhooks } from '../../db/schema/index.ts'
 import { rotateSecret } from '../rotate-secret.ts'
 import { resetPause } from './webhook-health.ts'
 import {
-  changeWebhook,
+  updateWebhook,
   createWebhook,
   deleteWebhook,
   disableWebhooks,
@@ -28,7 +28,7 @@ beforeEach(async () => {
 
 const minutesFromNow = (minutes: number) => new Date(Date.now() + minutes * 60_000)
 const none = { disabledReason: null, lastSuccessAt: null, lastFailureAt: null, failingSince: null, pausedUntil: null }
-const failing = () => ({ ...failingFor(30, 12), warnedAt: new Date() })
+const failing = () => ({ ...createFailingPeriod(30, 12), warnedAt: new Date() })
 const paused = () => ({ unreachableCount: 7, pausedUntil: minutesFromNow(1) })
 const noPause = { unreachableCount: 0, pausedUntil: null }
 
@@ -40,7 +40,7 @@ test('a webhook without any delivery has no health', async () => {
 test('every response shows the health that the worker recorded', async () => {
   const [lastSuccessAt, lastFailureAt, failingSince] = [minutesFromNow(-9), minutesFromNow(-7), minutesFromNow(-8)]
   const pausedUntil = minutesFromNow(1)
-  await recordHealth(ctx, webhook.id, { lastSuccessAt, lastFailureAt, failingSince, pausedUntil, failureCount: 2 })
+  await setDrainHealth(ctx, webhook.id, { lastSuccessAt, lastFailureAt, failingSince, pausedUntil, failureCount: 2 })
   await createTestWebhook(ctx)
   const health = {
     lastSuccessAt: lastSuccessAt.toISOString(),
@@ -49,7 +49,7 @@ test('every response shows the health that the worker recorded', async () => {
     pausedUntil: pausedUntil.toISOString(),
   }
   expect(await readWebhook(ctx, webhook.id)).toMatchObject(health)
-  expect(await changeWebhook(ctx, webhook.id, { eventTypes: ['*'] })).toMatchObject({ ...health, eventTypes: ['*'] })
+  expect(await updateWebhook(ctx, webhook.id, { eventTypes: ['*'] })).toMatchObject({ ...health, eventTypes: ['*'] })
   expect(await rotateSecret(ctx, webhook.id)).toMatchObject(health)
   const { data } = await listWebhooks(ctx, WebhookQuery.parse({}))
   expect(data).toHaveLength(2)
@@ -58,25 +58,25 @@ test('every response shows the health that the worker recorded', async () => {
 })
 
 test('a pause that is over is not shown', async () => {
-  await recordHealth(ctx, webhook.id, { pausedUntil: minutesFromNow(-0.1) })
+  await setDrainHealth(ctx, webhook.id, { pausedUntil: minutesFromNow(-0.1) })
   expect(await readWebhook(ctx, webhook.id)).toMatchObject({ pausedUntil: null })
 })
 
 test('a new url ends a pause and not the failing period', async () => {
   const health = { ...failing(), ...paused() }
-  await recordHealth(ctx, webhook.id, health)
-  expect(await changeWebhook(ctx, webhook.id, { url: 'https://example.com/new' })).toMatchObject({ pausedUntil: null })
+  await setDrainHealth(ctx, webhook.id, health)
+  expect(await updateWebhook(ctx, webhook.id, { url: 'https://example.com/new' })).toMatchObject({ pausedUntil: null })
   expect(await readDrain(ctx, webhook.id)).toMatchObject({ ...health, ...noPause })
 })
 
 test('enabling ends a pause, the failing period and the reason it was disabled for', async () => {
-  await recordHealth(ctx, webhook.id, { ...failing(), ...paused() })
+  await setDrainHealth(ctx, webhook.id, { ...failing(), ...paused() })
   await ctx.db
     .update(webhooks)
     .set({ enabled: false, disabledReason: 'All 12 failed' })
     .where(eq(webhooks.id, webhook.id))
   expect(await readWebhook(ctx, webhook.id)).toMatchObject({ enabled: false, disabledReason: 'All 12 failed' })
-  const enabled = await changeWebhook(ctx, webhook.id, { enabled: true })
+  const enabled = await updateWebhook(ctx, webhook.id, { enabled: true })
   expect(enabled).toMatchObject({ enabled: true, disabledReason: null, failingSince: null, pausedUntil: null })
   expect(enabled.lastFailureAt).not.toBeNull()
   expect(await readDrain(ctx, webhook.id)).toMatchObject({
@@ -88,24 +88,24 @@ test('enabling ends a pause, the failing period and the reason it was disabled f
 })
 
 test('a webhook that a user disables has no reason', async () => {
-  await recordHealth(ctx, webhook.id, failing())
-  expect(await changeWebhook(ctx, webhook.id, { enabled: false })).toMatchObject({ disabledReason: null })
-  await changeWebhook(ctx, webhook.id, { enabled: true })
+  await setDrainHealth(ctx, webhook.id, failing())
+  expect(await updateWebhook(ctx, webhook.id, { enabled: false })).toMatchObject({ disabledReason: null })
+  await updateWebhook(ctx, webhook.id, { enabled: true })
   await disableWebhooks(ctx)
   expect(await readWebhook(ctx, webhook.id)).toMatchObject({ enabled: false, disabledReason: null })
 })
 
 test('other changes leave a pause as it is', async () => {
   const health = { ...failing(), ...paused() }
-  await recordHealth(ctx, webhook.id, health)
-  await changeWebhook(ctx, webhook.id, { enabled: false, eventTypes: ['*'] })
+  await setDrainHealth(ctx, webhook.id, health)
+  await updateWebhook(ctx, webhook.id, { enabled: false, eventTypes: ['*'] })
   await rotateSecret(ctx, webhook.id)
   expect(await readDrain(ctx, webhook.id)).toMatchObject(health)
 })
 
 test('a pause is reset for one webhook of one workspace', async () => {
   const [other, foreign] = [await createTestWebhook(ctx), await createTestCtx(database.db)]
-  for (const { id } of [webhook, other]) await recordHealth(ctx, id, paused())
+  for (const { id } of [webhook, other]) await setDrainHealth(ctx, id, paused())
   await resetPause(foreign, webhook.id)
   expect(await readDrain(ctx, webhook.id)).toMatchObject({ unreachableCount: 7 })
   await resetPause(ctx, webhook.id)
@@ -116,11 +116,11 @@ test('a pause is reset for one webhook of one workspace', async () => {
 test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
   'a change by %j locks the drain first, as the worker does: no deadlock',
   async (change) => {
-    await recordHealth(ctx, webhook.id, paused())
+    await setDrainHealth(ctx, webhook.id, paused())
     const worker = await openTransaction(ctx.db, async (db) => {
       await db.select().from(webhookDrains).where(eq(webhookDrains.webhookId, webhook.id)).for('update')
     })
-    const changing = changeWebhook(ctx, webhook.id, change)
+    const changing = updateWebhook(ctx, webhook.id, change)
     await waitUntilBlocked(ctx.db)
     // The change waits for the drain: it must not have locked the webhook, which the worker locks next.
     const lock = await ctx.db
@@ -135,7 +135,7 @@ test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
 )
 
 test('the purge of a deleted webhook locks the drain first, and removes both', async () => {
-  await recordHealth(ctx, webhook.id, paused())
+  await setDrainHealth(ctx, webhook.id, paused())
   await deleteWebhook(ctx, webhook.id)
   await ctx.db
     .update(webhooks)

@@ -1,7 +1,7 @@
 import { webhookDrains, webhooks } from '../../db/schema/index.ts'
 import type { Mail } from '../../mail/mails.ts'
 import type { OutgoingMail } from '../../mail/outgoing-mail.ts'
-import { serviceMail } from '../../mail/service-mail.ts'
+import { renderServiceMail } from '../../mail/service-mail.ts'
 import type { Ctx } from '../../request/context.ts'
 import { toSeconds } from './failing-webhooks.ts'
 import { isDrainOfWebhook } from './webhook-health.ts'
@@ -13,7 +13,7 @@ export async function renderWebhookFailingMail(ctx: Ctx, mail: Mail): Promise<Ou
   if (!webhook?.enabled || !webhook.failingSince) return undefined
   const { id, url, failureCount } = webhook
   const since = toSeconds(webhook.failingSince)
-  return serviceMail(ctx, mail, {
+  return renderServiceMail(ctx, mail, {
     title: `A webhook has been failing since ${since}`,
     paragraphs: [
       `The webhook ${id} sends events to ${url}. All ${failureCount} attempts since ${since} failed.`,
@@ -30,7 +30,7 @@ export async function renderWebhookDisabledMail(ctx: Ctx, mail: Mail): Promise<O
   const webhook = await readFailing(ctx, mail)
   if (!webhook || webhook.enabled || !webhook.disabledReason) return undefined
   const { id, url, disabledReason } = webhook
-  return serviceMail(ctx, mail, {
+  return renderServiceMail(ctx, mail, {
     title: 'A webhook was disabled',
     paragraphs: [
       `The webhook ${id} to ${url} was disabled. ${disabledReason}.`,

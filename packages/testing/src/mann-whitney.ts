@@ -4,7 +4,7 @@
  * How surely: the standard score of the sum of ranks. Of two series alike it is 0 on average and beyond 4.9 on either
  * side once in a million times (two-sided, p < 1e-6). Equal numbers share their rank.
  */
-export function rankScore(one: readonly number[], other: readonly number[]): number {
+export function mannWhitneyScore(one: readonly number[], other: readonly number[]): number {
   const all = [...one.map((value) => ({ value, isOne: true })), ...other.map((value) => ({ value, isOne: false }))]
   const sorted = all.toSorted((a, b) => a.value - b.value)
   let [rankSum, ties] = [0, 0]

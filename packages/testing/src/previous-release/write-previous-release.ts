@@ -1,11 +1,17 @@
-/** Rewrites `release-before.sql` as of the newest migration, when a release is made: see docs/upgrade.md. */
+/** Rewrites `previous-release.sql` as of the newest migration, when a release is made: see docs/upgrade.md. */
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import pg from 'pg'
 import { dumpRows } from './dump-rows.ts'
-import { migrateUntil, readMigrations, readTables, releaseBeforePath, restoreReleaseBefore } from './release-before.ts'
+import {
+  migrateUntil,
+  readMigrations,
+  readTables,
+  previousReleasePath,
+  restorePreviousRelease,
+} from './previous-release.ts'
 
 const directory = await mkdtemp(join(tmpdir(), 'rapport-release-before-'))
 // PostgreSQL runs as another user when the command runs as root.
@@ -22,14 +28,14 @@ try {
 async function writeRelease(connectionString: string): Promise<void> {
   const pool = new pg.Pool({ connectionString, max: 1 })
   try {
-    await restoreReleaseBefore(pool)
+    await restorePreviousRelease(pool)
     const newest = (await readMigrations()).at(-1)?.tag ?? ''
     await migrateUntil(pool, newest)
     const tables = await readTables(pool)
-    await writeFile(releaseBeforePath, `${headerOf(newest)}\n${dumpRows(tables)}`)
+    await writeFile(previousReleasePath, `${headerOf(newest)}\n${dumpRows(tables)}`)
     const empty = tables.filter(({ rows }) => rows.length === 0).map(({ table }) => table)
     const missing = empty.length > 0 ? `Insert rows by hand into: ${empty.join(', ')}.\n` : ''
-    process.stdout.write(`release-before.sql has the rows of ${tables.length} tables as of ${newest}.\n${missing}`)
+    process.stdout.write(`previous-release.sql has the rows of ${tables.length} tables as of ${newest}.\n${missing}`)
   } finally {
     await pool.end()
   }

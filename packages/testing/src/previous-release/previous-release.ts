@@ -1,4 +1,4 @@
-/** The database as the release before left it: its schema by name, and rows in every table, in `release-before.sql`. */
+/** The database as the release before left it: its schema by name, and rows in every table, in `previous-release.sql`. */
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -6,7 +6,7 @@ import { drizzle } from 'drizzle-orm/node-postgres'
 import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
 import type pg from 'pg'
 
-export const releaseBeforePath = resolve(import.meta.dirname, 'release-before.sql')
+export const previousReleasePath = resolve(import.meta.dirname, 'previous-release.sql')
 const migrationsFolder = resolve(import.meta.dirname, '../../../../drizzle')
 
 /** Rows as text, without generated columns, so that none loses digits or the order of its JSON. */
@@ -33,17 +33,17 @@ export async function migrateUntil(pool: pg.Pool, migration: string): Promise<vo
 }
 
 /** Makes an empty database what the release before left. */
-export async function restoreReleaseBefore(pool: pg.Pool): Promise<void> {
-  const dump = await readReleaseBefore()
+export async function restorePreviousRelease(pool: pg.Pool): Promise<void> {
+  const dump = await readPreviousRelease()
   await migrateUntil(pool, dump.migration)
   await pool.query(dump.statements)
 }
 
 /** The name of the last migration of the release before, and the statements that insert its rows. */
-export async function readReleaseBefore(): Promise<{ migration: string; statements: string }> {
-  const statements = await readFile(releaseBeforePath, 'utf8')
+export async function readPreviousRelease(): Promise<{ migration: string; statements: string }> {
+  const statements = await readFile(previousReleasePath, 'utf8')
   const [, migration] = /^-- Last migration: (\w+)$/m.exec(statements) ?? []
-  if (migration === undefined) throw new Error(`${releaseBeforePath} has no line "-- Last migration: <name>"`)
+  if (migration === undefined) throw new Error(`${previousReleasePath} has no line "-- Last migration: <name>"`)
   return { migration, statements }
 }
 

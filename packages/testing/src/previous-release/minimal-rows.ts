@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { TableRows } from './release-before.ts'
+import type { TableRows } from './previous-release.ts'
 
 /** The columns of a table that an insert must name, and those whose default differs from row to row. */
 export interface ColumnDefaults {

@@ -23,17 +23,17 @@ const exceptions: Record<string, string[]> = {
   subscriptions: ['subscriptions/', 'lists/'],
   // Recovery marks the claims of dead workers as interrupted in every table that has claims; a restored backup likewise.
   campaigns: ['campaigns/', 'operations/restored-backup.ts'],
-  campaignBatches: ['campaigns/', 'operations/dead-worker-recovery.ts'],
-  campaignRecipients: ['campaigns/', 'operations/dead-worker-recovery.ts', 'operations/restored-backup.ts'],
-  imports: ['imports/', 'operations/dead-worker-recovery.ts'],
-  mails: ['mail/', 'operations/dead-worker-recovery.ts', 'operations/restored-backup.ts'],
+  campaignBatches: ['campaigns/', 'operations/orphaned-claims.ts'],
+  campaignRecipients: ['campaigns/', 'operations/orphaned-claims.ts', 'operations/restored-backup.ts'],
+  imports: ['imports/', 'operations/orphaned-claims.ts'],
+  mails: ['mail/', 'operations/orphaned-claims.ts', 'operations/restored-backup.ts'],
   mailReports: ['operations/mail-events.ts'],
   events: ['events/', 'db/adopt-restored-events.ts'],
   // An event and what is due for it are one statement.
-  deliveries: ['webhooks/', 'events/emit.ts', 'operations/dead-worker-recovery.ts', 'operations/restored-backup.ts'],
-  webhookDrains: ['webhooks/', 'operations/dead-worker-recovery.ts'],
+  deliveries: ['webhooks/', 'events/emit.ts', 'operations/orphaned-claims.ts', 'operations/restored-backup.ts'],
+  webhookDrains: ['webhooks/', 'operations/orphaned-claims.ts'],
   outbox: ['jobs/outbox.ts', 'operations/delete-workspace.ts'],
-  workers: ['jobs/worker-registry.ts', 'operations/dead-worker-recovery.ts'],
+  workers: ['jobs/worker-registry.ts', 'operations/orphaned-claims.ts'],
 }
 
 const owners = { ...ownFolders, ...exceptions }

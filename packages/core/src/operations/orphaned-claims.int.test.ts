@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { claimBatch, claimRecipients, recordOutcomes } from '../campaigns/sending.ts'
+import { claimBatch, claimRecipients, recordRecipientOutcomes } from '../campaigns/sending.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { claimMail, enqueueMail } from '../mail/mails.ts'
 import { findPublishableWork, markPublished } from '../jobs/outbox.ts'
 import { campaignBatches, mails, outbox, workers } from '../db/schema/index.ts'
 import { claimTestBatch, startTestCampaign } from '@rapport/testing/fixtures/campaign-work.ts'
-import { endAll, idsOfTake, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/backlogs.ts'
+import { asEnded, getTakenIds, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import {
   claimTestBacklog,
@@ -16,14 +16,14 @@ import {
   createTestCtx,
   createTestWebhook,
   createTestWorker,
-  readOnlyDelivery,
-  silenceWorker,
-  waitingWork,
+  readSingleDelivery,
+  expireWorkerHeartbeat,
+  listPendingWork,
 } from '@rapport/testing/fixtures/factories.ts'
 import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import type { BacklogClaim } from '../webhooks/drain/backlog-claim.ts'
 import { recordHeartbeat, deregisterWorker } from '../jobs/worker-registry.ts'
-import { recoverOrphanedClaims, dropClaim, findClaims } from './dead-worker-recovery.ts'
+import { recoverOrphanedClaims, releaseOrphanedClaim, findClaims } from './orphaned-claims.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -34,7 +34,7 @@ beforeEach(async () => {
 
 const bury = () => recoverOrphanedClaims(database.db)
 async function die(id = workerId) {
-  await silenceWorker(database.db, id)
+  await expireWorkerHeartbeat(database.db, id)
   await bury()
 }
 const deathNote = 'The worker died, or lost the database, while it was out'
@@ -43,14 +43,14 @@ const deathNote = 'The worker died, or lost the database, while it was out'
 async function claimNewDelivery(on = ctx): Promise<{ uuid: string; webhookUuid: string; claim: BacklogClaim }> {
   const { id } = await createTestWebhook(on)
   await createTestContact(on)
-  const { uuid } = await readOnlyDelivery(on)
+  const { uuid } = await readSingleDelivery(on)
   const { claim, take } = await claimTestBacklog(on, id, { workerId })
-  expect(idsOfTake(take)).toEqual([uuid])
+  expect(getTakenIds(take)).toEqual([uuid])
   return { uuid, webhookUuid: uuidOf(id), claim }
 }
 
 const recordSuccess = ({ uuid, claim }: { uuid: string; claim: BacklogClaim }) =>
-  recordTestOutcomes(ctx, claim, { ended: endAll([uuid], { responseStatus: 204 }) })
+  recordTestOutcomes(ctx, claim, { ended: asEnded([uuid], { responseStatus: 204 }) })
 
 async function isOut(uuid: string): Promise<boolean> {
   const { rowCount } = await database.pool.query('select from webhook_drains where $1 = any(delivery_ids)', [uuid])
@@ -68,7 +68,7 @@ async function claimNewBatch() {
 
 async function claimNewMail(kind: 'CONFIRMATION' | 'CAMPAIGN_TEST'): Promise<string> {
   await enqueueMail(ctx, { kind, to: 'ada@example.com', data: {} })
-  const uuid = (await waitingWork(ctx, 'mail')).at(-1) ?? ''
+  const uuid = (await listPendingWork(ctx, 'mail')).at(-1) ?? ''
   expect(await claimMail(ctx, uuid, workerId)).toBeDefined()
   return uuid
 }
@@ -94,8 +94,8 @@ describe('what a dead worker had in hand', () => {
     const { claim } = await claimNewDelivery()
     await die()
     const attempted = { worker_id: workerId, attempted_at: expect.any(String) as string }
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED', error: deathNote, ...attempted })
-    expect(await waitingWork(ctx)).toEqual([])
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED', error: deathNote, ...attempted })
+    expect(await listPendingWork(ctx)).toEqual([])
     const { take } = await claimTestBacklog(ctx, claim.webhookId, { workerId: await createTestWorker(database.db) })
     expect(take).toBeUndefined()
   })
@@ -104,7 +104,7 @@ describe('what a dead worker had in hand', () => {
     const { id } = await createTestWebhook(ctx)
     const uuids = await insertDeliveries(ctx, id, { count: 5 })
     const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 3 })
-    await recordTestOutcomes(ctx, claim, { ended: endAll(uuids.slice(0, 1)), out: uuids.slice(1, 3) })
+    await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 3) })
     await die()
     const { rows } = await database.pool.query<{ status: string }>(
       'select status from deliveries where webhook_id = $1 order by created_at, id',
@@ -112,7 +112,7 @@ describe('what a dead worker had in hand', () => {
     )
     expect(rows.map(({ status }) => status)).toEqual(['SUCCEEDED', 'INTERRUPTED', 'INTERRUPTED', 'PENDING', 'PENDING'])
     const next = await claimTestBacklog(ctx, id, { workerId: await createTestWorker(database.db) })
-    expect(idsOfTake(next.take)).toEqual(uuids.slice(3))
+    expect(getTakenIds(next.take)).toEqual(uuids.slice(3))
   })
 
   test('recipients being sent to are INTERRUPTED; the batch goes back on its queue for the others', async () => {
@@ -133,7 +133,7 @@ describe('what a dead worker had in hand', () => {
     await publishAll()
     await die()
     expect(await findUnpublished()).toEqual([confirmation])
-    expect(await waitingWork(ctx)).toEqual([confirmation])
+    expect(await listPendingWork(ctx)).toEqual([confirmation])
     const rows = await ctx.db
       .select()
       .from(mails)
@@ -154,7 +154,7 @@ describe('what a dead worker had in hand', () => {
     await die(await createTestWorker(database.db))
     expect(await findUnpublished()).toEqual([])
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENDING: 2 })
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'PENDING' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING' })
     expect(await isOut(out)).toBe(true)
     expect(await findClaims(database.db, workerId)).toContain(uuid)
   })
@@ -163,9 +163,9 @@ describe('what a dead worker had in hand', () => {
     await recordSuccess(await claimNewDelivery())
     const { campaignId, batch, recipients } = await claimNewBatch()
     const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
-    await recordOutcomes(ctx, batch, outcomes)
+    await recordRecipientOutcomes(ctx, batch, outcomes)
     await die()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', error: null })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', error: null })
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENT: 2 })
   })
 
@@ -173,14 +173,14 @@ describe('what a dead worker had in hand', () => {
     await die()
     const { uuid } = await claimNewDelivery()
     await bury()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ uuid, status: 'INTERRUPTED' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ uuid, status: 'INTERRUPTED' })
   })
 
   test('a worker that takes its leave with something in hand leaves it INTERRUPTED at once', async () => {
     await claimNewDelivery()
     await deregisterWorker(database.db, workerId)
     await recoverOrphanedClaims(database.db)
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
     expect(await database.db.select().from(workers).where(eq(workers.id, workerId))).toEqual([])
   })
 })
@@ -191,7 +191,7 @@ describe('who was taken for dead and lives', () => {
     await recordHeartbeat(database.db, workerId)
     const { uuid } = await claimNewDelivery()
     await bury()
-    expect([(await readOnlyDelivery(ctx)).status, await isOut(uuid)]).toEqual(['PENDING', true])
+    expect([(await readSingleDelivery(ctx)).status, await isOut(uuid)]).toEqual(['PENDING', true])
   })
 
   test('corrects by its late truth what was INTERRUPTED', async () => {
@@ -199,9 +199,9 @@ describe('who was taken for dead and lives', () => {
     const { campaignId, batch, recipients } = await claimNewBatch()
     await die()
     expect(await recordSuccess(delivery)).toBeUndefined()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', error: null, response_status: 204 })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', error: null, response_status: 204 })
     const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
-    await recordOutcomes(ctx, batch, outcomes)
+    await recordRecipientOutcomes(ctx, batch, outcomes)
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENT: 2 })
   })
 
@@ -217,9 +217,9 @@ describe('burying', () => {
     await claimNewDelivery()
     const { uuid } = await claimNewBatch()
     await publishAll()
-    await silenceWorker(database.db, workerId)
+    await expireWorkerHeartbeat(database.db, workerId)
     await Promise.all(Array.from({ length: 8 }, bury))
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
     expect(await findUnpublished()).toEqual([uuid])
   })
 
@@ -227,17 +227,17 @@ describe('burying', () => {
     const holding = await openTransaction(database.db, (db) => db.execute(sql`select pg_advisory_xact_lock(7277679)`))
     await claimNewDelivery()
     await die()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'PENDING' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING' })
     await holding.commit()
     await bury()
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
   })
 
   test('a late outcome and a burial at the same moment do not lock each other out', async () => {
     const other = await createTestCtx(database.db)
     const first = await claimNewDelivery(other)
     const delivery = await claimNewDelivery()
-    await silenceWorker(database.db, workerId)
+    await expireWorkerHeartbeat(database.db, workerId)
     // Recovery stops half-way, at the first drain. It locks them in the order of their keys.
     const half = await openTransaction(database.db, (db) =>
       db.execute(sql`select from deliveries where id = ${first.uuid} or id = ${delivery.uuid} for update`),
@@ -247,8 +247,8 @@ describe('burying', () => {
     const recording = recordSuccess(delivery)
     await waitUntilBlocked(database.db, 2)
     await Promise.all([half.commit(), recovering, recording])
-    expect(await readOnlyDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
-    expect(await readOnlyDelivery(other)).toMatchObject({ status: 'INTERRUPTED' })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
+    expect(await readSingleDelivery(other)).toMatchObject({ status: 'INTERRUPTED' })
   })
 })
 
@@ -269,16 +269,16 @@ describe('a claim that a living worker has in hand no more', () => {
     const { uuid: batchUuid, campaignId } = await claimNewBatch()
     const mailUuid = await claimNewMail('CONFIRMATION')
     await publishAll()
-    await dropClaim(database.db, workerId, webhookUuid)
-    expect(await readOnlyDelivery(ctx)).toMatchObject({
+    await releaseOrphanedClaim(database.db, workerId, webhookUuid)
+    expect(await readSingleDelivery(ctx)).toMatchObject({
       status: 'INTERRUPTED',
       error: 'How it ended could not be recorded',
     })
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENDING: 2 })
-    await dropClaim(database.db, workerId, batchUuid)
+    await releaseOrphanedClaim(database.db, workerId, batchUuid)
     expect(await countRecipients(ctx, campaignId)).toEqual({ INTERRUPTED: 2 })
     expect(await findUnpublished()).toEqual([batchUuid])
-    await dropClaim(database.db, workerId, mailUuid)
+    await releaseOrphanedClaim(database.db, workerId, mailUuid)
     expect((await findUnpublished()).toSorted()).toEqual([batchUuid, mailUuid].toSorted())
     expect(await findClaims(database.db, workerId)).toEqual([])
   })
@@ -290,7 +290,7 @@ describe('a claim that a living worker has in hand no more', () => {
       .set({ workerId: randomUUID() })
       .where(eq(campaignBatches.workspaceId, ctx.workspaceId))
     expect(await findClaims(database.db, workerId)).toEqual([uuid])
-    await dropClaim(database.db, workerId, uuid)
+    await releaseOrphanedClaim(database.db, workerId, uuid)
     expect(await countRecipients(ctx, campaignId)).toEqual({ INTERRUPTED: 2 })
     const [batch] = await ctx.db.select().from(campaignBatches).where(eq(campaignBatches.campaignId, campaignId))
     expect(batch?.status).toBe('SENDING')

@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { TableRows } from './release-before.ts'
+import type { TableRows } from './previous-release.ts'
 
 /** The rows as statements that insert them, a row a line unless a value has lines of its own. */
 export function dumpRows(tables: readonly TableRows[]): string {

@@ -62,7 +62,7 @@ export async function failImport(ctx: Ctx, inHand: InHand, reason: string): Prom
 }
 
 /** Removes what an import leaves behind, in steps that lock little; of one that has not ended, nothing. */
-export async function clearImport(ctx: Ctx, { id }: Pick<ClaimedImport, 'id'>): Promise<void> {
+export async function purgeImport(ctx: Ctx, { id }: Pick<ClaimedImport, 'id'>): Promise<void> {
   while ((await deleteParts(ctx, id, ['COMPLETED', 'FAILED'])) > 0);
   while ((await deleteSeen(ctx, id)) > 0);
 }

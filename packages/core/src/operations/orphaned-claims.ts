@@ -6,7 +6,7 @@ import { campaignBatches, campaignRecipients, imports, mails, webhookDrains, wor
 import { transaction } from '../db/transaction.ts'
 import { finishWork, requeueWork } from '../jobs/outbox.ts'
 import { wakeForWebhooks } from '../jobs/wake-relays.ts'
-import { longestSilence } from '../jobs/worker-registry.ts'
+import { heartbeatTimeout } from '../jobs/worker-registry.ts'
 import { uuidOf } from '../kernel/ids.ts'
 import { maxMailAttempts } from '../mail/mails.ts'
 
@@ -14,7 +14,7 @@ import { maxMailAttempts } from '../mail/mails.ts'
 const recoveryLock = 7_277_679
 
 /** How many deliveries and mails became INTERRUPTED. */
-export interface Interrupted {
+export interface InterruptedCounts {
   deliveries: number
   mails: number
 }
@@ -23,16 +23,16 @@ export interface Interrupted {
  * Releases the claims of dead workers. A delivery or mail that may have left becomes INTERRUPTED: it is shown, and only
  * a user can repeat it. Work that is harmless to repeat is requeued.
  */
-export async function recoverOrphanedClaims(db: Db): Promise<Interrupted> {
+export async function recoverOrphanedClaims(db: Db): Promise<InterruptedCounts> {
   return transaction(db, async (db) => {
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${recoveryLock}) as taken`)
     if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: 0 }
-    await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${longestSilence}`))
+    await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${heartbeatTimeout}`))
     return releaseClaims(db, isOfDeadWorker, 'The worker died, or lost the database, while it was out')
   })
 }
 
-/** Finds the claims of this worker in the database: the UUIDs of the subjects of its jobs. See `dropClaim`. */
+/** Finds the claims of this worker in the database: the UUIDs of the subjects of its jobs. See `releaseOrphanedClaim`. */
 export async function findClaims(db: Db, workerId: string): Promise<string[]> {
   const isClaimed = sql`status = 'SENDING' and worker_id = ${workerId}`
   const result = await db.execute<{ id: string }>(sql`
@@ -48,7 +48,7 @@ export async function findClaims(db: Db, workerId: string): Promise<string[]> {
  * Releases a claim of this worker that none of its jobs is working on, as if the worker had died: the outcome could not be
  * recorded, or the claim was committed after the job had timed out.
  */
-export function dropClaim(db: Db, workerId: string, uuid: string): Promise<Interrupted> {
+export function releaseOrphanedClaim(db: Db, workerId: string, uuid: string): Promise<InterruptedCounts> {
   const isDropped: ClaimCondition = (claim, subject) =>
     sql`${claim.workerId} = ${workerId} and ${subject} = ${sql.param(uuid)}`
   return transaction(db, (db) => releaseClaims(db, isDropped, 'How it ended could not be recorded'))
@@ -64,7 +64,7 @@ const isOfDeadWorker: ClaimCondition = (claim) =>
 /** A literal, not a parameter: the planner uses a partial index only if it can see the value. */
 const isSending = (claim: { status: SQLWrapper }) => sql`${claim.status} = 'SENDING'`
 
-async function releaseClaims(db: Db, isOrphaned: ClaimCondition, error: string): Promise<Interrupted> {
+async function releaseClaims(db: Db, isOrphaned: ClaimCondition, error: string): Promise<InterruptedCounts> {
   const deliveries = await releaseBacklogs(db, isOrphaned(webhookDrains, webhookDrains.webhookId), error)
   const recipients = await releaseCampaignBatches(db, isOrphaned, error)
   const singleMails = await releaseMails(db, isOrphaned, error)
