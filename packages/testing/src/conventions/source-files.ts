@@ -30,9 +30,11 @@ export const sourceFiles: readonly SourceFile[] = globSync('{apps,packages}/*/**
 
 export const coreSources = sourceFiles.filter(({ path, isTest }) => path.startsWith(core) && !isTest)
 
-/** What a file imports, as it is written there. */
+/** The module specifiers that a file imports. The root's `package.json` is left out: every package may read the version. */
 export function importsOf({ code }: Pick<SourceFile, 'code'>): string[] {
-  return [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g)].map(([, name = '']) => name)
+  return [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g)]
+    .map(([, name = '']) => name)
+    .filter((name) => !name.endsWith('../package.json'))
 }
 
 /** The path of an imported file of this repository, undefined for a library. */

@@ -293,9 +293,8 @@ describe('a statement that locks deliveries leaves out no partition by a paramet
       await changing.commit()
       expect(await recording).toBeDefined()
     }
-    const { rows } = await database.pool.query(`select status from deliveries where webhook_id = $1 order by id`, [
-      uuidOf(id),
-    ])
+    const query = 'select status from deliveries where webhook_id = $1 order by id'
+    const { rows } = await database.pool.query(query, [uuidOf(id)])
     expect(rows.map(({ status }) => status as string)).toEqual(['SUCCEEDED', 'INTERRUPTED', 'PENDING'])
   })
 })
