@@ -75,8 +75,10 @@ export function launch(given: Environment, tell: (line: string) => void): Launch
     const apiKey = await findApiKey(directory, { databaseUrl, apiUrl, database: databaseName(environment, ports) })
     stopping.signal.throwIfAborted()
     undo.push(() => directory.remember({ running: undefined }))
-    await directory.remember({ running: { apiUrl, apiKey, environment: addressesIn(environment) } })
-    return describe({ directory, environment, ports, apiUrl, apiKey })
+    const started = describe({ directory, environment, ports, apiUrl, apiKey })
+    const { inboxUrl } = started
+    await directory.remember({ running: { apiUrl, apiKey, inboxUrl, environment: addressesIn(environment) } })
+    return started
   }
 
   async function startPostgres(directory: DataDirectory, ports: Ports): Promise<void> {

@@ -201,6 +201,36 @@ export function inspectEnvironment(environment: Environment): {
   }
 }
 
+export interface VariableDescription {
+  name: string
+  readBy: string[]
+  isRequired: boolean
+  /** Undefined if the variable is required or has no default. */
+  defaultValue: unknown
+}
+
+/** Describes every variable of the environment. The tables in README.md and .env.example are tested against it. */
+export function describeVariables(): VariableDescription[] {
+  const programs = Object.entries({
+    API: ApiEnvironment,
+    worker: WorkerEnvironment,
+    migrate: MigrateEnvironment,
+    CLI: ClientEnvironment,
+  })
+  const shapes = programs.flatMap(([program, { shape }]) =>
+    Object.entries<z.ZodType>(shape).map(([name, schema]) => ({ program, name, schema })),
+  )
+  return [...Map.groupBy(shapes, ({ name }) => name)].map(([name, uses]) => {
+    const results = uses.map(({ schema }) => schema.safeParse(undefined))
+    return {
+      name,
+      readBy: uses.map(({ program }) => program),
+      isRequired: results.some(({ success }) => !success),
+      defaultValue: results.find(({ success }) => success)?.data,
+    }
+  })
+}
+
 /** The whole environment, for the programs that hand it on to processes they start. */
 export function inheritedEnvironment(): Environment {
   return { ...process.env }

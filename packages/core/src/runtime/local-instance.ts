@@ -10,6 +10,8 @@ export const projectDirectory = fileURLToPath(new URL('../../../../', import.met
 export const LocalInstance = z.object({
   apiUrl: z.string(),
   apiKey: z.string(),
+  /** The mail inbox in the browser. Absent if mails go to another server. */
+  inboxUrl: z.string().optional(),
   /** Where its parts are, as the API and the worker were told. */
   environment: z.record(z.string(), z.string()),
 })
