@@ -1,0 +1,24 @@
+/** The texts of the repository that people read, for rules on words and links. Landed migrations and lock files are left out. */
+import { globSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+
+export const root = resolve(import.meta.dirname, '../../../..')
+
+const patterns = ['*', '.github/**/*', '.ci/*', '{apps,packages}/*/**/*.{ts,js,mjs,html,css,sql}', '{docs,ops}/**/*']
+const binary = /\.(png|svg)$/
+
+/** Paths from the root, with their texts. */
+export const repositoryTexts: readonly { path: string; text: string }[] = globSync(patterns, {
+  cwd: root,
+  withFileTypes: true,
+  exclude: (entry) => entry.name === 'node_modules' || entry.name === 'pnpm-lock.yaml',
+})
+  .filter((entry) => entry.isFile() && !binary.test(entry.name))
+  .map((entry) => join(entry.parentPath, entry.name))
+  .toSorted()
+  .map((path) => ({ path: path.slice(root.length + 1), text: readFileSync(path, 'utf8') }))
+
+export const markdownFiles = repositoryTexts.filter(({ path }) => path.endsWith('.md'))
+
+/** The text of a file, by its path from the root. */
+export const readRepositoryText = (path: string): string => readFileSync(join(root, path), 'utf8')
