@@ -1,5 +1,5 @@
 import type { Memory } from './data-directory.ts'
-import { findFreePort, isFree } from '@rapport/embedded-postgres/free-port.ts'
+import { findFreePort, isPortFree } from '@rapport/embedded-postgres/free-port.ts'
 
 export type Environment = Record<string, string | undefined>
 
@@ -39,7 +39,7 @@ async function chooseApiPort(environment: Environment): Promise<number> {
   // The check of the environment will name it.
   if (!isPort(port)) return defaultApiPort
   // On another address than the usual one the port may well be free.
-  const isTaken = valueOf(environment, 'HOST') === undefined && !(await isFree(port))
+  const isTaken = valueOf(environment, 'HOST') === undefined && !(await isPortFree(port))
   if (isTaken) throw new Error(`Port ${port} is taken. Set PORT to another, or leave it out to have the next free one.`)
   return port
 }

@@ -10,21 +10,21 @@ export interface PostgresBinaries {
   readonly postgres: string
 }
 
-/** Whom the server runs as; empty for "as we do". PostgreSQL refuses to run as root. */
+/** The account that the server runs as; empty for the current one. PostgreSQL refuses to run as root. */
 export interface Account {
   readonly uid?: number
   readonly gid?: number
 }
 
-/** How a command ended; `code` is null when it could not be started or was killed. */
+/** `code` is null if the command could not be started or was killed. */
 export interface CommandResult {
   readonly code: number | null
   readonly output: string
 }
 
 /**
- * Runs one of the programs to its end, in a session of its own, so that a Ctrl-C in the terminal does not reach it.
- * Its environment is empty, as PGDATA, PGPORT and their like would change what it does.
+ * Runs a program until it exits, in a separate session, so that a Ctrl-C in the terminal does not reach it. It inherits
+ * no environment variables, as PGDATA, PGPORT and others would change its behavior.
  */
 export function runCommand(
   command: string,
@@ -47,10 +47,10 @@ export function runCommand(
   })
 }
 
-/** The PostgreSQL that came from npm for this machine, at a place where `account` can run it. */
+/** Returns the PostgreSQL programs that were installed from npm, in a folder from which `account` can run them. */
 export async function findPostgresBinaries(account: Account): Promise<PostgresBinaries> {
   const installed = await importBinaries()
-  // Only another user may find the project's folder closed; our own can run what it installed.
+  // The current user can run its own installation. Another account may have no access to the project folder.
   if (account.uid === undefined || (await canRun(installed, account))) return installed
   for (const parent of [tmpdir(), '/var/tmp']) {
     const shared = await shareBinaries(installed, parent)
@@ -58,7 +58,7 @@ export async function findPostgresBinaries(account: Account): Promise<PostgresBi
   }
   throw new Error(
     `The user with uid ${account.uid} can run PostgreSQL neither from ${dirname(installed.postgres)} nor from a copy in ` +
-      `${tmpdir()}. Put the project into a folder that others may enter, start as an ordinary user, or set DATABASE_URL.`,
+      `${tmpdir()}. Move the project to a folder that this user can access, start as a non-root user, or set DATABASE_URL.`,
   )
 }
 
@@ -68,8 +68,8 @@ async function importBinaries(): Promise<PostgresBinaries> {
     return (await import(name)) as PostgresBinaries
   } catch (cause) {
     throw new Error(
-      `PostgreSQL for this machine is missing: the package ${name} is not installed. Install again without leaving out ` +
-        'optional dependencies or, if there is no such package, set DATABASE_URL to a PostgreSQL server of your own.',
+      `PostgreSQL for this platform is missing: the package ${name} is not installed. Install again with optional ` +
+        'dependencies or, if there is no such package, set DATABASE_URL to your own PostgreSQL server.',
       { cause },
     )
   }
@@ -83,30 +83,32 @@ async function canRun(binaries: PostgresBinaries, account: Account): Promise<boo
   return results.every((result) => result.code === 0)
 }
 
-/** Root's project may lie in a folder closed to others: links (or copies) the programs to one that all may enter. */
+/** Links or copies the programs to a folder that all users can access, as the project folder of root may be closed. */
 async function shareBinaries(installed: PostgresBinaries, parent: string): Promise<PostgresBinaries> {
   const source = dirname(dirname(installed.postgres))
   const name = `rapport-postgres-${createHash('sha256').update(source).digest('hex').slice(0, 12)}`
   const target = join(parent, name)
   await mkdir(target, { recursive: true, mode: 0o755 })
-  // The name can be foretold: what somebody else put there must not be run.
+  // The name is predictable, so another user may have created the folder. Its programs must not be run then.
   const found = await lstat(target)
   if (!found.isDirectory() || found.uid !== process.getuid?.() || (found.mode & 0o022) !== 0) {
-    throw new Error(`${target} belongs to somebody else: remove it and start again.`)
+    throw new Error(
+      `${target} must be a folder that belongs to this user and that only it can write. Remove it and start again.`,
+    )
   }
   await shareFolder(source, target)
   const shared = (program: string) => join(target, 'bin', basename(program))
   return { initdb: shared(installed.initdb), pg_ctl: shared(installed.pg_ctl), postgres: shared(installed.postgres) }
 }
 
-/** Fills in whatever is missing, as something may have tidied the temporary folder since. */
+/** Adds the missing files: a cleanup of the temporary folder may have removed some. */
 async function shareFolder(source: string, target: string): Promise<void> {
   await mkdir(target, { recursive: true })
   await chmod(target, 0o755)
   for (const entry of await readdir(source, { withFileTypes: true })) {
     const [from, to] = [join(source, entry.name), join(target, entry.name)]
     if (entry.isDirectory()) await shareFolder(from, to)
-    else if (entry.isSymbolicLink()) await symlink(await readlink(from), to).catch(unlessThere)
+    else if (entry.isSymbolicLink()) await symlink(await readlink(from), to).catch(ignoreExisting)
     else await shareFile(from, to)
   }
 }
@@ -115,9 +117,9 @@ async function shareFile(from: string, to: string): Promise<void> {
   const { mode } = await lstat(from)
   const readable = (mode & 0o004) !== 0
   try {
-    if (readable) return await link(from, to).catch(unlessThere)
+    if (readable) return await link(from, to).catch(ignoreExisting)
   } catch {
-    // Another file system, or one without links: copied below.
+    // Hard links are not possible here, for example across file systems: the file is copied below.
   }
   if (await lstat(to).catch(() => undefined)) return
   const partial = `${to}.${process.pid}`
@@ -126,6 +128,6 @@ async function shareFile(from: string, to: string): Promise<void> {
   await rename(partial, to)
 }
 
-function unlessThere(error: NodeJS.ErrnoException): void {
+function ignoreExisting(error: NodeJS.ErrnoException): void {
   if (error.code !== 'EEXIST') throw error
 }

@@ -8,7 +8,7 @@ import type { EmbeddedPostgres } from './embedded-postgres.ts'
 
 const started = new Set<EmbeddedPostgres>()
 const directories: string[] = []
-/** One cluster for most tests: to make another takes longer than all else. */
+/** Most tests share one cluster, as creating a cluster is slow. */
 let directory: string
 const isRoot = process.getuid?.() === 0
 
@@ -23,7 +23,7 @@ afterAll(async () => {
   for (const path of directories) await rm(path, { recursive: true, force: true })
 })
 
-test('the next start finds the data again, and stopping twice is as good as once', async () => {
+test('data survives a restart, and stop can be called twice', async () => {
   const first = await start(directory)
   await ensureDatabase(first, 'shop "one"')
   await query(first, 'shop "one"', 'create table kept as select 1 as value')
@@ -35,14 +35,14 @@ test('the next start finds the data again, and stopping twice is as good as once
   expect(await query(second, 'shop "one"', 'select value from kept')).toEqual([{ value: 1 }])
 })
 
-test('a server that a killed process left running is replaced: never are there two', async () => {
+test('replaces a server that a killed process left running', async () => {
   const left = await start(directory)
   const second = await start(directory)
   await expect(query(left, 'postgres', 'select 1')).rejects.toThrow('ECONNREFUSED')
   expect(await query(second, 'postgres', 'select 1 as value')).toEqual([{ value: 1 }])
 })
 
-test('data survive a kill of the server, and what it left behind is no obstacle', async () => {
+test('data survives kill -9, and a stale pid file does not prevent the next start', async () => {
   const first = await startEmbeddedPostgres({ directory, durable: true })
   await query(first, 'postgres', 'create table survived as select 1 as value')
   const pidFile = await readFile(join(directory, 'data', 'postmaster.pid'), 'utf8')
@@ -52,7 +52,7 @@ test('data survive a kill of the server, and what it left behind is no obstacle'
   expect(await query(second, 'postgres', 'select value from survived')).toEqual([{ value: 1 }])
 })
 
-test('a process that now has the number of a server that is gone is left alone', async () => {
+test('does not stop another process that reuses the pid of a killed server', async () => {
   const first = await start(directory)
   const pidFile = join(directory, 'data', 'postmaster.pid')
   const written = await readFile(pidFile, 'utf8')
@@ -63,19 +63,19 @@ test('a process that now has the number of a server that is gone is left alone',
   expect(await query(second, 'postgres', 'select 1 as value')).toEqual([{ value: 1 }])
 })
 
-test('a cluster that was never finished is begun anew', async () => {
+test('creates an incomplete cluster again', async () => {
   const fresh = await makeDirectory()
   await mkdir(join(fresh, 'data.new'))
   await writeFile(join(fresh, 'data.new', 'PG_VERSION'), '18\n')
   expect(await query(await start(fresh), 'postgres', 'select 1 as value')).toEqual([{ value: 1 }])
 })
 
-test('a server that does not start says why in its own words', async () => {
+test("a failed start reports PostgreSQL's own error message", async () => {
   const starting = startEmbeddedPostgres({ directory, durable: false, settings: { no_such_setting: 'on' } })
   await expect(starting).rejects.toThrow('unrecognized configuration parameter "no_such_setting"')
 })
 
-test('settings may hold any character', async () => {
+test('the value of a setting may contain any character', async () => {
   const name = `it's "$HOME" \\ ; here`
   const postgres = await start(directory, { application_name: name })
   expect(
@@ -83,7 +83,7 @@ test('settings may hold any character', async () => {
   ).toEqual([{ reset_val: name }])
 })
 
-test('letters beyond ASCII have upper and lower case, and trigrams', async () => {
+test('non-ASCII letters have upper and lower case, and trigrams', async () => {
   const postgres = await start(directory)
   await query(postgres, 'postgres', 'create extension pg_trgm')
   expect(await query(postgres, 'postgres', `select lower('ÉÀ') as low, similarity('Иван', 'иван') as alike`)).toEqual([
@@ -91,7 +91,7 @@ test('letters beyond ASCII have upper and lower case, and trigrams', async () =>
   ])
 })
 
-test.skipIf(!isRoot)('as root, the data may lie in a folder closed to all others (needs root)', async () => {
+test.skipIf(!isRoot)('as root, starts with data in a folder that is closed to other users (needs root)', async () => {
   const parent = await makeDirectory()
   await chmod(parent, 0o700)
   const postgres = await start(join(parent, 'inner'))

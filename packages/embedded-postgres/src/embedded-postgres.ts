@@ -6,16 +6,16 @@ import { findPostgresBinaries, runCommand } from './binaries.ts'
 import type { Account, CommandResult, PostgresBinaries } from './binaries.ts'
 import { findFreePort } from './free-port.ts'
 
-/** A PostgreSQL server of our own on 127.0.0.1, for development and tests: whoever is on the machine may connect. */
+/** A PostgreSQL server on 127.0.0.1 for development and tests. All local users can connect without a password. */
 export interface EmbeddedPostgres {
   readonly port: number
-  /** The address of one of its databases. */
+  /** Returns the URL of a database. */
   url(database: string): string
-  /** Stops the server, cutting connections that are still open; its data stay. May be called more than once. */
+  /** Closes open connections and stops the server; the data is kept. Can be called more than once. */
   stop(): Promise<void>
 }
 
-/** One cluster on the disk, and how to reach it: `path` is its name as the server's account can resolve it. */
+/** A cluster on disk. `path` is the data directory as the account of the server can resolve it. */
 interface Cluster {
   readonly binaries: PostgresBinaries
   readonly account: Account
@@ -26,7 +26,7 @@ interface Cluster {
 const superuser = 'rapport'
 const startAttempts = 10
 
-/** Sorts by code point like C, yet knows every letter: its case (builtin) and that it is one (ctype, for trigrams). */
+/** Sorts by code point like C, but supports all letters: their case (builtin) and trigrams of them (lc-ctype). */
 const locale = [
   '--encoding=UTF8',
   '--locale=C',
@@ -36,10 +36,10 @@ const locale = [
 ]
 
 /**
- * Starts the PostgreSQL that comes from npm, with its data in `directory`, which is made when it is not there. A server
- * that an earlier process left running on the same data is stopped first. `durable: false` gives up safety from power cuts for
- * speed. `settings` are PostgreSQL's own. The port is a free one unless given. Throws with PostgreSQL's own words when it
- * does not start. The caller sees to it that two processes do not start the same directory at once.
+ * Starts the PostgreSQL from npm with its data in `directory`, which is created if it does not exist. Stops a server
+ * that an earlier process left running on the same data. `durable: false` is faster, but a power failure can corrupt
+ * the data. `settings` are PostgreSQL settings. The default port is a free one. If the start fails, the error contains
+ * PostgreSQL's message. The caller must prevent two concurrent starts with the same directory.
  */
 export async function startEmbeddedPostgres(options: {
   directory: string
@@ -56,7 +56,7 @@ export async function startEmbeddedPostgres(options: {
     await createCluster({ binaries, account, data, durable: options.durable })
 
   const cluster = { binaries, account, directory: data, path: await findPath(data, account) }
-  await stopLeftServer(cluster)
+  await stopOrphanedServer(cluster)
   const port = await startServer(cluster, options)
   let stopping: Promise<void> | undefined
   return {
@@ -66,44 +66,44 @@ export async function startEmbeddedPostgres(options: {
   }
 }
 
-/** Makes a database in the server unless it is there. */
+/** Creates a database if it does not exist. */
 export async function ensureDatabase(postgres: EmbeddedPostgres, name: string): Promise<void> {
   const client = new pg.Client({ connectionString: postgres.url('postgres') })
   await client.connect()
   try {
     await client.query(`create database ${client.escapeIdentifier(name)}`)
   } catch (error) {
-    const alreadyThere = error instanceof pg.DatabaseError && ['42P04', '23505'].includes(error.code ?? '')
-    if (!alreadyThere) throw error
+    const alreadyExists = error instanceof pg.DatabaseError && ['42P04', '23505'].includes(error.code ?? '')
+    if (!alreadyExists) throw error
   } finally {
     await client.end()
   }
 }
 
-/** Root hands the server to whoever owns the data, else to an account that owns nothing. */
+/** As root, the server runs as the owner of the data, or as an unprivileged account. */
 async function findAccount(data: string): Promise<Account> {
   if (process.getuid?.() !== 0) return {}
   const owner = await stat(data).catch(() => undefined)
   if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid }
   for (const name of ['postgres', '_postgres', 'nobody']) {
-    const [uid, gid] = await Promise.all([numberOf('-u', name), numberOf('-g', name)])
+    const [uid, gid] = await Promise.all([readAccountId('-u', name), readAccountId('-g', name)])
     if (!(uid > 0 && gid > 0)) continue
-    // Data that root copied here.
+    // The data belongs to root, for example because root copied it here.
     if (owner) await runCommand('chown', ['-R', `${uid}:${gid}`, data], { account: {}, directory: '/' })
     return { uid, gid }
   }
   throw new Error(
-    'PostgreSQL does not run as root, and there is neither a user "postgres" nor "nobody" to run it as. ' +
-      'Start as an ordinary user, or set DATABASE_URL.',
+    'PostgreSQL does not run as root, and this machine has no unprivileged user such as "postgres" to run it as. ' +
+      'Start as a non-root user, or set DATABASE_URL.',
   )
 }
 
-async function numberOf(flag: '-u' | '-g', name: string): Promise<number> {
+async function readAccountId(flag: '-u' | '-g', name: string): Promise<number> {
   const result = await runCommand('id', [flag, name], { account: {}, directory: '/' })
   return result.code === 0 ? Number(result.output) : 0
 }
 
-/** Made beside its place and moved there once complete: a killed initdb leaves nothing that looks like a cluster. */
+/** Renamed when complete, so that a killed initdb leaves no folder that looks like a cluster. */
 async function createCluster(options: {
   binaries: PostgresBinaries
   account: Account
@@ -127,23 +127,23 @@ async function createCluster(options: {
 }
 
 /**
- * The data directory by a name that the account can resolve. When a folder above is closed to it, Linux has a way round:
- * a process may always name the folder that it was started in, and we, who may enter, start it there.
+ * Returns the data directory as a path that the account can resolve. If a parent folder is closed to the account, Linux
+ * has a workaround: root starts the process in the folder, where it can use /proc/self/cwd as the path.
  */
 async function findPath(data: string, account: Account): Promise<string> {
   if (account.uid === undefined) return data
-  const mayEnter = (path: string) =>
+  const canEnter = (path: string) =>
     runCommand('/bin/sh', ['-c', 'cd -- "$0"', path], { account, directory: data }).then(({ code }) => code === 0)
-  if (await mayEnter(data)) return data
+  if (await canEnter(data)) return data
   const current = '/proc/self/cwd'
-  if (await mayEnter(current)) return current
+  if (await canEnter(current)) return current
   throw new Error(
-    `The user with uid ${account.uid}, whom root runs PostgreSQL as, may not enter ${data}. ` +
-      'Set DATA_DIR to a folder that others may enter, start as an ordinary user, or set DATABASE_URL.',
+    `PostgreSQL runs as the user with uid ${account.uid}, which has no access to ${data}. ` +
+      'Set DATA_DIR to a folder that this user can access, start as a non-root user, or set DATABASE_URL.',
   )
 }
 
-function control(cluster: Cluster, ...parameters: string[]): Promise<CommandResult> {
+function runPgCtl(cluster: Cluster, ...parameters: string[]): Promise<CommandResult> {
   return runCommand(cluster.binaries.pg_ctl, ['-D', cluster.path, ...parameters], cluster)
 }
 
@@ -156,14 +156,14 @@ async function startServer(
     const log = join(cluster.directory, 'server.log')
     await rm(log, { force: true })
     const parameters = ['-l', `${cluster.path}/server.log`, '-w', '-t', '120', '-s', '-o', serverOptions(port, options)]
-    const started = await control(cluster, ...parameters, 'start')
+    const started = await runPgCtl(cluster, ...parameters, 'start')
     if (started.code === 0) return port
     const reason = await readFile(log, 'utf8').catch(() => '')
-    // Somebody else was quicker to take the port, or backends of a killed server are still on their way out.
-    const passing =
+    // Another process took the port first, or backends of a killed server have not exited yet.
+    const isTransient =
       (options.port === undefined && reason.includes('could not bind')) ||
       reason.includes('pre-existing shared memory block')
-    if (!passing || attempt === startAttempts) {
+    if (!isTransient || attempt === startAttempts) {
       throw new Error(
         `PostgreSQL did not start on port ${port} with ${cluster.directory}:\n${started.output}\n${reason}`.trim(),
       )
@@ -181,15 +181,15 @@ function serverOptions(port: number, options: { durable: boolean; settings?: Rec
     ...options.settings,
     port: String(port),
   }
-  // pg_ctl hands this line to a shell.
+  // pg_ctl passes this line to a shell.
   const quote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
   return Object.entries(settings)
     .map(([name, value]) => `-c ${quote(`${name}=${value}`)}`)
     .join(' ')
 }
 
-/** Stops a server that a killed process left on these data, and forgets one whose process number now is another's. */
-async function stopLeftServer(cluster: Cluster): Promise<void> {
+/** Stops a server that a killed process left running. Removes the pid file if its pid belongs to another process. */
+async function stopOrphanedServer(cluster: Cluster): Promise<void> {
   const pidFile = join(cluster.directory, 'postmaster.pid')
   const content = await readFile(pidFile, 'utf8').catch(() => '')
   const pid = Number(content.split('\n')[0])
@@ -206,23 +206,23 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** A process number alone proves nothing after a restart of the machine: the server works in its data directory. */
+/** The pid may belong to another process after a reboot. The server's working directory is its data directory. */
 async function isServerOf(cluster: Cluster, pid: number): Promise<boolean> {
   if (process.platform === 'linux') {
-    const [works, expected] = await Promise.all([
+    const [actual, expected] = await Promise.all([
       stat(`/proc/${pid}/cwd`).catch(() => undefined),
       stat(cluster.directory),
     ])
-    return works?.ino === expected.ino && works.dev === expected.dev
+    return actual?.ino === expected.ino && actual.dev === expected.dev
   }
   const listed = await runCommand('ps', ['-ww', '-o', 'command=', '-p', String(pid)], { account: {}, directory: '/' })
   return listed.output.includes(cluster.path)
 }
 
 async function stopServer(cluster: Cluster): Promise<void> {
-  const stopped = await control(cluster, '-m', 'fast', '-w', '-t', '60', '-s', 'stop')
-  // Whoever else stopped it, or killed it, did what was asked for.
-  const isGone = stopped.code === 0 || (await control(cluster, 'status')).code === 3
+  const stopped = await runPgCtl(cluster, '-m', 'fast', '-w', '-t', '60', '-s', 'stop')
+  // Another process may have stopped or killed it meanwhile.
+  const isGone = stopped.code === 0 || (await runPgCtl(cluster, 'status')).code === 3
   if (!isGone) throw new Error(`PostgreSQL in ${cluster.directory} did not stop:\n${stopped.output}`)
 }
 
@@ -232,6 +232,6 @@ async function exists(path: string): Promise<boolean> {
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
-    throw new Error(`${path} cannot be read: does it belong to another user?`, { cause: error })
+    throw new Error(`Cannot read ${path}. Check whether it belongs to another user.`, { cause: error })
   }
 }

@@ -3,17 +3,17 @@ import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { findFreePort } from './free-port.ts'
 
-test.each(['127.0.0.1', '::1'])('a port that is taken on %s alone is passed over', async (host) => {
+test.each(['127.0.0.1', '::1'])('skips a port that is in use only on %s', async (host) => {
   const port = await listen(host)
   expect(await findFreePort(port)).toBeGreaterThan(port)
 })
 
-test('a port that is free is the one', async () => {
+test('returns the requested port if it is free', async () => {
   const port = await findFreePort(21_000)
   expect(await findFreePort(port)).toBe(port)
 })
 
-test('0 asks for any', async () => {
+test('returns any free port for 0', async () => {
   expect(await findFreePort(0)).toBeGreaterThan(0)
 })
 
