@@ -1,4 +1,4 @@
-/** What Vitest runs before and after all files that need Postgres and Redis: provides both, and leaves nothing behind. */
+/** Vitest global setup of all files that need PostgreSQL and Redis: provides both and removes them afterwards. */
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { chmod, mkdtemp } from 'node:fs/promises'
@@ -13,17 +13,17 @@ import { withAdminClient, databaseUrl } from './postgres/database.ts'
 import { findRedisServer } from './redis/redis-binary.ts'
 import { withRedis, startRedisServer } from './redis/redis.ts'
 
-/** What test files need to know; the helpers beside this file read it. */
+/** Connection details for test files; the helpers of this package read them. */
 export interface TestServices {
-  /** A database of the server to make others from. */
+  /** The database to connect to when creating others. */
   postgresUrl: string
-  /** Every database of this run starts with it. */
+  /** The names of all databases of this run start with it. */
   databasePrefix: string
   /** The migrated database that test files clone. */
   template: string
   redisUrl: string
   redisBinary: { path: string } | { missing: string }
-  /** One file for each process that tests have started, named by its number. */
+  /** Has one file for each process started by tests; its name is the pid. */
   pidDirectory: string
 }
 
@@ -40,7 +40,7 @@ interface Running {
 
 type Releases = (() => Promise<unknown>)[]
 
-// Vitest calls these once per project and loads this file anew for each.
+// Vitest calls setup and teardown once per project and loads this file again for each.
 const shared = globalThis as { rapportTestServices?: { users: number; running: Promise<Running> } | undefined }
 
 export async function setup(project: TestProject): Promise<void> {
@@ -53,29 +53,29 @@ export async function teardown(): Promise<void> {
   const holder = shared.rapportTestServices
   if (!holder || --holder.users > 0) return
   shared.rapportTestServices = undefined
-  // What never started was reported then, and has stopped by itself.
+  // A failed start has already been reported and cleaned up.
   const running = await holder.running.catch(() => undefined)
   await running?.stop()
 }
 
 async function startServices(): Promise<Running> {
   const directory = await mkdtemp(join(tmpdir(), 'rapport-tests-'))
-  // Postgres runs as another user when we are root.
+  // PostgreSQL runs as another user when the tests run as root.
   await chmod(directory, 0o755)
   const [pidDirectory, postgresDirectory] = [join(directory, 'processes'), join(directory, 'postgres')]
   const releases: Releases = []
-  const endAtOnce = () => {
+  const cleanUpNow = () => {
     killProcesses(pidDirectory)
     killPostgres(postgresDirectory)
     rmSync(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
   }
-  // Vitest exits on Ctrl-C without any teardown: what is left then is ended on the way out.
-  process.once('exit', endAtOnce)
+  // On Ctrl-C Vitest exits without a teardown; this handler then stops the remaining processes.
+  process.once('exit', cleanUpNow)
   const stop = async () => {
     const results = []
     for (const release of releases.toReversed()) results.push(...(await Promise.allSettled([release()])))
-    process.off('exit', endAtOnce)
-    endAtOnce()
+    process.off('exit', cleanUpNow)
+    cleanUpNow()
     throwFirst(results)
   }
   const starting = [startPostgres(postgresDirectory, releases), startRedis(pidDirectory, releases)] as const
@@ -89,15 +89,15 @@ async function startServices(): Promise<Running> {
 }
 
 async function startPostgres(directory: string, releases: Releases) {
-  const given = inheritedEnvironment()['DATABASE_URL']
-  const postgresUrl = given || (await startOwnPostgres(directory, releases))
+  const configuredUrl = inheritedEnvironment()['DATABASE_URL']
+  const postgresUrl = configuredUrl || (await startOwnPostgres(directory, releases))
   const databasePrefix = `rapport_test_${randomBytes(4).toString('hex')}_`
   const template = `${databasePrefix}template`
   await withAdminClient(postgresUrl, (client) => client.query(`create database ${template}`)).catch(
     (cause: unknown) => {
       throw new Error(
-        `The tests cannot make a database at DATABASE_URL (${reasonOf(cause)}). Start the server, for example with ` +
-          '"docker compose up -d postgres", or unset DATABASE_URL: the tests then bring a Postgres of their own.',
+        `The tests cannot create a database at DATABASE_URL (${reasonOf(cause)}). Start the server, for example with ` +
+          '"docker compose up -d postgres", or unset DATABASE_URL: the tests then start their own PostgreSQL.',
       )
     },
   )
@@ -124,10 +124,10 @@ async function startRedis(pidDirectory: string, releases: Releases) {
   await withRedis(redisUrl, (redis) => redis.ping()).catch((cause: unknown) => {
     throw new Error(
       `The tests cannot reach the Redis at REDIS_URL (${reasonOf(cause)}). Start it, for example with ` +
-        '"docker compose up -d redis", or unset REDIS_URL: the tests then bring a Redis of their own.',
+        '"docker compose up -d redis", or unset REDIS_URL: the tests then start their own Redis.',
     )
   })
-  // Tests that stop and freeze a Redis need a program even so.
+  // Tests that stop or pause Redis start their own server, even with REDIS_URL.
   const redisBinary = await findRedisServer().then(
     (path) => ({ path }),
     (error: unknown) => ({ missing: reasonOf(error) }),
@@ -143,12 +143,12 @@ async function dropDatabases(client: pg.Client, prefix: string): Promise<void> {
   for (const { datname } of found.rows) await client.query(`drop database ${datname} with (force)`)
 }
 
-/** Ends what tests have started and not ended: their worker may have been killed. */
+/** Kills processes that tests left running, for example because their Vitest worker was killed. */
 function killProcesses(pidDirectory: string): void {
   for (const name of existsSync(pidDirectory) ? readdirSync(pidDirectory) : []) kill(Number(name), 'SIGKILL')
 }
 
-/** An immediate shutdown, waited for, as the server still writes into the folder that is removed next. */
+/** Shuts PostgreSQL down immediately and waits for it, as it still writes to the folder that is removed next. */
 function killPostgres(directory: string): void {
   const pidFile = join(directory, 'data', 'postmaster.pid')
   const pid = existsSync(pidFile) ? Number(readFileSync(pidFile, 'utf8').split('\n')[0]) : 0
@@ -170,7 +170,7 @@ function throwFirst(results: PromiseSettledResult<unknown>[]): void {
   if (failed) throw failed.reason
 }
 
-/** A refused connection has an empty message when several addresses were tried. */
+/** If several addresses were tried, only the inner errors have a message. */
 function reasonOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(reasonOf).join(', ')
   return error instanceof Error ? error.message : String(error)

@@ -1,8 +1,8 @@
-/** Mann and Whitney: whether the numbers of one series are larger than those of another, whatever their distribution. */
+/** The Mann-Whitney U test: whether the values of one series tend to be larger than those of another. */
 
 /**
- * How surely: the standard score of the sum of ranks. Of two series alike it is 0 on average and beyond 4.9 on either
- * side once in a million times (two-sided, p < 1e-6). Equal numbers share their rank.
+ * Returns the standard score of the rank sum. For two series with the same distribution it is 0 on average, and its
+ * absolute value exceeds 4.9 once in a million times (two-sided, p < 1e-6). Equal values share their rank.
  */
 export function mannWhitneyScore(one: readonly number[], other: readonly number[]): number {
   const all = [...one.map((value) => ({ value, isOne: true })), ...other.map((value) => ({ value, isOne: false }))]

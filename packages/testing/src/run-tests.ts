@@ -1,6 +1,6 @@
 /**
- * What `pnpm test` runs: every test, or those that the arguments name as they would for Vitest. Its last line on stdout
- * is "N passed, N failed", with ", N skipped" when there are such, whatever happened.
+ * The program behind `pnpm test`. Runs all tests, or those selected by arguments, which are those of Vitest. Its last
+ * line on stdout is always "N passed, N failed", with ", N skipped" if tests were skipped.
  */
 import { resolve } from 'node:path'
 import { parseCLI, startVitest, type Reporter, type Vitest } from 'vitest/node'
@@ -10,10 +10,10 @@ const projectRoot = resolve(import.meta.dirname, '../../..')
 let vitest: Vitest | undefined
 const listener: Reporter = { onInit: (started) => void (vitest = started) }
 
-// On the way out, as Vitest exits by itself on Ctrl-C, and so that nothing can be printed after it.
+// Printed on exit, so that it is the last line, also when Vitest exits by itself on Ctrl-C.
 process.once('exit', (code) => {
   const { passed, failed, skipped } = count()
-  // What failed need not be a test: the services, an unhandled rejection, a name that matches no file.
+  // A run can also fail without a failed test: a service, an unhandled rejection, a filter that matches no file.
   const failures = code === 0 ? failed : Math.max(failed, 1)
   console.log(`${passed} passed, ${failures} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
 })
@@ -32,7 +32,7 @@ function count() {
   for (const module of vitest?.state.getTestModules() ?? []) {
     const states = [...module.children.allTests()].map((test) => test.result().state)
     for (const state of states) if (state !== 'pending') totals[state] += 1
-    // It could not be loaded, or a hook failed, without any test to show for it.
+    // The module could not be loaded, or a hook failed, and none of its tests counts as failed.
     if (module.state() === 'failed' && !states.includes('failed')) totals.failed += 1
   }
   return totals

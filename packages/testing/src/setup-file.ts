@@ -1,13 +1,13 @@
-/** What Vitest runs inside every test file: what the file leaves running is ended, and what it leaves open fails it. */
+/** Vitest setup of every test file: kills processes that the file left running, and fails if it left handles open. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll } from 'vitest'
 import { killStartedProcesses } from './processes/processes.ts'
 
-/** Sockets take a moment to close; Vitest's own timers a tenth of a second. */
+/** Sockets take a moment to close, Vitest's own timers about 100 ms. */
 const graceMs = 2_000
 const before = countOpenHandles()
 
-// Registered before the file's own hooks, so run after them.
+// Registered before the hooks of the test file, so it runs after them.
 afterAll(async () => {
   await killStartedProcesses()
   const deadline = Date.now() + graceMs
@@ -18,7 +18,7 @@ afterAll(async () => {
   }
   if (leaks.length === 0) return
   throw new Error(
-    `This file leaves open: ${leaks.join(', ')}. Close what it opened; --detect-async-leaks shows where that was.`,
+    `This file left open: ${leaks.join(', ')}. Close them; --detect-async-leaks shows where they were opened.`,
   )
 })
 
@@ -27,7 +27,7 @@ function findLeaks(): string[] {
   return grown.filter(([, count]) => count > 0).map(([kind, count]) => `${count} ${kind}`)
 }
 
-/** What keeps the process alive, by kind. Pipes are left out: they are how Vitest talks to us. */
+/** Counts the handles that keep the process alive, by kind. Pipes are left out, as Vitest uses them itself. */
 function countOpenHandles(): Map<string, number> {
   const counts = new Map<string, number>()
   for (const kind of process.getActiveResourcesInfo()) {

@@ -7,8 +7,8 @@ const pollIntervalMs = 15
 type Falsy = false | 0 | 0n | '' | null | undefined
 
 /**
- * Asks `condition` every few milliseconds until it answers something truthy, and returns that. An error it throws counts
- * as "not yet". After `timeoutMs` (5 seconds) it fails with `describe` and with what was last answered or thrown.
+ * Calls `condition` every few milliseconds until it returns a truthy value, and returns that value. Tries again after
+ * an error. Fails after `timeoutMs` (default: 5 seconds) with `describe` and the last value or error.
  */
 export async function waitUntil<T>(
   condition: () => T | Promise<T>,
@@ -16,29 +16,29 @@ export async function waitUntil<T>(
 ): Promise<Exclude<T, Falsy>> {
   const timeoutMs = options.timeoutMs ?? 5_000
   const polling = new AbortController()
-  let last = 'never answered'
+  let last = 'no value yet'
 
   async function poll(): Promise<Exclude<T, Falsy>> {
     for (;;) {
-      const answer = await ask(condition)
-      if ('value' in answer && answer.value) return answer.value as Exclude<T, Falsy>
-      last = 'value' in answer ? `last value: ${inspect(answer.value)}` : `last error: ${inspect(answer.error)}`
+      const result = await evaluate(condition)
+      if ('value' in result && result.value) return result.value as Exclude<T, Falsy>
+      last = 'value' in result ? `last value: ${inspect(result.value)}` : `last error: ${inspect(result.error)}`
       await pause(pollIntervalMs, undefined, { signal: polling.signal })
     }
   }
   try {
-    // The timeout holds also while a condition hangs, so that the failure names the condition.
+    // The timeout also ends a condition that hangs, so that the error names the condition.
     return await withTimeout(poll(), timeoutMs)
   } catch (error) {
     if (!(error instanceof TimeoutError)) throw error
     const described = typeof options.describe === 'string' ? options.describe : options.describe()
-    throw new Error(`Waited ${timeoutMs} ms in vain until ${described}; ${last}`, { cause: error })
+    throw new Error(`Timed out after ${timeoutMs} ms waiting until ${described}; ${last}`, { cause: error })
   } finally {
     polling.abort()
   }
 }
 
-async function ask<T>(condition: () => T | Promise<T>): Promise<{ value: T } | { error: unknown }> {
+async function evaluate<T>(condition: () => T | Promise<T>): Promise<{ value: T } | { error: unknown }> {
   try {
     return { value: await condition() }
   } catch (error) {

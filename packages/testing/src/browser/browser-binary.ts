@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { findProgram, unpackDebianPackage, type DebianPackage } from '../processes/debian-package.ts'
 
-const installedAs = [
+const browserPrograms = [
   'chromium',
   'chromium-browser',
   'google-chrome',
@@ -10,7 +10,7 @@ const installedAs = [
   '/Applications/Chromium.app/Contents/MacOS/Chromium',
 ]
 
-/** A machine that lacks fonts lacks their configuration too: without both a page has boxes for letters, or none. */
+/** Chromium needs fonts and this configuration to render text. It is used on machines without fontconfig. */
 const fontConfiguration = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
 <fontconfig>
@@ -30,13 +30,13 @@ const chromium: DebianPackage = {
 }
 
 /**
- * A Chromium or Chrome: the installed one, else on Debian its package unpacked into node_modules/.cache, which leaves
- * the machine as it is. Undefined where there is neither; throws when the package cannot be had.
+ * Returns the path of Chromium or Chrome: an installed one, or on Debian the package unpacked into node_modules/.cache,
+ * which changes nothing else on the machine. Undefined if neither is possible; throws if the download fails.
  */
 export async function findBrowser(): Promise<string | undefined> {
-  const installed = await findProgram(installedAs)
+  const installed = await findProgram(browserPrograms)
   if (installed) return installed
-  // Ubuntu has the tools too, but under this name no more than an advice to install the snap.
+  // Ubuntu has the tools too, but its package of this name only refers to the snap.
   return (await isDebian()) ? unpackDebianPackage(chromium) : undefined
 }
 

@@ -1,8 +1,8 @@
-/** What Vitest runs once before the journeys: finds the browser that they use, so that no two files fetch it at once. */
+/** Vitest global setup of the end-to-end tests: finds the browser once, before any file could download it. */
 import type { TestProject } from 'vitest/node'
 import { findBrowser } from './browser-binary.ts'
 
-/** `missing` skips the tests that need a browser, `failed` fails them: it could have been had. */
+/** `missing`: tests that need a browser are skipped. `failed`: the download of a browser failed, so they fail. */
 export type TestBrowser = { path: string } | { missing: string } | { failed: string }
 
 declare module 'vitest' {
@@ -12,13 +12,15 @@ declare module 'vitest' {
 }
 
 const missing =
-  'The tests in a browser are skipped: there is neither Chromium nor Chrome on the PATH. Install one, for example ' +
-  'with "apt install chromium" or "brew install --cask google-chrome".'
+  'Browser tests are skipped: neither Chromium nor Chrome is on the PATH. Install one, for example with ' +
+  '"apt install chromium" or "brew install --cask google-chrome".'
 
 export async function setup(project: TestProject): Promise<void> {
   const found = await findBrowser().then(
     (path): TestBrowser => (path === undefined ? { missing } : { path }),
-    (error: unknown): TestBrowser => ({ failed: `No browser: fetching Debian's chromium failed. ${String(error)}` }),
+    (error: unknown): TestBrowser => ({
+      failed: `No browser: downloading the Debian package of Chromium failed. ${String(error)}`,
+    }),
   )
   if ('missing' in found) console.log(found.missing)
   project.provide('testBrowser', found)

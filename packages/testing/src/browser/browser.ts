@@ -5,27 +5,27 @@ import { chromium, type Browser, type Page } from 'playwright-core'
 import { inject } from 'vitest'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 
-/** Why there is no browser on this machine, for `describe.skipIf`; undefined where there is one, or should be. */
+/** The reason to skip browser tests, for `describe.skipIf`; undefined if a browser is, or should be, available. */
 export function findBrowserSkipReason(): string | undefined {
   const found = inject('testBrowser')
   return 'missing' in found ? found.missing : undefined
 }
 
-/** Without a window. Whoever forgets to close it fails their file, as it is a process that is left open. */
+/** Launches a headless browser. A test must close it: a process left running fails the test file. */
 export function launchBrowser(): Promise<Browser> {
   const found = inject('testBrowser')
   if (!('path' in found)) throw new Error('missing' in found ? found.missing : found.failed)
-  // Playwright adds what else a test wants, and --no-sandbox, without which root cannot run it.
+  // Playwright adds its own defaults, including --no-sandbox, which Chromium requires when run as root.
   return chromium.launch({ executablePath: found.path, args: ['--disable-gpu', '--disable-quic'] })
 }
 
-/** What is a page's own affair, and not that of a mail, which a mail program shows within its page. */
+/** Rules for whole pages. A mail is exempt, as a mail program shows it within its own page. */
 const pageRules = ['region', 'landmark-one-main']
 const axeRules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22aa', 'best-practice']
 
 /**
- * What axe has against the page as it is now, one line for each rule and element: `[]` is what a test wants. The page's
- * context needs `bypassCSP`, as a strict policy keeps the checker out too.
+ * Runs axe on the page. Returns one line per violated rule and element. The browser context needs `bypassCSP`, as a
+ * strict policy would block axe too.
  */
 export async function findAccessibilityProblems(page: Page, shown: 'page' | 'mail' = 'page'): Promise<string[]> {
   await page.evaluate(await axeSource())
@@ -43,13 +43,12 @@ export async function findAccessibilityProblems(page: Page, shown: 'page' | 'mai
 
 const widths = [360, 1280]
 const colorSchemes = ['light', 'dark'] as const
-/** Of the narrowest screens that there are, and of a page that is magnified four times (WCAG 1.4.10). */
+/** The width of the narrowest phones, and of a page at 400 % zoom (WCAG 1.4.10). */
 const narrowestPx = 320
 
 /**
- * What is wrong with the page as it is now on a phone and on a desk, light and dark: what axe has against it, and
- * whether it must be scrolled sideways. `[]` is what a test wants. With RAPPORT_SCREENSHOTS set to a folder, keeps there
- * what it saw, under this name.
+ * Checks the page at phone and desktop width, in light and dark mode, for accessibility problems and horizontal
+ * scrolling. Returns one line per problem. Saves screenshots as `name` if RAPPORT_SCREENSHOTS is set to a folder.
  */
 export async function checkAppearance(page: Page, name: string, shown: 'page' | 'mail' = 'page'): Promise<string[]> {
   const found: string[] = []
@@ -59,16 +58,17 @@ export async function checkAppearance(page: Page, name: string, shown: 'page' | 
       await page.emulateMedia({ colorScheme })
       const problems = await findAccessibilityProblems(page, shown)
       found.push(...problems.map((problem) => `${name}, ${width} px, ${colorScheme}: ${problem}`))
-      await keepScreenshot(page, `${name}, ${width} px, ${colorScheme}`)
+      await saveScreenshot(page, `${name}, ${width} px, ${colorScheme}`)
     }
   }
   await page.setViewportSize({ width: narrowestPx, height: 800 })
   const contentPx = await page.evaluate<number>('document.documentElement.scrollWidth')
-  if (contentPx > narrowestPx) found.push(`${name}: ${contentPx} px of content on a screen of ${narrowestPx} px`)
+  if (contentPx > narrowestPx)
+    found.push(`${name}: the content is ${contentPx} px wide on a screen of ${narrowestPx} px`)
   return found
 }
 
-async function keepScreenshot(page: Page, name: string): Promise<void> {
+async function saveScreenshot(page: Page, name: string): Promise<void> {
   const folder = inheritedEnvironment()['RAPPORT_SCREENSHOTS']
   if (!folder) return
   await mkdir(folder, { recursive: true })

@@ -1,4 +1,4 @@
-/** The linter's `import/no-cycle` leaves out imports of types alone, which entangle files just as much. */
+/** Includes type-only imports, which the linter rule `import/no-cycle` ignores. */
 import { expect, test } from 'vitest'
 import { importsOf, resolveImport, sourceFiles } from './source-files.ts'
 
@@ -6,12 +6,12 @@ const imports = new Map(
   sourceFiles.map((file) => [file.path, importsOf(file).flatMap((name) => resolveImport(file.path, name) ?? [])]),
 )
 
-test('no files import each other in a circle, types included', () => {
+test('there are no import cycles, types included', () => {
   expect(imports.get('packages/core/src/request/context.ts')).toContain('packages/core/src/db/client.ts')
   expect(findCycles().map((cycle) => cycle.join(' → '))).toEqual([])
 })
 
-test('a circle is found, and printed from its first file back to it', () => {
+test('a cycle is reported as the path from a file back to itself', () => {
   expect(cycleThrough('a', new Map(Object.entries({ a: ['b'], b: ['c', 'd'], c: [], d: ['a'] })))).toEqual([
     'a',
     'b',
@@ -20,7 +20,7 @@ test('a circle is found, and printed from its first file back to it', () => {
   ])
 })
 
-/** The shortest circle of each file that is in one, a circle of several files once. */
+/** Returns the shortest cycle through each file, and a cycle of several files only once. */
 function findCycles(): string[][] {
   const found = new Map<string, string[]>()
   for (const path of imports.keys()) {
@@ -30,14 +30,14 @@ function findCycles(): string[][] {
   return [...found.values()]
 }
 
-/** The shortest way from a file back to itself, undefined if there is none. */
+/** Returns the shortest path from a file back to itself, undefined if there is none. */
 function cycleThrough(start: string, graph: ReadonlyMap<string, readonly string[]>): string[] | undefined {
   const seen = new Set<string>()
-  const ways = [[start]]
-  for (const way of ways) {
-    for (const next of graph.get(way.at(-1) ?? '') ?? []) {
-      if (next === start) return [...way, next]
-      if (!seen.has(next)) ways.push([...way, next])
+  const paths = [[start]]
+  for (const path of paths) {
+    for (const next of graph.get(path.at(-1) ?? '') ?? []) {
+      if (next === start) return [...path, next]
+      if (!seen.has(next)) paths.push([...path, next])
       seen.add(next)
     }
   }

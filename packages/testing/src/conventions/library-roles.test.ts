@@ -1,4 +1,4 @@
-/** The given stack: each library is used in its role, and nowhere else. */
+/** Each library of the stack is used in its role, and nowhere else. */
 import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { importsOf, sourceFiles } from './source-files.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 
-/** Where each library has its role. `only`: no other place may import it, tests and benches excepted. */
+/** `in`: files of which at least one imports the library. `only`: the only files that may, besides tests and benchmarks. */
 const roles: Record<string, { in: RegExp; only?: RegExp }> = {
   fastify: { in: /^apps\/api\/src\/app\.ts$/, only: /^apps\/api\// },
   'fastify-plugin': { in: /^apps\/api\/src\/http\//, only: /^apps\/api\// },
@@ -33,28 +33,28 @@ test.each(Object.entries(roles))('%s is used in its role', (library, role) => {
   expect(production.filter((path) => role.only && !role.only.test(path))).toEqual([])
 })
 
-/** Needed without an import: peers of BullMQ's two backends, types, and vitest where a package has tests alone. */
-const neededUnseen = ['ioredis', 'pg', 'vitest']
+/** Dependencies that need no import: the peers of BullMQ's two backends, and vitest. */
+const neededWithoutImport = ['ioredis', 'pg', 'vitest']
 
-test('a package imports every library that it declares', () => {
+test('a package imports every dependency that it declares', () => {
   const unused = globSync('{apps,packages}/*/package.json', { cwd: root }).flatMap((path) => {
     const declared = JSON.parse(readFileSync(resolve(root, path), 'utf8')) as Record<string, object | undefined>
     const names = [...Object.keys(declared['dependencies'] ?? {}), ...Object.keys(declared['devDependencies'] ?? {})]
     const imported = sourceFiles.filter(({ home }) => path.startsWith(`${home}/`)).flatMap(importsOf)
     const isImported = (name: string) => imported.some((one) => one === name || one.startsWith(`${name}/`))
     return names
-      .filter((name) => !name.startsWith('@types/') && !neededUnseen.includes(name) && !isImported(name))
+      .filter((name) => !name.startsWith('@types/') && !neededWithoutImport.includes(name) && !isImported(name))
       .map((name) => `${path}: ${name}`)
   })
   expect(unused).toEqual([])
 })
 
-test('the tests run by vitest, from the workspace file that an editor finds too', () => {
+test('tests import vitest, and both of its configuration files exist', () => {
   expect(importers('vitest').length).toBeGreaterThan(100)
   expect(['vitest.workspace.ts', 'vitest.config.ts'].filter((name) => !existsSync(resolve(root, name)))).toEqual([])
 })
 
-test('the top level is what a newcomer expects', () => {
+test('the root folder has only the expected folders', () => {
   const folders = readdirSync(root, { withFileTypes: true })
     .filter((entry) => entry.isDirectory() && !entry.name.startsWith('.') && entry.name !== 'node_modules')
     .map(({ name }) => name)

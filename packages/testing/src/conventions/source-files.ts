@@ -1,15 +1,15 @@
-/** The TypeScript sources of the repository, for rules that a look at the text can check. */
+/** The TypeScript sources of the repository, for rules that are checked on the text of the code. */
 import { globSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 
 const root = resolve(import.meta.dirname, '../../../..')
 
 export interface SourceFile {
-  /** From the root of the repository. */
+  /** Relative to the root of the repository. */
   path: string
   /** Without comments. */
   code: string
-  /** The package that it belongs to, such as `apps/api`. */
+  /** The package of the file, such as `apps/api`. */
   home: string
   isTest: boolean
 }
@@ -37,7 +37,7 @@ export function importsOf({ code }: Pick<SourceFile, 'code'>): string[] {
     .filter((name) => !name.endsWith('../package.json'))
 }
 
-/** The path of an imported file of this repository, undefined for a library. */
+/** Returns the path of an imported file of this repository, undefined for a library. */
 export function resolveImport(importer: string, name: string): string | undefined {
   if (name.startsWith('.')) return join(dirname(importer), name)
   const [, workspacePackage, file] = /^@rapport\/([\w-]+)\/(.*)/.exec(name) ?? []
@@ -45,23 +45,23 @@ export function resolveImport(importer: string, name: string): string | undefine
 }
 
 export function findImports(
-  among: readonly SourceFile[],
+  files: readonly SourceFile[],
   isWrong: (file: SourceFile, name: string) => boolean,
 ): string[] {
-  return among.flatMap((file) =>
+  return files.flatMap((file) =>
     importsOf(file)
       .filter((name) => isWrong(file, name))
       .map((name) => `${file.path}: ${name}`),
   )
 }
 
-/** The lines that match, with their files. */
-export function findCode(among: readonly SourceFile[], pattern: RegExp): string[] {
+/** Returns the matching lines, each with the path of its file. */
+export function findCode(files: readonly SourceFile[], pattern: RegExp): string[] {
   const lines = ({ path, code }: SourceFile) => code.split('\n').map((line) => `${path}: ${line.trim()}`)
-  return among.flatMap((file) => lines(file).filter((line) => pattern.test(line)))
+  return files.flatMap((file) => lines(file).filter((line) => pattern.test(line)))
 }
 
-/** Line comments only where a string such as an address cannot be meant. */
+/** Removes a line comment only after whitespace, as "//" is also part of URLs in strings. */
 function withoutComments(code: string): string {
   return code.replace(/\/\*[^]*?\*\//g, '').replace(/(^|\s)\/\/ .*$/gm, '$1')
 }

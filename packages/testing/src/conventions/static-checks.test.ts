@@ -1,4 +1,4 @@
-/** The checks of `pnpm check`, so that one command says whether all is well. */
+/** The checks of `pnpm check`, so that `pnpm test` covers them too. */
 import { execFile } from 'node:child_process'
 import { resolve } from 'node:path'
 import { test } from 'vitest'
@@ -7,13 +7,15 @@ const root = resolve(import.meta.dirname, '../../../..')
 
 const timeout = 120_000
 
-test('the source type-checks', { timeout }, () => expectNoFindings('tsc', '--noEmit', '--pretty', 'false'))
-test('the source passes the linter', { timeout }, () => expectNoFindings('oxlint', '--type-aware', '--format', 'unix'))
-test('the source is formatted', { timeout }, () =>
+test('the source code type-checks', { timeout }, () => expectNoFindings('tsc', '--noEmit', '--pretty', 'false'))
+test('the source code passes the linter', { timeout }, () =>
+  expectNoFindings('oxlint', '--type-aware', '--format', 'unix'),
+)
+test('the source code is formatted', { timeout }, () =>
   expectNoFindings('biome', 'format', '--colors=off', '--reporter=summary'),
 )
 
-/** Fails with what the program has to say. */
+/** Fails with the output of the program. */
 function expectNoFindings(program: string, ...parameters: string[]): Promise<void> {
   const options = { cwd: root, maxBuffer: 50_000_000 }
   return new Promise((resolveCheck, reject) => {

@@ -1,10 +1,10 @@
-/** Each table is written by its slice alone, so that a rule about it has one place. */
+/** Only the slice that owns a table writes to it, so that the rules of the table are in one place. */
 import * as schema from '@rapport/core/db/schema/index.ts'
 import { is, Table } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { core, coreSources, sourceFiles } from './source-files.ts'
 
-/** A table belongs to the folder that has the name of its schema file: `tasks/` writes what `db/schema/tasks.ts` defines. */
+/** The owner of a table is the folder with the name of its schema file: `tasks/` owns the tables of `schema/tasks.ts`. */
 const ownFolders = Object.fromEntries(
   coreSources.flatMap(({ path, code }) => {
     const [, folder] = /\/db\/schema\/([\w-]+)\.ts$/.exec(path) ?? []
@@ -13,7 +13,7 @@ const ownFolders = Object.fromEntries(
   }),
 ) as Record<string, string[]>
 
-/** Tables that other folders or files write too: those of core, unless they start with `apps/`. */
+/** Tables that further files write. Paths are relative to the sources of core unless they start with `apps/`. */
 const exceptions: Record<string, string[]> = {
   workspaces: ['workspaces/', 'operations/delete-workspace.ts'],
   members: ['auth/', 'team/', 'operations/delete-workspace.ts'],
@@ -21,7 +21,7 @@ const exceptions: Record<string, string[]> = {
   idempotencyRecords: ['request/idempotency.ts', 'apps/api/src/http/idempotency.ts'],
   contacts: ['contacts/', 'subscriptions/subscribed-status.ts'],
   subscriptions: ['subscriptions/', 'lists/'],
-  // Recovery marks the claims of dead workers as interrupted in every table that has claims; a restored backup likewise.
+  // Recovery, and the command for a restored backup, mark orphaned claims as interrupted in every table with claims.
   campaigns: ['campaigns/', 'operations/restored-backup.ts'],
   campaignBatches: ['campaigns/', 'operations/orphaned-claims.ts'],
   campaignRecipients: ['campaigns/', 'operations/orphaned-claims.ts', 'operations/restored-backup.ts'],
@@ -29,7 +29,7 @@ const exceptions: Record<string, string[]> = {
   mails: ['mail/', 'operations/orphaned-claims.ts', 'operations/restored-backup.ts'],
   mailReports: ['operations/mail-events.ts'],
   events: ['events/', 'db/adopt-restored-events.ts'],
-  // An event and what is due for it are one statement.
+  // One statement inserts an event and its deliveries.
   deliveries: ['webhooks/', 'events/emit.ts', 'operations/orphaned-claims.ts', 'operations/restored-backup.ts'],
   webhookDrains: ['webhooks/', 'operations/orphaned-claims.ts'],
   outbox: ['jobs/outbox.ts', 'operations/delete-workspace.ts'],
@@ -44,7 +44,7 @@ test('every table has an owner', () => {
   expect(Object.keys(ownFolders)).toEqual(expect.arrayContaining(Object.keys(exceptions)))
 })
 
-test('only its owner writes a table', () => {
+test('only the owner writes to a table', () => {
   const writes = /(?:\.(?:insert|update|delete)\(\s*|\b(?:insert into|update|delete from)\s+(?:\$\{)?)(\w+)/gi
   const found = sourceFiles
     .filter(({ path, isTest }) => !isTest && !/^(packages\/testing|apps\/(e2e|bench))\//.test(path))

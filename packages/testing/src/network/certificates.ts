@@ -1,11 +1,11 @@
-/** Certificates for 127.0.0.1 and others, each its own authority, all with one key that is known to everybody. */
+/** Self-signed certificates for tests. All have the same key, which is not secret. */
 export const testKey = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQgi0EOaMGe2tid8mVi
 gBKOP5QdtfKQYqzKRyEE77MLeFuhRANCAARC3+tzgEpPseT1g3JxZmoyt9VT7RoF
 fGwqRMGk/fUQB2/e9xelLO9n+pp6xvxHsUz+ymJ7E8ObbqD7M9wYmIQN
 -----END PRIVATE KEY-----`
 
-/** Good for 127.0.0.1 until the year 2126. */
+/** Valid for 127.0.0.1 until 2126. */
 export const goodCertificate = `-----BEGIN CERTIFICATE-----
 MIIBhTCCASygAwIBAgIUCfnno59eysW81u6ILo021TVG9JowCgYIKoZIzj0EAwIw
 DzENMAsGA1UEAwwEZ29vZDAgFw0yNjExMjExMjQyMjlaGA8yMTI2MTAyODEyNDIy
@@ -18,7 +18,7 @@ uZC9dqQI5nlgYeBvScHRjt+j950bwkoCIDgmrUxMLts4O8RNaUxXL/OuD7th+ne7
 mZldaHzYCB5O
 -----END CERTIFICATE-----`
 
-/** For another name. */
+/** Issued for another host name. */
 export const foreignCertificate = `-----BEGIN CERTIFICATE-----
 MIIBnDCCAUOgAwIBAgIUM2xvRmnP5OedL1eNWEyWttzq9pQwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJZWxzZXdoZXJlMCAXDTI2MTEyMTEyNDIyOVoYDzIxMjYxMDI4
@@ -31,7 +31,7 @@ hkjOPQQDAgNHADBEAiBFqKZLwsnKig3jwX7ni7j32gHJ986i6PBatOERlcNMSwIg
 PnbldNQOPCfIGxCldNJ0DBm6nCoX1j7SMANJoI/APfs=
 -----END CERTIFICATE-----`
 
-/** Good for 127.0.0.1 in the year 2020. */
+/** Issued for 127.0.0.1, expired in 2020. */
 export const expiredCertificate = `-----BEGIN CERTIFICATE-----
 MIIBVTCB/KADAgECAgEBMAoGCCqGSM49BAMCMBIxEDAOBgNVBAMMB2V4cGlyZWQw
 HhcNMjAwMTAxMDAwMDAwWhcNMjAwMTAyMDAwMDAwWjASMRAwDgYDVQQDDAdleHBp

@@ -1,4 +1,4 @@
-/** A name server for tests, on UDP. */
+/** A DNS server for tests, over UDP. */
 import { createSocket } from 'node:dgram'
 
 export type NameServer = Awaited<ReturnType<typeof startNameServer>>
@@ -6,16 +6,16 @@ export type NameServer = Awaited<ReturnType<typeof startNameServer>>
 const recordTypes = { A: 1, TXT: 16 } as const
 
 /**
- * Knows IPv4 addresses of names, in turns of answers, and texts; says of `.invalid` that it is none, and of all else
- * nothing, unless `denyUnknown`: then there is no such name.
+ * Serves A and TXT records. Names under `.invalid` do not exist; queries for other unknown names get no response, or
+ * with `denyUnknown` the response that the name does not exist.
  */
 export async function startNameServer({ denyUnknown = false } = {}) {
   const socket = createSocket('udp4')
-  const [turns, counts] = [new Map<string, (readonly string[])[]>(), new Map<string, number>()]
+  const [addressLists, counts] = [new Map<string, (readonly string[])[]>(), new Map<string, number>()]
   const texts = new Map<string, readonly string[]>()
 
   function addressesOf(name: string): Buffer[] {
-    const known = turns.get(name) ?? []
+    const known = addressLists.get(name) ?? []
     const count = counts.get(name) ?? 0
     counts.set(name, count + 1)
     const addresses = known[Math.min(count, known.length - 1)] ?? []
@@ -24,14 +24,18 @@ export async function startNameServer({ denyUnknown = false } = {}) {
   socket.on('message', (query, { address, port }) => {
     const { name, end } = readName(query)
     const type = query.readUInt16BE(end)
-    const isKnown = turns.has(name) || texts.has(name)
+    const isKnown = addressLists.has(name) || texts.has(name)
     if (!isKnown && !denyUnknown && !name.endsWith('.invalid')) return
     const values =
-      type === recordTypes.A ? addressesOf(name) : type === recordTypes.TXT ? (texts.get(name) ?? []).map(inPieces) : []
+      type === recordTypes.A
+        ? addressesOf(name)
+        : type === recordTypes.TXT
+          ? (texts.get(name) ?? []).map(encodeText)
+          : []
     const head = Buffer.from(query.subarray(0, 12))
     head.writeUInt16BE(isKnown ? 0x8180 : 0x8183, 2)
     head.writeUInt16BE(values.length, 6)
-    // Of what else a query says, such as the size of answers it can take, nothing comes back.
+    // The response repeats none of the query's additional records, such as the EDNS buffer size.
     head.writeUInt32BE(0, 8)
     const records = values.map((value) => toRecord(type, value))
     socket.send(Buffer.concat([head, query.subarray(12, end + 4), ...records]), port, address)
@@ -39,8 +43,8 @@ export async function startNameServer({ denyUnknown = false } = {}) {
   await new Promise<void>((resolve) => socket.bind(0, '127.0.0.1', resolve))
   return {
     address: `127.0.0.1:${socket.address().port}`,
-    setAddresses: (name: string, answers: (readonly string[])[]) => void turns.set(name, answers),
-    /** The TXT records of a name from now on. */
+    /** Sets the addresses of a name, one list per query; the last list is repeated. */
+    setAddresses: (name: string, lists: (readonly string[])[]) => void addressLists.set(name, lists),
     setTextRecords: (name: string, ...records: string[]) => void texts.set(name, records),
     countQueries: (name: string) => counts.get(name) ?? 0,
     resetCounts: () => counts.clear(),
@@ -48,7 +52,7 @@ export async function startNameServer({ denyUnknown = false } = {}) {
   }
 }
 
-/** Of the name that was asked for, for no time. */
+/** A record for the name in the query, with a TTL of 0. */
 function toRecord(type: number, value: Buffer): Buffer {
   return Buffer.concat([
     Buffer.from([0xc0, 12, 0, type, 0, 1, 0, 0, 0, 0, value.length >> 8, value.length & 255]),
@@ -56,8 +60,8 @@ function toRecord(type: number, value: Buffer): Buffer {
   ])
 }
 
-/** A text is in pieces of at most 255 bytes, each with its length before it. */
-function inPieces(text: string): Buffer {
+/** Encodes a text as pieces of at most 255 bytes, each prefixed with its length. */
+function encodeText(text: string): Buffer {
   const pieces = text.match(/.{1,255}/gs) ?? ['']
   return Buffer.concat(pieces.flatMap((piece) => [Buffer.from([piece.length]), Buffer.from(piece)]))
 }

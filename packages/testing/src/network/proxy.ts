@@ -1,16 +1,16 @@
-/** A network that fails at a chosen moment: stands between a program and its PostgreSQL. */
+/** A TCP proxy between a program and PostgreSQL that cuts connections at a chosen moment. */
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
 export interface TestProxy {
-  /** The address that was given, through the proxy. */
+  /** The target URL, through the proxy. */
   readonly url: string
   /**
-   * From now on, cuts each connection that sends text that `pattern` finds: before it reaches the server, or once the
-   * server has answered it, so that the answer is lost. So many `times`, or until told otherwise. `cuts` counts.
+   * Cuts each connection that sends data matching `pattern`: before the data reaches the server, or when the server has
+   * responded, so that the response is lost. Stops after `times` cuts (default: never). `undefined` disables cutting.
    */
   cut(pattern: RegExp | undefined, moment?: 'before' | 'answer', times?: number): void
   readonly cuts: number
-  /** Cuts every connection there is. A server does not notice while it is busy, and finishes what it was asked. */
+  /** Cuts all open connections. A server that is executing a statement does not notice, and completes it. */
   cutAll(): void
   close(): Promise<void>
 }
@@ -24,28 +24,28 @@ export async function startTestProxy(targetUrl: string): Promise<TestProxy> {
 
   const server = createServer((near) => {
     const far = connect(Number(target.port), target.hostname)
-    let isDoomed = false
-    const cutNow = () => {
+    let isMatched = false
+    const cutConnection = () => {
       near.destroy()
       far.destroy()
     }
     for (const socket of [near, far]) {
       sockets.add(socket)
-      socket.on('error', cutNow).on('close', () => {
+      socket.on('error', cutConnection).on('close', () => {
         sockets.delete(socket)
-        cutNow()
+        cutConnection()
       })
     }
     near.on('data', (chunk: Buffer) => {
       if (left > 0 && pattern?.test(chunk.toString('latin1'))) {
         cuts += 1
         left -= 1
-        isDoomed = true
-        if (moment === 'before') return cutNow()
+        isMatched = true
+        if (moment === 'before') return cutConnection()
       }
       far.write(chunk)
     })
-    far.on('data', (chunk: Buffer) => (isDoomed ? cutNow() : near.write(chunk)))
+    far.on('data', (chunk: Buffer) => (isMatched ? cutConnection() : near.write(chunk)))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const url = new URL(targetUrl)

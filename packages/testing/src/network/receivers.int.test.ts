@@ -7,7 +7,7 @@ describe('the HTTP receiver', () => {
   let receiver: HttpReceiver
   afterEach(() => receiver.close())
 
-  test('records what came and answers as told', async () => {
+  test('records the request and sends the configured response', async () => {
     receiver = await startHttpReceiver(() => ({ status: 503, headers: { 'retry-after': '9' }, body: 'later' }))
     const response = await fetch(`${receiver.url}/hook?a=1`, { method: 'POST', body: 'é', headers: { 'x-a': 'b' } })
     expect([response.status, response.headers.get('retry-after'), await response.text()]).toEqual([503, '9', 'later'])
@@ -15,7 +15,7 @@ describe('the HTTP receiver', () => {
     expect(request).toMatchObject({ method: 'POST', url: '/hook?a=1', headers: { 'x-a': 'b' }, body: Buffer.from('é') })
   })
 
-  test('closes although a sender waits for an answer that never comes', async () => {
+  test('closes while a client waits for a response that never comes', async () => {
     receiver = await startHttpReceiver(() => ({ fault: 'hang' }))
     const outcome = fetch(receiver.url).catch(() => 'cut off')
     await receiver.waitFor(1)
@@ -23,10 +23,10 @@ describe('the HTTP receiver', () => {
     expect(await outcome).toBe('cut off')
   })
 
-  test('says what did come when it waits in vain', async () => {
+  test('lists the received requests when a wait times out', async () => {
     receiver = await startHttpReceiver()
     await (await fetch(`${receiver.url}/only`)).text()
-    await expect(receiver.waitFor(2, 50)).rejects.toThrow('until 2 requests have come (1 came: GET /only)')
+    await expect(receiver.waitFor(2, 50)).rejects.toThrow('until 2 requests have arrived (1 arrived: GET /only)')
   })
 })
 
@@ -55,7 +55,7 @@ describe('the SMTP receiver', () => {
     })
   })
 
-  test('refuses, hangs and hangs up by recipient', async () => {
+  test('rejects, hangs or disconnects depending on the recipient', async () => {
     receiver = await startSmtpReceiver({
       decide: (recipient) => {
         if (recipient.startsWith('full')) return 450
@@ -75,7 +75,7 @@ describe('the SMTP receiver', () => {
     expect(receiver.mails).toHaveLength(3)
   })
 
-  test('closes although a sender stays connected', async () => {
+  test('closes while a client stays connected', async () => {
     receiver = await startSmtpReceiver()
     const socket = connect(receiver.port, '127.0.0.1')
     const ended = new Promise<boolean>((resolve) => socket.once('close', resolve))

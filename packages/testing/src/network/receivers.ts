@@ -1,4 +1,4 @@
-/** The outside world for tests: whom webhooks go to and who takes the mail. */
+/** HTTP and SMTP servers that receive webhooks and mails in tests. */
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { Readable } from 'node:stream'
@@ -9,7 +9,7 @@ import { SMTPServer, type SMTPServerSession } from 'smtp-server'
 import { Webhook } from 'standardwebhooks'
 import { waitUntil } from '../wait.ts'
 
-/** Waits for this many, or for one that matches; fails after `timeoutMs` (5 seconds) with what did come. */
+/** Waits for `count` items, or for one that matches. Fails after `timeoutMs` (default: 5 s) and lists the items. */
 interface WaitFor<Item> {
   (count: number, timeoutMs?: number): Promise<readonly Item[]>
   (matches: (item: Item) => boolean, timeoutMs?: number): Promise<Item>
@@ -27,13 +27,13 @@ export interface ReceivedRequest {
 }
 
 export interface ReceiverResponse {
-  /** 200 */
+  /** Default: 200. */
   status?: number
   headers?: Record<string, string>
-  /** A stream may drip, or never end. */
+  /** A stream may be slow, or never end. */
   body?: string | Buffer | AsyncIterable<string | Buffer>
   delayMs?: number
-  /** Keeps the connection open and never answers, or cuts it without an answer. */
+  /** Never responds, or closes the connection without a response. */
   fault?: 'hang' | 'disconnect'
 }
 
@@ -44,27 +44,27 @@ export interface HttpReceiver {
   readonly port: number
   readonly requests: readonly ReceivedRequest[]
   readonly waitFor: WaitFor<ReceivedRequest>
-  /** Answers differently from now on. */
+  /** Replaces the handler. */
   respondWith(handler: HttpHandler): void
   close(): Promise<void>
 }
 
-/** Listens on 127.0.0.1, records every request once its body is read, then answers 200 or what `handler` decides. */
+/** Listens on 127.0.0.1. Records each request with its body, then responds with 200 or the result of `handler`. */
 export async function startHttpReceiver(
   handler: HttpHandler = () => undefined,
   options: { port?: number; host?: string } = {},
 ): Promise<HttpReceiver> {
   const requests: ReceivedRequest[] = []
   const closing = new AbortController()
-  let answerTo = handler
+  let currentHandler = handler
   const server = createServer((incoming, response) => {
     const work = async () => {
       const { method = '', url = '', headers } = incoming
       const received = { method, url, headers, body: await buffer(incoming), receivedAt: new Date() }
       requests.push(received)
-      await sendAnswer(response, (await answerTo(received)) ?? {}, closing.signal)
+      await sendResponse(response, (await currentHandler(received)) ?? {}, closing.signal)
     }
-    // A sender that hung up, or a receiver that was closed meanwhile, is what some tests are about.
+    // Some tests disconnect the client, or close the receiver, during a request.
     work().catch(() => response.destroy())
   })
   const host = options.host ?? '127.0.0.1'
@@ -77,8 +77,8 @@ export async function startHttpReceiver(
     url: `http://${host}:${port}`,
     port,
     requests,
-    waitFor: waiter(requests, 'requests', ({ method, url }) => `${method} ${url}`),
-    respondWith: (next) => void (answerTo = next),
+    waitFor: createWaitFor(requests, 'requests', ({ method, url }) => `${method} ${url}`),
+    respondWith: (next) => void (currentHandler = next),
     close: () =>
       new Promise((resolve) => {
         closing.abort()
@@ -88,12 +88,12 @@ export async function startHttpReceiver(
   }
 }
 
-async function sendAnswer(response: ServerResponse, answer: ReceiverResponse, signal: AbortSignal): Promise<void> {
-  if (answer.delayMs) await pause(answer.delayMs, undefined, { signal })
-  if (answer.fault === 'hang') return
-  if (answer.fault === 'disconnect') return void response.destroy()
-  response.writeHead(answer.status ?? 200, answer.headers)
-  const { body = '' } = answer
+async function sendResponse(response: ServerResponse, content: ReceiverResponse, signal: AbortSignal): Promise<void> {
+  if (content.delayMs) await pause(content.delayMs, undefined, { signal })
+  if (content.fault === 'hang') return
+  if (content.fault === 'disconnect') return void response.destroy()
+  response.writeHead(content.status ?? 200, content.headers)
+  const { body = '' } = content
   if (typeof body === 'string' || Buffer.isBuffer(body)) response.end(body)
   else
     Readable.from(body, { signal })
@@ -101,19 +101,19 @@ async function sendAnswer(response: ServerResponse, answer: ReceiverResponse, si
       .pipe(response)
 }
 
-/** Throws unless the request is signed with the webhook's secret as Standard Webhooks has it. Answers the body. */
+/** Verifies the Standard Webhooks signature of a request. Returns the parsed body; throws if the signature is wrong. */
 export function verifySignature(request: ReceivedRequest | undefined, secret: string): unknown {
-  if (!request) throw new Error('No request has come')
+  if (!request) throw new Error('No request was received')
   return new Webhook(secret).verify(request.body.toString(), request.headers as Record<string, string>)
 }
 
 // ── SMTP ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface ReceivedMail {
-  /** The envelope's, not the headers'. */
+  /** The sender in the envelope, which may differ from the From header. */
   readonly from: string
   readonly to: readonly string[]
-  /** By lower-case name; of several with one name the first. */
+  /** Keys are in lower case. If a header is repeated, its first value. */
   readonly headers: Readonly<Record<string, string>>
   readonly subject: string
   readonly text: string
@@ -122,7 +122,7 @@ export interface ReceivedMail {
   readonly receivedAt: Date
 }
 
-/** 450 and 550 refuse the recipient; the rest takes the whole mail, and is recorded, before it delays, hangs or hangs up. */
+/** 450 and 550 reject the recipient. With the others the mail is received and recorded before the delay or fault. */
 export type SmtpDecision = 'accept' | 450 | 550 | { delayMs: number } | 'hang after data' | 'disconnect after data'
 
 type SmtpDecide = (recipient: string) => SmtpDecision
@@ -132,27 +132,27 @@ export interface SmtpReceiver {
   readonly port: number
   readonly mails: readonly ReceivedMail[]
   readonly waitFor: WaitFor<ReceivedMail>
-  /** Decides differently from now on. */
+  /** Replaces the decision function. */
   decide(decide: SmtpDecide): void
   close(): Promise<void>
 }
 
-/** Listens on 127.0.0.1 without TLS or login, records every mail, and accepts every recipient unless `decide` says otherwise. */
+/** Listens on 127.0.0.1 without TLS and login. Records every mail and by default accepts every recipient. */
 export async function startSmtpReceiver(options: { decide?: SmtpDecide; port?: number } = {}): Promise<SmtpReceiver> {
   const mails: ReceivedMail[] = []
   const sockets = new Map<number | undefined, Socket>()
   const closing = new AbortController()
   let decide: SmtpDecide = options.decide ?? (() => 'accept')
 
-  const takeMail = async (stream: Readable, session: SMTPServerSession) => {
+  const receiveMail = async (stream: Readable, session: SMTPServerSession) => {
     mails.push(await readMail(await buffer(stream), session))
     for (const { address } of session.envelope.rcptTo) {
       const decision = decide(address)
       if (typeof decision === 'object') await pause(decision.delayMs, undefined, { signal: closing.signal })
-      if (decision === 'hang after data') return 'no answer'
+      if (decision === 'hang after data') return 'no response'
       if (decision === 'disconnect after data') {
         sockets.get(session.remotePort)?.destroy()
-        return 'no answer'
+        return 'no response'
       }
     }
     return 'accepted'
@@ -168,13 +168,13 @@ export async function startSmtpReceiver(options: { decide?: SmtpDecide; port?: n
       done(Object.assign(new Error(`${address} is refused`), { responseCode: decision }))
     },
     onData(stream, session, done) {
-      takeMail(stream, session).then(
+      receiveMail(stream, session).then(
         (outcome) => (outcome === 'accepted' ? done() : undefined),
         (error: unknown) => done(error as Error),
       )
     },
   })
-  // Senders that hang up are what some tests are about.
+  // Some tests disconnect the client during a mail.
   server.on('error', () => {})
   server.server.on('connection', (socket: Socket) => {
     const { remotePort } = socket
@@ -187,7 +187,7 @@ export async function startSmtpReceiver(options: { decide?: SmtpDecide; port?: n
     url: `smtp://127.0.0.1:${port}`,
     port,
     mails,
-    waitFor: waiter(mails, 'mails', ({ to, subject }) => `"${subject}" to ${to.join(', ')}`),
+    waitFor: createWaitFor(mails, 'mails', ({ to, subject }) => `"${subject}" to ${to.join(', ')}`),
     decide: (next) => void (decide = next),
     close: () =>
       new Promise((resolve) => {
@@ -213,15 +213,18 @@ async function readMail(raw: Buffer, session: SMTPServerSession): Promise<Receiv
   }
 }
 
-function waiter<Item>(items: readonly Item[], noun: string, describe: (item: Item) => string): WaitFor<Item> {
-  const came = () => `${items.length} came: ${items.slice(-10).map(describe).join('; ') || 'none'}`
+function createWaitFor<Item>(items: readonly Item[], noun: string, describe: (item: Item) => string): WaitFor<Item> {
+  const summary = () => `${items.length} arrived: ${items.slice(-10).map(describe).join('; ') || 'none'}`
   return (async (wanted: number | ((item: Item) => boolean), timeoutMs?: number) => {
     const limit = timeoutMs === undefined ? {} : { timeoutMs }
     if (typeof wanted !== 'number') {
-      return waitUntil(() => items.find(wanted), { describe: () => `a match among the ${noun} (${came()})`, ...limit })
+      return waitUntil(() => items.find(wanted), {
+        describe: () => `one of the ${noun} matches (${summary()})`,
+        ...limit,
+      })
     }
     await waitUntil(() => items.length >= wanted, {
-      describe: () => `${wanted} ${noun} have come (${came()})`,
+      describe: () => `${wanted} ${noun} have arrived (${summary()})`,
       ...limit,
     })
     return items

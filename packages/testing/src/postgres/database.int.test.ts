@@ -5,7 +5,7 @@ import { withAdminClient, createEmptyDatabase, createTestDatabase } from './data
 
 const countTables = sql`select count(*)::int as tables from information_schema.tables where table_schema = 'public'`
 
-test('a test database has every table, and changes reach no other', async () => {
+test('a test database has every table and is isolated from others', async () => {
   const [first, second] = await Promise.all([createTestDatabase(), createTestDatabase()])
   await first.db.execute(sql`drop table outbox`)
   await first.db.execute(sql`select from contacts`)
@@ -19,7 +19,7 @@ test('an empty database has no tables', async () => {
   await database.close()
 })
 
-test('closing names the connection that somebody forgot, and drops the database all the same', async () => {
+test('close reports a connection left open and still drops the database', async () => {
   const database = await createEmptyDatabase()
   const forgotten = new pg.Client({ connectionString: database.url, application_name: 'forgetful' })
   const cut = new Promise((resolve) => forgotten.on('error', resolve))

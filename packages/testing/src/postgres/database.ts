@@ -10,16 +10,16 @@ export interface TestDatabase {
   readonly url: string
   readonly db: Db
   readonly pool: pg.Pool
-  /** Ends the pool and drops the database. Throws when others were still connected: somebody forgot to close. */
+  /** Ends the pool and drops the database. Throws if the test left other connections open. */
   close(): Promise<void>
 }
 
-/** A database of its own with every migration applied, cloned from the template in some 30 ms: one per test file. */
+/** Creates a migrated database, cloned from the template in about 30 ms. One per test file is enough. */
 export function createTestDatabase(): Promise<TestDatabase> {
   return createDatabase(`template ${inject('testServices').template}`)
 }
 
-/** A database with nothing in it, for the tests of migrations. */
+/** Creates a database without tables, for tests of migrations. */
 export function createEmptyDatabase(): Promise<TestDatabase> {
   return createDatabase('')
 }
@@ -32,9 +32,9 @@ async function createDatabase(from: string): Promise<TestDatabase> {
   const database = openDatabase(url, {
     applicationName: 'rapport test',
     maxConnections: 10,
-    // Of two hundred at once the last waits for all the others, and the machine may be busy with other tests.
+    // Some tests run 200 transactions concurrently, and the last one waits for a free connection.
     connectionTimeoutMs: 20_000,
-    // Connections that break while idle are what some tests are about.
+    // Some tests break idle connections.
     onError: () => {},
   })
   let closing: Promise<void> | undefined
@@ -54,9 +54,9 @@ async function dropDatabase(client: pg.Client, name: string): Promise<void> {
     )
     return found.rows
   }
-  // A connection that was closed properly is on its way out for a moment longer.
+  // A closed connection remains listed for a moment.
   const leaked = await waitUntil(async () => (await findConnections()).length === 0, {
-    describe: 'gone',
+    describe: 'all connections are closed',
     timeoutMs: 1_000,
   })
     .then(() => [])
@@ -64,10 +64,10 @@ async function dropDatabase(client: pg.Client, name: string): Promise<void> {
   await client.query(`drop database ${name} with (force)`)
   if (leaked.length === 0) return
   const list = leaked.map((row) => `  ${row.application_name || 'unnamed'} (${row.state}): ${row.query.slice(0, 200)}`)
-  throw new Error(`${leaked.length} connections to the test's database were left open:\n${list.join('\n')}`)
+  throw new Error(`${leaked.length} connections to the test database were left open:\n${list.join('\n')}`)
 }
 
-/** Does `work` in a transaction and leaves it open until `commit`: what others see of it, and wait for, meanwhile. */
+/** Runs `work` in a transaction that stays open until `commit`, to test what other transactions see and wait for. */
 export async function openTransaction(
   db: Db,
   work: (db: Db) => Promise<unknown>,
@@ -82,7 +82,7 @@ export async function openTransaction(
   return { commit: () => (committing.resolve(), running) }
 }
 
-/** Waits until so many statements in this database wait for a lock that another transaction holds. */
+/** Waits until `count` statements in this database wait for a lock. */
 export async function waitUntilBlocked(db: Db, count = 1): Promise<void> {
   const isBlocked = async () => {
     const result = await db.execute(sql`
@@ -92,14 +92,14 @@ export async function waitUntilBlocked(db: Db, count = 1): Promise<void> {
   await waitUntil(isBlocked, { describe: `${count} statements wait for a lock` })
 }
 
-/** The same server and account, another database. */
+/** Returns the URL of another database on the same server. */
 export function databaseUrl(postgresUrl: string, name: string): string {
   const url = new URL(postgresUrl)
   url.pathname = `/${name}`
   return url.href
 }
 
-/** Runs `work` over a connection of its own to the server's given database. */
+/** Runs `work` on a separate connection. */
 export async function withAdminClient<Result>(
   postgresUrl: string,
   work: (client: pg.Client) => Promise<Result>,

@@ -2,7 +2,7 @@ import type { Ctx } from '@rapport/core/request/context.ts'
 import type { TestDatabase } from './database.ts'
 import { recordStatements } from './statements.ts'
 
-/** How PostgreSQL would run each SELECT from this table that `work` makes. */
+/** Returns the plan of each SELECT from this table that `work` runs. */
 export async function explainSelects(
   database: TestDatabase,
   { ctx, table }: { ctx: Ctx; table: string },
@@ -10,7 +10,7 @@ export async function explainSelects(
 ): Promise<string[]> {
   const statements = await recordStatements(database, ctx, work)
   const selects = statements.filter(({ text }) => new RegExp(`from "?${table}\\b`).test(text))
-  if (selects.length === 0) throw new Error(`Nothing was read from ${table}`)
+  if (selects.length === 0) throw new Error(`There was no SELECT from ${table}`)
   const plans = selects.map(({ text, values }) =>
     database.pool.query<{ 'QUERY PLAN': string }>(`explain ${text}`, values),
   )

@@ -1,4 +1,4 @@
-/** PgBouncer in transaction mode before the tests' PostgreSQL, as one runs it in earnest but for its few connections. */
+/** PgBouncer in transaction mode in front of the test PostgreSQL, configured as in production but with a small pool. */
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -7,24 +7,27 @@ import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
 import { startCommand, type StartedProcess } from '../processes/processes.ts'
 
 export interface TestPooler {
-  /** The given address, through the pooler. */
+  /** The database URL, through the pooler. */
   readonly url: string
   close(): Promise<void>
 }
 
-/** The program: the installed one, else Debian's unpacked. Undefined on a machine that has neither it nor Debian's tools. */
+/** Returns the path of PgBouncer: installed, or unpacked from its Debian package. Undefined if neither is possible. */
 export async function findPgbouncer(): Promise<string | undefined> {
   const installed = await findProgram(['pgbouncer', '/usr/sbin/pgbouncer'])
   const found = installed ?? (await unpackDebianPackage({ name: 'pgbouncer', program: 'usr/sbin/pgbouncer' }))
-  if (!found) console.log('The tests behind PgBouncer are skipped: it is not on the PATH, and this is no Debian.')
+  if (!found)
+    console.log(
+      'PgBouncer tests are skipped: pgbouncer is not on the PATH, and Debian packages cannot be unpacked here.',
+    )
   return found
 }
 
-/** The limits that Rapport asks of each connection, which PgBouncer cannot hand on and so has to set by itself. */
+/** The timeouts that Rapport sets on each connection. PgBouncer does not forward them, so it sets them itself. */
 export const sessionLimits =
   'set statement_timeout = 10000; set lock_timeout = 3000; set idle_in_transaction_session_timeout = 10000'
 
-/** Lends four connections to whoever comes. `connectQuery` is what the server is asked on each before anybody has it. */
+/** Starts PgBouncer with a pool of four connections. It runs `connectQuery` on each new connection to the server. */
 export async function startPgbouncer(
   program: string,
   options: { databaseUrl: string; connectQuery?: string },
@@ -34,7 +37,7 @@ export async function startPgbouncer(
   const directory = await mkdtemp(join(tmpdir(), 'rapport-pgbouncer-'))
   const file = join(directory, 'pgbouncer.ini')
   await writeFile(file, settings({ server, port, connectQuery: options.connectQuery ?? sessionLimits }))
-  // It does not run as root, and whom root runs it as must be able to read this.
+  // PgBouncer refuses to run as root; the account that it switches to must be able to read these files.
   await Promise.all([chmod(directory, 0o755), chmod(file, 0o644)])
   const started: StartedProcess = await startCommand({
     command: program,

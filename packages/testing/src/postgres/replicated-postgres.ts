@@ -1,4 +1,4 @@
-/** A PostgreSQL of a test's own with a streaming replica, which may be stopped, and held back. */
+/** A PostgreSQL primary with a streaming replica. A test can stop the replica and pause its replay. */
 import { appendFile, chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,17 +15,16 @@ export interface ReplicatedPostgres {
   /** On the primary; closing it leaves the servers running. */
   readonly database: TestDatabase
   readonly replicaUrl: string
-  /** Holds the replica where it is, until it may go on. */
   pauseReplay(): Promise<void>
   resumeReplay(): Promise<void>
   stopReplica(): Promise<void>
   startReplica(): Promise<void>
-  /** What the replica was asked since the last time. */
+  /** Returns the replica's log since the last call. It contains every statement. */
   takeStatements(): Promise<string>
   close(): Promise<void>
 }
 
-/** The replica is a copy of the stopped primary that is told where to read on. */
+/** The replica starts as a file copy of the stopped primary. */
 export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
   const directory = await mkdtemp(join(tmpdir(), 'rapport-replicated-'))
   await chmod(directory, 0o755)
@@ -39,43 +38,43 @@ export async function startReplicatedPostgres(): Promise<ReplicatedPostgres> {
   const data = join(replicaDirectory, 'data')
   await cp(join(primaryDirectory, 'data'), data, { recursive: true, preserveTimestamps: true })
   await writeFile(join(data, 'standby.signal'), '')
-  const follow = `primary_conninfo = 'host=127.0.0.1 port=${first.port} user=rapport'\n`
-  await appendFile(join(data, 'postgresql.auto.conf'), follow)
+  const connectionSetting = `primary_conninfo = 'host=127.0.0.1 port=${first.port} user=rapport'\n`
+  await appendFile(join(data, 'postgresql.auto.conf'), connectionSetting)
 
   const primary = await startEmbeddedPostgres({
     directory: primaryDirectory,
     port: first.port,
     durable: false,
-    // Otherwise the log would be written, and so handed on, only every now and then.
+    // Without it, WAL is written and streamed with a delay.
     settings: { synchronous_commit: 'on' },
   })
-  // A query that is in the way of what the primary did is ended at once; and every one is logged.
+  // A query that conflicts with replay is canceled immediately, and every statement is logged.
   const settings = { max_standby_streaming_delay: '0', log_statement: 'all' }
   const startReplica = (port?: number) =>
     startEmbeddedPostgres({ directory: replicaDirectory, durable: false, settings, ...(port && { port }) })
   let replica: EmbeddedPostgres = await startReplica()
   const { port } = replica
   const replicaUrl = replica.url('rapport')
-  const askReplica = (text: string) => withAdminClient(replicaUrl, (client) => client.query(text))
-  let taken = 0
+  const queryReplica = (text: string) => withAdminClient(replicaUrl, (client) => client.query(text))
+  let logOffset = 0
 
   const url = primary.url('rapport')
   const { db, pool, ...opened } = openDatabase(url, { applicationName: 'rapport test', onError: () => {} })
   return {
     database: { url, db, pool, close: () => opened.close() },
     replicaUrl,
-    pauseReplay: async () => void (await askReplica('select pg_wal_replay_pause()')),
-    resumeReplay: async () => void (await askReplica('select pg_wal_replay_resume()')),
+    pauseReplay: async () => void (await queryReplica('select pg_wal_replay_pause()')),
+    resumeReplay: async () => void (await queryReplica('select pg_wal_replay_resume()')),
     stopReplica: () => replica.stop(),
     async startReplica() {
       replica = await startReplica(port)
-      taken = 0
+      logOffset = 0
     },
     async takeStatements() {
       const log = await readFile(join(data, 'server.log'), 'utf8')
-      const since = log.slice(taken)
-      taken = log.length
-      return since
+      const recent = log.slice(logOffset)
+      logOffset = log.length
+      return recent
     },
     async close() {
       await replica.stop()

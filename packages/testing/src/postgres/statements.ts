@@ -9,7 +9,7 @@ interface Statement {
   values: unknown[]
 }
 
-/** Runs `work` on a connection of its own. Returns the statements that pg was given. */
+/** Runs `work` on a separate connection. Returns the statements that it ran. */
 export async function recordStatements(
   database: TestDatabase,
   ctx: Ctx,
@@ -26,7 +26,7 @@ export async function recordStatements(
   return spies.flatMap(({ mock }) => mock.calls.map(toStatement))
 }
 
-/** pg takes a text or a query config, and the values in the config or as a second argument. */
+/** The first argument of `query` is a text or a config; the values are in the config or in the second argument. */
 function toStatement([query, values]: unknown[]): Statement {
   const config = typeof query === 'string' ? { text: query } : (query as pg.QueryConfig)
   return { text: config.text, values: (values ?? config.values ?? []) as unknown[] }

@@ -1,13 +1,13 @@
 import pg from 'pg'
 import type { TableRows } from './previous-release.ts'
 
-/** The columns of a table that an insert must name, and those whose default differs from row to row. */
+/** The columns that an INSERT must name, and those whose default value differs from row to row. */
 export interface ColumnDefaults {
   required: string[]
   changing: string[]
 }
 
-/** By table. A default that calls a function is `now()`, an id or a transaction number. */
+/** Per table. A default that calls a function is `now()`, an id or a transaction id. */
 export async function readColumnDefaults(pool: pg.Pool): Promise<Map<string, ColumnDefaults>> {
   const { rows } = await pool.query<{ table: string; required: string[]; changing: string[] }>(`
     select table_name as table,
@@ -18,7 +18,7 @@ export async function readColumnDefaults(pool: pg.Pool): Promise<Map<string, Col
   return new Map(rows.map(({ table, ...defaults }) => [table, defaults]))
 }
 
-/** Inserts the rows by their required columns alone, and returns all columns; of a changing default, that there is one. */
+/** Inserts only the required columns and returns all columns; values of changing defaults become "filled in". */
 export async function insertMinimalRows(
   pool: pg.Pool,
   { table, columns, rows }: TableRows,

@@ -1,4 +1,4 @@
--- Rows of the release before, in every table: see "Test an upgrade" in docs/upgrade.md.
+-- Rows of the previous release in every table: see "Test an upgrade" in docs/upgrade.md.
 -- Last migration: 0018_retention
 
 insert into "login_failures" ("email_hash", "count", "last_failed_at", "known_until") values

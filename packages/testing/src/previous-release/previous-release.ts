@@ -1,4 +1,4 @@
-/** The database as the release before left it: its schema by name, and rows in every table, in `previous-release.sql`. */
+/** The database of the previous release: `previous-release.sql` has its last migration, and rows for every table. */
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -9,14 +9,14 @@ import type pg from 'pg'
 export const previousReleasePath = resolve(import.meta.dirname, 'previous-release.sql')
 const migrationsFolder = resolve(import.meta.dirname, '../../../../drizzle')
 
-/** Rows as text, without generated columns, so that none loses digits or the order of its JSON. */
+/** Values are text, so that numbers keep their digits and JSON its order. Generated columns are left out. */
 export interface TableRows {
   table: string
   columns: string[]
   rows: Record<string, string | null>[]
 }
 
-/** Applies the migrations up to and including the named one: the schema of the release that ended with it. */
+/** Applies the migrations up to and including the named one. */
 export async function migrateUntil(pool: pg.Pool, migration: string): Promise<void> {
   const folder = await mkdtemp(join(tmpdir(), 'rapport-migrations-'))
   try {
@@ -32,14 +32,14 @@ export async function migrateUntil(pool: pg.Pool, migration: string): Promise<vo
   }
 }
 
-/** Makes an empty database what the release before left. */
+/** Turns an empty database into the database of the previous release. */
 export async function restorePreviousRelease(pool: pg.Pool): Promise<void> {
   const dump = await readPreviousRelease()
   await migrateUntil(pool, dump.migration)
   await pool.query(dump.statements)
 }
 
-/** The name of the last migration of the release before, and the statements that insert its rows. */
+/** Returns the name of the previous release's last migration, and the statements that insert its rows. */
 export async function readPreviousRelease(): Promise<{ migration: string; statements: string }> {
   const statements = await readFile(previousReleasePath, 'utf8')
   const [, migration] = /^-- Last migration: (\w+)$/m.exec(statements) ?? []
@@ -52,11 +52,11 @@ export async function readMigrations(): Promise<{ tag: string }[]> {
   return (JSON.parse(text) as { entries: { tag: string }[] }).entries
 }
 
-/** Every table, parents before their children, so that the rows can be inserted in this order. */
+/** Returns all tables, parents before their children, so that rows can be inserted in this order. */
 export async function readTables(pool: pg.Pool): Promise<TableRows[]> {
   const client = await pool.connect()
   try {
-    // Text of a moment depends on it.
+    // The text of a timestamp depends on the time zone.
     await client.query(`set timezone = 'UTC'`)
     const found = await client.query<{ table: string; columns: string[] }>(tablesAndColumns)
     const tables: TableRows[] = []

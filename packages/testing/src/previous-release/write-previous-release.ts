@@ -1,4 +1,4 @@
-/** Rewrites `previous-release.sql` as of the newest migration, when a release is made: see docs/upgrade.md. */
+/** Rewrites `previous-release.sql` for the newest migration when a release is made: see docs/upgrade.md. */
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,13 +13,13 @@ import {
   restorePreviousRelease,
 } from './previous-release.ts'
 
-const directory = await mkdtemp(join(tmpdir(), 'rapport-release-before-'))
+const directory = await mkdtemp(join(tmpdir(), 'rapport-previous-release-'))
 // PostgreSQL runs as another user when the command runs as root.
 await chmod(directory, 0o755)
 const postgres = await startEmbeddedPostgres({ directory, durable: false })
 try {
-  await ensureDatabase(postgres, 'release_before')
-  await writeRelease(postgres.url('release_before'))
+  await ensureDatabase(postgres, 'previous_release')
+  await writeRelease(postgres.url('previous_release'))
 } finally {
   await postgres.stop()
   await rm(directory, { recursive: true, force: true })
@@ -32,7 +32,7 @@ async function writeRelease(connectionString: string): Promise<void> {
     const newest = (await readMigrations()).at(-1)?.tag ?? ''
     await migrateUntil(pool, newest)
     const tables = await readTables(pool)
-    await writeFile(previousReleasePath, `${headerOf(newest)}\n${dumpRows(tables)}`)
+    await writeFile(previousReleasePath, `${toHeader(newest)}\n${dumpRows(tables)}`)
     const empty = tables.filter(({ rows }) => rows.length === 0).map(({ table }) => table)
     const missing = empty.length > 0 ? `Insert rows by hand into: ${empty.join(', ')}.\n` : ''
     process.stdout.write(`previous-release.sql has the rows of ${tables.length} tables as of ${newest}.\n${missing}`)
@@ -41,9 +41,9 @@ async function writeRelease(connectionString: string): Promise<void> {
   }
 }
 
-function headerOf(migration: string): string {
+function toHeader(migration: string): string {
   return [
-    '-- Rows of the release before, in every table: see "Test an upgrade" in docs/upgrade.md.',
+    '-- Rows of the previous release in every table: see "Test an upgrade" in docs/upgrade.md.',
     `-- Last migration: ${migration}`,
     '',
   ].join('\n')

@@ -1,4 +1,4 @@
-/** Programs that tests need and this machine may lack: found on the PATH, or unpacked from Debian's package of them. */
+/** Programs that tests need: found on the PATH, or unpacked from a Debian package. */
 import { execFile } from 'node:child_process'
 import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { delimiter, join, resolve } from 'node:path'
@@ -10,17 +10,17 @@ const cacheDirectory = resolve(import.meta.dirname, '../../../../node_modules/.c
 
 export interface DebianPackage {
   name: string
-  /** The program within the package, such as `usr/bin/redis-server`. */
+  /** Path of the program in the package, such as `usr/bin/redis-server`. */
   program: string
-  /** Folders with libraries beside the usual ones, as the shell spells them. */
+  /** Additional library folders in the package, as shell patterns. */
   libraries?: string[]
-  /** Lines of the shell that go before the program; `$here` is the folder that the package lies in. */
+  /** Shell lines to run before the program; `$here` is the folder of the unpacked package. */
   preparation?: string[]
-  /** Files of ours to put beside what the package brings. */
+  /** Additional files to write into the folder of the unpacked package. */
   files?: Record<string, string>
 }
 
-/** The first of these programs, names or whole paths, that is here and runs. */
+/** Returns the path of the first of these programs (names or paths) that runs on this machine. */
 export async function findProgram(programs: string[]): Promise<string | undefined> {
   for (const program of programs) {
     const path = program.includes('/') ? program : await findOnPath(program)
@@ -30,9 +30,9 @@ export async function findProgram(programs: string[]): Promise<string | undefine
 }
 
 /**
- * Unpacks a package and what it depends on that is not installed into node_modules/.cache, which leaves the machine as
- * it is and needs no root, and answers with the path of its program. The second time it is there already. Undefined on
- * a machine without Debian's tools.
+ * Unpacks a package and its missing dependencies into node_modules/.cache. Needs no root and changes nothing else on
+ * the machine. Returns the path of the program; later calls find it in the cache. Undefined on a machine without
+ * Debian's tools.
  */
 export async function unpackDebianPackage(wanted: DebianPackage): Promise<string | undefined> {
   const { name } = wanted
@@ -40,14 +40,14 @@ export async function unpackDebianPackage(wanted: DebianPackage): Promise<string
   const launcher = join(folder, name)
   if (await runs(launcher)) return launcher
   if (!(await findOnPath('apt-get')) || !(await findOnPath('dpkg-deb'))) return undefined
-  console.log(`No ${name} on the PATH: fetching the package into node_modules/.cache, once.`)
+  console.log(`${name} is not on the PATH: downloading its Debian package into node_modules/.cache.`)
   await mkdir(cacheDirectory, { recursive: true })
   const work = await mkdtemp(join(cacheDirectory, 'unpack-'))
   try {
     const root = await unpack(name, work)
     await writeLauncher(join(root, name), wanted)
     for (const [file, text] of Object.entries(wanted.files ?? {})) await writeFile(join(root, file), text)
-    // Another run may have been quicker, and be using it.
+    // A concurrent run may have unpacked it first, and may be using it.
     if (!(await runs(launcher))) {
       await rm(folder, { recursive: true, force: true })
       await rename(root, folder)
@@ -55,11 +55,12 @@ export async function unpackDebianPackage(wanted: DebianPackage): Promise<string
   } finally {
     await rm(work, { recursive: true, force: true })
   }
-  if (!(await runs(launcher))) throw new Error(`Debian's package ${name} was fetched, but does not run here.`)
+  if (!(await runs(launcher)))
+    throw new Error(`The Debian package ${name} was downloaded, but its program does not run on this machine.`)
   return launcher
 }
 
-/** Package lists and archives live in a folder of our own too, so that neither root nor the machine's apt is needed. */
+/** Keeps package lists and archives in `work` too, so that apt needs no root and does not touch the system's state. */
 async function unpack(name: string, work: string): Promise<string> {
   const [lists, cache, root] = [join(work, 'lists'), join(work, 'apt'), join(work, 'root')]
   await Promise.all([join(lists, 'partial'), join(cache, 'archives', 'partial'), root].map(makeFolder))
@@ -68,14 +69,14 @@ async function unpack(name: string, work: string): Promise<string> {
   await run('apt-get', [...options, 'update'])
   await run('apt-get', [...options, 'install', '--download-only', '--no-install-recommends', '--yes', name])
   const archives = (await readdir(join(cache, 'archives'))).filter((file) => file.endsWith('.deb'))
-  // The C library fits the machine's own loader and no other.
+  // The C library must match the loader of the machine.
   for (const archive of archives.filter((file) => !file.startsWith('libc6_'))) {
     await run('dpkg-deb', ['--extract', join(cache, 'archives', archive), root])
   }
   return root
 }
 
-/** `exec` keeps the process number, so that signals reach the program itself. */
+/** `exec` keeps the pid, so that signals reach the program itself. */
 async function writeLauncher(path: string, wanted: DebianPackage): Promise<void> {
   const { program, libraries = [], preparation = [] } = wanted
   const folders = ['usr/lib/*-linux-*', 'lib/*-linux-*', ...libraries].map((folder) => `"$here"/${folder}`)

@@ -7,17 +7,17 @@ const serve = `
   const server = require('node:http').createServer((request, response) => response.end(JSON.stringify(process.env)))
   server.listen(Number(process.env.PORT), '127.0.0.1', () => console.log('listening on', server.address().port))`
 
-test('a process is ready when it says so, has the given environment and PATH, and tells how it ended', async () => {
+test('a process is ready when readyPattern matches, and has only the given variables', async () => {
   const env = { PORT: '0' }
   const server = await startCommand({ command, parameters: ['-e', serve], env, readyPattern: /listening on (\d+)/ })
-  const answer = await fetch(`http://127.0.0.1:${server.ready?.[1]}`)
-  expect(Object.keys((await answer.json()) as object).toSorted()).toEqual(['PATH', 'PORT'])
+  const response = await fetch(`http://127.0.0.1:${server.ready?.[1]}`)
+  expect(Object.keys((await response.json()) as object).toSorted()).toEqual(['PATH', 'PORT'])
   server.kill()
   expect(await server.exited).toEqual({ code: null, signal: 'SIGTERM' })
   expect(server.isRunning).toBe(false)
 })
 
-test('a process is ready when its address answers, and does not outlive its file', async () => {
+test('a process is ready when readyUrl responds, and is killed at the end of the file', async () => {
   const port = await findFreePort()
   const readyUrl = `http://127.0.0.1:${port}/`
   const server = await startCommand({ command, parameters: ['-e', serve], env: { PORT: String(port) }, readyUrl })
@@ -25,13 +25,13 @@ test('a process is ready when its address answers, and does not outlive its file
   expect(await server.exited).toEqual({ code: null, signal: 'SIGKILL' })
 })
 
-test('a process that ends before it is ready fails with what it printed', async () => {
+test('a process that exits before it is ready fails with its output', async () => {
   const starting = startProcess({ script: 'apps/none/src/main.ts', env: {}, readyPattern: /never/ })
-  await expect(starting).rejects.toThrow(/ended with code 1 before it was ready; it printed:[^]*Cannot find module/)
+  await expect(starting).rejects.toThrow(/exited with code 1 before it was ready; output:[^]*Cannot find module/)
 })
 
-test('a process that is never ready is killed, and fails with what it printed', async () => {
-  const parameters = ['-e', `console.log('still at it'); setInterval(() => {}, 1000)`]
+test('a process that never becomes ready is killed and fails with its output', async () => {
+  const parameters = ['-e', `console.log('still starting'); setInterval(() => {}, 1000)`]
   const starting = startCommand({ command, parameters, readyPattern: /done/, timeoutMs: 500 })
-  await expect(starting).rejects.toThrow(/Waited 500 ms in vain[^]*still at it/)
+  await expect(starting).rejects.toThrow(/Timed out after 500 ms[^]*still starting/)
 })

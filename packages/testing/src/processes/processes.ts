@@ -9,31 +9,31 @@ const projectRoot = resolve(import.meta.dirname, '../../../..')
 
 export interface StartedProcess {
   readonly pid: number
-  /** What `readyPattern` matched, so that a line such as "listening on port 4711" can be taken apart. */
+  /** The match of `readyPattern`, for example to read the port from "listening on port 4711". */
   readonly ready: RegExpExecArray | undefined
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
   readonly isRunning: boolean
   stdout(): string
   stderr(): string
-  /** Sends the signal (SIGTERM) and returns at once: await `exited` for the end. */
+  /** Sends a signal (default: SIGTERM) and returns immediately. `exited` resolves when the process has exited. */
   kill(signal?: NodeJS.Signals): void
 }
 
 interface Readiness {
-  /** Searched for in what the process has printed so far, on stdout or stderr. */
+  /** The process is ready when its output on stdout or stderr matches. */
   readyPattern?: RegExp
-  /** Ready as soon as a GET of this address answers 2xx. */
+  /** The process is ready when a GET request to this URL returns 2xx. */
   readyUrl?: string
-  /** 60 seconds: other tests may want the machine, too. */
+  /** Default: 60 seconds, as other tests may keep the machine busy. */
   timeoutMs?: number
 }
 
 const running = new Set<StartedProcess>()
 
 /**
- * Starts a Node program of the workspace (`apps/api/src/main.ts`) with exactly this environment and PATH, and returns
- * once it is ready; without a sign of readiness, at once. Fails with what it printed when it ends before, or takes too
- * long. What still runs when the test file ends is killed.
+ * Starts a Node program of the repository (`apps/api/src/main.ts`) with only this environment and PATH. Returns when it
+ * is ready, or immediately if neither `readyPattern` nor `readyUrl` is set. If the process exits before or the timeout
+ * expires, fails with its output. At the end of the test file, processes that still run are killed.
  */
 export function startProcess(
   options: { script: string; parameters?: string[]; env: Record<string, string> } & Readiness,
@@ -43,13 +43,13 @@ export function startProcess(
   return startCommand({ ...node, env: { ...compileCache(), ...env }, ...readiness })
 }
 
-/** What one process of this run has compiled, the next one loads. */
+/** All processes of a test run share a compile cache. */
 function compileCache(): Record<string, string> {
   const { pidDirectory } = inject('testServices') ?? {}
   return pidDirectory === undefined ? {} : { NODE_COMPILE_CACHE: join(dirname(pidDirectory), 'compile-cache') }
 }
 
-/** Runs such a program to its end. */
+/** Runs a Node program of the repository until it exits. */
 export async function runProcess(
   options: Parameters<typeof startProcess>[0],
 ): Promise<{ code: number | null; stdout: string; stderr: string }> {
@@ -58,7 +58,7 @@ export async function runProcess(
   return { code, stdout: started.stdout(), stderr: started.stderr() }
 }
 
-/** As `startProcess`, for any program. `pidDirectory` is for the global setup alone. */
+/** Like `startProcess`, for any program. Only the global setup passes `pidDirectory`. */
 export async function startCommand(
   options: {
     command: string
@@ -70,19 +70,19 @@ export async function startCommand(
   const started = spawnCommand(options)
   const { readyPattern, readyUrl, timeoutMs = 60_000 } = options
   const name = [options.command, ...options.parameters].join(' ')
-  const printed = () => `it printed:\n${started.stdout()}${started.stderr()}`
-  const findSign = async () => {
-    if (!started.isRunning) return 'ended'
+  const output = () => `output:\n${started.stdout()}${started.stderr()}`
+  const checkReadiness = async () => {
+    if (!started.isRunning) return 'exited'
     if (readyPattern) return readyPattern.exec(started.stdout()) ?? readyPattern.exec(started.stderr())
-    return !readyUrl || (await isAnswering(readyUrl))
+    return !readyUrl || (await isResponding(readyUrl))
   }
   try {
-    const sign = await waitUntil(findSign, { describe: () => `${name} is ready; ${printed()}`, timeoutMs })
-    if (sign === 'ended') {
+    const readiness = await waitUntil(checkReadiness, { describe: () => `${name} is ready; ${output()}`, timeoutMs })
+    if (readiness === 'exited') {
       const { code, signal } = await started.exited
-      throw new Error(`${name} ended with ${signal ?? `code ${code}`} before it was ready; ${printed()}`)
+      throw new Error(`${name} exited with ${signal ?? `code ${code}`} before it was ready; ${output()}`)
     }
-    return Object.assign(started, { ready: sign === true ? undefined : sign })
+    return Object.assign(started, { ready: readiness === true ? undefined : readiness })
   } catch (error) {
     started.kill('SIGKILL')
     await started.exited
@@ -104,14 +104,14 @@ function spawnCommand(options: {
   let [stdout, stderr] = ['', '']
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
-  const forget = child.pid === undefined ? () => {} : remember(child.pid, options.pidDirectory)
+  const removePidFile = child.pid === undefined ? () => {} : writePidFile(child.pid, options.pidDirectory)
 
   let isRunning = child.pid !== undefined
   const exited = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((resolveExit) => {
     const end = (code: number | null, signal: NodeJS.Signals | null) => {
       isRunning = false
       running.delete(started)
-      forget()
+      removePidFile()
       resolveExit({ code, signal })
     }
     child.once('close', end)
@@ -131,13 +131,13 @@ function spawnCommand(options: {
     stderr: () => stderr,
     kill: (signal = 'SIGTERM') => void child.kill(signal),
   }
-  // The global setup ends what it started by itself.
+  // The global setup stops its own processes.
   if (options.pidDirectory === undefined) running.add(started)
   return started
 }
 
-/** Writes the process number where the end of the whole run looks, as a worker that is killed cannot tidy up. */
-function remember(pid: number, pidDirectory = inject('testServices')?.pidDirectory): () => void {
+/** Records the pid for the global teardown, as a Vitest worker that is killed cannot stop its processes. */
+function writePidFile(pid: number, pidDirectory = inject('testServices')?.pidDirectory): () => void {
   if (pidDirectory === undefined) return () => {}
   const file = join(pidDirectory, String(pid))
   mkdirSync(pidDirectory, { recursive: true })
@@ -145,14 +145,14 @@ function remember(pid: number, pidDirectory = inject('testServices')?.pidDirecto
   return () => rmSync(file, { force: true })
 }
 
-/** Kills what this test file has started and not ended. */
+/** Kills the processes that this test file left running. */
 export async function killStartedProcesses(): Promise<void> {
   const left = [...running]
   for (const started of left) started.kill('SIGKILL')
   await Promise.all(left.map((started) => started.exited))
 }
 
-async function isAnswering(url: string): Promise<boolean> {
+async function isResponding(url: string): Promise<boolean> {
   const response = await fetch(url, { signal: AbortSignal.timeout(2_000) })
   await response.arrayBuffer()
   return response.ok

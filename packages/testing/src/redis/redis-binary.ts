@@ -1,20 +1,20 @@
 import { findProgram, unpackDebianPackage } from '../processes/debian-package.ts'
 
-const howToGetOne =
-  'The tests need a Redis. Install one ("brew install redis", "apt install redis-server", "dnf install valkey"), ' +
-  'or set REDIS_URL to one that the tests may fill and empty.'
+const installHint =
+  'The tests need a Redis server. Install one ("brew install redis", "apt install redis-server", "dnf install valkey"), ' +
+  'or set REDIS_URL to a server whose data the tests may overwrite and delete.'
 
 /**
- * A Redis server program: redis-server or valkey-server on the PATH, else Debian's or Ubuntu's package unpacked into
- * node_modules/.cache, which leaves the machine as it is. Throws with how to get one when there is none.
+ * Returns the path of redis-server or valkey-server: on the PATH, or unpacked from the Debian or Ubuntu package into
+ * node_modules/.cache, which changes nothing else on the machine. If neither is possible, the error says what to install.
  */
 export async function findRedisServer(): Promise<string> {
   const installed = await findProgram(['redis-server', 'valkey-server'])
   if (installed) return installed
   const wanted = { name: 'redis-server', program: 'usr/bin/redis-server' }
   const unpacked = await unpackDebianPackage(wanted).catch((cause: unknown) => {
-    throw new Error(`${howToGetOne} Fetching the package failed: ${String(cause)}`, { cause })
+    throw new Error(`${installHint} Downloading the package failed: ${String(cause)}`, { cause })
   })
-  if (!unpacked) throw new Error(howToGetOne)
+  if (!unpacked) throw new Error(installHint)
   return unpacked
 }

@@ -1,4 +1,4 @@
-/** A Redis Cluster of three masters, and a master with a replica and sentinels: real ones, which a test may kill. */
+/** A Redis Cluster of three masters, and a master with a replica and sentinels. Tests can kill their servers. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,11 +9,11 @@ import { withRedis, getRedisBinary, startRedisServer } from './redis.ts'
 import { waitUntil } from '../wait.ts'
 
 export interface TestRedisGroup {
-  /** Leads to the whole of it. */
+  /** The URL of the whole cluster, or of all sentinels. */
   readonly url: string
-  /** Ends a server as a crash would: of a cluster the one by that number, of a replicated pair whichever is the master. */
+  /** Kills a server: in a cluster the node with this index, with sentinels the current master. */
   kill(node?: number): Promise<void>
-  /** Starts what was killed again, empty. */
+  /** Starts the killed server again, without data. */
   start(): Promise<void>
   close(): Promise<void>
 }
@@ -21,10 +21,10 @@ export interface TestRedisGroup {
 const slots = 16_384
 const nodeCount = 3
 
-/** Three masters that share the slots; like any cluster, it answers nobody while one of them is away. */
+/** Three masters that share the slots. While one of them is down, the cluster rejects all commands. */
 export async function createTestRedisCluster(): Promise<TestRedisGroup> {
   const directory = await mkdtemp(join(tmpdir(), 'rapport-redis-cluster-'))
-  const ports = [await nodePort(), await nodePort(), await nodePort()]
+  const ports = [await findNodePort(), await findNodePort(), await findNodePort()]
   const nodes: StartedProcess[] = []
   let killed: number | undefined
 
@@ -38,29 +38,32 @@ export async function createTestRedisCluster(): Promise<TestRedisGroup> {
     }
     nodes[index] = (await startRedisServer({ binary: getRedisBinary(), port, settings })).process
   }
-  const ask = (index: number, question: (redis: Redis) => Promise<unknown>) =>
-    withRedis(`redis://127.0.0.1:${ports[index]}`, question)
+  const withNode = (index: number, work: (redis: Redis) => Promise<unknown>) =>
+    withRedis(`redis://127.0.0.1:${ports[index]}`, work)
 
   await Promise.all(ports.map((_, index) => startNode(index)))
-  const share = Math.ceil(slots / nodeCount)
+  const slotsPerNode = Math.ceil(slots / nodeCount)
   for (const index of ports.keys()) {
-    const own = Array.from({ length: slots }, (_, slot) => slot).slice(index * share, (index + 1) * share)
-    await ask(index, (redis) => redis.call('cluster', 'set-config-epoch', index + 1))
-    await ask(index, (redis) => redis.call('cluster', 'addslots', ...own))
+    const ownSlots = Array.from({ length: slots }, (_, slot) => slot).slice(
+      index * slotsPerNode,
+      (index + 1) * slotsPerNode,
+    )
+    await withNode(index, (redis) => redis.call('cluster', 'set-config-epoch', index + 1))
+    await withNode(index, (redis) => redis.call('cluster', 'addslots', ...ownSlots))
   }
-  for (const port of ports) await ask(0, (redis) => redis.call('cluster', 'meet', '127.0.0.1', port))
+  for (const port of ports) await withNode(0, (redis) => redis.call('cluster', 'meet', '127.0.0.1', port))
 
-  async function waitUntilWhole() {
-    const isWhole = async (index: number) => {
+  async function waitUntilHealthy() {
+    const isHealthy = async (index: number) => {
       let info = ''
-      await ask(index, async (redis) => (info = String(await redis.call('cluster', 'info'))))
+      await withNode(index, async (redis) => (info = String(await redis.call('cluster', 'info'))))
       return info.includes('cluster_state:ok') && info.includes(`cluster_known_nodes:${nodeCount}`)
     }
-    const areWhole = async () => (await Promise.all([...ports.keys()].map(isWhole))).every(Boolean)
-    await waitUntil(areWhole, { describe: 'every node knows the others', timeoutMs: 15_000 })
+    const areHealthy = async () => (await Promise.all([...ports.keys()].map(isHealthy))).every(Boolean)
+    await waitUntil(areHealthy, { describe: 'all nodes are connected', timeoutMs: 15_000 })
   }
 
-  await waitUntilWhole()
+  await waitUntilHealthy()
   return {
     url: `redis+cluster://${ports.map((port) => `127.0.0.1:${port}`).join(',')}`,
     async kill(node = 0) {
@@ -70,7 +73,7 @@ export async function createTestRedisCluster(): Promise<TestRedisGroup> {
     },
     async start() {
       if (killed !== undefined) await startNode(killed)
-      await waitUntilWhole()
+      await waitUntilHealthy()
     },
     async close() {
       for (const node of nodes) node.kill('SIGKILL')
@@ -80,8 +83,8 @@ export async function createTestRedisCluster(): Promise<TestRedisGroup> {
   }
 }
 
-/** Below the ports of outgoing connections, and so is the one ten thousand above, where the nodes talk. */
-async function nodePort(): Promise<number> {
+/** A port that, like the node's bus port 10,000 above it, is below the range of outgoing connections. */
+async function findNodePort(): Promise<number> {
   for (;;) {
     const port = await findFreePort()
     if (port + 10_000 < 32_768) return port
@@ -90,18 +93,20 @@ async function nodePort(): Promise<number> {
 
 const master = 'rapport'
 
-/** A master, its replica, and three sentinels of which two must agree that the master is gone. */
+/** A master, its replica, and three sentinels with a quorum of two. */
 export async function createTestSentinels(): Promise<TestRedisGroup> {
   const binary = getRedisBinary()
   const directory = await mkdtemp(join(tmpdir(), 'rapport-sentinels-'))
-  // A replica that asks for the data gets them at once, not after five seconds in which others might ask too.
+  // The master starts the replication immediately. By default it waits five seconds for further replicas.
   const settings = { dir: directory, 'repl-diskless-sync-delay': '0' }
   const first = await startRedisServer({ binary, settings })
   const replicaof = `127.0.0.1 ${first.port}`
   const second = await startRedisServer({ binary, settings: { ...settings, replicaof } })
   const servers = new Map([first, second].map(({ port, process }) => [port, process]))
   await withRedis(second.url, (redis) =>
-    waitUntil(async () => (await redis.info('replication')).includes('master_link_status:up'), { describe: 'linked' }),
+    waitUntil(async () => (await redis.info('replication')).includes('master_link_status:up'), {
+      describe: 'the replica is connected',
+    }),
   )
   const sentinels = await Promise.all([1, 2, 3].map((number) => startSentinel(number)))
 
@@ -120,12 +125,12 @@ export async function createTestSentinels(): Promise<TestRedisGroup> {
     const parameters = [file, '--sentinel']
     return { port, process: await startCommand({ command: binary, parameters, readyPattern: /\+monitor master/ }) }
   }
-  const askSentinel = async (question: (redis: Redis) => Promise<unknown>) => {
-    for (const { port } of sentinels) await withRedis(`redis://127.0.0.1:${port}`, question)
+  const withEachSentinel = async (work: (redis: Redis) => Promise<unknown>) => {
+    for (const { port } of sentinels) await withRedis(`redis://127.0.0.1:${port}`, work)
   }
-  await askSentinel((redis) =>
+  await withEachSentinel((redis) =>
     waitUntil(async () => String(await redis.call('sentinel', 'ckquorum', master)).startsWith('OK 3'), {
-      describe: 'the sentinels know each other',
+      describe: 'the sentinels have a quorum',
       timeoutMs: 15_000,
     }),
   )
@@ -134,7 +139,7 @@ export async function createTestSentinels(): Promise<TestRedisGroup> {
   return {
     url: `redis+sentinel://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${master}`,
     async kill() {
-      await askSentinel(async (redis) => {
+      await withEachSentinel(async (redis) => {
         const [, port] = (await redis.call('sentinel', 'get-master-addr-by-name', master)) as [string, string]
         killed ??= Number(port)
       })

@@ -15,7 +15,7 @@ afterEach(async () => {
   await server.close()
 })
 
-test('a Redis of a test is emptied by a flush, and by a stop and a start on the same port', async () => {
+test('flush deletes all data, and so does a restart on the same port', async () => {
   await server.flush()
   expect(await client.get('key')).toBeNull()
   await client.set('key', 'value')
@@ -27,13 +27,13 @@ test('a Redis of a test is emptied by a flush, and by a stop and a start on the 
   expect(await client.get('key')).toBeNull()
 })
 
-test('a paused Redis answers nothing until it is resumed', async () => {
+test('a paused Redis does not respond until it is resumed', async () => {
   server.pause()
   await expect(client.get('key')).rejects.toThrow('timed out')
   server.resume()
   expect(await client.get('key')).toBe('value')
 })
 
-test('a Redis of a test evicts nothing, as queues need it', async () => {
+test('a test Redis uses the policy noeviction, as the queues require', async () => {
   expect(await client.config('GET', 'maxmemory-policy')).toEqual(['maxmemory-policy', 'noeviction'])
 })

@@ -7,26 +7,26 @@ import { startCommand, type StartedProcess } from '../processes/processes.ts'
 export interface TestRedis {
   readonly url: string
   readonly port: number
-  /** Of the server that runs now; 0 while it is stopped. */
+  /** Pid of the running server; 0 while it is stopped. */
   readonly pid: number
-  /** Ends the server as a crash would; what it held is gone. */
+  /** Kills the server; its data is lost. */
   stop(): Promise<void>
-  /** Starts it again on the same port, empty. */
+  /** Starts the server again on the same port, without data. */
   start(): Promise<void>
-  /** Freezes it: connections stay open and nothing answers. */
+  /** Suspends the process: connections stay open, and commands get no response. */
   pause(): void
   resume(): void
-  /** Empties every database (FLUSHALL). */
+  /** Deletes all data (FLUSHALL). */
   flush(): Promise<void>
   close(): Promise<void>
 }
 
-/** The address of the Redis that all test files share: for whoever prefixes its keys and never empties it. */
+/** Returns the URL of the Redis that all test files share. A test must prefix its keys and must not flush it. */
 export function sharedRedisUrl(): string {
   return inject('testServices').redisUrl
 }
 
-/** Starts a Redis for this test alone, which it may stop, freeze, empty and start again. */
+/** Starts a Redis for one test, which can stop, pause, flush and restart it. */
 export async function createTestRedis(): Promise<TestRedis> {
   const binary = getRedisBinary()
   const first = await startRedisServer({ binary })
@@ -55,14 +55,14 @@ export async function createTestRedis(): Promise<TestRedis> {
   }
 }
 
-/** The program, for tests that stop and freeze a Redis of their own. */
+/** Returns the path of the Redis server program. */
 export function getRedisBinary(): string {
   const { redisBinary } = inject('testServices')
   if ('path' in redisBinary) return redisBinary.path
-  throw new Error(`This test stops and freezes a Redis of its own, which REDIS_URL cannot give. ${redisBinary.missing}`)
+  throw new Error(`This test must start its own Redis, even with REDIS_URL. ${redisBinary.missing}`)
 }
 
-/** Starts a Redis without persistence, on a free port unless one is given. */
+/** Starts a Redis without persistence, by default on a free port. */
 export async function startRedisServer(options: {
   binary: string
   port?: number
@@ -81,13 +81,13 @@ export async function startRedisServer(options: {
       })
       return { url: `redis://127.0.0.1:${port}`, port, process }
     } catch (error) {
-      // Somebody else may have taken the port between the look and the start.
+      // Another process may have taken the port since it was found.
       if (attempt === 5 || !String(error).includes('in use')) throw error
     }
   }
 }
 
-function redisParameters(port: number, given: Record<string, string> = {}): string[] {
+function redisParameters(port: number, overrides: Record<string, string> = {}): string[] {
   const settings = {
     port: String(port),
     bind: '127.0.0.1',
@@ -95,13 +95,13 @@ function redisParameters(port: number, given: Record<string, string> = {}): stri
     save: '',
     appendonly: 'no',
     'maxmemory-policy': 'noeviction',
-    ...given,
+    ...overrides,
   }
   return Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])
 }
 
-/** One question over a connection of its own, which is given up after two seconds. */
-export async function withRedis(url: string, ask: (redis: Redis) => Promise<unknown>): Promise<void> {
+/** Runs `work` on a separate connection. Each command times out after two seconds. */
+export async function withRedis(url: string, work: (redis: Redis) => Promise<unknown>): Promise<void> {
   const redis = new Redis(url, {
     lazyConnect: true,
     connectTimeout: 2_000,
@@ -109,11 +109,11 @@ export async function withRedis(url: string, ask: (redis: Redis) => Promise<unkn
     maxRetriesPerRequest: 0,
     retryStrategy: () => null,
   })
-  // Whoever asked hears of it by the rejected promise.
+  // The caller gets the error from the rejected promise.
   redis.on('error', () => {})
   try {
     await redis.connect()
-    await ask(redis)
+    await work(redis)
   } finally {
     redis.disconnect()
   }
