@@ -1,4 +1,4 @@
-/** The HTTP API as a command calls it: by an API key, patiently where something is to be followed. */
+/** HTTP client of the commands. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readClientConfig } from '@rapport/core/runtime/config.ts'
 import { z } from 'zod'
@@ -7,32 +7,32 @@ import { CommandFailed, option, type CliContext, usageError } from './command.ts
 /** The options of every command that calls the API. */
 export const apiOptions = {
   api: z
-    .url({ protocol: /^https?$/, error: 'must be an http or https address' })
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
     .optional()
-    .meta(option('<url>', 'Where the API is (default: RAPPORT_API_URL)')),
+    .meta(option('<url>', 'URL of the API (default: RAPPORT_API_URL)')),
   key: z
     .string()
     .min(1, 'must not be empty')
     .optional()
-    .meta(option('<rpk_…>', 'The API key (default: RAPPORT_API_KEY, which no list of processes shows)')),
+    .meta(option('<rpk_…>', 'API key (default: RAPPORT_API_KEY, which keeps it out of process lists)')),
 }
 
 export interface Api {
   readonly url: string
-  /** Throws `ApiRefused` for every answer but a 2xx, and what fetch throws when there is none. */
+  /** Throws `ApiError` unless the response is 2xx, and the error of fetch if there is no response. */
   call(path: string, init?: RequestInit & { duplex?: 'half' }): Promise<unknown>
-  /** A GET that outlasts an API which is away, restarts or limits: only Ctrl-C, or a refusal, ends it. */
-  follow(path: string): Promise<unknown>
+  /** Sends a GET request and retries while the API is unavailable or rate-limited, until Ctrl-C or another error. */
+  getWithRetry(path: string): Promise<unknown>
 }
 
-/** The API said no. The message is what it said, each issue with its place. */
-export class ApiRefused extends CommandFailed {
+/** The API responded with an error. The message contains the API's message and all issues with their paths. */
+export class ApiError extends CommandFailed {
   readonly status: number
   readonly issues: readonly { path: string; message: string }[]
   readonly retryAfterSeconds: number
   constructor(status: number, body: ErrorBody, retryAfterSeconds: number) {
     const issues = (body.issues ?? []).map(({ path, message }) => `\n  ${path}: ${message}`)
-    super(`The API answered ${status}: ${body.message ?? 'nothing'}${issues.join('')}`)
+    super(`The API returned ${status}: ${body.message ?? 'no message'}${issues.join('')}`)
     this.status = status
     this.issues = body.issues ?? []
     this.retryAfterSeconds = retryAfterSeconds
@@ -44,20 +44,17 @@ interface ErrorBody {
   issues?: { path: string; message: string }[]
 }
 
-const patienceMs = 15_000
-const pauseMs = 1_000
+const requestTimeoutMs = 15_000
+const retryDelayMs = 1_000
 
-/** By options, the environment, or the local installation, in this order; its key is never sent anywhere else. */
+/** Takes URL and key from options, the environment or the local installation, whose key is sent only to its own API. */
 export function openApi(cli: CliContext, options: { api?: string | undefined; key?: string | undefined }): Api {
   const config = readClientConfig(cli.environment)
-  const [given, key = config.RAPPORT_API_KEY] = [
-    options.api?.replace(/\/+$/, '') ?? config.RAPPORT_API_URL,
-    options.key,
-  ]
-  const url = given ?? cli.local?.apiUrl
-  if (url === undefined) throw usageError('--api or RAPPORT_API_URL is needed: where the API is')
+  const key = options.key ?? config.RAPPORT_API_KEY
+  const url = options.api?.replace(/\/+$/, '') ?? config.RAPPORT_API_URL ?? cli.local?.apiUrl
+  if (url === undefined) throw usageError('--api or RAPPORT_API_URL is required: the URL of the API')
   const credential = key ?? (url === cli.local?.apiUrl ? cli.local.apiKey : undefined)
-  if (credential === undefined) throw usageError('--key or RAPPORT_API_KEY is needed: an API key (rpk_…)')
+  if (credential === undefined) throw usageError('--key or RAPPORT_API_KEY is required: an API key (rpk_…)')
 
   async function call(path: string, init: RequestInit = {}): Promise<unknown> {
     const response = await fetch(url + path, {
@@ -69,40 +66,40 @@ export function openApi(cli: CliContext, options: { api?: string | undefined; ke
     const body = parseJson(text) as ErrorBody | undefined
     if (response.ok && body !== undefined) return body
     const seconds = Number(response.headers.get('retry-after') ?? 0)
-    throw new ApiRefused(response.status, body ?? { message: text.slice(0, 200) }, seconds)
+    throw new ApiError(response.status, body ?? { message: text.slice(0, 200) }, seconds)
   }
 
-  async function follow(path: string): Promise<unknown> {
-    for (let isAway = false; ; ) {
-      const signal = AbortSignal.any([cli.stopping, AbortSignal.timeout(patienceMs)])
+  async function getWithRetry(path: string): Promise<unknown> {
+    for (let isUnavailable = false; ; ) {
+      const signal = AbortSignal.any([cli.stopping, AbortSignal.timeout(requestTimeoutMs)])
       try {
         const body = await call(path, { signal })
-        if (isAway) cli.terminal.tell('The API answers again.')
+        if (isUnavailable) cli.terminal.log('The API is available again.')
         return body
       } catch (error) {
         cli.stopping.throwIfAborted()
-        if (error instanceof ApiRefused && error.status !== 429 && error.status < 500) throw error
-        const isLimited = error instanceof ApiRefused && error.status === 429
-        if (!isAway && !isLimited) cli.terminal.tell(`${describeFailure(error)} Trying again until it does ...`)
-        isAway ||= !isLimited
-        await sleep(isLimited ? error.retryAfterSeconds * 1_000 : pauseMs, undefined, { signal: cli.stopping })
+        if (error instanceof ApiError && error.status !== 429 && error.status < 500) throw error
+        const isLimited = error instanceof ApiError && error.status === 429
+        if (!isUnavailable && !isLimited) cli.terminal.log(`${describeFailure(error)} Retrying ...`)
+        isUnavailable ||= !isLimited
+        await sleep(isLimited ? error.retryAfterSeconds * 1_000 : retryDelayMs, undefined, { signal: cli.stopping })
       }
     }
   }
-  return { url, call, follow }
+  return { url, call, getWithRetry }
 }
 
-/** Why there was no answer, in a sentence. */
+/** Describes in a sentence why the request failed. */
 export function describeFailure(error: unknown): string {
-  if (error instanceof ApiRefused) return `${error.message}.`
-  return `The API does not answer (${reasonOf(error)}).`
+  if (error instanceof ApiError) return `${error.message}.`
+  return `The API does not respond (${reasonOf(error)}).`
 }
 
-/** What fetch knows of a failure hides in its cause. */
+/** The error of fetch has the actual reason in its cause. */
 export function reasonOf(error: unknown): string {
   const { cause = error } = error as { cause?: unknown }
   if (!(cause instanceof Error)) return String(cause)
-  if (cause.name === 'TimeoutError') return 'no answer in time'
+  if (cause.name === 'TimeoutError') return 'timed out'
   return (cause as NodeJS.ErrnoException).code ?? cause.message
 }
 

@@ -1,53 +1,56 @@
-/** From words to a command and its options, and the help. The parsing itself is Node's. */
+/** Parses the command line with Node's `parseArgs`, and formats the help. */
 import { parseArgs } from 'node:util'
 import { version } from '@rapport/core/runtime/version.ts'
 import type { z } from 'zod'
 import { type Command, usageError } from './command.ts'
 
-export interface Meaning {
+export interface ParsedCommand {
   command: Command
   options: Record<string, unknown>
 }
 
-/** Parses the arguments into a command, or into the text of `--help` or `--version`. Throws a usage error that names what is wrong. */
-export function readCommandLine(commands: readonly Command[], words: readonly string[]): Meaning | { print: string } {
-  const [first = '', ...rest] = words
-  if (first === 'help') return readCommandLine(commands, [...rest, '--help'])
+/** Returns the command with its options, or the text of `--help` or `--version`. Throws if an argument is invalid. */
+export function parseCommandLine(
+  commands: readonly Command[],
+  args: readonly string[],
+): ParsedCommand | { print: string } {
+  const [first = '', ...rest] = args
+  if (first === 'help') return parseCommandLine(commands, [...rest, '--help'])
   if (first === '--version' && rest.length === 0) return { print: `rapport ${version}` }
-  const wantsHelp = words.includes('--help') || words.includes('-h')
-  const command = commands.find(({ name }) => name.split(' ').every((word, at) => words[at] === word))
+  const isHelpRequested = args.includes('--help') || args.includes('-h')
+  const command = commands.find(({ name }) => name.split(' ').every((word, at) => args[at] === word))
   if (command) {
-    if (wantsHelp) return { print: helpOf(command) }
-    return { command, options: readOptions(command, words.slice(command.name.split(' ').length)) }
+    if (isHelpRequested) return { print: formatHelp(command) }
+    return { command, options: readOptions(command, args.slice(command.name.split(' ').length)) }
   }
-  if (wantsHelp && (words.length === 1 || first.startsWith('-'))) return { print: listCommands(commands) }
+  if (isHelpRequested && (args.length === 1 || first.startsWith('-'))) return { print: listCommands(commands) }
   const group = commands.filter(({ name }) => name.startsWith(`${first} `)).map(({ name }) => `"rapport ${name}"`)
-  if (first !== '' && group.length > 0) throw usageError(`"${first}" is one of ${group.join(', ')}`)
-  const what = first === '' ? 'Which command?' : `There is no command "${first}".`
-  throw usageError(`${what} "rapport --help" lists them.`)
+  if (first !== '' && group.length > 0) throw usageError(`"${first}" is incomplete. Use ${group.join(' or ')}.`)
+  const problem = first === '' ? 'A command is required.' : `Unknown command "${first}".`
+  throw usageError(`${problem} See "rapport --help".`)
 }
 
-interface Described {
+interface OptionDescription {
   name: string
   schema: z.ZodType
-  /** Undefined for one that takes no value. */
+  /** Undefined for a flag. */
   placeholder: string | undefined
   description: string
 }
 
-function describeOptions({ options }: Command): Described[] {
+function describeOptions({ options }: Command): OptionDescription[] {
   return Object.entries(options.shape).map(([name, schema]) => {
     const { placeholder, description = '' } = schema.meta() as { placeholder?: string; description?: string }
     return { name, schema, placeholder, description }
   })
 }
 
-function readOptions(command: Command, words: readonly string[]): Record<string, unknown> {
+function readOptions(command: Command, args: readonly string[]): Record<string, unknown> {
   const described = describeOptions(command).filter(({ name }) => name !== command.positional)
-  const { values, positionals } = parse(command, described, words)
+  const { values, positionals } = parse(command, described, args)
   const [positional, ...others] = positionals
   const unexpected = command.positional === undefined ? positional : others[0]
-  if (unexpected !== undefined) throw usageError(`"${unexpected}" is not expected here. ${hintOf(command)}`)
+  if (unexpected !== undefined) throw usageError(`Unexpected argument "${unexpected}". ${helpHint(command)}`)
   const result = command.options.safeParse({
     ...values,
     ...(command.positional !== undefined && { [command.positional]: positional }),
@@ -57,27 +60,27 @@ function readOptions(command: Command, words: readonly string[]): Record<string,
     const name = String(issue.path[0] ?? '')
     const isMissing = name === command.positional ? positional === undefined : values[name] === undefined
     const label = name === command.positional ? `<${name}>` : `--${name}`
-    return name === '' ? issue.message : `${label}: ${isMissing ? 'is needed' : issue.message}`
+    return name === '' ? issue.message : `${label}: ${isMissing ? 'is required' : issue.message}`
   })
-  throw usageError(`${problems.join('\n')}\n${hintOf(command)}`)
+  throw usageError(`${problems.join('\n')}\n${helpHint(command)}`)
 }
 
-function parse(command: Command, described: readonly Described[], words: readonly string[]) {
+function parse(command: Command, described: readonly OptionDescription[], args: readonly string[]) {
   const options = Object.fromEntries(
     described.map(({ name, placeholder }) => [name, { type: placeholder ? 'string' : 'boolean' } as const]),
   )
   try {
-    return parseArgs({ args: [...words], options, allowPositionals: true })
+    return parseArgs({ args: [...args], options, allowPositionals: true })
   } catch (error) {
-    // "Unknown option '--x'. To specify a positional argument …": the rest helps nobody here.
+    // Only the first sentence of Node's message is useful: "Unknown option '--x'. To specify a positional argument …"
     const [sentence = ''] = (error as Error).message.split(/\. |\n/)
-    throw usageError(`${sentence}. ${hintOf(command)}`)
+    throw usageError(`${sentence}. ${helpHint(command)}`)
   }
 }
 
-const hintOf = ({ name }: Command) => `"rapport ${name} --help" shows what there is.`
+const helpHint = ({ name }: Command) => `See "rapport ${name} --help".`
 
-/** Every command with its line. */
+/** Formats the list of all commands. */
 export function listCommands(commands: readonly Command[]): string {
   const width = Math.max(...commands.map(({ name }) => name.length))
   return [
@@ -85,27 +88,32 @@ export function listCommands(commands: readonly Command[]): string {
     '',
     ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
     '',
-    '"rapport <command> --help" shows the options of one, "rapport --version" the version. Exit codes: 0 all is well, 1 it is not, 2 the command line is',
-    'wrong, 78 the environment is. Commands read the same environment as the API and the worker; where it names no',
-    'addresses, those of the installation that "pnpm start" runs here.',
+    '"rapport <command> --help" shows the options of a command, "rapport --version" the version.',
+    '',
+    'Exit codes: 0 success, 1 failure, 2 invalid command line, 78 invalid environment.',
+    'Commands read the same environment variables as the API and the worker. Without any address there, they use the',
+    'local installation that "pnpm start" is running.',
   ].join('\n')
 }
 
-function helpOf(command: Command): string {
+function formatHelp(command: Command): string {
   const described = describeOptions(command)
-  const labelOf = ({ name, placeholder }: Described) =>
+  const labelOf = ({ name, placeholder }: OptionDescription) =>
     name === command.positional ? `<${name}>` : `--${name}${placeholder ? ` ${placeholder}` : ''}`
-  const isNeeded = ({ schema }: Described) => !schema.safeParse(undefined).success
-  const needed = described.filter(isNeeded).map(labelOf)
-  const rows = [...described.map((one) => [labelOf(one), one.description] as const), ['--help', 'Shows this'] as const]
+  const isRequired = ({ schema }: OptionDescription) => !schema.safeParse(undefined).success
+  const required = described.filter(isRequired).map(labelOf)
+  const rows = [
+    ...described.map((one) => [labelOf(one), one.description] as const),
+    ['--help', 'Shows this help'] as const,
+  ]
   const width = Math.max(...rows.map(([label]) => label.length))
-  const isPositionalOptional = command.positional !== undefined && !needed.includes(`<${command.positional}>`)
+  const isPositionalOptional = command.positional !== undefined && !required.includes(`<${command.positional}>`)
   return [
     [
       'Usage: rapport',
       command.name,
       ...(isPositionalOptional ? [`[${command.positional}]`] : []),
-      ...needed,
+      ...required,
       '[options]',
     ].join(' '),
     '',

@@ -1,15 +1,14 @@
-/** What a command is. Its Zod schema is the check of its options, their type, and its help. */
+/** The definition of a command. Its Zod schema validates the options and provides their types and help texts. */
 import type { LocalInstance } from '@rapport/core/runtime/local-instance.ts'
 import type { z } from 'zod'
 import type { Terminal } from './terminal.ts'
 
-/** What every command is given. */
 export interface CliContext {
   readonly terminal: Terminal
-  /** With the addresses of the local installation, where the shell names none. */
+  /** The environment variables, completed with the addresses of the local installation. */
   readonly environment: Record<string, string | undefined>
   readonly local: LocalInstance | undefined
-  /** Aborted by Ctrl-C: a command then ends soon, and says what goes on without it. */
+  /** Aborted by Ctrl-C. The command then returns soon and reports what continues on the server. */
   readonly stopping: AbortSignal
 }
 
@@ -17,41 +16,41 @@ type Options = z.ZodObject<Record<string, z.ZodType>>
 
 export interface Command<Shape extends Options = Options> {
   readonly name: string
-  /** A line for the list of commands. */
+  /** Shown in the list of commands, in one line. */
   readonly summary: string
-  /** Which of `options` is given without its name. */
+  /** The name of the option that is passed as a positional argument. */
   readonly positional?: string
-  /** Each is described by `option` or `flag`. */
+  /** The metadata of each option is created by `option` or `flag`. */
   readonly options: Shape
-  /** Below the options in the command's own help. */
+  /** Shown below the options in the help of the command. */
   readonly notes: string
-  /** Answers the exit code. What it throws is for main.ts to tell. */
+  /** Returns the exit code. main.ts prints the error if it throws. */
   run(cli: CliContext, options: z.output<Shape>): Promise<number>
 }
 
-/** Ties the type of the options to their schema. */
+/** Infers the type of the options from their schema. */
 export function defineCommand<Shape extends Options>(command: Command<Shape>): Command {
   return command
 }
 
-/** For `.meta` of an option that takes a value. */
+/** Metadata (`.meta`) of an option with a value. */
 export const option = (placeholder: string, description: string) => ({ placeholder, description })
-/** For `.meta` of an option that takes none. */
+/** Metadata (`.meta`) of an option without a value. */
 export const flag = (description: string) => ({ description })
 
 export const exitCodes = {
-  good: 0,
-  /** It was done and found bad, or could not be done. */
+  success: 0,
+  /** The command failed, or found a failure. */
   failed: 1,
-  /** The command line cannot be meant. */
+  /** The command line is invalid. */
   usage: 2,
-  /** The environment is not usable: EX_CONFIG, as of the other programs. */
+  /** The environment is invalid: EX_CONFIG, as in the API and the worker. */
   config: 78,
-  /** Ended by Ctrl-C before its end. */
+  /** The command was stopped by Ctrl-C. */
   interrupted: 130,
 } as const
 
-/** What cannot be done for a reason that the person can see to; `message` is all they need. */
+/** A failure that the operator can fix. Only `message` is printed, without a stack trace. */
 export class CommandFailed extends Error {
   readonly exitCode: number
   constructor(message: string, exitCode: number = exitCodes.failed) {
@@ -60,5 +59,5 @@ export class CommandFailed extends Error {
   }
 }
 
-/** A command line that cannot be meant: names the option. */
+/** The command line is invalid. The message names the option. */
 export const usageError = (message: string) => new CommandFailed(message, exitCodes.usage)

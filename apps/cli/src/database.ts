@@ -4,7 +4,7 @@ import { type BaseCtx, settingsFrom } from '@rapport/core/request/context.ts'
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import type { CliContext } from './command.ts'
 
-/** Runs `work` on the database that the environment names, and closes it. Connections that break fail their statement. */
+/** Runs `work` with a connection pool for DATABASE_URL. A lost connection only fails the statement that uses it. */
 export async function withDatabase<Result>(
   { environment }: Pick<CliContext, 'environment'>,
   work: (database: Database) => Promise<Result>,
@@ -18,7 +18,7 @@ export async function withDatabase<Result>(
   }
 }
 
-/** The same for verbs that act on behalf of who runs the installation. */
+/** Like `withDatabase`, with the context for functions of core that act for the operator. */
 export function withOperator<Result>(cli: CliContext, work: (ctx: BaseCtx) => Promise<Result>): Promise<Result> {
   const settings = settingsFrom(readApiConfig(cli.environment))
   return withDatabase(cli, ({ db }) => work({ db, settings, requestId: `command ${randomUUID()}` }))

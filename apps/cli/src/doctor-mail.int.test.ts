@@ -1,4 +1,4 @@
-/** What the doctor says of the mail server, and of the sender's names in DNS. */
+/** The doctor's checks of the mail server and of the DNS records of the sender. */
 import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
@@ -9,7 +9,7 @@ import { type NameServer, startNameServer } from '@rapport/testing/network/name-
 import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { SMTPServer } from 'smtp-server'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { containing, deadEnvironment, readFindings, runDoctor } from './testing.ts'
+import { containing, unreachableEnvironment, readFindings, runDoctor } from './testing.ts'
 
 let dns: NameServer
 beforeAll(async () => {
@@ -19,7 +19,7 @@ afterAll(() => dns.close())
 
 const examine = (env: Record<string, string> = {}) => runDoctor(env, dns.address)
 
-test('SMTP: greeting, encryption and login are tried, and no mail is begun', { timeout: 60_000 }, async () => {
+test('SMTP: checks the connection, TLS and the login without sending a mail', { timeout: 60_000 }, async () => {
   const commands: string[] = []
   const server = new SMTPServer({
     key: testKey,
@@ -37,20 +37,23 @@ test('SMTP: greeting, encryption and login are tried, and no mail is begun', { t
   const directory = await mkdtemp(join(tmpdir(), 'rapport-doctor-'))
   const ca = join(directory, 'ca.pem')
   await writeFile(ca, goodCertificate)
-  // Node reads what it is to trust when it starts.
+  // Node reads NODE_EXTRA_CA_CERTS only at the start of a process.
   const examineTrusting = async (url: string) => {
     const { stdout, code } = await runProcess({
       script: 'apps/cli/src/main.ts',
       parameters: ['doctor', '--json'],
-      env: { ...deadEnvironment, SMTP_URL: url, NODE_EXTRA_CA_CERTS: ca },
+      env: { ...unreachableEnvironment, SMTP_URL: url, NODE_EXTRA_CA_CERTS: ca },
     })
     return readFindings(stdout, code)
   }
 
   const good = await examineTrusting(`smtp://ada:right@127.0.0.1:${port}`)
-  expect(good('SMTP')).toEqual([`ok: 127.0.0.1:${port} greets, and takes the login`, 'ok: the connection is encrypted'])
+  expect(good('SMTP')).toEqual([
+    `ok: 127.0.0.1:${port} accepts the connection and the login`,
+    'ok: the connection is encrypted',
+  ])
   const wrong = await examineTrusting(`smtp://ada:wrong@127.0.0.1:${port}`)
-  expect(wrong('SMTP')).toEqual(containing('fail: the login is refused: 535', 'ok: the connection is encrypted'))
+  expect(wrong('SMTP')).toEqual(containing('fail: the login failed: 535', 'ok: the connection is encrypted'))
   const distrusting = await examine({ SMTP_URL: `smtp://ada:right@127.0.0.1:${port}` })
   expect(distrusting('SMTP')).toEqual(containing('certificate'))
   expect(distrusting('SMTP')[0]).toMatch(/^fail/)
@@ -62,11 +65,11 @@ test('SMTP: greeting, encryption and login are tried, and no mail is begun', { t
 
 const domain = 'news.example.com'
 
-test('the sender: what SPF and DMARC say, of the domain or of the one above it', async () => {
+test('Sender: checks the SPF record, and the DMARC record of the domain or its parent', async () => {
   const nothing = await examine()
-  expect(nothing('SPF')).toEqual([`warn: ${domain} says not who may send for it`])
-  expect(nothing('DKIM')).toEqual(['ok: Rapport signs nothing: the mail server has to'])
-  expect(nothing('DMARC')).toEqual(containing(`warn: ${domain} has none`))
+  expect(nothing('SPF')).toEqual([`warn: ${domain} has no SPF record`])
+  expect(nothing('DKIM')).toEqual(['ok: Rapport does not sign mails: the mail server must sign them'])
+  expect(nothing('DMARC')).toEqual(containing(`warn: ${domain} has no DMARC record`))
 
   dns.setTextRecords(domain, 'some-other=text', 'v=spf1 include:mail.example.net -all')
   dns.setTextRecords('_dmarc.example.com', 'v=DMARC1; p=reject')
@@ -77,13 +80,13 @@ test('the sender: what SPF and DMARC say, of the domain or of the one above it',
   dns.setTextRecords(domain, 'v=spf1 -all', 'v=spf1 mx -all')
   dns.setTextRecords(`_dmarc.${domain}`, 'v=DMARC1; p=none', 'v=DMARC1; p=reject')
   const twice = await examine()
-  expect(twice('SPF')).toEqual([`fail: ${domain} has 2 records, so none counts`])
-  expect(twice('DMARC')).toEqual([`fail: ${domain} has 2 records, so none counts`])
+  expect(twice('SPF')).toEqual([`fail: ${domain} has 2 records; only one is allowed`])
+  expect(twice('DMARC')).toEqual([`fail: ${domain} has 2 records; only one is allowed`])
   dns.setTextRecords(domain, 'v=spf1 +all')
-  expect((await examine())('SPF')).toEqual(containing('fail: news.example.com lets everybody'))
+  expect((await examine())('SPF')).toEqual(containing('fail: news.example.com allows any server'))
 })
 
-test('the sender: the key in DNS must be that of the private one', async () => {
+test('Sender: the DKIM key in DNS must match the private key', async () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const other = generateKeyPairSync('rsa', { modulusLength: 2048 }).publicKey
   const base64 = (key: KeyObject) => key.export({ type: 'spki', format: 'der' }).toString('base64')
@@ -95,14 +98,17 @@ test('the sender: the key in DNS must be that of the private one', async () => {
   const name = `letters._domainkey.${domain}`
   expect((await examine(env))('DKIM')).toEqual([`fail: there is no key at ${name}`])
   dns.setTextRecords(name, `v=DKIM1; k=rsa; p=${base64(other)}`)
-  expect((await examine(env))('DKIM')).toEqual([`fail: the key at ${name} is not that of DKIM_PRIVATE_KEY`])
+  expect((await examine(env))('DKIM')).toEqual([`fail: the key at ${name} does not match DKIM_PRIVATE_KEY`])
   dns.setTextRecords(name, 'v=DKIM1; p=')
   expect((await examine(env))('DKIM')).toEqual([`fail: the key at ${name} is revoked`])
   dns.setTextRecords(name, `v=DKIM1; k=rsa; t=y; p=${base64(publicKey)}`)
-  const right = `ok: the key at ${name} is that of DKIM_PRIVATE_KEY`
-  expect((await examine(env))('DKIM')).toEqual([right, ...containing('warn: the key is marked as being tested')])
+  const right = `ok: the key at ${name} matches DKIM_PRIVATE_KEY`
+  expect((await examine(env))('DKIM')).toEqual([right, ...containing('warn: the key is marked as a test key')])
   dns.setTextRecords(name, `k=rsa; p=${base64(publicKey).replace(/.{60}/g, '$& ')}`)
   expect((await examine(env))('DKIM')).toEqual([right])
   const elsewhere = await examine({ ...env, MAIL_FROM: 'letters@example.net' })
-  expect(elsewhere('DKIM')).toEqual([right, `warn: ${domain} signs for example.net, which DMARC does not count`])
+  expect(elsewhere('DKIM')).toEqual([
+    right,
+    `warn: DMARC ignores the signature: DKIM_DOMAIN ${domain} does not match example.net`,
+  ])
 })

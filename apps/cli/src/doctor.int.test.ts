@@ -1,4 +1,4 @@
-/** The doctor as a program, before installations that lack something. */
+/** Runs the doctor against installations with problems. */
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import {
   createTestCtx,
@@ -11,7 +11,7 @@ import { runProcess } from '@rapport/testing/processes/processes.ts'
 import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { withRedis, createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { containing, nowhere, runDoctor } from './testing.ts'
+import { containing, missingDirectory, runDoctor } from './testing.ts'
 
 let database: TestDatabase
 let redis: TestRedis
@@ -32,9 +32,9 @@ const ready = (status: string, redisState: string) => ({
 const examine = (env: Record<string, string> = {}) =>
   runDoctor({ DATABASE_URL: database.url, REDIS_URL: redis.url, PUBLIC_URL: publicSite.url, ...env })
 
-test('PostgreSQL: what loses acknowledged writes fails, and so do pending migrations and one that is away', async () => {
+test('PostgreSQL: fails if unavailable, not durable, or not migrated', async () => {
   const found = await examine()
-  // The server of the tests waits for no disk.
+  // The test server runs without fsync.
   expect(found('PostgreSQL')).toEqual(
     containing(
       'ok: version 18',
@@ -49,37 +49,39 @@ test('PostgreSQL: what loses acknowledged writes fails, and so do pending migrat
   const empty = await createEmptyDatabase()
   const behind = await examine({ DATABASE_URL: empty.url })
   expect(behind('PostgreSQL').at(-1)).toBe('fail: migrations are pending')
-  const notKnown = ['warn: not known, as migrations are pending']
-  expect(['Workers', 'Work', 'SECRET_KEY'].map(behind)).toEqual([notKnown, notKnown, notKnown])
+  const unknown = ['warn: unknown, because migrations are pending']
+  expect(['Workers', 'Work', 'SECRET_KEY'].map(behind)).toEqual([unknown, unknown, unknown])
   await empty.close()
 
-  const away = await examine({ DATABASE_URL: 'postgres://127.0.0.1:1/none' })
-  expect(away('PostgreSQL')).toEqual(containing('fail: connect ECONNREFUSED 127.0.0.1:1'))
-  expect(away('Workers')).toEqual(['warn: not known, as PostgreSQL is away'])
-  expect(away('PUBLIC_URL')).toEqual([`ok: ${publicSite.url} answers as Rapport`])
+  const unavailable = await examine({ DATABASE_URL: 'postgres://127.0.0.1:1/none' })
+  expect(unavailable('PostgreSQL')).toEqual(containing('fail: connect ECONNREFUSED 127.0.0.1:1'))
+  expect(unavailable('Workers')).toEqual(['warn: unknown, because PostgreSQL is unavailable'])
+  expect(unavailable('PUBLIC_URL')).toEqual([`ok: ${publicSite.url} is a Rapport API`])
 })
 
-test('PostgreSQL: room for fewer connections than an API and a worker take is told', async () => {
+test('PostgreSQL: warns if the connection limit is too low for an API and a worker', async () => {
   const { rows } = await database.pool.query<{ name: string }>('select current_database() as name')
   await database.pool.query(`alter database ${rows[0]?.name} connection limit 30`)
   expect((await examine())('PostgreSQL')).toContainEqual(
-    'warn: room for 30 connections, and an API takes up to 20, a worker up to 21',
+    'warn: the limit is 30 connections; an API process uses up to 20, a worker up to 21',
   )
   await database.pool.query(`alter database ${rows[0]?.name} connection limit -1`)
 })
 
-test('Partitions: that they are there for a week is told, and that they run out', async () => {
-  expect((await examine())('Partitions')).toEqual([expect.stringMatching(/^ok: of .* are there for \d+ d to come$/)])
+test('Partitions: shows for how long they exist, and warns if they have run out', async () => {
+  expect((await examine())('Partitions')).toEqual([
+    expect.stringMatching(/^ok: events and deliveries have partitions for the next \d+ d$/),
+  ])
   await database.pool.query(`drop table events_past, deliveries_past`)
   const { rows } = await database.pool.query<{ name: string }>(
     `select inhrelid::regclass::text as name from pg_inherits where inhparent = 'events'::regclass`,
   )
   await database.pool.query(`drop table ${rows[0]?.name}`)
   await database.pool.query(`create table events_past partition of events for values from (minvalue) to (maxvalue)`)
-  expect((await examine())('Partitions')).toEqual(['warn: have run out: the last takes everything'])
+  expect((await examine())('Partitions')).toEqual(['warn: no future partitions: new rows go to the last one'])
 })
 
-test('Redis: eviction and lost persistence are told with the words of the worker, and one that is away fails', async () => {
+test('Redis: warns about eviction and missing persistence, fails if unavailable', async () => {
   await withRedis(redis.url, (client) => client.config('SET', 'maxmemory-policy', 'allkeys-lru'))
   expect((await examine())('Redis')).toEqual(
     containing('warn: Redis evicts keys (maxmemory-policy allkeys-lru)', 'warn: Redis keeps no append-only file'),
@@ -92,21 +94,21 @@ test('Redis: eviction and lost persistence are told with the words of the worker
   expect((await examine({ REDIS_URL: '' }))('Redis')).toEqual(containing('ok: not used'))
 })
 
-test('Redis: one that is full, so that it refuses writes, fails', async () => {
+test('Redis: fails if its memory is full', async () => {
   const limitTo = (maxmemory: string) => withRedis(redis.url, (client) => client.config('SET', 'maxmemory', maxmemory))
   await withRedis(redis.url, (client) => client.set('ballast', 'x'.repeat(20_000_000)))
   await limitTo('23000kb')
   expect((await examine())('Redis')).toEqual(['warn: the memory is almost full'])
   await limitTo('20mb')
   await expect(withRedis(redis.url, (client) => client.set('one', 'more'))).rejects.toThrow('OOM')
-  expect((await examine())('Redis')).toEqual(['fail: is full and refuses writes'])
+  expect((await examine())('Redis')).toEqual(['fail: the memory is full, and Redis rejects writes'])
   await limitTo('0')
   await redis.flush()
 })
 
-test('clocks that are apart by minutes fail', async () => {
+test('Clocks: fails if they differ by minutes', async () => {
   const server = createServer((socket) =>
-    socket.on('error', () => {}).on('data', (data) => answerLikeRedis(socket, data)),
+    socket.on('error', () => {}).on('data', (data) => respondLikeRedis(socket, data)),
   )
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const found = await examine({ REDIS_URL: `redis://127.0.0.1:${(server.address() as AddressInfo).port}` })
@@ -114,12 +116,12 @@ test('clocks that are apart by minutes fail', async () => {
     'ok: PostgreSQL and this machine agree',
     expect.stringMatching(/^fail: Redis is 3[56]\d\d s ahead/),
   ])
-  expect(found('Redis')).toEqual(containing('fail: version 5.0.0', 'fail: this is a replica'))
+  expect(found('Redis')).toEqual(containing('fail: version 5.0.0', 'fail: the server is a replica'))
   await new Promise((resolve) => server.close(resolve))
 })
 
-/** A replica of long ago whose clock is an hour ahead. */
-function answerLikeRedis(socket: Socket, data: Buffer | string) {
+/** Responds like a replica with an old version of Redis and a clock that is an hour ahead. */
+function respondLikeRedis(socket: Socket, data: Buffer | string) {
   const info = 'redis_version:5.0.0\r\nrole:slave\r\nloading:0\r\n'
   const seconds = String(Math.floor(Date.now() / 1_000) + 3_600)
   for (const [, command = ''] of data.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g)) {
@@ -129,29 +131,29 @@ function answerLikeRedis(socket: Socket, data: Buffer | string) {
   }
 }
 
-test('without a living worker, or with work that nobody hands over, it fails', async () => {
+test('Workers, Work: fails without a live worker, or if work is not published', async () => {
   const ctx = await createTestCtx(database.db)
-  expect((await examine())('Workers')).toEqual(['fail: none is alive: nothing is sent'])
+  expect((await examine())('Workers')).toEqual(['fail: no worker is alive: no mail and no webhook is sent'])
   await createTestWorker(database.db)
-  const dead = await createTestWorker(database.db)
-  await expireWorkerHeartbeat(database.db, dead)
+  const silent = await createTestWorker(database.db)
+  await expireWorkerHeartbeat(database.db, silent)
   const found = await examine()
-  expect(found('Workers')).toEqual(containing('ok: 1 alive, on ', 'warn: one on '))
-  expect(found('Work')).toEqual(['ok: 0 to do, none of it old'])
+  expect(found('Workers')).toEqual(containing('ok: 1 alive, on ', 'warn: the last heartbeat of a worker on '))
+  expect(found('Work')).toEqual(['ok: 0 unfinished, none overdue'])
 
   await database.pool.query(`
     insert into outbox (id, workspace_id, queue, created_at)
     select uuidv7(), id, 'mail', now() - interval '20 minutes' from workspaces`)
-  expect((await examine())('Work')).toEqual(['fail: work waits for 20 min to be published'])
+  expect((await examine())('Work')).toEqual(['fail: work has waited 20 min to be published'])
   await database.pool.query(`
     update outbox set published_at = now(), created_at = now() - interval '3 hours'`)
-  expect((await examine())('Work')).toEqual(['warn: the oldest of mail is 3 h old'])
+  expect((await examine())('Work')).toEqual(['warn: the oldest work of mail is 3 h old'])
   await database.pool.query(`delete from outbox`)
   await createTestWebhook(ctx)
 })
 
-test('SECRET_KEY: words are weak, and one that does not open what is stored fails', async () => {
-  // The webhook of the test before was sealed under another one.
+test('SECRET_KEY: warns about a weak key, fails if it cannot decrypt stored secrets', async () => {
+  // The secret of the webhook from the previous test is encrypted with another key.
   expect((await examine())('SECRET_KEY')).toEqual(containing('ok: looks random', 'fail: 1 webhook cannot be signed'))
   const known = await examine({ SECRET_KEY: 'a secret that is known to every test' })
   expect(known('SECRET_KEY')).toEqual(['warn: looks like words or a pattern'])
@@ -164,17 +166,17 @@ test('SECRET_KEY: words are weak, and one that does not open what is stored fail
   expect(pattern('SECRET_KEY')).toEqual(['warn: looks like words or a pattern'])
 })
 
-test('an environment that cannot be used is told by every variable, and the rest is looked at all the same', async () => {
-  const found = await examine({ MAIL_FROM: 'nobody', SMTP_URL: '', PORT: '99999' })
+test('Environment: reports every invalid variable, and the other checks still run', async () => {
+  const found = await examine({ MAIL_FROM: 'invalid', SMTP_URL: '', PORT: '99999' })
   expect(found('Environment')).toEqual(
     containing('fail: MAIL_FROM must be', 'fail: PORT must be', 'fail: SMTP_URL must be'),
   )
   expect(found('PostgreSQL')).not.toEqual([])
 })
 
-test('PUBLIC_URL: only a Rapport will do, under its own address', async () => {
+test('PUBLIC_URL: must be an https URL that reaches a Rapport API without a redirect', async () => {
   publicSite.respondWith(() => ({ body: 'It works!' }))
-  expect((await examine())('PUBLIC_URL')).toEqual(containing('answers 200, but not as Rapport'))
+  expect((await examine())('PUBLIC_URL')).toEqual(containing('returned 200, but is not a Rapport API'))
   publicSite.respondWith(() => ({ status: 308, headers: { location: 'https://crm.example.com/ready' } }))
   expect((await examine())('PUBLIC_URL')).toEqual(containing('redirects to https://crm.example.com/ready'))
   publicSite.respondWith(() => ready('degraded', 'down'))
@@ -186,7 +188,7 @@ test('PUBLIC_URL: only a Rapport will do, under its own address', async () => {
   )
 })
 
-test('what accepts and never answers keeps nothing else from being told', async () => {
+test('a server that never responds does not block the other checks', async () => {
   const sockets: Socket[] = []
   const silent = createServer((socket) => void sockets.push(socket.on('error', () => {})))
   await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve))
@@ -203,16 +205,16 @@ test('what accepts and never answers keeps nothing else from being told', async 
   await new Promise((resolve) => silent.close(resolve))
 })
 
-test('for people it is a line each with its advice below, without colour where nobody looks', {
+test('prints each finding with its advice on the next line, without color in a pipe', {
   timeout: 60_000,
 }, async () => {
   const { stdout, code } = await runProcess({
     script: 'apps/cli/src/main.ts',
     parameters: ['doctor'],
-    env: { DATA_DIR: nowhere, DATABASE_URL: database.url, SECRET_KEY: 'short' },
+    env: { DATA_DIR: missingDirectory, DATABASE_URL: database.url, SECRET_KEY: 'short' },
   })
   expect(code).toBe(1)
   expect(stdout).toMatch(/^fail {2}Environment +SECRET_KEY must have at least 32 characters\n +See .env.example.$/m)
-  expect(stdout).toMatch(/\n\d+ ok, \d+ to look at, \d+ failed\n$/)
+  expect(stdout).toMatch(/\n\d+ ok, \d+ warnings, \d+ failed\n$/)
   expect(stdout).not.toContain('\u001b')
 })

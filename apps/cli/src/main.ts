@@ -2,15 +2,15 @@ import { ConfigError, inheritedEnvironment } from '@rapport/core/runtime/config.
 import { AppError, isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import { findLocalInstance, withLocalAddresses } from '@rapport/core/runtime/local-instance.ts'
 import { CommandFailed, exitCodes } from './command.ts'
-import { readCommandLine } from './command-line.ts'
+import { parseCommandLine } from './command-line.ts'
 import { commands } from './commands.ts'
 import { openTerminal } from './terminal.ts'
 
-/** One Ctrl-C may arrive twice, from the terminal and through the package manager: within this time it counts as one. */
+/** One Ctrl-C may arrive twice, from the terminal and the package manager. Within this time it counts as one. */
 const sameSignalMs = 1_000
 
 const terminal = openTerminal(process.stdout, process.stderr)
-// Whoever read the output has seen enough, as "head" has.
+// The reader of a pipe may exit early, such as "head".
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(exitCodes.failed))
 
 const stopping = new AbortController()
@@ -27,27 +27,27 @@ process.exit(await run())
 
 async function run(): Promise<number> {
   try {
-    const meaning = readCommandLine(commands, process.argv.slice(2))
-    if ('print' in meaning) {
-      terminal.print(meaning.print)
-      return exitCodes.good
+    const parsed = parseCommandLine(commands, process.argv.slice(2))
+    if ('print' in parsed) {
+      terminal.print(parsed.print)
+      return exitCodes.success
     }
-    const given = inheritedEnvironment()
-    const local = await findLocalInstance(given)
-    const environment = withLocalAddresses(given, local)
-    return await meaning.command.run({ terminal, environment, local, stopping: stopping.signal }, meaning.options)
+    const inherited = inheritedEnvironment()
+    const local = await findLocalInstance(inherited)
+    const environment = withLocalAddresses(inherited, local)
+    return await parsed.command.run({ terminal, environment, local, stopping: stopping.signal }, parsed.options)
   } catch (error) {
-    // Each line below the one that names the program.
-    terminal.tell(`rapport: ${explain(error).replaceAll('\n', `\n${' '.repeat('rapport: '.length)}`)}`)
+    // Further lines are aligned below the first.
+    terminal.log(`rapport: ${describeError(error).replaceAll('\n', `\n${' '.repeat('rapport: '.length)}`)}`)
     if (error instanceof CommandFailed) return error.exitCode
     return error instanceof ConfigError ? exitCodes.config : exitCodes.failed
   }
 }
 
-function explain(error: unknown): string {
+function describeError(error: unknown): string {
   if (error instanceof CommandFailed || error instanceof ConfigError) return error.message
   if (error instanceof AppError) return [error.message, ...(error.issues ?? []).map(({ path }) => path)].join(' ')
-  if (isDatabaseUnavailable(error)) return `The database is away: ${reasonOf(error)}`
+  if (isDatabaseUnavailable(error)) return `The database is unavailable: ${reasonOf(error)}`
   return error instanceof Error ? (error.stack ?? error.message) : String(error)
 }
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createGunzip } from 'node:zlib'
 
-/** Filled in once the file has been read to its end. */
+/** Set when the file has been read completely. */
 export interface RowCount {
   count: number | undefined
 }
@@ -9,8 +9,8 @@ export interface RowCount {
 const [lineFeed, quote] = [10, 34]
 
 /**
- * Passes a file on as it is and counts its rows on the way, so that a bar has an end: lines, but not those within the
- * quotes of a CSV, nor its header. Blank lines count, so a bar may end a little early.
+ * Passes a file through unchanged and counts its rows for the progress bar: line breaks, except those within the quotes
+ * of a CSV, minus its header. Blank lines count too, so the import may end before the bar is full.
  */
 export async function* countRows(
   bytes: AsyncIterable<Buffer>,
@@ -24,7 +24,7 @@ export async function* countRows(
     }
     if (chunk.length > 0) isLineOpen = chunk.at(-1) !== lineFeed
   }
-  // What is no gzip the server refuses, with a better message.
+  // The server rejects an invalid gzip file with a better message.
   const gunzip = file.isGzip
     ? createGunzip()
         .on('data', count)

@@ -2,15 +2,15 @@ import { styleText } from 'node:util'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Where a command speaks. No colour and no redrawing where nobody looks: in a pipe, a file, or with NO_COLOR. */
+/** The output of a command. It uses colors and redraws only on a terminal, and no colors with NO_COLOR. */
 export interface Terminal {
-  /** The result, which a script may want: standard output. */
+  /** Prints the result to standard output. */
   print(text: string): void
-  /** For the person alone: standard error. */
-  tell(text: string): void
-  /** Shows a line for as long as nothing else is said; the next one takes its place. Nothing unless a person looks. */
+  /** Prints a message to standard error. */
+  log(text: string): void
+  /** On a terminal, shows a line until the next output replaces it. Otherwise does nothing. */
   showProgress(line: string): void
-  /** Puts a screen in the place of the one before where a person looks; else one after the other. */
+  /** On a terminal, replaces the previous screen. Otherwise prints the screen after it. */
   redraw(screen: string): void
   style(style: Style, text: string): string
 }
@@ -24,7 +24,7 @@ export function openTerminal(output: NodeJS.WriteStream, errors: NodeJS.WriteStr
   }
   return {
     print: (text) => write(output, `${text}\n`),
-    tell: (text) => write(errors, `${text}\n`),
+    log: (text) => write(errors, `${text}\n`),
     showProgress(line) {
       if (!errors.isTTY) return
       errors.write(eraseLine + line.slice(0, (errors.columns || 80) - 1))
@@ -38,7 +38,7 @@ export function openTerminal(output: NodeJS.WriteStream, errors: NodeJS.WriteStr
 const eraseLine = '\r\u001b[2K'
 const eraseScreen = '\u001b[H\u001b[2J'
 
-/** Columns as wide as their widest cell; numbers to the right. */
+/** Aligns columns; columns of numbers to the right. */
 export function formatTable(rows: readonly (readonly (string | number)[])[]): string {
   const widths = (rows[0] ?? []).map((_cell, at) => Math.max(...rows.map((row) => String(row[at] ?? '').length)))
   const isNumeric = widths.map((_width, at) => rows.slice(1).every((row) => /^[-–\d]/.test(String(row[at] ?? ''))))
@@ -55,7 +55,7 @@ export function formatTable(rows: readonly (readonly (string | number)[])[]): st
     .join('\n')
 }
 
-/** "850 ms", "12 s", "5 min", "3 h", "2 d": as exact as a person wants to know. */
+/** Rounds to one unit: "850 ms", "12 s", "5 min", "3 h", "2 d". */
 export function formatAge(seconds: number): string {
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`
   if (seconds < 120) return `${Math.round(seconds)} s`

@@ -1,4 +1,4 @@
-/** What tests of the command line begin with. */
+/** Helpers for the tests of commands. */
 import type { LocalInstance } from '@rapport/core/runtime/local-instance.ts'
 import { expect } from 'vitest'
 import type { Command } from './command.ts'
@@ -6,12 +6,12 @@ import { doctor } from './commands/doctor.ts'
 import type { Finding } from './doctor/finding.ts'
 import type { Terminal } from './terminal.ts'
 
-/** What `start` runs on this machine is none of a test's business: as DATA_DIR this hides it. */
-export const nowhere = '/nonexistent'
+/** As DATA_DIR, it hides a local installation of `pnpm start` from the tests. */
+export const missingDirectory = '/nonexistent'
 
-/** An environment of which every variable is usable, though nothing answers there. */
-export const deadEnvironment = {
-  DATA_DIR: nowhere,
+/** An environment with valid variables, but without any server that responds. */
+export const unreachableEnvironment = {
+  DATA_DIR: missingDirectory,
   DATABASE_URL: 'postgres://127.0.0.1:1/none',
   SMTP_URL: 'smtp://127.0.0.1:1',
   PUBLIC_URL: 'http://127.0.0.1:1',
@@ -20,35 +20,35 @@ export const deadEnvironment = {
 }
 
 /** Starts a command in this process. */
-export function startCommandHere(
+export function startInProcess(
   command: Command,
   options: Record<string, unknown>,
   { local, environment = {} }: { local?: LocalInstance; environment?: Record<string, string> } = {},
 ) {
   const printed: string[] = []
-  const told: string[] = []
+  const logged: string[] = []
   const terminal: Terminal = {
     print: (text) => void printed.push(text),
-    tell: (text) => void told.push(text),
+    log: (text) => void logged.push(text),
     showProgress: () => {},
     redraw: (screen) => void printed.push(screen),
     style: (_style, text) => text,
   }
   const stopping = new AbortController()
   const code = command.run({ terminal, environment, local, stopping: stopping.signal }, options)
-  /** `stop` is Ctrl-C. */
-  return { printed, told, code, stop: () => stopping.abort() }
+  /** `stop` has the effect of Ctrl-C. */
+  return { printed, logged, code, stop: () => stopping.abort() }
 }
 
-/** Answers what the doctor says of one thing, as "level: message" each. */
+/** Runs the doctor. Returns a function that lists the findings of a check as "level: message". */
 export async function runDoctor(env: Record<string, string>, dnsServer?: string) {
   const options = { json: true, 'dns-server': dnsServer }
-  const { printed, code } = startCommandHere(doctor, options, { environment: { ...deadEnvironment, ...env } })
+  const { printed, code } = startInProcess(doctor, options, { environment: { ...unreachableEnvironment, ...env } })
   const exitCode = await code
   return readFindings(printed.join('\n'), exitCode)
 }
 
-/** The same of what it has printed as JSON. */
+/** Like `runDoctor`, for JSON that the doctor has already printed. */
 export function readFindings(json: string, code: number | null) {
   const { findings } = JSON.parse(json) as { findings: Finding[] }
   expect(code).toBe(findings.some(({ level }) => level === 'fail') ? 1 : 0)
@@ -57,5 +57,5 @@ export function readFindings(json: string, code: number | null) {
     findings.filter((finding) => finding.about === about).map(({ level, message }) => `${level}: ${message}`)
 }
 
-/** As many as there are parts, each with its part in it. */
+/** Matches an array of strings, each of which contains the part at its position. */
 export const containing = (...parts: string[]) => parts.map((part) => expect.stringContaining(part) as string)

@@ -82,9 +82,9 @@ const goodRows = rows.replace('nobody,Nobody\n', '')
 test('an import is followed to its end; rows that failed are shown with their lines and are code 1', async () => {
   const partly = await run(client(), 'import', fileOf('people.csv', rows))
   expect(partly.code).toBe(1)
-  expect(partly.stderr).toMatch(/^imp_\w+ is taken in\.\n/)
+  expect(partly.stderr).toMatch(/^imp_\w+ is queued\.\n/)
   expect(partly.stderr).toContain('\nline 3: email: must be a mail address such as ada@example.com\n')
-  expect(partly.stdout).toMatch(/^imp_\w+ is done: 3 processed, 2 created, 0 updated, 0 skipped, 1 failed\n$/)
+  expect(partly.stdout).toMatch(/^imp_\w+ is complete: 3 processed, 2 created, 0 updated, 0 skipped, 1 failed\n$/)
 
   const zipped = await run(
     client(),
@@ -103,7 +103,7 @@ test('an import is followed to its end; rows that failed are shown with their li
     env: { ...client(), PATH: `${dirname(process.execPath)}:/usr/bin:/bin` },
   })
   expect(await piped.exited).toMatchObject({ code: 0 })
-  expect(piped.stdout()).toContain('was checked, and nothing written: 1 processed, 1 created')
+  expect(piped.stdout()).toContain('was validated, nothing was written: 1 processed, 1 created')
   const found = await stack.api.call<{ data: unknown[] }>('GET', '/contacts?email=mary@example.com', { key })
   expect(found.body.data).toEqual([])
 })
@@ -115,10 +115,10 @@ test('what cannot be imported is refused with the words of the API, and nothing 
   const keyless = { DATA_DIR: directory, RAPPORT_API_URL: stack.api.url }
   expect(await run(keyless, 'import', people)).toMatchObject({ code: 2, stderr: expect.stringContaining('--key') })
   const wrong = await run(client(), 'import', people, '--key', 'rpk_wrong')
-  expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('The API answered 401') })
+  expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('The API returned 401') })
 })
 
-test('Ctrl-C leaves an import to the server, and says how to look at it again', async () => {
+test('Ctrl-C leaves an import running on the server and prints how to follow it', async () => {
   // Nobody works on it, so that it does not end meanwhile.
   const worker = stack.workers.at(-1)
   worker?.kill()
@@ -127,17 +127,20 @@ test('Ctrl-C leaves an import to the server, and says how to look at it again', 
     script,
     parameters: ['import', fileOf('people.csv', goodRows)],
     env: client(),
-    readyPattern: /(imp_\w+) is taken in/,
+    readyPattern: /(imp_\w+) is queued/,
     timeoutMs: 30_000,
   })
   const [, id = ''] = waiting.ready ?? []
   waiting.kill('SIGINT')
   expect(await waiting.exited).toMatchObject({ code: 130 })
-  expect(waiting.stderr()).toContain('The import goes on in the server')
+  expect(waiting.stderr()).toContain('The import continues on the server')
   expect(waiting.stderr()).toContain(`pnpm rapport import --follow ${id}`)
   await stack.startWorker()
   const followed = await run(client(), 'import', '--follow', id)
-  expect(followed).toMatchObject({ code: 0, stdout: expect.stringContaining(`${id} is done: 2 processed, 2 created`) })
+  expect(followed).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(`${id} is complete: 2 processed, 2 created`),
+  })
 })
 
 test('events are forwarded from now on, signed, in order and once, though the API goes away meanwhile', async () => {
@@ -159,7 +162,7 @@ test('events are forwarded from now on, signed, in order and once, though the AP
   const emails = Array.from({ length: 120 }, (_, n) => `person-${n}@example.com`)
   for (const email of emails) await createTestContact(ctx, { email })
   await createTestDeal(ctx)
-  await waitUntil(() => listener.stderr().includes('does not answer'), { describe: 'it is missed', timeoutMs: 20_000 })
+  await waitUntil(() => listener.stderr().includes('does not respond'), { describe: 'it is missed', timeoutMs: 20_000 })
   receiver.respondWith(() => ({ status: 500 }))
   await stack.startApi()
   await receiver.waitFor(123, 30_000)
@@ -187,7 +190,7 @@ function startListener(receiver: HttpReceiver, ...more: string[]) {
     script,
     parameters: ['listen', '--forward', `${receiver.url}/hook`, ...more],
     env: client(),
-    readyPattern: /Signing with (whsec_\S+)\nListening/,
+    readyPattern: /Signing secret: (whsec_\S+)\nForwarding/,
     timeoutMs: 30_000,
   })
 }

@@ -3,7 +3,7 @@ import { openDatabase } from '@rapport/core/db/client.ts'
 import { z } from 'zod'
 import { defineCommand, exitCodes, flag, option } from '../command.ts'
 import { clocksCheck } from '../doctor/clocks.ts'
-import { examine, type Finding, findingsAbout } from '../doctor/finding.ts'
+import { runChecks, type Finding, findingsAbout } from '../doctor/finding.ts'
 import { partitionsCheck } from '../doctor/partitions.ts'
 import { postgresCheck } from '../doctor/postgres.ts'
 import { publicUrlCheck } from '../doctor/public-url.ts'
@@ -21,33 +21,33 @@ const checks = [
 
 export const doctor = defineCommand({
   name: 'doctor',
-  summary: 'Looks at everything that an installation needs, and says what to do',
+  summary: 'Checks the installation and advises how to fix problems',
   options: z.strictObject({
     'dns-server': z
       .string()
-      .regex(/^[\da-f.:[\]]+$/i, 'must be an IP address, with a port if need be')
+      .regex(/^[\da-f.:[\]]+$/i, 'must be an IP address, optionally with a port')
       .optional()
-      .meta(option('<address>', 'Asks this name server for SPF, DKIM and DMARC, such as one of the outside')),
+      .meta(option('<address>', 'Name server to query for SPF, DKIM and DMARC, such as a public one')),
     json: z.boolean().default(false).meta(flag('Prints the findings as JSON')),
   }),
   notes: [
-    'Run it where the worker runs, with its environment. It changes nothing and sends no mail; the checks run together,',
-    'three seconds each. "fail" is what breaks a promise or will not work, "warn" what is worth a look. Exit code 1 when',
-    'anything fails.',
+    'Run it on the machine of the worker, with the environment of the worker. It changes nothing and sends no mail.',
+    'The checks run concurrently, each with a timeout of three seconds. "fail": something does not work, or data can',
+    'be lost. "warn": something needs attention. The exit code is 1 if a check fails.',
   ].join('\n'),
   async run({ environment, terminal }, { 'dns-server': dnsServer, json }) {
     const { config, problems } = inspectEnvironment(environment)
     const about = findingsAbout('Environment')
-    const wrong = problems.map(({ name, message }) => about.fail(`${name} ${message}`, 'See .env.example.'))
+    const invalid = problems.map(({ name, message }) => about.fail(`${name} ${message}`, 'See .env.example.'))
     const url = config.DATABASE_URL
     const database = url ? openDatabase(url, { applicationName: 'rapport doctor', onError: () => {} }) : undefined
     const dnsServers = dnsServer === undefined ? undefined : [dnsServer]
-    const found = await examine({ config, database, dnsServers }, checks)
-    const findings = [...(wrong.length > 0 ? wrong : [about.ok('every variable is usable')]), ...found]
+    const found = await runChecks({ config, database, dnsServers }, checks)
+    const findings = [...(invalid.length > 0 ? invalid : [about.ok('all variables are valid')]), ...found]
     terminal.print(json ? JSON.stringify({ findings }, null, 2) : format(findings, terminal))
-    // Not waited for: a server that hangs would never let go.
+    // Not awaited: a server that hangs would block the exit.
     database?.close().catch(() => {})
-    return findings.some(({ level }) => level === 'fail') ? exitCodes.failed : exitCodes.good
+    return findings.some(({ level }) => level === 'fail') ? exitCodes.failed : exitCodes.success
   },
 })
 
@@ -60,5 +60,5 @@ function format(findings: readonly Finding[], terminal: Terminal): string {
     ...(advice === undefined ? [] : [`${' '.repeat(width + 8)}${terminal.style('dim', advice)}`]),
   ])
   const count = (level: Finding['level']) => findings.filter((finding) => finding.level === level).length
-  return [...lines, '', `${count('ok')} ok, ${count('warn')} to look at, ${count('fail')} failed`].join('\n')
+  return [...lines, '', `${count('ok')} ok, ${count('warn')} warnings, ${count('fail')} failed`].join('\n')
 }

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { Id } from '@rapport/core/kernel/ids.ts'
 import { type Import, ImportOptions } from '@rapport/core/imports/imports.schema.ts'
 import { z } from 'zod'
-import { type Api, apiOptions, ApiRefused, describeFailure, openApi } from '../api-client.ts'
+import { type Api, apiOptions, ApiError, describeFailure, openApi } from '../api-client.ts'
 import { CommandFailed, defineCommand, exitCodes, flag, option, type CliContext, usageError } from '../command.ts'
 import { countRows, type RowCount } from '../row-count.ts'
 
@@ -14,38 +14,41 @@ const pollMs = 1_000
 
 export const importContacts = defineCommand({
   name: 'import',
-  summary: 'Imports contacts from a file, and shows how it goes',
+  summary: 'Imports contacts from a file and shows the progress',
   positional: 'file',
   options: z.strictObject({
-    file: z.string().optional().meta(option('<file>', 'CSV or NDJSON, also as .gz; "-" is standard input')),
+    file: z.string().optional().meta(option('<file>', 'CSV or NDJSON, optionally as .gz; "-" is standard input')),
     format: z
       .enum(['csv', 'ndjson'], 'must be csv or ndjson')
       .optional()
-      .meta(option('<format>', 'csv or ndjson (default: by the name of the file, else csv)')),
-    'on-conflict': onConflict.meta(option('<what>', 'Of contacts that are known: skip or update (default: skip)')),
-    list: listId.meta(option('<lst_…>', 'Puts everyone on this list; needs --consent')),
+      .meta(option('<format>', 'csv or ndjson (default: by file name, otherwise csv)')),
+    'on-conflict': onConflict.meta(option('<what>', 'For existing contacts: skip or update (default: skip)')),
+    list: listId.meta(option('<lst_…>', 'Subscribes all contacts to this list; requires --consent')),
     consent: z
       .boolean()
       .default(false)
-      .meta(flag('Your word that everyone in the file agreed to get mails of the list')),
-    'each-event': z.boolean().default(false).meta(flag('Tells contact.created for each, not import.completed alone')),
-    'dry-run': z.boolean().default(false).meta(flag('Checks and counts; nothing is written')),
+      .meta(flag('States that all contacts in the file agreed to receive emails of the list')),
+    'each-event': z
+      .boolean()
+      .default(false)
+      .meta(flag('Emits contact.created for each contact, in addition to import.completed')),
+    'dry-run': z.boolean().default(false).meta(flag('Validates and counts the rows without writing anything')),
     follow: Id('imp')
       .optional()
-      .meta(option('<imp_…>', 'Shows how an import goes that is under way, in place of a file')),
-    json: z.boolean().default(false).meta(flag('Prints the record of the import as JSON')),
+      .meta(option('<imp_…>', 'Shows the progress of a running import, instead of uploading a file')),
+    json: z.boolean().default(false).meta(flag('Prints the import as JSON')),
     ...apiOptions,
   }),
   notes: [
-    'Columns are known by their names in any usual spelling (Email, first_name, First Name), as POST /contacts/import',
-    'says. Ctrl-C while the file goes up means that nothing is imported; after that the import goes on in the server.',
-    'Exit code 1 when a row failed, with each on standard error, the first hundred of them.',
+    'Column names are accepted in any usual spelling (Email, first_name, First Name): see POST /contacts/import.',
+    'Ctrl-C during the upload cancels the import; after the upload the import continues on the server. If rows',
+    'failed, the exit code is 1, and the first hundred errors are printed to standard error.',
   ].join('\n'),
   async run(cli, options) {
     const { file, follow } = options
     if ((file === undefined) === (follow === undefined))
-      throw usageError('<file> or --follow is needed, and one of them')
-    if (options.list !== undefined && !options.consent) throw usageError('--consent is needed with --list')
+      throw usageError('exactly one of <file> and --follow is required')
+    if (options.list !== undefined && !options.consent) throw usageError('--list requires --consent')
     const api = openApi(cli, options)
     const rows: RowCount = { count: undefined }
     const id = follow ?? (await upload({ cli, api, rows }, { ...options, file: file ?? '-' }))
@@ -57,7 +60,7 @@ export const importContacts = defineCommand({
 interface Session {
   cli: CliContext
   api: Api
-  /** Of the file, known once it has gone up. */
+  /** The rows of the file, known after the upload. */
   rows: RowCount
 }
 
@@ -70,7 +73,7 @@ interface UploadOptions {
   'dry-run': boolean
 }
 
-/** Answers the id of the import, which the server has safely when this returns. */
+/** Uploads the file. Returns the id of the import when the server has stored it. */
 async function upload({ cli, api, rows }: Session, options: UploadOptions): Promise<string> {
   const { file } = options
   const isGzip = file.endsWith('.gz')
@@ -84,7 +87,7 @@ async function upload({ cli, api, rows }: Session, options: UploadOptions): Prom
     ...(options.list !== undefined && { listId: options.list, consent: 'confirmed' }),
     ...(options['each-event'] && { events: 'each' }),
   })
-  const show = (sent: number) => cli.terminal.showProgress(`Sending  ${bar(sent, size, formatBytes)}`)
+  const show = (sent: number) => cli.terminal.showProgress(`Uploading ${bar(sent, size, formatBytes)}`)
   const body = ReadableStream.from(countRows(bytes, { format, isGzip, rows, onBytes: show }))
   try {
     const created = (await api.call(`/contacts/import?${query.toString()}`, {
@@ -98,17 +101,17 @@ async function upload({ cli, api, rows }: Session, options: UploadOptions): Prom
       duplex: 'half',
       signal: cli.stopping,
     })) as Import
-    cli.terminal.tell(`${created.id} is taken in.`)
+    cli.terminal.log(`${created.id} is queued.`)
     return created.id
   } catch (error) {
-    const tellLater = `Whether the file was taken, GET ${api.url}/imports tells.`
+    const checkHint = `GET ${api.url}/imports shows whether the import was created.`
     if (cli.stopping.aborted) {
-      // All of it was sent, and the answer not awaited.
-      const fate = rows.count === undefined ? 'Nothing was imported: the file had not gone up.' : tellLater
-      throw new CommandFailed(fate, exitCodes.interrupted)
+      // A count means that the whole file was sent, so the server may have created the import.
+      const message = rows.count === undefined ? 'Nothing was imported: the upload was incomplete.' : checkHint
+      throw new CommandFailed(message, exitCodes.interrupted)
     }
-    if (error instanceof ApiRefused) throw error
-    throw new CommandFailed(`${describeFailure(error)} ${tellLater}`)
+    if (error instanceof ApiError) throw error
+    throw new CommandFailed(`${describeFailure(error)} ${checkHint}`)
   } finally {
     bytes.destroy()
     await handle?.close().catch(() => {})
@@ -128,12 +131,12 @@ async function openFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** Until the import has ended: its record; or until Ctrl-C: undefined. */
+/** Returns the import when it has ended, or undefined on Ctrl-C. */
 async function followImport({ cli, api, rows }: Session, id: string): Promise<Import | undefined> {
   const { terminal, stopping } = cli
   try {
     for (;;) {
-      const record = (await api.follow(`/imports/${id}`)) as Import
+      const record = (await api.getWithRetry(`/imports/${id}`)) as Import
       if (record.status === 'COMPLETED' || record.status === 'FAILED') return record
       const state = record.status === 'QUEUED' ? 'Waiting  ' : 'Importing'
       const format = (count: number) => `${count.toLocaleString('en')} rows`
@@ -142,31 +145,31 @@ async function followImport({ cli, api, rows }: Session, id: string): Promise<Im
     }
   } catch (error) {
     if (!stopping.aborted) throw error
-    terminal.tell(`The import goes on in the server. To look at it again:\n  pnpm rapport import --follow ${id}`)
+    terminal.log(`The import continues on the server. To follow it again:\n  pnpm rapport import --follow ${id}`)
     return undefined
   }
 }
 
 function report({ terminal }: CliContext, record: Import, asJson: boolean): number {
-  for (const { line, message } of record.errors) terminal.tell(`line ${line}: ${message}`)
-  const unseen = record.failed - record.errors.length
-  if (unseen > 0) terminal.tell(`and ${unseen.toLocaleString('en')} more`)
+  for (const { line, message } of record.errors) terminal.log(`line ${line}: ${message}`)
+  const unlisted = record.failed - record.errors.length
+  if (unlisted > 0) terminal.log(`and ${unlisted.toLocaleString('en')} more`)
   const { id, status, dryRun, processed, created, updated, skipped, failed } = record
   const counts = Object.entries({ processed, created, updated, skipped, failed }).map(
-    ([what, count]) => `${count.toLocaleString('en')} ${what}`,
+    ([name, count]) => `${count.toLocaleString('en')} ${name}`,
   )
-  const what = status === 'FAILED' ? 'failed' : dryRun ? 'was checked, and nothing written' : 'is done'
-  const text = `${id} ${what}: ${counts.join(', ')}`
+  const outcome = status === 'FAILED' ? 'failed' : dryRun ? 'was validated, nothing was written' : 'is complete'
+  const text = `${id} ${outcome}: ${counts.join(', ')}`
   terminal.print(asJson ? JSON.stringify(record) : text)
-  return status === 'COMPLETED' && failed === 0 ? exitCodes.good : exitCodes.failed
+  return status === 'COMPLETED' && failed === 0 ? exitCodes.success : exitCodes.failed
 }
 
-/** "[######..............]  30 %  3.0 MB"; without the bar when the whole is not known. */
-function bar(done: number, whole: number | undefined, format: (amount: number) => string): string {
-  if (!whole) return format(done)
-  const part = Math.min(1, done / whole)
-  const filled = Math.round(part * 24)
-  return `[${'#'.repeat(filled)}${'.'.repeat(24 - filled)}] ${Math.floor(part * 100)} %  ${format(done)}`
+/** "[######..............]  30 %  3.0 MB"; without the bar if the total is unknown. */
+function bar(done: number, total: number | undefined, format: (amount: number) => string): string {
+  if (!total) return format(done)
+  const share = Math.min(1, done / total)
+  const filled = Math.round(share * 24)
+  return `[${'#'.repeat(filled)}${'.'.repeat(24 - filled)}] ${Math.floor(share * 100)} %  ${format(done)}`
 }
 
 const formatBytes = (bytes: number) => `${(bytes / 1e6).toFixed(1)} MB`

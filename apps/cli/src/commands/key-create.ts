@@ -16,25 +16,27 @@ const Expiry = z.preprocess((value) => {
 
 export const keyCreate = defineCommand({
   name: 'key create',
-  summary: 'Issues an API key',
+  summary: 'Creates an API key',
   options: z.strictObject({
-    workspace: Id('wsp').meta(option('<wsp_…>', 'Of which workspace')),
-    name: name.meta(option('<text>', 'To know it by in the list of keys')),
+    workspace: Id('wsp').meta(option('<wsp_…>', 'Workspace of the key')),
+    name: name.meta(option('<text>', 'Name of the key, shown in the list of keys')),
     role: role.meta(option('<role>', 'VIEWER, MEMBER or ADMIN (default: MEMBER)')),
-    expires: Expiry.meta(option('<when>', 'When it ends: 90d, or 2027-01-01T00:00:00Z (default: never)')),
-    json: z.boolean().default(false).meta(flag('Prints the whole record, key included, as JSON')),
+    expires: Expiry.meta(option('<when>', 'Expiry: 90d, or 2027-01-01T00:00:00Z (default: never)')),
+    json: z.boolean().default(false).meta(flag('Prints the key with all its fields as JSON')),
   }),
   notes: [
-    'Prints the key on standard output, this once: only its hash is stored. It works on the database itself, as the',
-    'operator, and is recorded in the audit log of the workspace.',
+    'Prints the key to standard output. It cannot be shown again, as only its hash is stored. The command connects to',
+    'the database directly and is recorded in the audit log of the workspace.',
   ].join('\n'),
   async run(cli, { workspace, name, role, expires, json }) {
     const created = await withOperator(cli, (base) =>
       createApiKey({ ...base, workspaceId: workspace, actor: { kind: 'system' } }, { name, role, expiresAt: expires }),
     )
     cli.terminal.print(json ? JSON.stringify(created) : created.key)
-    const end = created.expiresAt === null ? 'it never ends by itself' : `it ends ${created.expiresAt}`
-    cli.terminal.tell(`"${created.name}" has the role ${created.role}, ${end}. It is shown this once: keep it now.`)
-    return exitCodes.good
+    const expiry = created.expiresAt === null ? 'never expires' : `expires ${created.expiresAt}`
+    cli.terminal.log(
+      `"${created.name}" has the role ${created.role} and ${expiry}. Store it now: it is shown only once.`,
+    )
+    return exitCodes.success
   },
 })

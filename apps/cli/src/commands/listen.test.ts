@@ -1,8 +1,8 @@
-/** The feed as a listener reads it, from an API that behaves badly. */
+/** Runs `listen` against an API that fails, limits requests or deletes events. */
 import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { startCommandHere } from '../testing.ts'
+import { startInProcess } from '../testing.ts'
 import { listen } from './listen.ts'
 
 let api: HttpReceiver
@@ -11,7 +11,7 @@ beforeAll(async () => {
   receiver = await startHttpReceiver()
 })
 afterAll(() => receiver.close())
-// One for each test: what the listener of the test before asked last may come late, and would take an answer.
+// A separate API for each test: a late request of the previous test would use up a response.
 beforeEach(async () => {
   api = await startHttpReceiver()
   return () => api.close()
@@ -34,56 +34,58 @@ beforeEach(() => {
 })
 const forwarded = () => receiver.requests.slice(seen).map(({ headers }) => headers['webhook-id'])
 
-/** The API answers by these, one after the other, and the last one for ever. */
-function answerWith(...answers: ReceiverResponse[]): void {
-  api.respondWith(() => (answers.length > 1 ? answers.shift() : answers[0]))
+/** Returns these responses in order and repeats the last one. */
+function respondWith(...responses: ReceiverResponse[]): void {
+  api.respondWith(() => (responses.length > 1 ? responses.shift() : responses[0]))
 }
 
 async function listenUntil(count: number) {
   const options = { forward: receiver.url, types: ['*'], json: false, api: api.url, key: 'rpk_test' }
-  const running = startCommandHere(listen, options)
-  await waitUntil(() => forwarded().length >= count, { describe: () => `${count} came: ${running.told.join()}` })
+  const running = startInProcess(listen, options)
+  await waitUntil(() => forwarded().length >= count, {
+    describe: () => `${count} events are forwarded: ${running.logged.join()}`,
+  })
   running.stop()
   expect(await running.code).toBe(0)
   return running
 }
 
-test('what is limited is asked again when it may be, and nothing is said of it', async () => {
+test('after a 429 it waits as long as Retry-After says and prints nothing', async () => {
   const limited = json(429, { message: 'ThrottlerException: Too Many Requests' }, { 'retry-after': '1' })
-  answerWith(page(first), limited, page(second, third), page())
-  const { told } = await listenUntil(2)
+  respondWith(page(first), limited, page(second, third), page())
+  const { logged } = await listenUntil(2)
   expect(forwarded()).toEqual([second, third])
-  expect(told.join('\n')).not.toContain('429')
+  expect(logged.join('\n')).not.toContain('429')
 })
 
-test('an API that fails is asked again until it does not, and missed once', async () => {
+test('retries while the API fails, and reports the failure once', async () => {
   const broken = json(503, { message: 'Service Unavailable' })
-  answerWith(page(first), broken, { fault: 'disconnect' }, page(second), page())
-  const { told } = await listenUntil(1)
+  respondWith(page(first), broken, { fault: 'disconnect' }, page(second), page())
+  const { logged } = await listenUntil(1)
   expect(forwarded()).toEqual([second])
-  expect(told.filter((line) => line.includes('Trying again'))).toHaveLength(1)
-  expect(told).toContain('The API answers again.')
+  expect(logged.filter((line) => line.includes('Retrying'))).toHaveLength(1)
+  expect(logged).toContain('The API is available again.')
 })
 
-test('an event that was forgotten since it was read leads to the beginning of the feed, where all is newer', async () => {
+test('reads the feed from its beginning if the last event has been deleted', async () => {
   const gone = json(400, { message: 'Event not found', issues: [{ path: 'after', message: 'Event not found' }] })
-  answerWith(page(first), page(), gone, page(second), page())
+  respondWith(page(first), page(), gone, page(second), page())
   await listenUntil(1)
   expect(forwarded()).toEqual([second])
-  const before = api.requests.map(({ url }) => url)
-  expect(before).toContain('/events?sort=createdAt&limit=100')
+  const urls = api.requests.map(({ url }) => url)
+  expect(urls).toContain('/events?sort=createdAt&limit=100')
 })
 
-test('with nothing in the feed yet it is read from its beginning', async () => {
-  answerWith(page(), page(), page(first), page())
+test('reads an empty feed from its beginning', async () => {
+  respondWith(page(), page(), page(first), page())
   await listenUntil(1)
   expect(forwarded()).toEqual([first])
 })
 
-test('a refusal ends it, with the words of the API', async () => {
-  answerWith(json(401, { message: 'Missing or invalid credential' }))
+test('stops on a 401 with the message of the API', async () => {
+  respondWith(json(401, { message: 'Missing or invalid credential' }))
   const options = { forward: receiver.url, types: ['*'], json: false, api: api.url, key: 'rpk_test' }
-  await expect(startCommandHere(listen, options).code).rejects.toThrow(
-    'The API answered 401: Missing or invalid credential',
+  await expect(startInProcess(listen, options).code).rejects.toThrow(
+    'The API returned 401: Missing or invalid credential',
   )
 })

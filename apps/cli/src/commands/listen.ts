@@ -4,43 +4,43 @@ import { type EventId, Id } from '@rapport/core/kernel/ids.ts'
 import type { Event } from '@rapport/core/webhooks/event-feed.schema.ts'
 import { serializeEvent, newSecret, signBody } from '@rapport/core/webhooks/signature.ts'
 import { z } from 'zod'
-import { type Api, ApiRefused, apiOptions, openApi, reasonOf } from '../api-client.ts'
+import { type Api, ApiError, apiOptions, openApi, reasonOf } from '../api-client.ts'
 import { defineCommand, exitCodes, flag, option, type CliContext } from '../command.ts'
 
-/** Below the limit of a hundred a minute. */
+/** Below the rate limit of 100 requests per minute. */
 const pollMs = 1_000
-/** As of a webhook's one attempt. */
-const answerTimeoutMs = 10_000
+/** The timeout of a webhook delivery. */
+const responseTimeoutMs = 10_000
 
 const Types = z
   .string()
   .transform((text) => text.split(',').map((type) => type.trim()))
-  .pipe(z.array(z.enum([...eventTypes, '*'], { error: `must be among ${eventTypes.join(', ')}` })))
+  .pipe(z.array(z.enum([...eventTypes, '*'], { error: `must be one of ${eventTypes.join(', ')}` })))
 
 export const listen = defineCommand({
   name: 'listen',
-  summary: 'Forwards events to a program on this machine, signed like a webhook',
+  summary: 'Forwards events to a local program, signed like webhooks',
   options: z.strictObject({
     forward: z
-      .url({ protocol: /^https?$/, error: 'must be an http or https address' })
-      .meta(option('<url>', 'Where each event is POSTed to')),
+      .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+      .meta(option('<url>', 'URL that receives each event as a POST request')),
     types: Types.default(['*']).meta(
-      option('<types>', 'Which, by commas, such as contact.created,deal.won (default: all)'),
+      option('<types>', 'Event types, comma-separated, such as contact.created,deal.won (default: all)'),
     ),
     secret: z
       .string()
       .regex(/^whsec_[A-Za-z0-9+/]{32,}={0,2}$/, 'must be whsec_ and at least 24 bytes in base64')
       .optional()
-      .meta(option('<whsec_…>', 'What to sign with (default: a new one, which is shown)')),
-    after: Id('evt').optional().meta(option('<evt_…>', 'Goes on after this event (default: from now on)')),
-    json: z.boolean().default(false).meta(flag('Prints a line of JSON for each event')),
+      .meta(option('<whsec_…>', 'Signing secret (default: a new one, which is printed)')),
+    after: Id('evt').optional().meta(option('<evt_…>', 'Starts after this event (default: new events only)')),
+    json: z.boolean().default(false).meta(flag('Prints one line of JSON per event')),
     ...apiOptions,
   }),
   notes: [
-    'It reads the feed of events (GET /events), so that it needs nothing but an API key of any role, works from behind any',
-    'firewall, and misses nothing while the API restarts. Each event is forwarded once, in the order of the feed, with',
-    'the body and the headers that a webhook would have; any answer, or none within ten seconds, is shown and that was it.',
-    'Ctrl-C ends it, and shows how to go on from there.',
+    'Reads the event feed (GET /events), so it needs only an API key of any role, works behind a firewall, and misses',
+    'no event while the API restarts. Each event is forwarded once, in the order of the feed, with the body and',
+    'headers of a webhook. The status of the response is printed, or an error after ten seconds; there are no',
+    'retries. Ctrl-C stops the command and prints the option with which to continue.',
   ].join('\n'),
   async run(cli, options) {
     const { forward, secret = newSecret(), json } = options
@@ -49,8 +49,8 @@ export const listen = defineCommand({
     let last = options.after
     try {
       last ??= await findNewest(api)
-      cli.terminal.tell(`Signing with ${secret}\nListening to ${api.url}, forwarding to ${forward} ...`)
-      for await (const event of readFeed(cli, api, { after: last, isKnown: options.after === undefined })) {
+      cli.terminal.log(`Signing secret: ${secret}\nForwarding events from ${api.url} to ${forward} ...`)
+      for await (const event of readFeed(cli, api, { after: last, isFromApi: options.after === undefined })) {
         if (types.has('*') || types.has(event.type)) show(cli, await send(event, { forward, secret }), json)
         last = event.id
         cli.stopping.throwIfAborted()
@@ -58,8 +58,8 @@ export const listen = defineCommand({
     } catch (error) {
       if (!cli.stopping.aborted) throw error
     }
-    if (last !== undefined) cli.terminal.tell(`To go on from here: --after ${last}`)
-    return exitCodes.good
+    if (last !== undefined) cli.terminal.log(`To continue from here: --after ${last}`)
+    return exitCodes.success
   },
 })
 
@@ -67,50 +67,50 @@ interface Page {
   data: Event[]
 }
 
-interface Place {
+interface FeedPosition {
   /** Undefined: the beginning of the feed. */
   after: EventId | undefined
-  /** Whether the API has named it, and not only the person. */
-  isKnown: boolean
+  /** False for an event id from --after, which may be wrong. */
+  isFromApi: boolean
 }
 
-/** Every event after this place, in order and without end. */
-async function* readFeed({ stopping }: CliContext, api: Api, start: Place): AsyncGenerator<Event> {
-  for (let place = start; ; ) {
-    const events = await readPage(api, place)
-    place = { after: events.at(-1)?.id ?? place.after, isKnown: true }
+/** Yields all events after the position, in order, and polls for new ones. */
+async function* readFeed({ stopping }: CliContext, api: Api, start: FeedPosition): AsyncGenerator<Event> {
+  for (let position = start; ; ) {
+    const events = await readPage(api, position)
+    position = { after: events.at(-1)?.id ?? position.after, isFromApi: true }
     yield* events
     if (events.length === 0) await sleep(pollMs, undefined, { signal: stopping })
   }
 }
 
 async function findNewest(api: Api): Promise<EventId | undefined> {
-  const { data } = (await api.follow('/events?limit=1')) as Page
+  const { data } = (await api.getWithRetry('/events?limit=1')) as Page
   return data[0]?.id
 }
 
-/** What follows in the feed. An event that was known and is forgotten by now was older than all that there are. */
-async function readPage(api: Api, { after, isKnown }: Place): Promise<Event[]> {
-  const fromTheStart = '/events?sort=createdAt&limit=100'
-  if (after === undefined) return ((await api.follow(fromTheStart)) as Page).data
+/** Returns the next page. If the event `after` has been deleted, all remaining events are newer: returns the first page. */
+async function readPage(api: Api, { after, isFromApi }: FeedPosition): Promise<Event[]> {
+  const firstPage = '/events?sort=createdAt&limit=100'
+  if (after === undefined) return ((await api.getWithRetry(firstPage)) as Page).data
   try {
-    return ((await api.follow(`/events?after=${after}&limit=100`)) as Page).data
+    return ((await api.getWithRetry(`/events?after=${after}&limit=100`)) as Page).data
   } catch (error) {
-    const isGone = error instanceof ApiRefused && error.issues.some(({ path }) => path === 'after')
-    if (!isKnown || !isGone) throw error
-    return ((await api.follow(fromTheStart)) as Page).data
+    const isDeleted = error instanceof ApiError && error.issues.some(({ path }) => path === 'after')
+    if (!isFromApi || !isDeleted) throw error
+    return ((await api.getWithRetry(firstPage)) as Page).data
   }
 }
 
-interface Sent {
+interface ForwardedEvent {
   event: Event
-  /** Null when there was none, for the reason in `error`. */
+  /** Null if there was no response; `error` has the reason. */
   status: number | null
   error: string | null
   durationMs: number
 }
 
-async function send(event: Event, { forward, secret }: { forward: string; secret: string }): Promise<Sent> {
+async function send(event: Event, { forward, secret }: { forward: string; secret: string }): Promise<ForwardedEvent> {
   const body = serializeEvent({ ...event, data: JSON.stringify(event.data) })
   const startedAt = performance.now()
   const outcome = await fetch(forward, {
@@ -118,7 +118,7 @@ async function send(event: Event, { forward, secret }: { forward: string; secret
     headers: signBody({ eventId: event.id, body }, [secret]),
     body,
     redirect: 'manual',
-    signal: AbortSignal.timeout(answerTimeoutMs),
+    signal: AbortSignal.timeout(responseTimeoutMs),
   }).then(
     async (response) => {
       await response.body?.cancel()
@@ -129,10 +129,10 @@ async function send(event: Event, { forward, secret }: { forward: string; secret
   return { event, ...outcome, durationMs: Math.round(performance.now() - startedAt) }
 }
 
-function show({ terminal }: CliContext, { event, status, error, durationMs }: Sent, asJson: boolean) {
+function show({ terminal }: CliContext, { event, status, error, durationMs }: ForwardedEvent, asJson: boolean) {
   const { id, type } = event
   if (asJson) return terminal.print(JSON.stringify({ id, type, status, error, durationMs }))
-  const isGood = status !== null && status >= 200 && status < 300
-  const outcome = terminal.style(isGood ? 'green' : 'red', String(status ?? error))
+  const isSuccess = status !== null && status >= 200 && status < 300
+  const outcome = terminal.style(isSuccess ? 'green' : 'red', String(status ?? error))
   terminal.print(`${event.timestamp}  ${id}  ${type.padEnd(26)}  ${outcome}  ${durationMs} ms`)
 }

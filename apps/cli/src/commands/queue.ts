@@ -6,21 +6,26 @@ import { defineCommand, exitCodes, flag } from '../command.ts'
 import { withDatabase } from '../database.ts'
 import { formatAge, formatTable, type Terminal } from '../terminal.ts'
 
-const pauseMs = 2_000
+const refreshMs = 2_000
 
 export const queue = defineCommand({
   name: 'queue',
-  summary: 'Shows what is to be done, and who does it',
+  summary: 'Shows unfinished work and the workers',
   options: z.strictObject({
-    watch: z.boolean().default(false).meta(flag('Again every two seconds, until Ctrl-C')),
-    json: z.boolean().default(false).meta(flag('As JSON, a line each time')),
+    watch: z.boolean().default(false).meta(flag('Refreshes every two seconds until Ctrl-C')),
+    json: z.boolean().default(false).meta(flag('Prints JSON, one line per refresh')),
   }),
   notes: [
-    'It asks PostgreSQL, where all work is recorded until it is done, and not the queue: so it is true with Redis away,',
-    'and whichever the queue is. "waiting" has no job on the queue yet, "published" has one; "active" is claimed by a',
-    'worker; "failed" counts the last hour, of campaigns those under way or sent within it; "oldest" is the age of the',
-    'oldest that is not done. Deliveries wait for their webhook, whose job takes them. The outbox lag is the age of the',
-    'oldest work that could be published: seconds of it mean that no worker can reach the queue.',
+    'Reads PostgreSQL, which records all work until it is done, so it also works while Redis is unavailable.',
+    '',
+    '  waiting    has no job in the queue yet. Deliveries stay here until the job of their webhook takes them',
+    '  published  has a job in the queue',
+    '  active     is claimed by a worker',
+    '  failed     failed in the last hour; for campaigns: of those running, or sent in the last hour',
+    '  oldest     age of the oldest unfinished work',
+    '',
+    'The outbox lag is the age of the oldest work that is ready to be published. A lag of several seconds means that',
+    'no worker can reach the queue.',
   ].join('\n'),
   run: (cli, { watch, json }) =>
     withDatabase(cli, async ({ db }) => {
@@ -32,13 +37,13 @@ export const queue = defineCommand({
         else terminal.print(format(summary, terminal))
       }
       await show()
-      if (!watch) return exitCodes.good
+      if (!watch) return exitCodes.success
       for (;;) {
-        await sleep(pauseMs, undefined, { signal: stopping }).catch(() => {})
-        if (stopping.aborted) return exitCodes.good
+        await sleep(refreshMs, undefined, { signal: stopping }).catch(() => {})
+        if (stopping.aborted) return exitCodes.success
         await show().catch((error: unknown) => {
           if (!isDatabaseUnavailable(error)) throw error
-          terminal.tell('PostgreSQL is away. Trying again ...')
+          terminal.log('PostgreSQL is unavailable. Retrying ...')
         })
       }
     }),
@@ -70,7 +75,7 @@ function formatWorkers({ workers }: WorkSummary): string {
   const alive = workers.filter(({ isAlive }) => isAlive).map(({ host }) => host)
   const silent = workers.length - alive.length
   const hosts = [...Map.groupBy(alive, (host) => host)].map(([host, all]) => `${all.length} on ${host}`)
-  return [hosts.join(', ') || 'none', ...(silent > 0 ? [`${silent} silent`] : [])].join(', ')
+  return [hosts.join(', ') || 'none', ...(silent > 0 ? [`${silent} without heartbeat`] : [])].join(', ')
 }
 
 function formatCounts(counts: Record<string, number>): string {

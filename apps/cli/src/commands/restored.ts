@@ -5,18 +5,19 @@ import { withDatabase } from '../database.ts'
 
 export const restored = defineCommand({
   name: 'restored',
-  summary: 'After a restore: keeps what was to go out from going out twice',
+  summary: 'After restoring a backup: prevents mails and webhooks from being sent twice',
   options: z.strictObject({
     before: z.iso
-      .datetime({ offset: true, error: 'must be a moment such as 2027-01-31T04:00:00Z' })
+      .datetime({ offset: true, error: 'must be a timestamp such as 2027-01-31T04:00:00Z' })
       .optional()
-      .meta(option('<when>', 'What was to be done before: 2027-01-31T04:00:00Z (default: all of it, now)')),
+      .meta(option('<when>', 'Only work from before this time: 2027-01-31T04:00:00Z (default: now)')),
     json: z.boolean().default(false).meta(flag('Prints the counts as JSON')),
   }),
   notes: [
-    'To be run after a backup was restored, before a worker starts; it refuses while one is alive. Deliveries and mails',
-    'that were to go out become INTERRUPTED, and campaigns under way PAUSED with all INTERRUPTED who were not mailed when',
-    'the backup was made: they may have been since. Imports go on. It may be run again. See docs/backup.md.',
+    'Run it after restoring a backup and before starting a worker; it fails while a worker is alive. Pending',
+    'deliveries and mails become INTERRUPTED. Running campaigns become PAUSED and their pending recipients',
+    'INTERRUPTED, as they may have been mailed since the backup. Imports continue. The command can be run again. See',
+    'docs/backup.md.',
   ].join('\n'),
   async run(cli, { before, json }) {
     const counts = await withDatabase(cli, ({ db }) =>
@@ -28,6 +29,6 @@ export const restored = defineCommand({
         ? JSON.stringify(counts)
         : `INTERRUPTED: ${deliveries} deliveries, ${mails} mails, ${recipients} recipients; PAUSED: ${campaigns} campaigns`,
     )
-    return exitCodes.good
+    return exitCodes.success
   },
 })

@@ -5,24 +5,22 @@ import { withOperator } from '../database.ts'
 
 export const rotateKey = defineCommand({
   name: 'rotate-key',
-  summary: 'Encrypts webhook secrets anew, under the present SECRET_KEY',
+  summary: 'Re-encrypts webhook secrets with the current SECRET_KEY',
   options: z.strictObject({
     json: z.boolean().default(false).meta(flag('Prints the counts as JSON')),
   }),
   notes: [
-    'To be run once every API and worker has the new SECRET_KEY, with the former one in SECRET_KEY_PREVIOUS. It may run',
-    'while they work, be stopped, and run again: what is done is passed over. Exit code 1 when a secret is under a key',
-    'that is not known; it is left as it is. See docs/key-rotation.md.',
+    'Run it when every API and worker has the new SECRET_KEY, and the previous one in SECRET_KEY_PREVIOUS. They can',
+    'keep running. The command can be stopped and run again: it skips secrets that already use the current key. If a',
+    'secret uses an unknown key, it is left unchanged and the exit code is 1. See docs/key-rotation.md.',
   ].join('\n'),
   async run(cli, { json }) {
     const counts = await withOperator(cli, ({ db, settings }) => resealSecrets(db, settings.keys))
     const { resealed, lost } = counts
-    cli.terminal.print(
-      json ? JSON.stringify(counts) : `${resealed} webhooks encrypted anew, ${lost} under no known key`,
-    )
-    if (lost === 0) return exitCodes.good
-    cli.terminal.tell(
-      'Name their key in SECRET_KEY_PREVIOUS and run it again, or rotate the secrets of these webhooks.',
+    cli.terminal.print(json ? JSON.stringify(counts) : `${resealed} webhooks re-encrypted, ${lost} with an unknown key`)
+    if (lost === 0) return exitCodes.success
+    cli.terminal.log(
+      'Add the key to SECRET_KEY_PREVIOUS and run the command again, or rotate the secrets of these webhooks.',
     )
     return exitCodes.failed
   },

@@ -10,26 +10,26 @@ export const workspaceCreate = defineCommand({
   name: 'workspace create',
   summary: 'Creates a workspace and invites its owner',
   options: z.strictObject({
-    name: name.meta(option('<text>', 'What it is called')),
-    'owner-email': ownerEmail.meta(option('<address>', 'Who gets the mail with the link that makes them its OWNER')),
+    name: name.meta(option('<text>', 'Name of the workspace')),
+    'owner-email': ownerEmail.meta(option('<address>', 'Address that receives the invite to become its OWNER')),
     json: z.boolean().default(false).meta(flag('Prints the workspace and the invite as JSON')),
   }),
   notes: [
-    'Prints the id of the workspace. It works on the database itself, as the operator, and is recorded in the audit log.',
-    'The owner needs no account yet: the page behind the link asks for a password. A worker sends the mail.',
+    'Prints the id of the workspace. The command connects to the database directly and is recorded in the audit log.',
+    'The owner needs no account yet: the invite links to a page that asks for a password. A worker sends the mail.',
   ].join('\n'),
   async run(cli, options) {
     const { name, 'owner-email': ownerEmail, json } = options
-    const founded = await withOperator(cli, (base) => createWorkspaceAndInviteOwner(base, { name, ownerEmail }))
-    const { workspace, invite } = founded
-    cli.terminal.print(json ? JSON.stringify(founded) : workspace.id)
-    cli.terminal.tell(
+    const created = await withOperator(cli, (base) => createWorkspaceAndInviteOwner(base, { name, ownerEmail }))
+    const { workspace, invite } = created
+    cli.terminal.print(json ? JSON.stringify(created) : workspace.id)
+    cli.terminal.log(
       [
-        `"${workspace.name}" is there, and an invite for ${invite.email} is on its way, good until ${invite.expiresAt}.`,
-        'Next, a key for a program:',
+        `Created "${workspace.name}". The invite for ${invite.email} is queued and expires ${invite.expiresAt}.`,
+        'To create an API key:',
         `  pnpm rapport key create --workspace ${workspace.id} --role ADMIN --name "First key"`,
       ].join('\n'),
     )
-    return exitCodes.good
+    return exitCodes.success
   },
 })

@@ -4,7 +4,7 @@ import { createClocksCheck } from './clocks.ts'
 
 const database = useTestDatabase()
 
-/** What the check finds on a machine whose clock is so far ahead of the database's. */
+/** Runs the check with a clock that is this far ahead of the database's clock. */
 const findAt = (aheadMs: number) =>
   createClocksCheck(() => Date.now() + aheadMs).run({ config: {}, database, dnsServers: undefined })
 
@@ -12,7 +12,7 @@ test('a clock that agrees with the database is ok', async () => {
   expect(await findAt(0)).toMatchObject([{ level: 'ok', message: 'PostgreSQL and this machine agree' }])
 })
 
-test('a clock that is more than five seconds off is found with its consequence, and a minute fails', async () => {
+test('a clock offset warns above five seconds and fails above one minute', async () => {
   const message = (offset: string) =>
     expect.stringMatching(
       new RegExp(`^The clock of this process is ${offset} the database's; ids and timestamps will be wrong$`),

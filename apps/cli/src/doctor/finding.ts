@@ -4,7 +4,7 @@ import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
 import { TimeoutError, withTimeout } from '@rapport/core/kernel/with-timeout.ts'
 
-/** What a check found of one thing. All but "ok" says what to do. */
+/** A result of a check. Findings of the levels "warn" and "fail" have advice. */
 export interface Finding {
   level: 'ok' | 'warn' | 'fail'
   about: string
@@ -12,8 +12,8 @@ export interface Finding {
   advice?: string
 }
 
-/** What checks look at. What the environment does not say, or says wrongly, is not there. */
-export interface Patient {
+/** The input of all checks. Variables that are missing or invalid are undefined. */
+export interface CheckInput {
   config: Partial<ApiConfig & WorkerConfig>
   database: Database | undefined
   dnsServers: readonly string[] | undefined
@@ -21,13 +21,13 @@ export interface Patient {
 
 export interface Check {
   about: string
-  /** What it throws is a finding too. */
-  run(patient: Patient): Promise<Finding[]>
+  /** If it throws, the error becomes a finding. */
+  run(input: CheckInput): Promise<Finding[]>
 }
 
 const timeoutMs = 3_000
 
-/** Findings about one thing. */
+/** Returns functions that create findings of one check. */
 export function findingsAbout(about: string) {
   return {
     ok: (message: string): Finding => ({ level: 'ok', about, message }),
@@ -36,29 +36,29 @@ export function findingsAbout(about: string) {
   }
 }
 
-/** Every check at once, each with its own three seconds; one that takes longer, or breaks, keeps none of the others. */
-export async function examine(patient: Patient, checks: readonly Check[]): Promise<Finding[]> {
-  const findings = await Promise.all(checks.map((check) => runCheck(check, patient)))
+/** Runs all checks concurrently, each with its own timeout. A check that fails does not affect the others. */
+export async function runChecks(input: CheckInput, checks: readonly Check[]): Promise<Finding[]> {
+  const findings = await Promise.all(checks.map((check) => runCheck(check, input)))
   return findings.flat()
 }
 
-async function runCheck(check: Check, patient: Patient): Promise<Finding[]> {
+async function runCheck(check: Check, input: CheckInput): Promise<Finding[]> {
   const { fail } = findingsAbout(check.about)
-  const found = check.run(patient).catch(async (error: unknown) => [await explain(check, patient, error)])
+  const found = check.run(input).catch(async (error: unknown) => [await describeError(check, input, error)])
   return withTimeout(found, timeoutMs).catch((error: unknown) => {
     if (!(error instanceof TimeoutError)) throw error
     const seconds = timeoutMs / 1_000
-    return [fail(`no answer within ${seconds} seconds`, 'See whether it runs, and whether a firewall is between.')]
+    return [fail(`no response within ${seconds} seconds`, 'Check that it is running and that no firewall blocks it.')]
   })
 }
 
-/** Why a check broke off. What the check of the database says itself is no failure of the others. */
-async function explain({ about }: Check, { database }: Patient, error: unknown): Promise<Finding> {
+/** Describes why a check threw. Problems of the database are only warnings here: its own check reports them. */
+async function describeError({ about }: Check, { database }: CheckInput, error: unknown): Promise<Finding> {
   const { fail, warn } = findingsAbout(about)
-  if (isDatabaseUnavailable(error)) return warn('not known, as PostgreSQL is away', 'Get PostgreSQL back first.')
+  if (isDatabaseUnavailable(error)) return warn('unknown, because PostgreSQL is unavailable', 'Fix PostgreSQL first.')
   const isBehind = database !== undefined && (await hasPendingMigrations(database.db).catch(() => false))
-  if (isBehind) return warn('not known, as migrations are pending', 'Run "pnpm migrate" first.')
-  return fail(messageOf(error), 'This is how the check itself broke off.')
+  if (isBehind) return warn('unknown, because migrations are pending', 'Run "pnpm migrate" first.')
+  return fail(messageOf(error), 'The check itself failed with this error.')
 }
 
 export function messageOf(error: unknown): string {

@@ -2,8 +2,8 @@ import { readSecondsAhead } from '@rapport/core/db/partitions.ts'
 import { formatAge } from '../terminal.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
-/** A worker looks each hour, and makes the next when there is less than a week of them. */
-const shortSeconds = 3 * 86_400
+/** A worker checks hourly and creates partitions if they exist for less than a week. */
+const warnBelowSeconds = 3 * 86_400
 
 export const partitionsCheck: Check = {
   about: 'Partitions',
@@ -11,11 +11,13 @@ export const partitionsCheck: Check = {
     if (!database) return []
     const { ok, warn } = findingsAbout('Partitions')
     const ahead = await readSecondsAhead(database.db)
-    if (ahead >= shortSeconds) return [ok(`of events and deliveries are there for ${formatAge(ahead)} to come`)]
+    if (ahead >= warnBelowSeconds) return [ok(`events and deliveries have partitions for the next ${formatAge(ahead)}`)]
     return [
       warn(
-        ahead > 0 ? `are there for ${formatAge(ahead)} to come only` : 'have run out: the last takes everything',
-        'A worker makes them each hour: see that one runs, and its log. So does "pnpm migrate".',
+        ahead > 0
+          ? `events and deliveries have partitions only for the next ${formatAge(ahead)}`
+          : 'no future partitions: new rows go to the last one',
+        'Workers create partitions hourly: check that one is running, and its log. "pnpm migrate" creates them too.',
       ),
     ]
   },

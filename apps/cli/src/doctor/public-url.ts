@@ -5,7 +5,7 @@ import { type Check, findingsAbout } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('PUBLIC_URL')
 
-/** What GET /ready of a Rapport answers, as far as it matters here. */
+/** The part of the response of GET /ready that this check uses. */
 const Readiness = z.object({
   status: z.enum(['ready', 'degraded', 'unavailable']),
   parts: z.record(z.string(), z.string()),
@@ -22,35 +22,38 @@ export const publicUrlCheck: Check = {
         : [
             fail(
               `${PUBLIC_URL} is not https`,
-              'Mail programs unsubscribe in one click by https only: put TLS before it.',
+              'One-click unsubscribe needs https: put a TLS proxy in front of the API.',
             ),
           ]
-    return [...links, await ask(PUBLIC_URL)]
+    return [...links, await checkReadiness(PUBLIC_URL)]
   },
 }
 
-async function ask(url: string) {
-  const advice = 'Links in mails start with it: see the proxy and DNS, from a machine of the outside.'
+async function checkReadiness(url: string) {
+  const advice = 'Links in mails start with this URL. Check the proxy and DNS from outside of your network.'
   try {
     const response = await fetch(`${url}/ready`, { redirect: 'manual', signal: AbortSignal.timeout(2_500) })
     const { data } = Readiness.safeParse(await response.json().catch(() => undefined))
     if (response.status >= 300 && response.status < 400) {
-      return warn(`${url} redirects to ${response.headers.get('location')}`, 'Set PUBLIC_URL to where it leads.')
+      return warn(
+        `${url} redirects to ${response.headers.get('location')}`,
+        'Set PUBLIC_URL to the target of the redirect.',
+      )
     }
-    if (!data) return fail(`${url} answers ${response.status}, but not as Rapport`, advice)
-    const missing = Object.entries(data.parts).filter(([, state]) => !['up', 'not used'].includes(state))
-    if (missing.length === 0) return ok(`${url} answers as Rapport`)
-    const what = missing.map(([part, state]) => `${part} ${state}`).join(', ')
+    if (!data) return fail(`${url} returned ${response.status}, but is not a Rapport API`, advice)
+    const failing = Object.entries(data.parts).filter(([, state]) => !['up', 'not used'].includes(state))
+    if (failing.length === 0) return ok(`${url} is a Rapport API`)
+    const states = failing.map(([part, state]) => `${part} ${state}`).join(', ')
     return (data.status === 'degraded' ? warn : fail)(
-      `${url} answers that it is ${data.status}: ${what}`,
-      'See the parts.',
+      `${url} reports the status ${data.status}: ${states}`,
+      'Fix these parts.',
     )
   } catch (error) {
-    return fail(`${url} does not answer (${reasonOf(error)})`, advice)
+    return fail(`${url} does not respond (${reasonOf(error)})`, advice)
   }
 }
 
-/** On this machine, where nobody looks on. */
+/** Requests to these hosts do not leave the machine, so they need no TLS. */
 export function isLocalHost(host: string): boolean {
   const name = host.replace(/^\[|\]$/g, '')
   return /(^|\.)localhost$/.test(name) || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))

@@ -4,62 +4,66 @@ import { Cluster, type Redis } from 'ioredis'
 import { type Check, findingsAbout, messageOf } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('Redis')
-/** What BullMQ asks for. */
+/** Required by BullMQ. */
 const oldestVersion = [6, 2] as const
 
 export const redisCheck: Check = {
   about: 'Redis',
   async run({ config: { REDIS_URL } }) {
     if (!REDIS_URL) {
-      return [ok('not used: the queues are in PostgreSQL, and each API process counts limits for itself')]
+      return [ok('not used: the queues are in PostgreSQL, and each API process counts its own rate limits')]
     }
     try {
-      const servers = await askRedis(REDIS_URL, (redis) => redis.info())
-      return servers.flatMap(judge)
+      const servers = await withRedis(REDIS_URL, (redis) => redis.info())
+      return servers.flatMap(checkServer)
     } catch (error) {
       return [
         fail(
           messageOf(error),
-          'Work is taken in and waits in PostgreSQL meanwhile. See that Redis runs and REDIS_URL is right.',
+          'New work waits in PostgreSQL. Check that Redis is running and that REDIS_URL is correct.',
         ),
       ]
     }
   },
 }
 
-function judge(info: string) {
+function checkServer(info: string) {
   const version = getRedisInfoField(info, 'valkey_version') ?? getRedisInfoField(info, 'redis_version') ?? ''
   const [major = 0, minor = 0] = (getRedisInfoField(info, 'redis_version') ?? '').split('.').map(Number)
   const isOld = major < oldestVersion[0] || (major === oldestVersion[0] && minor < oldestVersion[1])
-  const broken = ['aof_last_write_status', 'rdb_last_bgsave_status'].filter(
+  const failedWrites = ['aof_last_write_status', 'rdb_last_bgsave_status'].filter(
     (name) => getRedisInfoField(info, name) === 'err',
   )
   const findings = [
-    ...(isOld ? [fail(`version ${version}`, `The queues need ${oldestVersion.join('.')} or newer.`)] : []),
+    ...(isOld ? [fail(`version ${version}`, `The queues need Redis ${oldestVersion.join('.')} or newer.`)] : []),
     ...(getRedisInfoField(info, 'role') === 'slave'
-      ? [fail('this is a replica', 'REDIS_URL must name the primary.')]
+      ? [fail('the server is a replica', 'Set REDIS_URL to the primary.')]
       : []),
-    ...broken.map((name) => fail(`${name} is err`, 'It cannot write to its disk: see its log, and make room.')),
-    ...judgeMemory(info),
-    ...getRedisWarnings(info).map((complaint) => warn(complaint, 'See "In earnest" in README.md.')),
+    ...failedWrites.map((name) =>
+      fail(`${name} is err`, 'Redis cannot write to disk. Check its log and the disk space.'),
+    ),
+    ...checkMemory(info),
+    ...getRedisWarnings(info).map((warning) => warn(warning, 'See "Deployment" in README.md.')),
   ]
   return findings.length > 0 ? findings : [ok(`version ${version}, noeviction, append-only file`)]
 }
 
-function judgeMemory(info: string) {
+function checkMemory(info: string) {
   const factOf = (name: string) => Number(getRedisInfoField(info, name) ?? 0)
-  const most = factOf('maxmemory')
-  // What is on its way to the disk and to replicas does not count towards the limit.
+  const limit = factOf('maxmemory')
+  // Buffers for the append-only file and for replicas do not count towards maxmemory.
   const used = factOf('used_memory') - factOf('mem_not_counted_for_evict')
-  if (most === 0 || used <= 0.9 * most) return []
-  if (used >= most && getRedisInfoField(info, 'maxmemory_policy') === 'noeviction') {
-    return [fail('is full and refuses writes', 'Raise maxmemory. FLUSHALL loses nothing, where that makes room.')]
+  if (limit === 0 || used <= 0.9 * limit) return []
+  if (used >= limit && getRedisInfoField(info, 'maxmemory_policy') === 'noeviction') {
+    return [
+      fail('the memory is full, and Redis rejects writes', 'Raise maxmemory. FLUSHALL frees it without losing work.'),
+    ]
   }
-  return [warn('the memory is almost full', 'Raise maxmemory, or see what fills it.')]
+  return [warn('the memory is almost full', 'Raise maxmemory, or find out what uses it.')]
 }
 
-/** Asks a server, or each master of a cluster, over connections of its own; fails at once when there is none. */
-export async function askRedis<Answer>(url: string, ask: (redis: Redis) => Promise<Answer>): Promise<Answer[]> {
+/** Runs `work` on the server, or on each master of a cluster. Fails immediately if Redis is unavailable. */
+export async function withRedis<Result>(url: string, work: (redis: Redis) => Promise<Result>): Promise<Result[]> {
   const redis = connectRedis(url, {
     connectionName: 'rapport command',
     connectTimeout: 2_500,
@@ -71,9 +75,9 @@ export async function askRedis<Answer>(url: string, ask: (redis: Redis) => Promi
   redis.on('error', (error: Error) => (reason = error))
   try {
     await redis.ping()
-    return await Promise.all((redis instanceof Cluster ? redis.nodes('master') : [redis]).map(ask))
+    return await Promise.all((redis instanceof Cluster ? redis.nodes('master') : [redis]).map(work))
   } catch (error) {
-    // "Reached the max retries per request limit" says less than what happened.
+    // The connection error says more than "Reached the max retries per request limit".
     throw reason ?? error
   } finally {
     redis.disconnect()

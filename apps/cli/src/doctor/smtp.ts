@@ -6,7 +6,7 @@ import { isLocalHost } from './public-url.ts'
 const { ok, warn, fail } = findingsAbout('SMTP')
 const timeouts = { connectionTimeout: 2_500, greetingTimeout: 2_500, socketTimeout: 2_500, dnsTimeout: 2_500 }
 
-/** Greets, upgrades and logs in as the worker does, and takes leave before there is a mail. */
+/** Connects, starts TLS and logs in as the worker does, and disconnects without sending a mail. */
 export const smtpCheck: Check = {
   about: 'SMTP',
   async run({ config: { SMTP_URL } }) {
@@ -23,10 +23,16 @@ export const smtpCheck: Check = {
       connection.on('error', () => {})
       const login = auth ? await logIn(connection, auth) : undefined
       connection.quit()
-      return [login ?? ok(`${where} greets${auth ? ', and takes the login' : ''}`), ...judgeTls(connection, where)]
+      return [
+        login ?? ok(`${where} accepts the connection${auth ? ' and the login' : ''}`),
+        ...checkTls(connection, where),
+      ]
     } catch (error) {
       return [
-        fail(`${where}: ${messageOf(error)}`, 'Mails wait meanwhile. See SMTP_URL, and the firewall for this port.'),
+        fail(
+          `${where}: ${messageOf(error)}`,
+          'Mails wait until it is reachable. Check SMTP_URL and the firewall for this port.',
+        ),
       ]
     } finally {
       connection.close()
@@ -39,12 +45,12 @@ interface Login {
   pass?: string | undefined
 }
 
-/** What is wrong with the login, if anything. */
+/** Returns a finding if the login fails. */
 async function logIn(connection: SMTPConnection, { user = '', pass = '' }: Login): Promise<Finding | undefined> {
   if (!connection.allowsAuth) {
     return warn(
-      'the server offers no login, so none is made',
-      'Take user and password out of SMTP_URL, or find the right port.',
+      'the server offers no login, so the password is not used',
+      'Remove user and password from SMTP_URL, or use another port.',
     )
   }
   const error = await new Promise<unknown>((resolve) => {
@@ -52,15 +58,15 @@ async function logIn(connection: SMTPConnection, { user = '', pass = '' }: Login
   })
   if (!error) return undefined
   const { response = messageOf(error) } = error as { response?: string }
-  return fail(`the login is refused: ${response}`, 'See user and password in SMTP_URL; each percent-encoded.')
+  return fail(`the login failed: ${response}`, 'Check user and password in SMTP_URL; both must be percent-encoded.')
 }
 
-function judgeTls({ secure }: SMTPConnection & { secure?: boolean }, where: string): Finding[] {
+function checkTls({ secure }: SMTPConnection & { secure?: boolean }, where: string): Finding[] {
   if (secure) return [ok('the connection is encrypted')]
   if (isLocalHost(where.replace(/:\d+$/, ''))) return []
   return [
     warn(
-      `${where} offers no STARTTLS: mails and the password go in clear`,
+      `${where} offers no STARTTLS: mails and the password are sent unencrypted`,
       'Use a port with TLS, such as smtps://…:465.',
     ),
   ]

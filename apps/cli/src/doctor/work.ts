@@ -1,4 +1,4 @@
-/** Whether there are workers, and whether what is to be done gets done. */
+/** Checks that workers are alive and that work gets done. */
 import { type QueueState, readWorkSummary } from '@rapport/core/operations/work-summary.ts'
 import { listWorkers } from '@rapport/core/jobs/worker-registry.ts'
 import { formatAge } from '../terminal.ts'
@@ -14,13 +14,14 @@ export const workersCheck: Check = {
     const workers = await listWorkers(database.db)
     const [alive, silent] = [true, false].map((isAlive) => workers.filter((worker) => worker.isAlive === isAlive))
     const hosts = [...new Set(alive?.map(({ host }) => host))].join(', ')
-    if (!alive?.length) return [fail('none is alive: nothing is sent', 'Start one: "pnpm worker".')]
+    if (!alive?.length)
+      return [fail('no worker is alive: no mail and no webhook is sent', 'Start one with "pnpm worker".')]
     return [
       ok(`${alive.length} alive, on ${hosts}`),
       ...(silent ?? []).map(({ host, seenSecondsAgo }) =>
         warn(
-          `one on ${host} was last seen ${formatAge(seenSecondsAgo)} ago`,
-          'It died or hangs: what it had in hand is being set right.',
+          `the last heartbeat of a worker on ${host} was ${formatAge(seenSecondsAgo)} ago`,
+          'It crashed or hangs. Another worker recovers its claims.',
         ),
       ),
     ]
@@ -33,26 +34,26 @@ export const workCheck: Check = {
     if (!database) return []
     const { ok, warn, fail } = findingsAbout('Work')
     const { queues, outboxLagSeconds: lag } = await readWorkSummary(database.db)
-    const remedy = 'No worker can reach the queue: see the log of the worker, and Redis.'
+    const remedy = 'No worker can reach the queue. Check the log of the worker, and Redis.'
     const findings = [
       ...(lag !== null && lag > lateSeconds
-        ? [(lag > veryLateSeconds ? fail : warn)(`work waits for ${formatAge(lag)} to be published`, remedy)]
+        ? [(lag > veryLateSeconds ? fail : warn)(`work has waited ${formatAge(lag)} to be published`, remedy)]
         : []),
       ...queues
         .filter(isOld)
         .map(({ queue, oldestSeconds }) =>
           warn(
-            `the oldest of ${queue} is ${formatAge(oldestSeconds ?? 0)} old`,
-            'See "rapport queue", and the failed jobs on the queue dashboard.',
+            `the oldest work of ${queue} is ${formatAge(oldestSeconds ?? 0)} old`,
+            'Check "rapport queue" and the failed jobs on the queue dashboard.',
           ),
         ),
     ]
-    const due = queues.reduce((sum, { waiting, published }) => sum + waiting + published, 0)
-    return findings.length > 0 ? findings : [ok(`${due.toLocaleString('en')} to do, none of it old`)]
+    const unfinished = queues.reduce((sum, { waiting, published }) => sum + waiting + published, 0)
+    return findings.length > 0 ? findings : [ok(`${unfinished.toLocaleString('en')} unfinished, none overdue`)]
   },
 }
 
-/** A campaign may well take a day, by its size and MAIL_RATE. */
+/** A campaign may take a day, depending on its size and MAIL_RATE. */
 function isOld({ queue, oldestSeconds }: QueueState): boolean {
   return queue !== 'campaigns' && (oldestSeconds ?? 0) > longSeconds
 }
