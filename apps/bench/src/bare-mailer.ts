@@ -1,13 +1,13 @@
-/** A bare nodemailer pool that sends prebuilt messages: what a campaign is measured against. Parameters: port, messages. */
+/** The baseline of campaigns: a nodemailer pool that sends prebuilt messages. Arguments: port, number of messages. */
 import { buffer } from 'node:stream/consumers'
 import { createTransport } from 'nodemailer'
 import MailComposer from 'nodemailer/lib/mail-composer'
 import { newsletter } from './newsletter.ts'
 
 const [port, count] = process.argv.slice(2).map(Number)
-const different = 200
+const messageCount = 200
 
-const messages = await Promise.all(Array.from({ length: different }, (_, n) => build(n)))
+const messages = await Promise.all(Array.from({ length: messageCount }, (_, n) => build(n)))
 const transport = createTransport({
   host: '127.0.0.1',
   port,
@@ -20,7 +20,7 @@ let next = 0
 await Promise.all(
   Array.from({ length: 40 }, async () => {
     while (next < (count ?? 0)) {
-      const raw = messages[next % different] ?? ''
+      const raw = messages[next % messageCount] ?? ''
       next += 1
       await transport.sendMail({ raw, envelope: { from: 'bench@example.com', to: [`reader-${next}@example.com`] } })
     }

@@ -1,12 +1,12 @@
-/** What deliveries are measured against: a loop of POSTs with nothing around them. */
+/** The baseline of webhook deliveries: a loop of POST requests without any bookkeeping. */
 import { goodCertificate } from '@rapport/testing/network/certificates.ts'
 import { Agent, request } from 'undici'
 import { exampleContact, type Receiver } from './deliveries.ts'
 
 const concurrency = 50
 
-/** POSTs per second of a body as a delivery's. */
-export async function postBare(
+/** Sends `count` POST requests with the body of a delivery. Returns the requests per second. */
+export async function runPostLoop(
   receiver: Receiver,
   { count, connections }: { count: number; connections: 'kept' | 'fresh' },
 ): Promise<number> {

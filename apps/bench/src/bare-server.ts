@@ -1,11 +1,11 @@
 /**
- * What the API is measured against: Fastify and pg with nothing besides. No key, no limit, no check, no event. The same
- * driver with as many connections, statements prepared, rows of the same shape, answers of the same length.
+ * The baseline of the API: only Fastify and pg, without API keys, rate limits, validation and events. It uses the same
+ * driver and number of connections, prepared statements, rows of the same shape and responses of the same length.
  */
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import Fastify from 'fastify'
 import pg from 'pg'
-import { bareWorkspace, shownColumns } from './baseline.ts'
+import { bareWorkspace, responseColumns } from './baseline.ts'
 
 interface NewContact {
   email: string
@@ -19,7 +19,7 @@ const app = Fastify()
 
 function insertInto(table: string) {
   const text = `insert into ${table} (workspace_id, email, first_name, last_name)
-    values ($1, $2, $3, $4) returning ${shownColumns}`
+    values ($1, $2, $3, $4) returning ${responseColumns}`
   return async ({ email, firstName, lastName }: NewContact) =>
     (await pool.query({ name: table, text, values: [bareWorkspace, email, firstName, lastName] })).rows[0] as unknown
 }
@@ -32,14 +32,14 @@ for (const table of ['bare_contacts', 'indexed_contacts']) {
   })
 }
 
-const readOne = `select ${shownColumns} from bare_contacts where workspace_id = $1 and id = $2`
+const readOne = `select ${responseColumns} from bare_contacts where workspace_id = $1 and id = $2`
 
 app.get<{ Params: { id: string } }>('/bare_contacts/:id', async (request) => {
   const { rows } = await pool.query({ name: 'one', text: readOne, values: [bareWorkspace, request.params.id] })
   return rows[0] as unknown
 })
 
-const readPage = `select ${shownColumns} from bare_contacts where workspace_id = $1
+const readPage = `select ${responseColumns} from bare_contacts where workspace_id = $1
   order by created_at desc, id desc limit 50`
 const nextCursor = 'x'.repeat(100)
 

@@ -1,10 +1,10 @@
-/** The tables of the bare server: contacts as someone would keep them who has nothing else to do. */
+/** The tables of the bare server, which store contacts and nothing else. */
 import type pg from 'pg'
 
-/** Whose rows the bare server reads and writes. */
+/** The workspace of all rows that the bare server reads and writes. */
 export const bareWorkspace = '01890a5d-ac96-774b-bcce-b302099a8057'
 
-/** As long as the identifiers of Rapport, and kept as it is shown. */
+/** As long as the ids of Rapport, but stored as text. */
 const newId = `'con_' || left(replace(uuidv7()::text, '-', ''), 26)`
 
 const columns = {
@@ -22,20 +22,20 @@ const columns = {
   updated_at: 'timestamptz(3) not null default now()',
 }
 
-/** With the key and the unique address that nobody would do without, and the order of the listing. */
+/** Creates a table with only the essential indexes (primary key, unique email), and one with all indexes of Rapport. */
 export async function createBareTables(client: pg.Client): Promise<void> {
   const list = Object.entries(columns).map(([name, type]) => `${name} ${type}`)
   await client.query(`
     create table bare_contacts (
       workspace_id uuid not null, id text not null default ${newId}, ${list.join(', ')}, primary key (workspace_id, id));
     create unique index on bare_contacts (workspace_id, lower(email))`)
-  // What the indexes alone cost that filters and search need.
+  // Shows the cost of the indexes for filters and search.
   await client.query(`create table indexed_contacts (like contacts including all);
     alter table indexed_contacts alter column id set default uuidv7()`)
 }
 
-/** The contacts of Rapport once more, in the bare table. */
-export async function copyToBare(client: pg.Client): Promise<void> {
+/** Copies the contacts of Rapport to the bare table. */
+export async function copyContactsToBare(client: pg.Client): Promise<void> {
   const names = Object.keys(columns).join(', ')
   await client.query(
     `insert into bare_contacts (workspace_id, id, ${names})
@@ -46,19 +46,19 @@ export async function copyToBare(client: pg.Client): Promise<void> {
   await client.query('vacuum analyze')
 }
 
-/** Who this contact of Rapport is there. */
-export const bareIdOf = (uuid: string) => `con_${uuid.replaceAll('-', '').slice(0, 26)}`
+/** Returns the id of a copied contact. */
+export const toBareId = (uuid: string) => `con_${uuid.replaceAll('-', '').slice(0, 26)}`
 
-/** As the API shows a contact. */
-export const shownColumns = ['id', ...Object.keys(columns)]
+/** The columns with the field names of the API. */
+export const responseColumns = ['id', ...Object.keys(columns)]
   .map((name) => `${name} as "${name.replace(/_(\w)/g, (_match, letter: string) => letter.toUpperCase())}"`)
   .join(', ')
 
-/** A baseline must do as much: its answer has the same fields, and is as long but for a hundredth. */
-export function mustBeAlike(ours: object, bare: object): void {
+/** Checks that both responses have the same fields, and the same length with a tolerance of one percent. */
+export function assertSameShape(ours: object, bare: object): void {
   const [ourLength, bareLength] = [JSON.stringify(ours).length, JSON.stringify(bare).length]
-  const fields = (answer: object) => Object.keys(answer).toSorted().join()
-  const isAlike = fields(ours) === fields(bare)
-  if (!isAlike || Math.abs(ourLength - bareLength) > ourLength / 100)
-    throw new Error(`The baseline answers otherwise: ${JSON.stringify([ours, bare]).slice(0, 2_000)}`)
+  const fields = (response: object) => Object.keys(response).toSorted().join()
+  const hasSameFields = fields(ours) === fields(bare)
+  if (!hasSameFields || Math.abs(ourLength - bareLength) > ourLength / 100)
+    throw new Error(`The response of the baseline differs: ${JSON.stringify([ours, bare]).slice(0, 2_000)}`)
 }

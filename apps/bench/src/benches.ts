@@ -16,9 +16,9 @@ import { reading } from './benches/reading.ts'
 import { sending } from './benches/sending.ts'
 import { soak } from './benches/soak.ts'
 import { twoApis } from './benches/two-apis.ts'
-import type { Bench } from './figures.ts'
+import type { Bench } from './measurements.ts'
 
-/** All that `pnpm bench` measures, in this order. */
+/** The benches of `pnpm bench`, in this order. */
 export const benches: Record<string, Bench> = {
   create: creating,
   read: reading,
@@ -39,5 +39,5 @@ export const benches: Record<string, Bench> = {
   kill: killing,
 }
 
-/** Those that need more than this repository: measured when they are named, and then alone with what is named. */
+/** Benches that download other software. They run only if they are named on the command line. */
 export const optionalBenches: Record<string, Bench> = { peers }

@@ -1,9 +1,9 @@
-/** Contacts by the thousand, past the API. */
+/** Inserts contacts in bulk, without the API. */
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { Installation, Workspace } from './installation.ts'
 
-/** As a busy workspace has them: a tag that all have and one that few have, a custom field, names that repeat. */
-export async function fillContacts({ client }: Installation, { ctx }: Workspace, count: number): Promise<void> {
+/** Inserts contacts with a frequent and a rare tag, a custom field, and names that repeat. */
+export async function insertContacts({ client }: Installation, { ctx }: Workspace, count: number): Promise<void> {
   const workspace = uuidOf(ctx.workspaceId)
   await client.query(
     `insert into custom_fields (workspace_id, id, key, label, type) values ($1, uuidv7(), 'city', 'City', 'TEXT')`,
@@ -21,8 +21,8 @@ export async function fillContacts({ client }: Installation, { ctx }: Workspace,
   )
 }
 
-/** Confirmed subscribers of the list, `<name>-<n>@example.com`. */
-export async function fillList(
+/** Inserts confirmed subscribers of the list with the addresses `<name>-<n>@example.com`. */
+export async function insertSubscribers(
   { client }: Installation,
   { ctx }: Workspace,
   list: { id: string; name: string; count: number },
@@ -39,8 +39,8 @@ export async function fillList(
   await client.query('vacuum analyze')
 }
 
-/** The identifiers of so many contacts, of anywhere in the workspace, in no order. */
-export async function someContacts({ client }: Installation, count: number): Promise<string[]> {
+/** Returns the ids of `count` random contacts. */
+export async function pickContactIds({ client }: Installation, count: number): Promise<string[]> {
   const found = await client.query<{ id: string }>('select id from contacts order by random() limit $1', [count])
   return found.rows.map(({ id }) => id)
 }

@@ -1,4 +1,4 @@
-/** What benches do with webhooks. */
+/** Webhook deliveries in benches. */
 import type { ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { createContact } from '@rapport/core/contacts/create-contact.ts'
@@ -23,8 +23,8 @@ export interface Receiver {
   takeReceipts(): Promise<Receipt[]>
 }
 
-/** Workspaces with webhooks for all events, to the paths /0, /1 and so on. */
-export async function createSubscribed(
+/** Creates workspaces with webhooks for all events, to the paths /0, /1 and so on. */
+export async function createWorkspacesWithWebhooks(
   installation: Installation,
   { url }: Pick<Receiver, 'url'>,
   count: { workspaces: number; webhooksEach: number },
@@ -40,13 +40,13 @@ export async function createSubscribed(
 }
 
 interface Backlog {
-  /** As after a while at work: what they do often is compiled. */
+  /** Running workers, ideally after a warm-up. */
   workers: ChildProcess[]
   fill: () => Promise<void>
   count: number
 }
 
-/** Deliveries per second from the first receipt to the last outcome, of a backlog that came while the workers stood still. */
+/** Stops the workers while a backlog is created. Returns the deliveries per second from first receipt to last outcome. */
 export async function drain(
   installation: Installation,
   receiver: Receiver,
@@ -59,15 +59,15 @@ export async function drain(
   } finally {
     for (const worker of workers) worker.kill('SIGCONT')
   }
-  await installation.untilDone()
+  await installation.waitUntilDone()
   const lastAt = process.hrtime.bigint()
   const receipts = await receiver.takeReceipts()
-  if (receipts.length !== count) throw new Error(`${receipts.length} of ${count} came`)
+  if (receipts.length !== count) throw new Error(`${receipts.length} of ${count} deliveries were received`)
   const firstAt = receipts.map(([, , at]) => at).reduce((a, b) => (a < b ? a : b))
   return (count / Number(lastAt - firstAt)) * 1e9
 }
 
-/** When each contact was committed, by its id. */
+/** The time of each commit, by contact id. */
 export type Commits = Map<string, bigint>
 
 export async function writeContact(ctx: Ctx, commits: Commits): Promise<void> {
@@ -75,8 +75,12 @@ export async function writeContact(ctx: Ctx, commits: Commits): Promise<void> {
   commits.set(id, process.hrtime.bigint())
 }
 
-/** From commit to receipt in milliseconds, of those receivers that answer. */
-export async function latenciesOf({ client }: Installation, commits: Commits, receipts: Receipt[]): Promise<number[]> {
+/** Returns the latencies from commit to receipt for the receivers that respond. */
+export async function computeLatenciesMs(
+  { client }: Installation,
+  commits: Commits,
+  receipts: Receipt[],
+): Promise<number[]> {
   const found = await client.query<{ id: string; contact: string }>(
     `select id, data ->> 'id' as contact from events where data ->> 'id' = any($1)`,
     [[...commits.keys()]],

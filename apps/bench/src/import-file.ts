@@ -1,7 +1,7 @@
-/** An address book to import: people with names of many syllables, the same in every run. */
+/** A generated file of contacts to import, the same in every run. */
 import { Readable } from 'node:stream'
 import { call, type Server } from './installation.ts'
-import { until } from './processes.ts'
+import { waitUntil } from './processes.ts'
 
 interface Person {
   email: string
@@ -19,28 +19,28 @@ interface Import {
   created: number
 }
 
-/** Uploads so many people, and waits until they are contacts. */
-export async function importPeople({ url }: Pick<Server, 'url'>, key: string, count: number): Promise<void> {
+/** Uploads a file with `count` contacts and waits until the import has ended. */
+export async function importContacts({ url }: Pick<Server, 'url'>, key: string, count: number): Promise<void> {
   await call({ url }, key, ['POST /custom-fields', { key: 'plan', label: 'Plan', type: 'TEXT' }])
   const response = await fetch(`${url}/contacts/import`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'text/csv' },
-    body: Readable.toWeb(Readable.from(csvOf(count))),
+    body: Readable.toWeb(Readable.from(toCsv(count))),
     duplex: 'half',
   })
   if (response.status !== 202) throw new Error(await response.text())
   const { id } = (await response.json()) as Import
-  const readEnd = async () => {
+  const readEndedImport = async () => {
     const record = await call<Import>({ url }, key, [`GET /imports/${id}`])
     return ['COMPLETED', 'FAILED'].includes(record.status) && record
   }
-  const record = await until(readEnd, { everyMs: 100 })
+  const record = await waitUntil(readEndedImport, { everyMs: 100 })
   if (record.created !== count) throw new Error(JSON.stringify(record))
 }
 
-/** The same rows as COPY reads them: workspace_id, id, email, first_name, last_name, phone, company, tags, source, custom_field_values. */
-export function copyLinesOf(count: number, workspaceId: string): Iterable<string> {
-  return inBlocks(people(count), (person) => {
+/** The same contacts as lines for COPY, with the columns that importing.ts names. */
+export function toCopyLines(count: number, workspaceId: string): Iterable<string> {
+  return toBlocks(generateContacts(count), (person) => {
     const tags = `{${person.tags.map((tag) => `"${tag}"`).join()}}`
     const plan = JSON.stringify({ plan: person.plan })
     const cells = [person.email, person.first, person.last, person.phone, person.company, tags, 'bench', plan]
@@ -48,15 +48,15 @@ export function copyLinesOf(count: number, workspaceId: string): Iterable<string
   })
 }
 
-function* csvOf(count: number): Generator<Uint8Array> {
+function* toCsv(count: number): Generator<Uint8Array> {
   yield Buffer.from('email,First Name,Last Name,phone,company,tags,source,customField.plan\n')
-  const lines = inBlocks(people(count), ({ email, first, last, phone, company, tags, plan }) =>
+  const lines = toBlocks(generateContacts(count), ({ email, first, last, phone, company, tags, plan }) =>
     [email, first, last, phone, `"${company}"`, tags.join(';'), 'bench', plan].join(',').concat('\n'),
   )
   for (const block of lines) yield Buffer.from(block)
 }
 
-function* people(count: number): Generator<Person> {
+function* generateContacts(count: number): Generator<Person> {
   const syllables = 'ka ro mi ten sal vo ber lin an da gu sto pe tra li no wer fis ha jo'.split(' ')
   let state = 42
   const random = (below: number) => (state = (state * 1_103_515_245 + 12_345) % 2_147_483_648) % below
@@ -75,7 +75,7 @@ function* people(count: number): Generator<Person> {
   }
 }
 
-function* inBlocks(people: Iterable<Person>, toLine: (person: Person) => string): Generator<string> {
+function* toBlocks(people: Iterable<Person>, toLine: (person: Person) => string): Generator<string> {
   let block = ''
   for (const person of people) {
     block += toLine(person)

@@ -1,4 +1,4 @@
-/** A whole Rapport for measuring, on a fresh database: PostgreSQL and Redis as in earnest, and every program a process of its own. */
+/** A complete installation on a new database: PostgreSQL and Redis as in production, each program as its own process. */
 import type { ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
@@ -18,7 +18,7 @@ import { findRedisServer } from '@rapport/testing/redis/redis-binary.ts'
 import pg from 'pg'
 import { startLoadGenerator } from './load.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
-import { hear, isAnswering, isListening, openProcesses, until } from './processes.ts'
+import { receiveMessage, isResponding, isListening, openProcesses, waitUntil } from './processes.ts'
 import type { Receipt } from './receiver.ts'
 
 export interface Workspace {
@@ -37,13 +37,13 @@ type Closers = (() => Promise<unknown>)[]
 
 const open = new Set<Closers>()
 
-/** For who is interrupted. */
+/** Called if the bench is interrupted. */
 export async function closeInstallations(): Promise<void> {
   await Promise.all([...open].map(close))
 }
 
-/** Runs `work` on an installation of its own, and clears away whatever of it there is by then. */
-export async function onInstallation<Result>(work: (installation: Installation) => Promise<Result>): Promise<Result> {
+/** Runs `work` with a new installation and removes the installation afterwards. */
+export async function withInstallation<Result>(work: (installation: Installation) => Promise<Result>): Promise<Result> {
   const closers: Closers = []
   open.add(closers)
   try {
@@ -54,7 +54,7 @@ export async function onInstallation<Result>(work: (installation: Installation) 
   }
 }
 
-/** What was opened last goes first. */
+/** Closes in reverse order. */
 async function close(closers: Closers): Promise<void> {
   for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) await closer()
 }
@@ -69,14 +69,14 @@ async function install(closers: Closers) {
   await migrate(databaseUrl)
   const database = openDatabase(databaseUrl, { applicationName: 'bench', onError: () => {} })
   closers.push(() => database.close())
-  // Without a time limit on statements: it fills tables with a million rows.
+  // Without a statement timeout, as it inserts millions of rows.
   const client = new pg.Client({ connectionString: databaseUrl }).on('error', () => {})
   await client.connect()
   closers.push(() => client.end())
   const processes = openProcesses()
   closers.push(() => processes.close())
 
-  /** Of the programs that are started from now on. */
+  /** The environment of the programs that are started next. */
   const environment: Record<string, string> = {
     DATABASE_URL: databaseUrl,
     PUBLIC_URL: 'http://127.0.0.1:9',
@@ -93,22 +93,21 @@ async function install(closers: Closers) {
     const port = String(await findFreePort())
     const child = processes.fork(script, { env: { ...environment, PORT: port }, execArgv })
     const url = `http://127.0.0.1:${port}`
-    await until(() => isAnswering(url + path), { everyMs: 5, timeoutMs: 30_000 })
+    await waitUntil(() => isResponding(url + path), { everyMs: 5, timeoutMs: 30_000 })
     return { child, url }
   }
 
-  /** The limits and the queues are there from now on; again where it was, when it has been ended. */
+  /** Programs that are started next use this Redis. A second call uses the same port. */
   async function startRedis(): Promise<ChildProcess> {
     redisPort ??= await findFreePort()
     const parameters = ['--port', String(redisPort), '--bind', '127.0.0.1', '--dir', directory, '--loglevel', 'warning']
-    const keeping = ['--appendonly', 'yes', '--maxmemory-policy', 'noeviction']
-    const child = processes.spawn(await findRedisServer(), [...parameters, ...keeping])
-    await until(() => isListening(redisPort ?? 0), { timeoutMs: 30_000 })
+    const persistence = ['--appendonly', 'yes', '--maxmemory-policy', 'noeviction']
+    const child = processes.spawn(await findRedisServer(), [...parameters, ...persistence])
+    await waitUntil(() => isListening(redisPort ?? 0), { timeoutMs: 30_000 })
     environment['REDIS_URL'] = `redis://127.0.0.1:${redisPort}`
     return child
   }
 
-  /** Redis loses all that it had. */
   async function flushRedis(): Promise<void> {
     if (redisPort === undefined) return
     const socket = connect(redisPort, '127.0.0.1').on('error', () => {})
@@ -117,29 +116,29 @@ async function install(closers: Closers) {
     socket.destroy()
   }
 
-  /** A worker says nothing when it is ready: it is once it has its place in the table of workers. */
+  /** A worker is ready when it has a row in the table `workers`. */
   async function startWorker(): Promise<ChildProcess> {
     const ids = async () => (await client.query<{ id: string }>('select id from workers')).rows.map(({ id }) => id)
     const before = new Set(await ids())
     const child = processes.fork('../../worker/src/main.ts', { env: environment, execArgv: nodeFlags })
-    const isThere = async () => (await ids()).some((id) => !before.has(id))
-    await until(isThere, { everyMs: 5, timeoutMs: 30_000 })
+    const isRegistered = async () => (await ids()).some((id) => !before.has(id))
+    await waitUntil(isRegistered, { everyMs: 5, timeoutMs: 30_000 })
     return child
   }
 
-  /** A mail server that takes everything. Who is sent to, it tells. */
+  /** Starts a mail server that accepts all mails and reports their recipients. */
   async function startSink() {
     const child = processes.fork('sink.ts')
-    const port = await hear<number>(child)
+    const port = await receiveMessage<number>(child)
     environment['SMTP_URL'] = `smtp://127.0.0.1:${port}`
     async function takeReceipts(): Promise<string[]> {
       child.send('report')
-      return hear<string[]>(child)
+      return receiveMessage<string[]>(child)
     }
     return { port, takeReceipts }
   }
 
-  /** A receiver of webhooks. Programs that are started after one over TLS trust its certificate. */
+  /** Starts a receiver of webhooks. With TLS, programs that are started next trust its certificate. */
   async function startReceiver({ tls = false } = {}) {
     if (tls) {
       const file = join(directory, 'receiver.pem')
@@ -147,10 +146,10 @@ async function install(closers: Closers) {
       environment['NODE_EXTRA_CA_CERTS'] = file
     }
     const child = processes.fork('receiver.ts', { parameters: tls ? ['--tls'] : [] })
-    const port = await hear<number>(child)
+    const port = await receiveMessage<number>(child)
     async function takeReceipts(): Promise<Receipt[]> {
       child.send('report')
-      const receipts = await hear<[string, string, string][]>(child)
+      const receipts = await receiveMessage<[string, string, string][]>(child)
       return receipts.map(([to, id, at]) => [to, id, BigInt(at)])
     }
     return { url: `${tls ? 'https' : 'http'}://127.0.0.1:${port}`, takeReceipts }
@@ -172,7 +171,7 @@ async function install(closers: Closers) {
     processes,
     createWorkspace,
     startApi: () => startServer('../../api/src/main.ts', '/ready', nodeFlags),
-    /** Fastify and pg with nothing besides, on the same database. */
+    /** Starts the baseline, on the same database. */
     startBare: () => startServer('bare-server.ts', '/'),
     startLoadGenerator: () => startLoadGenerator(processes),
     flushRedis,
@@ -180,9 +179,9 @@ async function install(closers: Closers) {
     startRedis,
     startSink,
     startWorker,
-    /** When nothing is due any more. */
-    untilDone: () =>
-      until(async () => {
+    /** Waits until all work is done. */
+    waitUntilDone: () =>
+      waitUntil(async () => {
         const { rowCount } = await client.query(
           `(select from outbox limit 1) union all (select from deliveries where status = 'PENDING' limit 1)`,
         )
@@ -194,7 +193,7 @@ async function install(closers: Closers) {
 const run = randomInt(256)
 let calls = 0
 
-/** One request of the bench itself, each from another address. Fails unless it is answered 2xx. */
+/** Sends one request of the bench itself, from a different client address each time. Fails unless the response is 2xx. */
 export async function call<Body extends object>(
   { url }: Pick<Server, 'url'>,
   key: string,
@@ -212,6 +211,6 @@ export async function call<Body extends object>(
     ...(body !== undefined && { body: JSON.stringify(body) }),
   })
   const text = await response.text()
-  if (!response.ok) throw new Error(`${route} answered ${response.status}: ${text}`)
+  if (!response.ok) throw new Error(`${route} returned ${response.status}: ${text}`)
   return (text === '' ? undefined : JSON.parse(text)) as Body
 }

@@ -1,10 +1,10 @@
-/** The load generator, seen from the bench that tells it what to ask. The work is done by load-generator.ts, a process of its own. */
+/** Controls the load generator, which runs load-generator.ts in a separate process. */
 import { cpus } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { quantile } from './figures.ts'
-import { hear, type Processes } from './processes.ts'
+import { quantile } from './measurements.ts'
+import { receiveMessage, type Processes } from './processes.ts'
 
-export interface Ask {
+export interface LoadRequest {
   method: 'GET' | 'POST' | 'PATCH'
   path: string
   /** Sent as JSON. */
@@ -12,61 +12,62 @@ export interface Ask {
 }
 
 export interface Load {
-  /** Of one server or several, which the connections take in turns. */
+  /** The servers, to which the connections are distributed evenly. */
   urls: string[]
-  /** Taken in turns. `{n}` in a path or body becomes a number that was never there before. */
-  asks: Ask[]
+  /** Sent in rotation. `{n}` in a path or body is replaced by a number that is unique in the run. */
+  requests: LoadRequest[]
   key?: string
   headers?: Record<string, string>
-  /** Closed loop, which shows throughput: so many connections, each asks again as soon as it is answered. 20. */
+  /** Closed loop, for throughput: each connection sends its next request after the response. Default: 20 connections. */
   connections?: number
-  /** Open loop, which shows latency: so many requests a second, whether or not those before are answered. */
+  /** Open loop, for latency: sends requests at this rate without waiting for earlier responses. */
   perSecond?: number
-  /** 503 too is an answer, and counted: where a machine is made too busy. */
-  may503?: boolean
+  /** Counts 503 responses instead of failing, for benches that overload the machine. */
+  allows503?: boolean
 }
 
-/** What the generator tells: the milliseconds that each answer took, and how long all of it. */
-export interface Told {
-  times: number[]
-  /** How many of them were 503. */
-  refused: number
-  tookMs: number
+/** The result that the process of the load generator returns. */
+export interface LoadResult {
+  /** One latency per response. */
+  latenciesMs: number[]
+  /** The number of 503 responses. */
+  rejectedCount: number
+  durationMs: number
 }
 
 export interface Outcome {
-  answered: number
+  responseCount: number
   perSecond: number
   p50: number
   p99: number
-  /** The share of answers that were 503. */
-  refused: number
-  /** How much of the machine's processors was in use, by whomever: near 1, they are what bounds a rate. */
-  machineBusy: number
+  /** The share of 503 responses. */
+  rejected: number
+  /** Processor utilization of the machine, from 0 to 1. Near 1, the processors are the bottleneck. */
+  cpuUtilization: number
 }
 
 export type LoadGenerator = ReturnType<typeof startLoadGenerator>
 
-/** One load at a time. An answer that is not 2xx ends the load, and `stop` fails with it. */
+/** Runs one load at a time. A response that is not 2xx ends the load, and `stop` then throws. */
 export function startLoadGenerator(processes: Processes) {
   const child = processes.fork('load-generator.ts')
 
   function start(load: Load): { stop(): Promise<Outcome> } {
-    const before = processorTimes()
+    const before = readCpuTimes()
     child.send(load)
     return {
       async stop() {
         child.send('stop')
-        const told = await hear<Told | string>(child)
-        if (typeof told === 'string') throw new Error(told)
-        const after = processorTimes()
+        const result = await receiveMessage<LoadResult | string>(child)
+        if (typeof result === 'string') throw new Error(result)
+        const after = readCpuTimes()
         return {
-          answered: told.times.length,
-          perSecond: (told.times.length / told.tookMs) * 1000,
-          p50: quantile(told.times, 0.5),
-          p99: quantile(told.times, 0.99),
-          refused: told.refused / told.times.length,
-          machineBusy: 1 - (after.idle - before.idle) / (after.all - before.all),
+          responseCount: result.latenciesMs.length,
+          perSecond: (result.latenciesMs.length / result.durationMs) * 1000,
+          p50: quantile(result.latenciesMs, 0.5),
+          p99: quantile(result.latenciesMs, 0.99),
+          rejected: result.rejectedCount / result.latenciesMs.length,
+          cpuUtilization: 1 - (after.idle - before.idle) / (after.all - before.all),
         }
       },
     }
@@ -81,7 +82,7 @@ export function startLoadGenerator(processes: Processes) {
   return { start, run }
 }
 
-function processorTimes() {
+function readCpuTimes() {
   const times = cpus().flatMap(({ times }) => Object.entries(times))
   const sum = (of: [string, number][]) => of.reduce((total, [, ms]) => total + ms, 0)
   return { all: sum(times), idle: sum(times.filter(([name]) => name === 'idle')) }

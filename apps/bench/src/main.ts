@@ -1,4 +1,4 @@
-/** `pnpm bench [names] [--rounds N] [--quick] [--minutes N] [--out folder]`: docs/bench.md says what comes of it. */
+/** `pnpm bench [names] [--rounds N] [--quick] [--minutes N] [--out folder]`: see docs/bench.md. */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
@@ -29,21 +29,21 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 
 const unknown = positionals.filter((name) => !(name in known))
 if (flags.help || unknown.length > 0) {
-  for (const name of unknown) console.error(`There is no bench "${name}"`)
-  console.log('pnpm bench [names] [--rounds N] [--quick] [--minutes N, of the soak] [--out folder]\n')
+  for (const name of unknown) console.error(`Unknown bench "${name}"`)
+  console.log('Usage: pnpm bench [names] [--rounds N] [--quick] [--minutes N (soak)] [--out folder]\n')
   for (const [name, { about }] of Object.entries(known)) console.log(`  ${name.padEnd(14)}${about}`)
   process.exit(unknown.length > 0 ? 1 : 0)
 }
 
-const say = (line: string) => console.error(line)
+const log = (line: string) => console.error(line)
 const options = {
   quick: flags.quick,
   rounds: Number(flags.rounds ?? (flags.quick ? 1 : 5)),
   minutes: Number(flags.minutes ?? (flags.quick ? 0.3 : 10)),
-  say,
+  log,
 }
 if (!(Number.isInteger(options.rounds) && options.rounds > 0 && options.minutes > 0)) {
-  console.error('--rounds and --minutes are numbers above 0, and rounds are whole')
+  console.error('--rounds must be a positive integer, and --minutes a positive number')
   process.exit(1)
 }
 const report: Report = {
@@ -59,15 +59,15 @@ const report: Report = {
 
 for (const name of positionals.length > 0 ? positionals : Object.keys(benches)) {
   if (isInterrupted) break
-  say(`\n${name}: ${known[name]?.about}`)
+  log(`\n${name}: ${known[name]?.about}`)
   try {
     report.benches.push({ name, figures: (await known[name]?.measure(options)) ?? [] })
   } catch (error) {
-    say(String(error instanceof Error ? error.stack : error))
+    log(String(error instanceof Error ? error.stack : error))
     report.benches.push({ name, figures: [], failure: error instanceof Error ? error.message : String(error) })
     process.exitCode = 1
   }
-  // After each, so that the figures of an hour survive whatever comes next.
+  // Written after each bench, so that a later failure does not lose the results.
   await write(report)
 }
 console.log(`\n${toMarkdown(report)}`)

@@ -1,15 +1,15 @@
-/** What a bench measures: figures, each of several rounds, and where there is one beside its baseline of the same rounds. */
+/** The results of benches: figures with one value per round and, usually, a baseline measured in the same rounds. */
 
 export interface Figure {
-  /** What was done, as a reader of the table would say it. */
+  /** The measured work, as shown in the table. */
   name: string
   unit: string
-  /** One for each round. */
+  /** One per round. */
   values: number[]
-  beside?: { name: string; values: number[] }
-  /** Of the ratio to what it is beside, else of the figure itself. */
+  baseline?: { name: string; values: number[] }
+  /** Applies to the ratio to the baseline or, without a baseline, to the value. */
   target?: Target
-  /** What is needed to read it. */
+  /** Shown after the name. */
   note?: string
 }
 
@@ -23,17 +23,17 @@ export interface Spread {
 
 export interface Options {
   rounds: number
-  /** Small and short: shows that the bench works, and no more. */
+  /** A short run with little data, which only shows that the bench works. */
   quick: boolean
-  /** Of the soak. */
+  /** The duration of the soak test. */
   minutes: number
-  /** Tells how it goes. */
-  say: (line: string) => void
+  /** Prints progress. */
+  log: (line: string) => void
 }
 
 export interface Bench {
   about: string
-  /** Opens all that it needs, closes it again, and takes turns with its baselines. */
+  /** Measures the work and its baselines. Opens and closes everything that it needs. */
   measure(options: Options): Promise<Figure[]>
 }
 
@@ -43,28 +43,28 @@ export function quantile(values: readonly number[], part: number): number {
 
 export const median = (values: readonly number[]) => quantile(values, 0.5)
 
-export function spreadOf(values: readonly number[]): Spread {
+export function getSpread(values: readonly number[]): Spread {
   return { median: median(values), low: Math.min(...values), high: Math.max(...values) }
 }
 
-/** Of each round's two sides, which had the same weather. */
-export function ratioOf({ values, beside }: Figure): Spread | undefined {
-  return beside && spreadOf(values.map((value, round) => value / (beside.values[round] ?? Number.NaN)))
+/** Compares value and baseline per round, as both were measured under the same conditions. */
+export function getRatio({ values, baseline }: Figure): Spread | undefined {
+  return baseline && getSpread(values.map((value, round) => value / (baseline.values[round] ?? Number.NaN)))
 }
 
 export function isMet(figure: Figure): boolean | undefined {
   const { target } = figure
   if (target === undefined) return undefined
-  const measured = (ratioOf(figure) ?? spreadOf(figure.values)).median
+  const measured = (getRatio(figure) ?? getSpread(figure.values)).median
   return 'atLeast' in target ? measured >= target.atLeast : measured <= target.atMost
 }
 
 /**
- * Measures each side once in each round. Every other round goes backwards, so that nobody is always the one who comes
- * after a certain other. A round before the first warms up and does not count.
+ * Measures each side once per round, in alternating order, so that no side always runs after the same other side. The
+ * warm-up round before the first is not counted.
  */
-export async function takeTurns<Side extends string>(
-  { rounds, say }: Pick<Options, 'rounds' | 'say'>,
+export async function measureRounds<Side extends string>(
+  { rounds, log }: Pick<Options, 'rounds' | 'log'>,
   sides: Record<Side, () => Promise<number>>,
   { warmUp = true } = {},
 ): Promise<Record<Side, number[]>> {
@@ -73,8 +73,8 @@ export async function takeTurns<Side extends string>(
   for (let round = warmUp ? 0 : 1; round <= rounds; round += 1) {
     const values = new Map<Side, number>()
     for (const name of round % 2 ? names : names.toReversed()) values.set(name, await sides[name]())
-    say(
-      `${round === 0 ? 'warm-up' : `round ${round}`}: ${names.map((name) => `${name} ${show(values.get(name))}`).join(', ')}`,
+    log(
+      `${round === 0 ? 'warm-up' : `round ${round}`}: ${names.map((name) => `${name} ${formatNumber(values.get(name))}`).join(', ')}`,
     )
     if (round > 0) for (const [name, value] of values) measured[name].push(value)
   }
@@ -87,8 +87,8 @@ export async function timed(work: () => Promise<unknown>): Promise<number> {
   return performance.now() - startedAt
 }
 
-/** Three digits are as much as any of this is good for. */
-export function show(value: number | undefined): string {
+/** Formats with three significant digits, as the measurements are not more precise. */
+export function formatNumber(value: number | undefined): string {
   if (value === undefined || Number.isNaN(value)) return '?'
   const digits = value === 0 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(Math.abs(value))))
   return value.toLocaleString('en', { maximumFractionDigits: Math.min(digits, 2) })

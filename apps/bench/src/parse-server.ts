@@ -1,4 +1,4 @@
-/** Parse Server, another backend that keeps records and tells webhooks of them, from npm in a folder that is thrown away. */
+/** Parse Server, a comparable backend with records and webhooks, installed from npm into a temporary folder. */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { once } from 'node:events'
 import { spawn } from 'node:child_process'
@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { type Installation } from './installation.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
-import { isAnswering, until } from './processes.ts'
+import { isResponding, waitUntil } from './processes.ts'
 
 const version = '9.10.0'
 const appId = 'bench'
@@ -25,16 +25,16 @@ process.on('disconnect', () => process.kill(process.pid))`
 export interface ParseServer {
   url: string
   headers: Record<string, string>
-  /** Tells the address of every contact that is saved. */
-  listenTo(url: string): Promise<void>
+  /** Creates a webhook that is called for every saved contact. */
+  createWebhook(url: string): Promise<void>
 }
 
-/** Beside ours, on the same server. */
+/** The URL of its database, on the same PostgreSQL server. */
 export function parseDatabase({ environment }: Installation): string {
   return (environment['DATABASE_URL'] ?? '').replace(/\w+$/, 'parse')
 }
 
-export async function onParseServer<Result>(
+export async function withParseServer<Result>(
   installation: Installation,
   work: (server: ParseServer) => Promise<Result>,
 ): Promise<Result> {
@@ -46,7 +46,7 @@ export async function onParseServer<Result>(
     const port = await findFreePort()
     const url = `http://127.0.0.1:${port}`
     const options = {
-      // As many connections as an API process has.
+      // The same number of connections as an API process.
       databaseURI: `${parseDatabase(installation)}?max=20`,
       appId,
       restAPIKey,
@@ -58,9 +58,9 @@ export async function onParseServer<Result>(
     }
     const parameters = [JSON.stringify({ ...options, port })]
     installation.processes.fork(join(folder, 'server.cjs'), { parameters, cwd: folder, env: {}, stdio: 'ignore' })
-    await until(() => isAnswering(`${url}/parse/health`), { timeoutMs: 60_000 })
+    await waitUntil(() => isResponding(`${url}/parse/health`), { timeoutMs: 60_000 })
 
-    async function listenTo(address: string) {
+    async function createWebhook(address: string) {
       const response = await fetch(`${url}/parse/hooks/triggers`, {
         method: 'POST',
         headers: {
@@ -72,7 +72,7 @@ export async function onParseServer<Result>(
       })
       if (!response.ok) throw new Error(await response.text())
     }
-    return await work({ url, headers, listenTo })
+    return await work({ url, headers, createWebhook })
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -83,5 +83,5 @@ async function install(folder: string): Promise<void> {
   const parameters = ['install', '--prefix', folder, ...quiet, `parse-server@${version}`]
   const npm = spawn('npm', parameters, { cwd: folder, stdio: 'inherit', env: inheritedEnvironment() })
   const [code] = (await once(npm, 'exit')) as [number]
-  if (code !== 0) throw new Error(`npm could not install Parse Server: it ended with ${code}`)
+  if (code !== 0) throw new Error(`npm could not install Parse Server: npm exited with ${code}`)
 }

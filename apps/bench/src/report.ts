@@ -1,5 +1,5 @@
-/** All that came of one run, and the table that people read. */
-import { type Figure, isMet, ratioOf, show as showShort, type Spread, spreadOf } from './figures.ts'
+/** The report of one run, and its tables in Markdown. */
+import { type Figure, isMet, getRatio, formatNumber, type Spread, getSpread } from './measurements.ts'
 
 export interface Report {
   startedAt: string
@@ -10,15 +10,15 @@ export interface Report {
 
 export function toMarkdown({ startedAt, machine, options, benches }: Report): string {
   const tables = benches.map(({ name, figures, failure }) => {
-    const text = failure === undefined ? toTable(figures) : `It failed: ${failure}`
+    const text = failure === undefined ? toTable(figures) : `Failed: ${failure}`
     return `## ${name}\n\n${text}\n`
   })
   const { processors, memoryGb, node } = machine
   return [
-    '# What Rapport measured\n',
-    `${startedAt}, ${processors}, ${memoryGb} GB, Node ${node}, ${options.rounds} rounds. Medians, and in brackets the`,
-    'lowest and the highest of the rounds. A ratio is of the two sides of a round.\n',
-    ...(options.quick ? ['**A quick run: it shows that the benches work, and says nothing of speed.**\n'] : []),
+    '# Benchmark results\n',
+    `${startedAt}, ${processors}, ${memoryGb} GB, Node ${node}, ${options.rounds} rounds. Values are medians, with the`,
+    'lowest and highest round in brackets. Ratios compare value and baseline of the same round.\n',
+    ...(options.quick ? ['**Quick run: it only shows that the benches work. The numbers are not meaningful.**\n'] : []),
     ...tables,
   ].join('\n')
 }
@@ -26,24 +26,28 @@ export function toMarkdown({ startedAt, machine, options, benches }: Report): st
 function toTable(figures: Figure[]): string {
   const rows = figures.map((figure) => [
     figure.note === undefined ? figure.name : `${figure.name} (${figure.note})`,
-    `${showSpread(spreadOf(figure.values))} ${figure.unit}`.trim(),
-    figure.beside ? `${figure.beside.name}: ${showSpread(spreadOf(figure.beside.values))}` : '',
-    ...judge(figure),
+    `${formatSpread(getSpread(figure.values))} ${figure.unit}`.trim(),
+    figure.baseline ? `${figure.baseline.name}: ${formatSpread(getSpread(figure.baseline.values))}` : '',
+    ...checkTarget(figure),
   ])
-  const head = ['work', 'measured', 'beside', 'ratio', 'target', '']
+  const head = ['work', 'measured', 'baseline', 'ratio', 'target', '']
   return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
 }
 
-function judge(figure: Figure): [ratio: string, target: string, verdict: string] {
+function checkTarget(figure: Figure): [ratio: string, target: string, verdict: string] {
   const { target } = figure
-  const ratio = ratioOf(figure)
-  const demand = target && ('atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`)
+  const ratio = getRatio(figure)
+  const targetText = target && ('atLeast' in target ? `at least ${target.atLeast}` : `at most ${target.atMost}`)
   const met = isMet(figure)
-  return [ratio ? showSpread(ratio, toRatio) : '', demand ?? '', met === undefined ? '' : met ? 'met' : '**missed**']
+  return [
+    ratio ? formatSpread(ratio, toRatio) : '',
+    targetText ?? '',
+    met === undefined ? '' : met ? 'met' : '**missed**',
+  ]
 }
 
 const toRatio = (value: number) => value.toFixed(2)
 
-function showSpread({ median, low, high }: Spread, show: (value: number) => string = showShort): string {
-  return low === high ? show(median) : `${show(median)} (${show(low)}–${show(high)})`
+function formatSpread({ median, low, high }: Spread, format: (value: number) => string = formatNumber): string {
+  return low === high ? format(median) : `${format(median)} (${format(low)}–${format(high)})`
 }

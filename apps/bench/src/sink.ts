@@ -1,4 +1,4 @@
-/** A mail server that takes everything and keeps who it was for: a process of its own, which tells its parent when asked. */
+/** An SMTP server in a separate process. It accepts all mails and reports their recipients to the parent process. */
 import { createServer, type AddressInfo } from 'node:net'
 
 const receipts: string[] = []
@@ -7,32 +7,32 @@ const server = createServer((socket) => {
   let waiting = ''
   let recipient: string | undefined
   let isData = false
-  const answer = (line: string) => void socket.write(`${line}\r\n`)
+  const respond = (line: string) => void socket.write(`${line}\r\n`)
 
-  function take(line: string) {
+  function onLine(line: string) {
     if (isData) {
       if (line !== '.') return
       isData = false
       receipts.push(recipient ?? '')
-      return answer('250 taken')
+      return respond('250 accepted')
     }
     const command = line.slice(0, 4).toUpperCase()
     if (command === 'RCPT') recipient = /<(.*?)>/.exec(line)?.[1]
     isData = command === 'DATA'
     if (command === 'QUIT') return void socket.end('221 bye\r\n')
-    answer(isData ? '354 go on' : command === 'EHLO' ? '250-sink\r\n250 PIPELINING' : '250 fine')
+    respond(isData ? '354 send the mail' : command === 'EHLO' ? '250-sink\r\n250 PIPELINING' : '250 OK')
   }
 
-  // Else an answer waits for the one before it to be acknowledged.
+  // Without this, a response waits for the acknowledgment of the previous one (Nagle's algorithm).
   socket.setNoDelay()
   socket.setEncoding('latin1')
   socket.on('error', () => {})
   socket.on('data', (chunk: string) => {
     const lines = (waiting + chunk).split('\r\n')
     waiting = lines.pop() ?? ''
-    for (const line of lines) take(line)
+    for (const line of lines) onLine(line)
   })
-  answer('220 sink')
+  respond('220 sink')
 })
 
 server.listen(0, '127.0.0.1', () => process.send?.((server.address() as AddressInfo).port))

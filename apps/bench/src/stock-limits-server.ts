@@ -1,6 +1,6 @@
 /**
- * What the limits of the API are measured against: Fastify with @fastify/rate-limit on its own Redis store, and with
- * nothing besides. It counts as the API does: per client and route, behind a trusted proxy.
+ * The baseline of the rate limits: Fastify and @fastify/rate-limit with its own Redis store. It counts requests like the
+ * API: per client and route, behind a trusted proxy.
  */
 import rateLimit from '@fastify/rate-limit'
 import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'

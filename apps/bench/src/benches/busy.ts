@@ -1,54 +1,53 @@
 import { idOf } from '@rapport/core/kernel/ids.ts'
-import { importPeople } from '../address-book.ts'
-import { createCampaign, createList, send, startNullSink, waitForEnd } from '../campaigns.ts'
-import { type Bench, show, takeTurns } from '../figures.ts'
-import { onInstallation } from '../installation.ts'
+import { importContacts } from '../import-file.ts'
+import { createCampaign, createList, send, startMailSink, waitForEnd } from '../campaigns.ts'
+import { type Bench, formatNumber, measureRounds } from '../measurements.ts'
+import { withInstallation } from '../installation.ts'
 import type { Load } from '../load.ts'
-import { someContacts } from '../people.ts'
+import { pickContactIds } from '../contacts.ts'
 
 export const busy: Bench = {
-  about:
-    'The p99 of other requests while a million rows are imported and a campaign goes to 100,000, beside the quiet one',
+  about: 'p99 of requests during an import of a million rows and a campaign to 100,000; baseline: without that load',
   measure: (options) =>
-    onInstallation(async (installation) => {
+    withInstallation(async (installation) => {
       await installation.startRedis()
-      await startNullSink(installation)
+      await startMailSink(installation)
       const api = await installation.startApi()
       const workspace = await installation.createWorkspace()
       const sender = { api, workspace }
       const [rows, count] = options.quick ? [5_000, 1_000] : [1_000_000, 100_000]
       const listId = await createList(installation, sender, { name: 'reader', count })
-      const ids = (await someContacts(installation, 1_000)).map((uuid) => idOf('con', uuid))
+      const ids = (await pickContactIds(installation, 1_000)).map((uuid) => idOf('con', uuid))
       await installation.startWorker()
       const generator = installation.startLoadGenerator()
-      const others: Load = {
+      const load: Load = {
         urls: [api.url],
         key: workspace.key,
-        asks: ids.flatMap((id) => [
+        requests: ids.flatMap((id) => [
           { method: 'GET', path: `/contacts/${id}` },
           { method: 'POST', path: '/contacts', body: { email: 'meanwhile{n}@example.com' } },
         ]),
         perSecond: 50,
-        may503: true,
+        allows503: true,
       }
 
-      let mostRefused = 0
+      let maxRejected = 0
       async function whileBusy(): Promise<number> {
         const { key } = await installation.createWorkspace()
         const id = await createCampaign(sender, listId)
-        const running = generator.start(others)
-        await Promise.all([importPeople(api, key, rows), send(sender, id).then(() => waitForEnd(sender, id))])
-        const { p99, refused } = await running.stop()
-        mostRefused = Math.max(mostRefused, refused)
+        const running = generator.start(load)
+        await Promise.all([importContacts(api, key, rows), send(sender, id).then(() => waitForEnd(sender, id))])
+        const { p99, rejected } = await running.stop()
+        maxRejected = Math.max(maxRejected, rejected)
         return p99
       }
-      // Not more, as every round adds a million rows.
+      // At most three rounds, as each one adds a million rows.
       const rounds = Math.min(options.rounds, 3)
-      const times = await takeTurns(
+      const times = await measureRounds(
         { ...options, rounds },
         {
           busy: whileBusy,
-          quiet: async () => (await generator.run(others, options.quick ? 1_000 : 20_000)).p99,
+          quiet: async () => (await generator.run(load, options.quick ? 1_000 : 20_000)).p99,
         },
         { warmUp: false },
       )
@@ -58,8 +57,8 @@ export const busy: Bench = {
           name: `GET /contacts/{id} and POST /contacts ${work}, p99`,
           unit: 'ms',
           values: times.busy,
-          beside: { name: 'quiet', values: times.quiet },
-          note: `at most ${show(mostRefused * 100)} % answered 503`,
+          baseline: { name: 'without that load', values: times.quiet },
+          note: `at most ${formatNumber(maxRejected * 100)} % of the responses were 503`,
         },
       ]
     }),

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createCampaign, createList, send, type Sender, startNullSink, waitForEnd } from '../campaigns.ts'
-import { type Bench, type Figure, type Options, takeTurns } from '../figures.ts'
-import { type Installation, onInstallation } from '../installation.ts'
+import { createCampaign, createList, send, type Sender, startMailSink, waitForEnd } from '../campaigns.ts'
+import { type Bench, type Figure, type Options, measureRounds } from '../measurements.ts'
+import { type Installation, withInstallation } from '../installation.ts'
 import { newsletter } from '../newsletter.ts'
-import { end, hear, memoryOf } from '../processes.ts'
+import { stopProcess, receiveMessage, readMemoryMb } from '../processes.ts'
 
 export const campaigning: Bench = {
-  about: 'A campaign beside a bare nodemailer pool, two workers beside one, and their memory',
+  about: 'Sending a campaign and the memory of the worker; baseline: a nodemailer pool; two workers compared with one',
   measure: (options) =>
-    onInstallation(async (installation) => {
+    withInstallation(async (installation) => {
       await installation.startRedis()
-      const sink = await startNullSink(installation)
-      options.say(`into ${sink.name}`)
+      const sink = await startMailSink(installation)
+      options.log(`mail server: ${sink.name}`)
       const sender = { api: await installation.startApi(), workspace: await installation.createWorkspace() }
       return [
         ...(await compareSpeed(installation, sender, { ...options, sinkPort: sink.port })),
@@ -26,7 +26,7 @@ async function compareSpeed(installation: Installation, sender: Sender, options:
 
   async function sendBare(): Promise<number> {
     const parameters = [String(options.sinkPort), String(count)]
-    const tookMs = await hear<number>(installation.processes.fork('bare-mailer.ts', { parameters }))
+    const tookMs = await receiveMessage<number>(installation.processes.fork('bare-mailer.ts', { parameters }))
     return (count / tookMs) * 1000
   }
 
@@ -36,25 +36,25 @@ async function compareSpeed(installation: Installation, sender: Sender, options:
     const id = await createCampaign(sender, listId)
     await send(sender, id)
     const perSecond = await waitForEnd(sender, id)
-    await Promise.all(workers.map((worker) => end(worker)))
+    await Promise.all(workers.map((worker) => stopProcess(worker)))
     return perSecond
   }
 
-  const rates = await takeTurns(options, { one: sendWith(1), two: sendWith(2), bare: sendBare }, { warmUp: false })
+  const rates = await measureRounds(options, { one: sendWith(1), two: sendWith(2), bare: sendBare }, { warmUp: false })
   const name = `campaign of ${Math.round(newsletter.length / 1000)} KB to ${count.toLocaleString('en')}`
   return [
     {
       name,
       unit: 'mails/s',
       values: rates.one,
-      beside: { name: 'bare nodemailer pool', values: rates.bare },
+      baseline: { name: 'bare nodemailer pool', values: rates.bare },
       target: { atLeast: 0.6 },
     },
     {
       name: `${name}, two workers`,
       unit: 'mails/s',
       values: rates.two,
-      beside: { name: 'one worker', values: rates.one },
+      baseline: { name: 'one worker', values: rates.one },
       target: { atLeast: 1.5 },
     },
   ]
@@ -70,14 +70,14 @@ async function compareMemory(installation: Installation, sender: Sender, { quick
     const id = await createCampaign(sender, listId)
     await send(sender, id)
     await waitForEnd(sender, id)
-    peaks.push(await memoryOf(worker))
-    await end(worker)
+    peaks.push(await readMemoryMb(worker))
+    await stopProcess(worker)
   }
   return {
     name: `worker's peak memory, campaign to ${counts[1]?.toLocaleString('en')}`,
     unit: 'MB',
     values: peaks.slice(1),
-    beside: { name: `to ${counts[0]?.toLocaleString('en')}`, values: peaks.slice(0, 1) },
+    baseline: { name: `to ${counts[0]?.toLocaleString('en')}`, values: peaks.slice(0, 1) },
     target: { atMost: 1.2 },
   }
 }

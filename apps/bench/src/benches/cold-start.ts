@@ -1,37 +1,37 @@
 import { once } from 'node:events'
-import { type Bench, takeTurns } from '../figures.ts'
-import { onInstallation } from '../installation.ts'
-import { end } from '../processes.ts'
+import { type Bench, measureRounds } from '../measurements.ts'
+import { withInstallation } from '../installation.ts'
+import { stopProcess } from '../processes.ts'
 
 export const coldStart: Bench = {
-  about: 'From the start of each process until it can work, beside a bare Fastify with pg',
+  about: 'Time from the start of each process until it is ready; baseline: a bare Fastify with pg',
   measure: (options) =>
-    onInstallation(async (installation) => {
+    withInstallation(async (installation) => {
       await installation.startRedis()
-      const until = async (start: () => Promise<{ child: Parameters<typeof end>[0] }>) => {
+      const measureStart = async (start: () => Promise<{ child: Parameters<typeof stopProcess>[0] }>) => {
         const startedAt = performance.now()
         const { child } = await start()
         const ms = performance.now() - startedAt
-        await end(child)
+        await stopProcess(child)
         return ms
       }
-      const times = await takeTurns(options, {
-        api: () => until(installation.startApi),
-        worker: () => until(async () => ({ child: await installation.startWorker() })),
+      const times = await measureRounds(options, {
+        api: () => measureStart(installation.startApi),
+        worker: () => measureStart(async () => ({ child: await installation.startWorker() })),
         migrate: () =>
-          until(async () => {
+          measureStart(async () => {
             const { environment: env, processes } = installation
             const child = processes.fork('../../../packages/core/src/db/migrate.ts', { env, stdio: 'ignore' })
             await once(child, 'exit')
             return { child }
           }),
-        bare: () => until(installation.startBare),
+        bare: () => measureStart(installation.startBare),
       })
-      const beside = { name: 'bare Fastify with pg', values: times.bare }
+      const baseline = { name: 'bare Fastify with pg', values: times.bare }
       return [
-        { name: 'start of the API until it is ready', unit: 'ms', values: times.api, beside },
-        { name: 'start of a worker until it takes work', unit: 'ms', values: times.worker, beside },
-        { name: 'migration of a database that is up to date', unit: 'ms', values: times.migrate, beside },
+        { name: 'start of the API until it is ready', unit: 'ms', values: times.api, baseline },
+        { name: 'start of a worker until it takes work', unit: 'ms', values: times.worker, baseline },
+        { name: 'migration of a database that is up to date', unit: 'ms', values: times.migrate, baseline },
       ]
     }),
 }

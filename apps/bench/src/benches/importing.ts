@@ -1,16 +1,16 @@
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { from as copyFrom } from 'pg-copy-streams'
-import { copyLinesOf, importPeople } from '../address-book.ts'
+import { toCopyLines, importContacts } from '../import-file.ts'
 import { bareWorkspace } from '../baseline.ts'
-import { type Bench, takeTurns, timed } from '../figures.ts'
-import { type Installation, onInstallation } from '../installation.ts'
-import { end, memoryOf } from '../processes.ts'
+import { type Bench, measureRounds, timed } from '../measurements.ts'
+import { type Installation, withInstallation } from '../installation.ts'
+import { stopProcess, readMemoryMb } from '../processes.ts'
 
 export const importing: Bench = {
-  about: 'An import of a million rows beside a bare COPY of the same rows into a table with the same indexes',
+  about: 'An import of a million rows; baseline: a bare COPY of the same rows into a table with the same indexes',
   measure: (options) =>
-    onInstallation(async (installation) => {
+    withInstallation(async (installation) => {
       const { client } = installation
       await installation.startRedis()
       const api = await installation.startApi()
@@ -21,14 +21,14 @@ export const importing: Bench = {
         await client.query('truncate contacts, events cascade')
         await client.query('checkpoint')
         const { key } = await installation.createWorkspace()
-        // One of its own each time, so that its peak is of this import.
+        // A new worker for each round, so that its peak memory is that of one import.
         const worker = await installation.startWorker()
-        const ms = await timed(() => importPeople(api, key, people))
-        peaks.push(await memoryOf(worker))
-        await end(worker)
+        const ms = await timed(() => importContacts(api, key, people))
+        peaks.push(await readMemoryMb(worker))
+        await stopProcess(worker)
         return ms / 1000
       }
-      const times = await takeTurns(
+      const times = await measureRounds(
         options,
         { import: importAll, copy: () => copyBare(installation, people) },
         { warmUp: false },
@@ -38,11 +38,11 @@ export const importing: Bench = {
           name: `import of ${people.toLocaleString('en')} rows, upload included`,
           unit: 's',
           values: times.import,
-          beside: { name: 'bare COPY', values: times.copy },
+          baseline: { name: 'bare COPY', values: times.copy },
           target: { atMost: 8 },
         },
         { name: "worker's peak memory", unit: 'MB', values: peaks, target: { atMost: 250 } },
-        { name: "API's peak memory", unit: 'MB', values: [await memoryOf(api.child)], target: { atMost: 250 } },
+        { name: "API's peak memory", unit: 'MB', values: [await readMemoryMb(api.child)], target: { atMost: 250 } },
       ]
     }),
 }
@@ -54,7 +54,7 @@ async function copyBare({ client }: Installation, people: number): Promise<numbe
   const columns = 'workspace_id, id, email, first_name, last_name, phone, company, tags, source, custom_field_values'
   const ms = await timed(() =>
     pipeline(
-      Readable.from(copyLinesOf(people, bareWorkspace)),
+      Readable.from(toCopyLines(people, bareWorkspace)),
       client.query(copyFrom(`copy bare_contacts (${columns}) from stdin`)),
     ),
   )

@@ -2,19 +2,20 @@ import type { CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { ChildProcess } from 'node:child_process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCampaign, createList, readStats, send, waitForEnd } from '../campaigns.ts'
-import type { Bench, Figure, Options } from '../figures.ts'
-import { type Installation, onInstallation } from '../installation.ts'
-import { end, until } from '../processes.ts'
+import type { Bench, Figure, Options } from '../measurements.ts'
+import { type Installation, withInstallation } from '../installation.ts'
+import { stopProcess, waitUntil } from '../processes.ts'
 
-/** Not a measurement but a proof: it fails when anyone is lost, or mailed twice. */
+/** A correctness check rather than a measurement: it fails if a recipient is lost or receives two mails. */
 export const killing: Bench = {
-  about: 'Workers killed at random amid a campaign, Redis emptied once: what a mail server received beside the ledger',
+  about:
+    'Kills workers during a campaign and flushes Redis once; compares the received mails with the recorded outcomes',
   measure: async (options) => [...(await killOn('redis', options)), ...(await killOn('postgres', options))],
 }
 
-function killOn(backend: 'redis' | 'postgres', { quick, say }: Options): Promise<Figure[]> {
+function killOn(backend: 'redis' | 'postgres', { quick, log }: Options): Promise<Figure[]> {
   const [recipients, kills] = quick ? [1_000, 2] : [20_000, 10]
-  return onInstallation(async (installation) => {
+  return withInstallation(async (installation) => {
     if (backend === 'redis') await installation.startRedis()
     const sink = await installation.startSink()
     const sender = { api: await installation.startApi(), workspace: await installation.createWorkspace() }
@@ -25,10 +26,10 @@ function killOn(backend: 'redis' | 'postgres', { quick, say }: Options): Promise
     await killWorkers(installation, workers, { recipients, kills, readStats: () => readStats(sender, id) })
     const perSecond = await waitForEnd(sender, id)
     const stats = await readStats(sender, id)
-    const found = compare(stats, { receipts: await sink.takeReceipts(), sent: await readSent(installation) })
+    const found = compare(stats, { receipts: await sink.takeReceipts(), sent: await readSentAddresses(installation) })
     const counts = { recipients: stats.queued, kills, ...found, 'per second': Math.round(perSecond) }
     const note = Object.entries(counts).map(([name, value]) => `${name} ${value.toLocaleString('en')}`)
-    say(`${backend}: ${note.join(', ')}`)
+    log(`${backend}: ${note.join(', ')}`)
     if (stats.queued !== recipients || found.lost > 0 || found.repeated > 0)
       throw new Error(`${backend}: ${JSON.stringify(counts)}`)
     return [
@@ -39,7 +40,7 @@ function killOn(backend: 'redis' | 'postgres', { quick, say }: Options): Promise
         target: { atMost: 0 },
         note: note.join(', '),
       },
-      { name: `campaign among kills, ${backend}`, unit: 'mails/s', values: [perSecond] },
+      { name: `campaign with killed workers, ${backend}`, unit: 'mails/s', values: [perSecond] },
     ]
   })
 }
@@ -50,7 +51,7 @@ interface Plan {
   readStats: () => Promise<CampaignStats>
 }
 
-/** At random instants, each when a random share of its part of the campaign is done. */
+/** Divides the campaign into equal parts and kills a worker at a random moment in each part. */
 async function killWorkers(
   installation: Installation,
   workers: ChildProcess[],
@@ -58,23 +59,23 @@ async function killWorkers(
 ) {
   for (let count = 0; count < kills; count += 1) {
     const share = (count + Math.random()) / (kills + 1)
-    await until(async () => recipients - (await readStats()).pending >= share * recipients)
+    await waitUntil(async () => recipients - (await readStats()).pending >= share * recipients)
     await sleep(Math.random() * 50)
     const victim = Math.floor(Math.random() * workers.length)
-    await end(workers[victim] as ChildProcess, 'SIGKILL')
+    await stopProcess(workers[victim] as ChildProcess, 'SIGKILL')
     workers[victim] = await installation.startWorker()
     if (count === Math.floor(kills / 2)) await installation.flushRedis()
   }
 }
 
-/** Lost: SENT in the ledger but never received, or never sent to and not said why. */
+/** Lost recipients: recorded as SENT but not received, or without a final outcome. */
 function compare(stats: CampaignStats, { receipts, sent }: { receipts: string[]; sent: string[] }) {
   const received = new Set(receipts)
   const unaccounted = stats.queued - stats.sent - stats.failed - stats.skipped - stats.interrupted
   return {
     sent: stats.sent,
     interrupted: stats.interrupted,
-    'of these received': received.size - stats.sent,
+    'interrupted but received': received.size - stats.sent,
     failed: stats.failed,
     skipped: stats.skipped,
     lost: sent.filter((email) => !received.has(email)).length + unaccounted + Math.abs(stats.sent - sent.length),
@@ -82,8 +83,8 @@ function compare(stats: CampaignStats, { receipts, sent }: { receipts: string[];
   }
 }
 
-/** Who was sent to, as the ledger says. */
-async function readSent({ client }: Installation): Promise<string[]> {
+/** Returns the addresses of the recipients that are recorded as SENT. */
+async function readSentAddresses({ client }: Installation): Promise<string[]> {
   const found = await client.query<{ email: string }>(
     `select email from contacts c join campaign_recipients r on r.workspace_id = c.workspace_id and r.contact_id = c.id
      where r.status = 'SENT'`,

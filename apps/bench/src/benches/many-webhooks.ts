@@ -3,21 +3,21 @@ import { createWorkspace } from '@rapport/core/workspaces/workspaces.ts'
 import { emitMany } from '@rapport/core/events/emit.ts'
 import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { drain, exampleContact } from '../deliveries.ts'
-import { type Bench, takeTurns } from '../figures.ts'
-import { onInstallation } from '../installation.ts'
+import { type Bench, measureRounds } from '../measurements.ts'
+import { withInstallation } from '../installation.ts'
 import { contactUpdated } from '@rapport/core/contacts/contact-events.ts'
 
 export const manyWebhooks: Bench = {
-  about: 'Deliveries of a thousand workspaces with twenty webhooks each beside those of one workspace with one',
+  about: 'Deliveries of a thousand workspaces with 20 webhooks each; baseline: one workspace with one webhook',
   measure: (options) =>
-    onInstallation(async (installation) => {
+    withInstallation(async (installation) => {
       await installation.startRedis()
       const receiver = await installation.startReceiver()
       const [workspaces, webhooks] = [options.quick ? 20 : 1_000, 20]
       const count = workspaces * webhooks
       const { ctx: one } = await installation.createWorkspace()
       await createWebhook(one, { url: receiver.url, eventTypes: ['*'] })
-      options.say(`making ${workspaces} workspaces with ${webhooks} webhooks each`)
+      options.log(`creating ${workspaces} workspaces with ${webhooks} webhooks each`)
       const many: Ctx[] = []
       for (let n = 0; n < workspaces; n += 1) {
         const ctx = { ...one, workspaceId: (await createWorkspace(one.db, `Workspace ${n}`)).id }
@@ -29,7 +29,7 @@ export const manyWebhooks: Bench = {
       const worker = await installation.startWorker()
       const drained = (fill: () => Promise<void>) => () =>
         drain(installation, receiver, { workers: [worker], fill, count })
-      const rates = await takeTurns(options, {
+      const rates = await measureRounds(options, {
         many: drained(async () => {
           for (const ctx of many) await emitMany(ctx, contactUpdated, [exampleContact])
         }),
@@ -43,7 +43,7 @@ export const manyWebhooks: Bench = {
           name: `webhooks of ${workspaces.toLocaleString('en')} workspaces with ${webhooks} each, a backlog drained`,
           unit: 'deliveries/s',
           values: rates.many,
-          beside: { name: 'one workspace with one', values: rates.one },
+          baseline: { name: 'one workspace with one', values: rates.one },
           target: { atLeast: 0.7 },
         },
       ]

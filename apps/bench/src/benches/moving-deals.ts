@@ -1,8 +1,8 @@
 import { idOf } from '@rapport/core/kernel/ids.ts'
-import { type Bench, takeTurns } from '../figures.ts'
-import { call, onInstallation } from '../installation.ts'
-import type { Ask } from '../load.ts'
-import { fillContacts, someContacts } from '../people.ts'
+import { type Bench, measureRounds } from '../measurements.ts'
+import { call, withInstallation } from '../installation.ts'
+import type { LoadRequest } from '../load.ts'
+import { insertContacts, pickContactIds } from '../contacts.ts'
 
 interface Pipeline {
   id: string
@@ -10,14 +10,14 @@ interface Pipeline {
 }
 
 export const movingDeals: Bench = {
-  about: 'POST /deals beside POST /contacts, and the move of a deal beside a change of a contact',
+  about: 'POST /deals and moving a deal to another stage; baselines: POST /contacts and PATCH /contacts/{id}',
   measure: (options) =>
-    onInstallation(async (installation) => {
+    withInstallation(async (installation) => {
       await installation.startRedis()
       const workspace = await installation.createWorkspace()
-      await fillContacts(installation, workspace, 1_000)
+      await insertContacts(installation, workspace, 1_000)
       const { key } = workspace
-      const contactIds = (await someContacts(installation, 1_000)).map((uuid) => idOf('con', uuid))
+      const contactIds = (await pickContactIds(installation, 1_000)).map((uuid) => idOf('con', uuid))
       const api = await installation.startApi()
       const { data } = await call<{ data: Pipeline[] }>(api, key, ['GET /pipelines'])
       const [{ id: pipelineId, stages } = { id: '', stages: [] }] = data
@@ -27,10 +27,11 @@ export const movingDeals: Bench = {
         dealIds.push((await call<{ id: string }>(api, key, ['POST /deals', dealOf(contactId)])).id)
 
       const generator = installation.startLoadGenerator()
-      const rate = (asks: Ask[]) => async () =>
-        (await generator.run({ urls: [api.url], asks, key, connections: 16 }, options.quick ? 700 : 3_000)).perSecond
+      const rate = (requests: LoadRequest[]) => async () =>
+        (await generator.run({ urls: [api.url], requests, key, connections: 16 }, options.quick ? 700 : 3_000))
+          .perSecond
       const email = 'deal{n}@example.com'
-      const rates = await takeTurns(options, {
+      const rates = await measureRounds(options, {
         'POST /contacts': rate([
           { method: 'POST', path: '/contacts', body: { email, firstName: 'Ada', lastName: 'L.' } },
         ]),
@@ -38,10 +39,10 @@ export const movingDeals: Bench = {
         'PATCH /contacts/{id}': rate(
           contactIds.map((id) => ({ method: 'PATCH', path: `/contacts/${id}`, body: { company: 'Company {n}' } })),
         ),
-        // Every deal to the first stage, then every deal to the second: each is a move.
+        // Moves every deal to the first stage, then every deal to the second, so that each request is a move.
         'PATCH /deals/{id}': rate(
           stages.flatMap(({ id: stageId }) =>
-            dealIds.map((id): Ask => ({ method: 'PATCH', path: `/deals/${id}`, body: { stageId } })),
+            dealIds.map((id): LoadRequest => ({ method: 'PATCH', path: `/deals/${id}`, body: { stageId } })),
           ),
         ),
       })
@@ -50,14 +51,14 @@ export const movingDeals: Bench = {
           name: 'POST /deals',
           unit: 'requests/s',
           values: rates['POST /deals'],
-          beside: { name: 'POST /contacts', values: rates['POST /contacts'] },
+          baseline: { name: 'POST /contacts', values: rates['POST /contacts'] },
           target: { atLeast: 0.8 },
         },
         {
           name: 'PATCH /deals/{id} to another stage',
           unit: 'requests/s',
           values: rates['PATCH /deals/{id}'],
-          beside: { name: 'PATCH /contacts/{id}', values: rates['PATCH /contacts/{id}'] },
+          baseline: { name: 'PATCH /contacts/{id}', values: rates['PATCH /contacts/{id}'] },
         },
       ]
     }),

@@ -1,8 +1,8 @@
-import { type Bench, takeTurns } from '../figures.ts'
-import { call, type Installation, onInstallation, type Server } from '../installation.ts'
-import { meterServers } from '../metering.ts'
+import { type Bench, measureRounds } from '../measurements.ts'
+import { call, type Installation, withInstallation, type Server } from '../installation.ts'
+import { createMeter } from '../metering.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
-import { isAnswering, until } from '../processes.ts'
+import { isResponding, waitUntil } from '../processes.ts'
 
 const form = {
   name: 'Contact us',
@@ -11,15 +11,14 @@ const form = {
     { label: 'Email', type: 'EMAIL', required: true, mapsTo: 'email' },
     { label: 'Topic', type: 'SELECT', options: ['Sales', 'Support', 'Something else'] },
     { label: 'Your message', type: 'TEXTAREA' },
-    { label: 'Send me the monthly letter. I can leave at any time.', type: 'CONSENT' },
+    { label: 'Send me the monthly newsletter. I can unsubscribe at any time.', type: 'CONSENT' },
   ],
 }
 
 export const publicForm: Bench = {
-  about:
-    'GET /public/forms/{id}, as every visitor asks for it, beside the same bytes behind the stock limiter, and bare',
+  about: 'GET /public/forms/{id}; baselines: the same bytes with @fastify/rate-limit on Redis, and from a bare route',
   measure: (options) =>
-    onInstallation(async (installation) => {
+    withInstallation(async (installation) => {
       await installation.startRedis()
       const { key } = await installation.createWorkspace()
       const [api, bare] = [await installation.startApi(), await installation.startBare()]
@@ -29,12 +28,12 @@ export const publicForm: Bench = {
       const bytes = await (await fetch(api.url + path)).text()
       for (const server of [bare, stock]) await call(server, '', ['PUT /bytes', { bytes }])
 
-      const meter = meterServers(installation.startLoadGenerator(), {
+      const meter = createMeter(installation.startLoadGenerator(), {
         forMs: options.quick ? 700 : 3_000,
         perSecond: 200,
       })
-      const get = (path: string) => ({ asks: [{ method: 'GET' as const, path }] })
-      const rates = await takeTurns(options, {
+      const get = (path: string) => ({ requests: [{ method: 'GET' as const, path }] })
+      const rates = await measureRounds(options, {
         ours: meter.rate('ours', api, get(path)),
         stock: meter.rate('stock', stock, get('/bytes')),
         bare: meter.rate('bare', bare, get('/bytes')),
@@ -44,16 +43,16 @@ export const publicForm: Bench = {
           name: 'GET /public/forms/{id}',
           unit: 'requests/s',
           values: rates.ours,
-          beside: { name: 'same bytes, @fastify/rate-limit with its own Redis store', values: rates.stock },
+          baseline: { name: 'same bytes, @fastify/rate-limit with its own Redis store', values: rates.stock },
           target: { atLeast: 1 },
         },
         {
           name: 'GET /public/forms/{id}',
           unit: 'requests/s',
           values: rates.ours,
-          beside: { name: 'bare route of the same bytes', values: rates.bare },
+          baseline: { name: 'bare route of the same bytes', values: rates.bare },
         },
-        meter.costFigure('GET /public/forms/{id}', 'ours', { name: 'bare route of the same bytes', side: 'bare' }),
+        meter.cpuCostFigure('GET /public/forms/{id}', 'ours', { name: 'bare route of the same bytes', side: 'bare' }),
       ]
     }),
 }
@@ -62,6 +61,6 @@ async function startStockLimits({ environment, processes }: Installation): Promi
   const port = String(await findFreePort())
   const child = processes.fork('stock-limits-server.ts', { env: { ...environment, PORT: port } })
   const url = `http://127.0.0.1:${port}`
-  await until(() => isAnswering(url), { everyMs: 5, timeoutMs: 30_000 })
+  await waitUntil(() => isResponding(url), { everyMs: 5, timeoutMs: 30_000 })
   return { child, url }
 }

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createCampaign, createList, send } from '../campaigns.ts'
-import { type Bench, takeTurns, timed } from '../figures.ts'
-import { call, onInstallation } from '../installation.ts'
+import { type Bench, measureRounds, timed } from '../measurements.ts'
+import { call, withInstallation } from '../installation.ts'
 
-/** No worker runs meanwhile. */
+/** Runs without a worker. */
 export const sending: Bench = {
-  about: '`send` to a million subscribers beside a bare INSERT … SELECT, and how other requests fare meanwhile',
+  about: '`send` to a million subscribers, and p99 of other requests meanwhile; baseline: a bare INSERT … SELECT',
   measure: (options) =>
-    onInstallation(async (installation) => {
+    withInstallation(async (installation) => {
       const { client } = installation
       await installation.startRedis()
       const sender = { api: await installation.startApi(), workspace: await installation.createWorkspace() }
@@ -17,11 +17,11 @@ export const sending: Bench = {
       const [first] = (await call<{ data: { id: string }[] }>(sender.api, key, ['GET /contacts?limit=1'])).data
       const generator = installation.startLoadGenerator()
       const path = `/contacts/${first?.id}`
-      const others = {
+      const load = {
         urls: [sender.api.url],
         key,
         perSecond: 100,
-        asks: [
+        requests: [
           { method: 'GET' as const, path },
           { method: 'PATCH' as const, path, body: { company: 'Company {n}' } },
         ],
@@ -31,9 +31,9 @@ export const sending: Bench = {
       async function sendAll(): Promise<number> {
         const id = await createCampaign(sender, listId)
         await client.query('checkpoint')
-        const running = generator.start(others)
+        const running = generator.start(load)
         const ms = await timed(() => send(sender, id))
-        // Long enough for a p99, should it be quick.
+        // If `send` is quick, continue until there are enough samples for a p99.
         await sleep(Math.max(0, 2_000 - ms))
         busy.push((await running.stop()).p99)
         await call(sender.api, key, [`POST /campaigns/${id}/cancel`])
@@ -53,24 +53,24 @@ export const sending: Bench = {
         return ms
       }
 
-      const times = await takeTurns(options, {
+      const times = await measureRounds(options, {
         send: sendAll,
         insert: insertBare,
-        quiet: async () => (await generator.run(others, options.quick ? 1_000 : 5_000)).p99,
+        quiet: async () => (await generator.run(load, options.quick ? 1_000 : 5_000)).p99,
       })
       return [
         {
           name: `send to ${people.toLocaleString('en')} subscribers`,
           unit: 'ms',
           values: times.send,
-          beside: { name: 'bare INSERT … SELECT of as many narrow rows', values: times.insert },
+          baseline: { name: 'bare INSERT … SELECT of as many narrow rows', values: times.insert },
           target: { atMost: 1 },
         },
         {
           name: 'other requests during that send, p99',
           unit: 'ms',
           values: busy.slice(1),
-          beside: { name: 'quiet', values: times.quiet },
+          baseline: { name: 'without a send', values: times.quiet },
           target: { atMost: 3 },
         },
       ]

@@ -1,15 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { createWebhook } from '@rapport/core/webhooks/webhooks.ts'
-import { type Bench, median } from '../figures.ts'
-import { onInstallation } from '../installation.ts'
-import { memoryOf } from '../processes.ts'
+import { type Bench, median } from '../measurements.ts'
+import { withInstallation } from '../installation.ts'
+import { readMemoryMb } from '../processes.ts'
 
 const sampleEveryMs = 1_000
 
 export const soak: Bench = {
-  about: 'Memory of API and worker after --minutes of steady work beside that after five, or after half of them',
+  about:
+    'Memory of API and worker after --minutes of constant load; baseline: after five minutes, or half of --minutes',
   measure: (options) =>
-    onInstallation(async (installation) => {
+    withInstallation(async (installation) => {
       await installation.startRedis()
       const receiver = await installation.startReceiver()
       const { ctx, key } = await installation.createWorkspace()
@@ -19,9 +20,9 @@ export const soak: Bench = {
         urls: [api.url],
         key,
         perSecond: 50,
-        // Where something else makes the machine too busy for a moment, the hour goes on, and says so.
-        may503: true,
-        asks: [
+        // A short overload of the machine must not end a run of an hour; the share of 503 responses is reported.
+        allows503: true,
+        requests: [
           {
             method: 'POST',
             path: '/contacts',
@@ -40,26 +41,26 @@ export const soak: Bench = {
       const minute = () => (performance.now() - startedAt) / 60_000
       while (minute() < late) {
         await sleep(sampleEveryMs)
-        const [ofApi, ofWorker] = [await memoryOf(api.child, 'VmRSS'), await memoryOf(worker, 'VmRSS')]
+        const [ofApi, ofWorker] = [await readMemoryMb(api.child, 'VmRSS'), await readMemoryMb(worker, 'VmRSS')]
         samples.push({ minute: minute(), api: ofApi, worker: ofWorker })
         if (samples.length % 60 === 0)
-          options.say(
+          options.log(
             `after ${Math.round(minute())} minutes: API ${ofApi.toFixed(0)} MB, worker ${ofWorker.toFixed(0)} MB`,
           )
       }
-      const { refused } = await running.stop()
+      const { rejected } = await running.stop()
       await receiver.takeReceipts()
 
-      /** The median of what came before, as collections of garbage make it go up and down. */
-      const at = (minute: number, who: 'api' | 'worker') =>
-        median(samples.filter((one) => one.minute <= minute && one.minute > minute * 0.8).map((one) => one[who]))
-      const memory = (['api', 'worker'] as const).map((who) => ({
-        name: `memory of the ${who === 'api' ? 'API' : who} after ${late} minutes of work`,
+      /** The median of the preceding samples, as garbage collection makes the memory fluctuate. */
+      const memoryAt = (minute: number, program: 'api' | 'worker') =>
+        median(samples.filter((one) => one.minute <= minute && one.minute > minute * 0.8).map((one) => one[program]))
+      const memory = (['api', 'worker'] as const).map((program) => ({
+        name: `memory of the ${program === 'api' ? 'API' : program} after ${late} minutes of work`,
         unit: 'MB',
-        values: [at(late, who)],
-        beside: { name: `after ${early}`, values: [at(early, who)] },
+        values: [memoryAt(late, program)],
+        baseline: { name: `after ${early}`, values: [memoryAt(early, program)] },
         target: { atMost: 1.2 },
       }))
-      return [...memory, { name: 'answered 503 meanwhile', unit: '%', values: [refused * 100], target: { atMost: 0 } }]
+      return [...memory, { name: 'responses with 503', unit: '%', values: [rejected * 100], target: { atMost: 0 } }]
     }),
 }
