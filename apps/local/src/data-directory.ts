@@ -4,44 +4,44 @@ import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { type LocalInstance, localFileOf } from '@rapport/core/runtime/local-instance.ts'
 
-/** What one start leaves for the next, in `local.json`. */
-export interface Memory {
+/** State that is kept between starts, in `local.json`. */
+export interface LocalState {
   secretKey: string
   dashboardPassword: string
-  /** The API key of the first workspace, by the database that it belongs to. */
+  /** The API key of the first workspace, per database. */
   apiKeys: Record<string, string>
-  /** The processes that were started last, to wait for should they outlive a killed launcher. */
+  /** Pids of the last started processes, which may still be running if the launcher was killed. */
   processes: Record<string, number>
-  /** Undefined while nothing runs. */
+  /** Undefined while Rapport is stopped. */
   running?: LocalInstance | undefined
 }
 
-/** The folder where everything local is kept, held by this process alone. */
+/** The folder with all local data, locked by this process. */
 export interface DataDirectory {
   readonly path: string
-  readonly memory: Readonly<Memory>
-  remember(change: Partial<Memory>): Promise<void>
+  readonly state: Readonly<LocalState>
+  save(change: Partial<LocalState>): Promise<void>
   release(): void
 }
 
-/** Takes the folder, which is made when it is not there. Throws when another launcher that still runs has it. */
+/** Creates the folder if needed and locks it. Throws if another launcher is running with it. */
 export async function openDataDirectory(path: string): Promise<DataDirectory> {
   await mkdir(path, { recursive: true })
-  const release = takeLock(path)
+  const release = acquireLock(path)
   try {
     const file = localFileOf(path)
-    let memory = await readMemory(file)
-    const remember = async (change: Partial<Memory>) => {
-      memory = { ...memory, ...change }
-      await writeMemory(file, memory)
+    let state = await readLocalState(file)
+    const save = async (change: Partial<LocalState>) => {
+      state = { ...state, ...change }
+      await writeLocalState(file, state)
     }
-    await remember({})
+    await save({})
     return {
       path,
-      get memory() {
-        return memory
+      get state() {
+        return state
       },
-      remember,
+      save,
       release,
     }
   } catch (error) {
@@ -51,10 +51,10 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
 }
 
 /**
- * A file with a process number would outlive a killed launcher. SQLite, which is part of Node, holds a lock of the operating
- * system's, which ends with the process however it ends.
+ * A pid file would remain after a launcher is killed. SQLite, which is part of Node, uses a lock of the operating system,
+ * which is always released when the process exits.
  */
-function takeLock(path: string): () => void {
+function acquireLock(path: string): () => void {
   const lock = new DatabaseSync(join(path, 'lock'), { timeout: 0 })
   try {
     lock.exec('pragma journal_mode = memory')
@@ -64,7 +64,7 @@ function takeLock(path: string): () => void {
     const busy = 5
     if ((error as { errcode?: number }).errcode !== busy) throw error
     throw new Error(
-      `Rapport is running already with the data in ${path}. Stop it first, or set DATA_DIR to another folder.`,
+      `Rapport is already running with the data in ${path}. Stop it first, or set DATA_DIR to another folder.`,
       { cause: error },
     )
   }
@@ -73,8 +73,8 @@ function takeLock(path: string): () => void {
   }
 }
 
-async function readMemory(file: string): Promise<Memory> {
-  const fresh = {
+async function readLocalState(file: string): Promise<LocalState> {
+  const initial = {
     secretKey: randomBytes(32).toString('base64'),
     dashboardPassword: randomBytes(12).toString('base64url'),
     apiKeys: {},
@@ -84,20 +84,20 @@ async function readMemory(file: string): Promise<Memory> {
   try {
     text = await readFile(file, 'utf8')
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return fresh
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return initial
     throw error
   }
   try {
-    return { ...fresh, ...(JSON.parse(text) as Partial<Memory>) }
+    return { ...initial, ...(JSON.parse(text) as Partial<LocalState>) }
   } catch (cause) {
-    // Not made anew: with another secret key, what the old one encrypted is lost.
-    throw new Error(`${file} is not readable as JSON. Repair it, or remove it to begin with new secrets.`, { cause })
+    // Not replaced automatically: data encrypted with the old secret key would be lost.
+    throw new Error(`${file} is not valid JSON. Repair it, or remove it to start with new secrets.`, { cause })
   }
 }
 
-/** Written beside and moved into place, so that a kill leaves the old or the new, never a half. */
-async function writeMemory(file: string, memory: Memory): Promise<void> {
+/** Writes a new file and renames it, so that a killed process leaves either the old or the new state. */
+async function writeLocalState(file: string, state: LocalState): Promise<void> {
   const unfinished = `${file}.new`
-  await writeFile(unfinished, `${JSON.stringify(memory, null, 2)}\n`, { mode: 0o600, flush: true })
+  await writeFile(unfinished, `${JSON.stringify(state, null, 2)}\n`, { mode: 0o600, flush: true })
   await rename(unfinished, file)
 }

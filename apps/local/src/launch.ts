@@ -8,7 +8,7 @@ import { migrate } from '@rapport/core/db/migrate.ts'
 import { startInbox } from './inbox/inbox.ts'
 import { openDataDirectory } from './data-directory.ts'
 import type { DataDirectory } from './data-directory.ts'
-import { startProgram, waitForLeftPrograms } from './processes.ts'
+import { startProgram, waitForOrphanedPrograms } from './processes.ts'
 import type { ProgramName, RunningProgram } from './processes.ts'
 import { choosePorts, completeEnvironment, databaseName, localApiUrl } from './settings.ts'
 import type { Environment, Ports } from './settings.ts'
@@ -16,57 +16,57 @@ import type { Started } from './welcome.ts'
 
 const graceMs = 30_000
 const readyTimeoutMs = 60_000
-const whoseDatabase = '(DATABASE_URL of your environment; without it PostgreSQL is started here)'
+const databaseHint = '(from DATABASE_URL in your environment; unset it to start a local PostgreSQL)'
 
-/** A start of everything that is under way or done. */
+/** A start of the whole installation, in progress or complete. */
 export interface Launch {
-  /** Resolves when everything answers. Rejects when something did not start, or `stop` was called meanwhile. */
+  /** Resolves when everything is ready. Rejects if a start fails or `stop` is called before. */
   readonly started: Promise<Started>
-  /** Resolves, with a line to show, when a process ends that should not have. */
-  readonly broken: Promise<string>
-  /** Stops what was started, the last first, also in the middle of the start. Rejects when something had to be killed. */
+  /** Resolves with a message if a process exits unexpectedly. */
+  readonly failed: Promise<string>
+  /** Stops everything in reverse order, also during the start. Rejects if a process had to be killed. */
   stop(): Promise<void>
-  /** For leaving at once: what cannot end by itself is told to, and not waited for. */
+  /** For an immediate exit: stops PostgreSQL without waiting. The other processes exit with the launcher. */
   abandon(): void
 }
 
-/** What has to be undone, in the order it was done. */
+/** A step of the shutdown. */
 type Undo = () => Promise<void> | void
 
 /**
- * Starts everything that the environment does not name already: database, inbox, then the API and the worker.
- * `tell` hears what makes it take longer than usual.
+ * Starts the API and the worker, and before them the database and the inbox unless the environment sets their URLs.
+ * `log` receives a message if the start takes longer than usual.
  */
-export function launch(given: Environment, tell: (line: string) => void): Launch {
+export function launch(inherited: Environment, log: (line: string) => void): Launch {
   const stopping = new AbortController()
   const undo: Undo[] = []
   let abandonPostgres: Undo = () => {}
-  const broken = Promise.withResolvers<string>()
+  const failed = Promise.withResolvers<string>()
   const started = start()
   started.catch(() => {})
   let stopped: Promise<void> | undefined
   return {
     started,
-    broken: broken.promise,
+    failed: failed.promise,
     stop: () => (stopped ??= stop()),
     abandon: () => void abandonPostgres(),
   }
 
   async function start(): Promise<Started> {
-    const directory = await openDataDirectory(dataDirectoryOf(given))
+    const directory = await openDataDirectory(dataDirectoryOf(inherited))
     undo.push(() => directory.release())
-    const onWait = () => tell('Waiting for the processes of a start that was killed to end ...')
-    await waitForLeftPrograms(directory.memory.processes, { graceMs, onWait, signal: stopping.signal })
-    const ports = await choosePorts(given)
-    const environment = completeEnvironment(given, ports, directory.memory)
+    const onWait = () => log('Waiting for the processes of an earlier start to exit ...')
+    await waitForOrphanedPrograms(directory.state.processes, { graceMs, onWait, signal: stopping.signal })
+    const ports = await choosePorts(inherited)
+    const environment = completeEnvironment(inherited, ports, directory.state)
     checkEnvironment(environment)
     stopping.signal.throwIfAborted()
 
-    await settled([startPostgres(directory, ports), startMailInbox(directory, ports)])
+    await waitForAll([startPostgres(directory, ports), startMailInbox(directory, ports)])
     stopping.signal.throwIfAborted()
     const databaseUrl = environment['DATABASE_URL'] ?? ''
     await migrate(environment['DATABASE_DIRECT_URL'] || databaseUrl).catch((error: unknown) => {
-      throw ports.postgres === undefined ? new Error(`${messageOf(error)} ${whoseDatabase}`, { cause: error }) : error
+      throw ports.postgres === undefined ? new Error(`${messageOf(error)} ${databaseHint}`, { cause: error }) : error
     })
     stopping.signal.throwIfAborted()
 
@@ -74,10 +74,10 @@ export function launch(given: Environment, tell: (line: string) => void): Launch
     await startPrograms(directory, environment, apiUrl)
     const apiKey = await findApiKey(directory, { databaseUrl, apiUrl, database: databaseName(environment, ports) })
     stopping.signal.throwIfAborted()
-    undo.push(() => directory.remember({ running: undefined }))
+    undo.push(() => directory.save({ running: undefined }))
     const started = describe({ directory, environment, ports, apiUrl, apiKey })
     const { inboxUrl } = started
-    await directory.remember({ running: { apiUrl, apiKey, inboxUrl, environment: addressesIn(environment) } })
+    await directory.save({ running: { apiUrl, apiKey, inboxUrl, environment: addressesIn(environment) } })
     return started
   }
 
@@ -104,17 +104,17 @@ export function launch(given: Environment, tell: (line: string) => void): Launch
     const names: ProgramName[] = ['api', 'worker']
     const programs = names.map((name) => startProgram(name, environment))
     undo.push(() => stopPrograms(programs))
-    const anyEnded = Promise.race(programs.map(nameEnding))
-    await directory.remember({ processes: Object.fromEntries(programs.map(({ name, pid = 0 }) => [name, pid])) })
-    const failed = anyEnded.then((what) => {
-      throw new Error(`${what}, before everything was ready. What it said, if anything, is above.`)
+    const anyExit = Promise.race(programs.map(describeExit))
+    await directory.save({ processes: Object.fromEntries(programs.map(({ name, pid = 0 }) => [name, pid])) })
+    const startFailed = anyExit.then((description) => {
+      throw new Error(`${description} before everything was ready. See its output above.`)
     })
-    await Promise.race([waitUntilReady(apiUrl, stopping.signal), failed])
-    void anyEnded.then((what) => broken.resolve(`${what}, and should not have. Stopping everything.`))
+    await Promise.race([waitUntilReady(apiUrl, stopping.signal), startFailed])
+    void anyExit.then((description) => failed.resolve(`${description} unexpectedly. Stopping everything.`))
   }
 
   async function stop(): Promise<void> {
-    stopping.abort(new Error('Stopped while starting'))
+    stopping.abort(new Error('Stopped during the start'))
     await started.catch(() => {})
     const problems: unknown[] = []
     for (const step of undo.toReversed()) {
@@ -128,33 +128,33 @@ export function launch(given: Environment, tell: (line: string) => void): Launch
   }
 }
 
-/** The same checks that the API and the worker make, once and before anything starts. Throws a ConfigError. */
+/** Validates the environment like the API and the worker, before anything starts. Throws a ConfigError. */
 function checkEnvironment(environment: Environment): void {
   readApiConfig(environment)
   readWorkerConfig(environment)
 }
 
-/** Waits for all, also when one fails, so that what did start is known when it is to be stopped. */
-async function settled(steps: Promise<void>[]): Promise<void> {
+/** Waits for all steps even if one fails, so that `stop` knows everything that was started. */
+async function waitForAll(steps: Promise<void>[]): Promise<void> {
   const results = await Promise.allSettled(steps)
   const failed = results.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
 }
 
-async function nameEnding(program: RunningProgram): Promise<string> {
+async function describeExit(program: RunningProgram): Promise<string> {
   const name = program.name === 'api' ? 'API' : 'worker'
-  return `The ${name} ended ${await program.ended}`
+  return `The ${name} exited ${await program.exited}`
 }
 
 async function stopPrograms(programs: RunningProgram[]): Promise<void> {
-  const haveEnded = await Promise.all(programs.map((program) => program.stop(graceMs)))
-  const late = programs.filter((_, index) => !haveEnded[index]).map((program) => program.name)
-  if (late.length > 0) throw new Error(`Had to be killed, as it did not end within 30 seconds: ${late.join(', ')}.`)
+  const haveExited = await Promise.all(programs.map((program) => program.stop(graceMs)))
+  const late = programs.filter((_, index) => !haveExited[index]).map((program) => program.name)
+  if (late.length > 0) throw new Error(`Killed because it did not stop within 30 seconds: ${late.join(', ')}.`)
 }
 
 async function waitUntilReady(apiUrl: string, signal: AbortSignal): Promise<void> {
   const deadline = Date.now() + readyTimeoutMs
-  let last = 'no answer'
+  let last = 'none'
   while (Date.now() < deadline) {
     signal.throwIfAborted()
     try {
@@ -167,24 +167,24 @@ async function waitUntilReady(apiUrl: string, signal: AbortSignal): Promise<void
     }
     await sleep(50)
   }
-  throw new Error(`The API was not ready after 60 seconds. Its last answer: ${last}`)
+  throw new Error(`The API was not ready after 60 seconds. Last response: ${last}`)
 }
 
-/** Of a server that was tried at several addresses, such as those of localhost, what each said. */
+/** If several addresses were tried, such as those of localhost, returns the message of each. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(messageOf).join(', ')
   return error instanceof Error ? error.message : String(error)
 }
 
-/** The key of the first workspace, which is made when there is none, or when the database no longer knows the key. */
+/** Returns the key of the first workspace. Creates both if there is no key, or if the API rejects it. */
 async function findApiKey(
   directory: DataDirectory,
   options: { databaseUrl: string; apiUrl: string; database: string },
 ): Promise<string> {
-  const known = directory.memory.apiKeys[options.database]
+  const known = directory.state.apiKeys[options.database]
   if (known && (await isAccepted(options.apiUrl, known))) return known
   const { apiKey } = await createFirstWorkspace(options.databaseUrl)
-  await directory.remember({ apiKeys: { ...directory.memory.apiKeys, [options.database]: apiKey } })
+  await directory.save({ apiKeys: { ...directory.state.apiKeys, [options.database]: apiKey } })
   return apiKey
 }
 
@@ -215,7 +215,7 @@ function describe(options: {
   }
 }
 
-/** Without the project's folder before it, when it lies in there. */
+/** Returns a path relative to the project folder if it is inside of it. */
 function shortPath(path: string): string {
   const inside = relative(projectDirectory, path)
   return inside.startsWith('..') ? path : inside

@@ -12,13 +12,13 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'rapport-launch-'))
 })
 afterAll(async () => {
-  // A launcher that a failed test killed has left its database running.
+  // After a failed test, the database of a killed launcher may still be running.
   const postgres = await startEmbeddedPostgres({ directory: join(directory, 'postgres'), durable: false })
   await postgres.stop()
   await rm(directory, { recursive: true, force: true })
 })
 
-test('starts, is found by the command line, stops, and finds everything again, also after having been killed', {
+test('starts, serves the CLI, stops, and keeps its data, also after kill -9', {
   timeout: 120_000,
 }, async () => {
   const first = await launch()
@@ -26,9 +26,9 @@ test('starts, is found by the command line, stops, and finds everything again, a
   expect(created.status).toBe(201)
 
   const second = startProcess({ script, env: environment(), readyPattern: /API key/, timeoutMs: 30_000 })
-  await expect(second).rejects.toThrow(`running already with the data in ${directory}`)
+  await expect(second).rejects.toThrow(`already running with the data in ${directory}`)
 
-  const found = await ask('doctor', '--json')
+  const found = await runCli('doctor', '--json')
   expect(found.stderr).toBe('')
   const { findings } = JSON.parse(found.stdout) as { findings: { level: string; about: string }[] }
   expect(findings.filter(({ level }) => level !== 'ok').map(({ about }) => about)).toEqual(['Sender'])
@@ -37,7 +37,7 @@ test('starts, is found by the command line, stops, and finds everything again, a
   first.launcher.kill('SIGTERM')
   expect(await first.launcher.exited).toMatchObject({ code: 0 })
   expect(first.launcher.stdout()).toMatch(/Stopped\.\n$/)
-  expect(await ask('queue')).toMatchObject({ code: 78, stderr: expect.stringContaining('DATABASE_URL') })
+  expect(await runCli('queue')).toMatchObject({ code: 78, stderr: expect.stringContaining('DATABASE_URL') })
 
   const again = await launch()
   expect(again.apiKey).toBe(first.apiKey)
@@ -51,19 +51,19 @@ test('starts, is found by the command line, stops, and finds everything again, a
   expect(await afterKill.launcher.exited).toMatchObject({ code: 0 })
 })
 
-test('what cannot be used is named before anything starts', { timeout: 30_000 }, async () => {
-  const launcher = await startProcess({ script, env: { ...environment(), MAIL_FROM: 'nobody' } })
+test('an invalid variable is reported before anything starts', { timeout: 30_000 }, async () => {
+  const launcher = await startProcess({ script, env: { ...environment(), MAIL_FROM: 'invalid' } })
   expect(await launcher.exited).toMatchObject({ code: 78 })
   expect(launcher.stderr()).toContain('MAIL_FROM: must be a mail address')
 })
 
-test('a database of the environment that does not answer is said to be that', { timeout: 30_000 }, async () => {
+test('the error for an unreachable database names DATABASE_URL', { timeout: 30_000 }, async () => {
   const launcher = await startProcess({
     script,
     env: { ...environment(), DATABASE_URL: 'postgres://127.0.0.1:1/none' },
   })
   expect(await launcher.exited).toMatchObject({ code: 1 })
-  expect(launcher.stderr()).toContain('ECONNREFUSED 127.0.0.1:1 (DATABASE_URL of your environment')
+  expect(launcher.stderr()).toContain('ECONNREFUSED 127.0.0.1:1 (from DATABASE_URL in your environment')
 })
 
 interface Launched {
@@ -82,8 +82,8 @@ async function launch(): Promise<Launched> {
   return { launcher, apiUrl, apiKey }
 }
 
-/** The command line, which finds by itself what runs here. */
-const ask = (...parameters: string[]) =>
+/** Runs the CLI, which finds the local installation by itself. */
+const runCli = (...parameters: string[]) =>
   runProcess({ script: 'apps/cli/src/main.ts', parameters, env: { DATA_DIR: directory } })
 
 function request({ apiUrl, apiKey }: Launched, contact: { email: string }): Promise<Response> {

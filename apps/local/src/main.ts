@@ -3,7 +3,7 @@ import { launch, messageOf } from './launch.ts'
 import { isSupportedNode, supportedNode } from './node-version.ts'
 import { welcome } from './welcome.ts'
 
-/** One Ctrl-C may arrive twice, from the terminal and through the package manager: within this time it counts as one. */
+/** One Ctrl-C may arrive twice, from the terminal and the package manager. Within this time it counts as one. */
 const sameSignalMs = 1_000
 
 if (!isSupportedNode(process.versions.node)) {
@@ -11,7 +11,7 @@ if (!isSupportedNode(process.versions.node)) {
   process.exit(1)
 }
 
-// A terminal that was closed must not keep the rest from being stopped.
+// If the terminal is closed, everything must still be stopped.
 process.stdout.on('error', () => {})
 process.stderr.on('error', () => {})
 
@@ -21,7 +21,7 @@ let askedAt: number | undefined
 let finishing: Promise<void> | undefined
 
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stopOnSignal)
-void running.broken.then((line) => finish(1, line))
+void running.failed.then((line) => finish(1, line))
 void running.started.then(
   (started) => console.log(welcome(started)),
   (error: unknown) => finish(error instanceof ConfigError ? 78 : 1, `Rapport did not start. ${messageOf(error)}`),
@@ -35,11 +35,11 @@ function stopOnSignal() {
     process.exit(1)
   }
   askedAt = now
-  console.log('\nStopping ... (again to leave at once)')
+  console.log('\nStopping ... (press Ctrl-C again to exit immediately)')
   void finish(0)
 }
 
-/** Stops everything and ends the process. Who comes second, such as a start that failed because of a stop, is not heard. */
+/** Stops everything and exits. Only the first call counts: a stop also makes a start fail, which must not be reported. */
 function finish(code: number, problem?: string): Promise<void> {
   finishing ??= (async () => {
     if (problem) console.error(problem)

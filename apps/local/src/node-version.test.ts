@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { isSupportedNode } from './node-version.ts'
 
-test.each(['22.19.0', '22.20.1', '24.0.0', '26.10.0'])('Node %s is new enough', (version) => {
+test.each(['22.19.0', '22.20.1', '24.0.0', '26.10.0'])('Node %s is supported', (version) => {
   expect(isSupportedNode(version)).toBe(true)
 })
 

@@ -14,17 +14,17 @@ export type ProgramName = 'api' | 'worker'
 export interface RunningProgram {
   readonly name: ProgramName
   readonly pid: number | undefined
-  /** Resolves when the process has ended, with the way it did ("with code 1"). */
-  readonly ended: Promise<string>
-  /** Asks it to finish its work and end, once; after the time it is killed. False when it had to be. */
+  /** Resolves when the process has exited, with the reason ("with code 1"). */
+  readonly exited: Promise<string>
+  /** Shuts the process down; kills it after `graceMs`. Returns false if it was killed. */
   stop(graceMs: number): Promise<boolean>
 }
 
 const mainOf = (name: string) => join(projectDirectory, 'apps', name, 'src', 'main.ts')
 
 /**
- * Starts the API or the worker. It stands in a process group of its own, so that a Ctrl-C in the terminal does not reach it
- * past the launcher; and on a channel that closes when the launcher dies, so that it ends then too.
+ * Starts the API or the worker in its own process group, so that a Ctrl-C in the terminal reaches only the launcher. Its
+ * IPC channel closes when the launcher exits or is killed, and the program then exits too.
  */
 export function startProgram(name: ProgramName, environment: Environment): RunningProgram {
   const child = spawn(process.execPath, [...nodeFlags, mainOf(name)], {
@@ -33,44 +33,44 @@ export function startProgram(name: ProgramName, environment: Environment): Runni
     env: environment,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
-  const ended = endingOf(child)
+  const exited = describeExit(child)
   let stopping: Promise<boolean> | undefined
-  return { name, pid: child.pid, ended, stop: (graceMs) => (stopping ??= stopChild(child, ended, graceMs)) }
+  return { name, pid: child.pid, exited, stop: (graceMs) => (stopping ??= stopChild(child, exited, graceMs)) }
 }
 
-function endingOf(child: ChildProcess): Promise<string> {
+function describeExit(child: ChildProcess): Promise<string> {
   return new Promise((resolve) => {
-    child.once('error', (error) => resolve(`before it began (${error.message})`))
+    child.once('error', (error) => resolve(`before it started (${error.message})`))
     child.once('exit', (code, signal) => resolve(signal ? `by ${signal}` : `with code ${code}`))
   })
 }
 
-async function stopChild(child: ChildProcess, ended: Promise<string>, graceMs: number): Promise<boolean> {
+async function stopChild(child: ChildProcess, exited: Promise<string>, graceMs: number): Promise<boolean> {
   child.kill('SIGTERM')
-  const hasEnded = await withTimeout(ended, graceMs).then(
+  const hasExited = await withTimeout(exited, graceMs).then(
     () => true,
     () => false,
   )
-  if (hasEnded) return true
+  if (hasExited) return true
   child.kill('SIGKILL')
-  await ended
+  await exited
   return false
 }
 
 /**
- * Waits for programs that a killed launcher left behind: they end by themselves, but hold the port until they have.
- * `onWait` hears once that there are some. Those that have not ended after `graceMs` are killed.
+ * Waits for programs that a killed launcher left running: they exit by themselves, but use the port until then. Calls
+ * `onWait` once if there are any. Kills them after `graceMs`.
  */
-export async function waitForLeftPrograms(
+export async function waitForOrphanedPrograms(
   pids: Readonly<Record<string, number>>,
   options: { graceMs: number; onWait: () => void; signal: AbortSignal },
 ): Promise<void> {
   const deadline = Date.now() + options.graceMs
-  let waited = false
+  let hasWaited = false
   for (const [name, pid] of Object.entries(pids)) {
     while (await isProgram(name, pid)) {
-      if (!waited) options.onWait()
-      waited = true
+      if (!hasWaited) options.onWait()
+      hasWaited = true
       options.signal.throwIfAborted()
       if (Date.now() > deadline) process.kill(pid, 'SIGKILL')
       await sleep(100)
@@ -78,7 +78,7 @@ export async function waitForLeftPrograms(
   }
 }
 
-/** Whether the process is that program: its number may be another's by now. */
+/** Checks the command of the process, as its pid may have been reused. */
 async function isProgram(name: string, pid: number): Promise<boolean> {
   const command =
     process.platform === 'linux'

@@ -12,13 +12,13 @@ const started = {
   dataDirectory: '.rapport',
 }
 
-test('says where everything is, and a request to try with the key', () => {
+test('shows all URLs and an example request with the API key', () => {
   const text = welcome(started)
   for (const part of ['/docs', '/queues', 'open sesame', 'http://localhost:1080']) expect(text).toContain(part)
   expect(text).toMatch(/curl http:\/\/localhost:3000\/contacts \\\n +-H 'Authorization: Bearer rpk_abc'/)
 })
 
-test('leaves out what was not started here', () => {
+test('omits parts that were not started', () => {
   const text = welcome({ ...started, inboxUrl: undefined })
   expect(text).not.toContain('Inbox')
   expect(text).not.toContain('Database')

@@ -1,22 +1,22 @@
 import { styleText } from 'node:util'
 import { version } from '@rapport/core/runtime/version.ts'
 
-/** Everything one needs to know to begin. */
+/** The details of a running installation. */
 export interface Started {
   readonly apiUrl: string
-  /** Under which name strangers reach the API, when that is another. */
+  /** PUBLIC_URL, if it differs from `apiUrl`. */
   readonly publicUrl: string | undefined
   readonly dashboardUser: string
   readonly dashboardPassword: string
-  /** Undefined when mails go to a server of the user's own. */
+  /** Undefined if SMTP_URL is set. */
   readonly inboxUrl: string | undefined
-  /** Undefined when the database is the user's own. */
+  /** Undefined if DATABASE_URL is set. */
   readonly databaseUrl: string | undefined
   readonly apiKey: string
   readonly dataDirectory: string
 }
 
-/** The text that is shown when everything is up. */
+/** Returns the text that is printed when everything is ready. */
 export function welcome(started: Started): string {
   const { apiUrl, apiKey } = started
   const rows: [string, string | undefined, string?][] = [
@@ -24,7 +24,7 @@ export function welcome(started: Started): string {
     ['Public', started.publicUrl],
     ['Reference', `${apiUrl}/docs`],
     ['Dashboard', `${apiUrl}/queues`, `user ${started.dashboardUser}, password ${started.dashboardPassword}`],
-    ['Inbox', started.inboxUrl, 'the last 1,000 mails of Rapport; as JSON at /email?limit=20'],
+    ['Inbox', started.inboxUrl, 'the last 1,000 mails; as JSON at /email?limit=20'],
     ['Database', started.databaseUrl],
     ['API key', apiKey],
   ]
@@ -48,7 +48,7 @@ export function welcome(started: Started): string {
     `      -H 'Content-Type: application/json' \\`,
     `      -d '{"email": "ada@example.com", "firstName": "Ada"}'`,
     '',
-    `  ${styleText('dim', `Data are kept in ${started.dataDirectory}. Ctrl-C stops everything.`)}`,
+    `  ${styleText('dim', `Data is stored in ${started.dataDirectory}. Press Ctrl-C to stop.`)}`,
     '',
   ].join('\n')
 }

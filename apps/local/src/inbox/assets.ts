@@ -1,10 +1,10 @@
-/** Styles of the inbox, written into its page. */
+/** Inline styles of the inbox page. */
 export const style = `
-:root { color-scheme: light dark; --line: light-dark(#ddd, #3a3a3a); --soft: light-dark(#666, #aaa);
-  --chosen: light-dark(#e8f0fe, #22324d); --ground: light-dark(#fff, #1b1b1b); }
+:root { color-scheme: light dark; --line: light-dark(#ddd, #3a3a3a); --muted: light-dark(#666, #aaa);
+  --selected: light-dark(#e8f0fe, #22324d); --background: light-dark(#fff, #1b1b1b); }
 * { box-sizing: border-box; }
 body { margin: 0; height: 100vh; display: grid; grid: auto minmax(0, 1fr) / minmax(14rem, 24rem) minmax(0, 1fr);
-  font: 15px/1.45 system-ui, sans-serif; background: var(--ground); }
+  font: 15px/1.45 system-ui, sans-serif; background: var(--background); }
 a { color: inherit; }
 header { grid-column: 1 / -1; display: flex; gap: 1rem; align-items: center; padding: .6rem 1rem;
   border-bottom: 1px solid var(--line); }
@@ -14,7 +14,7 @@ nav { overflow: auto; border-right: 1px solid var(--line); }
 nav a { display: grid; grid-template-columns: minmax(0, 1fr) auto; column-gap: .5rem; padding: .6rem 1rem;
   border-bottom: 1px solid var(--line); text-decoration: none; }
 nav b, nav span { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-nav time, nav span, dt, .empty { color: var(--soft); } nav a[aria-current] { background: var(--chosen); }
+nav time, nav span, dt, .empty { color: var(--muted); } nav a[aria-current] { background: var(--selected); }
 main { display: flex; flex-direction: column; min-height: 0; }
 section { padding: 1rem 1rem 0; } h2 { margin: 0 0 .6rem; font-size: 1.25rem; overflow-wrap: anywhere; }
 dl { display: grid; grid-template-columns: auto 1fr; gap: .15rem 1rem; margin: 0 0 .8rem; } dd { margin: 0; overflow-wrap: anywhere; }
@@ -27,16 +27,16 @@ td { overflow-wrap: anywhere; } .empty { padding: 1rem; margin: 0; }
 @media (max-width: 45rem) { body { grid: auto minmax(8rem, 35vh) minmax(0, 1fr) / 1fr; } nav { border-right: 0; border-bottom: 1px solid var(--line); } }
 `
 
-/** Shows new mails without a reload, and empties the inbox. Written into the page. */
+/** Inline script of the inbox page: refreshes the list when mails arrive, and deletes all mails. */
 export const script = `
-let due
-// A newsletter arrives as hundreds of changes: they are shown a few times a second.
+let refreshTimer
+// A campaign causes hundreds of changes: refresh only a few times per second.
 const changes = new EventSource('/changes')
-changes.onmessage = () => { due ??= setTimeout(refresh, 300) }
-// What came before the page listened, or while it could not.
+changes.onmessage = () => { refreshTimer ??= setTimeout(refresh, 300) }
+// Mails may have arrived before the page was connected.
 changes.onopen = changes.onmessage
 async function refresh() {
-  due = undefined
+  refreshTimer = undefined
   const page = new DOMParser().parseFromString(await (await fetch(location.href)).text(), 'text/html')
   document.querySelector('#list').replaceChildren(...page.querySelector('#list').childNodes)
 }

@@ -27,7 +27,7 @@ beforeEach(async () => {
   await fetch(address('/email'), { method: 'DELETE' })
 })
 
-test('the newest mail to a recipient is there as JSON and as text', async () => {
+test('returns the newest mail to a recipient as JSON and as text', async () => {
   await send({ to: 'ada@example.com', subject: 'First', text: 'one' })
   await send({ to: 'Ada <ADA@example.com>', subject: 'Zweite ✓', text: 'two', html: '<p>zwei</p>' })
   await send({ to: 'bob@example.com', subject: 'Other', text: 'three' })
@@ -41,28 +41,28 @@ test('the newest mail to a recipient is there as JSON and as text', async () => 
   })
   expect(await getText('/email/latest/text?to=ada@example.com')).toBe('two\n')
   expect(await getJson('/email?to=ada@example.com')).toHaveLength(2)
-  expect((await fetch(address('/email/latest?to=nobody@example.com'))).status).toBe(404)
+  expect((await fetch(address('/email/latest?to=unknown@example.com'))).status).toBe(404)
 })
 
-test('headers are shown as they came, those for unsubscribing too', async () => {
+test('returns headers unchanged, including List-Unsubscribe-Post', async () => {
   await send({ subject: 'News', text: 'x', headers: { 'List-Unsubscribe-Post': 'List-Unsubscribe=One-Click' } })
   const mail = await getJson('/email/latest')
   expect(mail.headers).toContainEqual({ name: 'List-Unsubscribe-Post', value: 'List-Unsubscribe=One-Click' })
 })
 
-test('a blind copy is found by whom it was delivered to', async () => {
+test('finds a blind copy by its recipient', async () => {
   await send({ to: 'ada@example.com', bcc: 'eve@example.com', subject: 'Secret', text: 'x' })
   expect(await getJson('/email/latest?to=eve@example.com')).toMatchObject({ subject: 'Secret' })
 })
 
-test('mails are there again after a restart', async () => {
+test('keeps mails over a restart', async () => {
   await send({ subject: 'Kept', text: 'x' })
   await inbox.stop()
   inbox = await startInbox({ directory, smtpPort, webPort })
   expect(await getJson('/email')).toMatchObject([{ subject: 'Kept' }])
 })
 
-test('the page lists the mail and shows it in a frame without scripts', async () => {
+test('the page lists a mail and shows it in a sandboxed frame without scripts', async () => {
   await send({ subject: 'Shown', html: '<script>alert(1)</script>' })
   const { id } = await getJson('/email/latest')
   const page = await getText(`/?mail=${id}`)
@@ -72,7 +72,7 @@ test('the page lists the mail and shows it in a frame without scripts', async ()
   expect(frame.headers.get('content-security-policy')).toMatch(/^sandbox allow-popups .*default-src 'none'/)
 })
 
-test('no other site is answered by a name of its own for this machine', async () => {
+test('rejects requests with a foreign Host header (DNS rebinding)', async () => {
   const status = await new Promise((resolve, reject) => {
     const request = get({ host: '127.0.0.1', port: webPort, path: '/email', headers: { host: `evil.test:${webPort}` } })
     request.on('response', (response) => (response.resume(), resolve(response.statusCode))).on('error', reject)
@@ -80,7 +80,7 @@ test('no other site is answered by a name of its own for this machine', async ()
   expect(status).toBe(403)
 })
 
-test('a connection that stays open does not hold up the end', async () => {
+test('open connections do not delay the stop', async () => {
   const transport = createTransport({ host: '127.0.0.1', port: smtpPort, pool: true })
   await transport.sendMail({ from: 'a@example.com', to: 'b@example.com', text: 'x' })
   const page = await fetch(address('/changes'))

@@ -2,14 +2,14 @@ import { openMailStore } from './mail-store.ts'
 import { startSmtp } from './smtp.ts'
 import { startWeb } from './web.ts'
 
-/** A mail server that keeps what it is sent, for looking at in a browser or with curl. */
+/** A mail server that stores all mails, to be viewed in a browser or with curl. */
 export interface Inbox {
   stop(): Promise<void>
 }
 
 const maxMails = 1_000
 
-/** Starts it on two ports of loopback. The newest thousand mails are kept in `directory`, over restarts. */
+/** Starts the inbox on two loopback ports. Keeps the newest 1,000 mails in `directory`, also over restarts. */
 export async function startInbox(options: { directory: string; smtpPort: number; webPort: number }): Promise<Inbox> {
   const store = await openMailStore(options.directory, maxMails)
   const smtp = await startSmtp(store, options.smtpPort)

@@ -10,11 +10,11 @@ export interface Mailbox {
 
 export interface MailSummary {
   readonly id: string
-  /** ISO 8601, when the inbox took it. */
+  /** When the inbox received the mail, in ISO 8601. */
   readonly receivedAt: string
   readonly from: Mailbox | null
   readonly to: readonly Mailbox[]
-  /** Whom the envelope named: who got it, whatever the headers say. */
+  /** The recipients in the envelope, which may differ from the headers. */
   readonly deliveredTo: readonly string[]
   readonly subject: string
 }
@@ -26,37 +26,37 @@ export interface Mail extends MailSummary {
   readonly attachments: readonly Attachment[]
 }
 
-/** Mails as files in one folder, the oldest removed when there are too many. */
+/** Stores mails as files in a folder and removes the oldest ones above a limit. */
 export interface MailStore {
   add(message: Buffer, envelope: { from: string; to: readonly string[] }): Promise<void>
-  /** The newest first, of one recipient when `to` is given. */
+  /** Newest first. `to` filters by recipient. */
   list(options: { to?: string | undefined; limit: number }): Promise<MailSummary[]>
   find(id: string): Promise<Mail | undefined>
   source(id: string): Promise<Buffer | undefined>
   clear(): Promise<void>
-  /** Called after each change; returns how to end it. */
+  /** Calls the listener after each change. Returns a function that removes it. */
   onChange(listener: () => void): () => void
 }
 
 const extension = '.eml'
 const maxHeaderBytes = 64 * 1024
 
-/** Opens the folder, which is made when it is not there, and keeps the newest `maxMails`. */
+/** Creates the folder if needed, and keeps the newest `maxMails`. */
 export async function openMailStore(directory: string, maxMails: number): Promise<MailStore> {
-  // What is in the mails opens accounts: for our eyes only.
+  // Mails contain links that give access to accounts, so only the current user may read them.
   await mkdir(directory, { recursive: true, mode: 0o700 })
   const names = await readdir(directory)
   const ids = names.filter((name) => name.endsWith(extension)).map((name) => name.slice(0, -extension.length))
   ids.sort()
-  // Summaries are read when they are first asked for: most mails of a test run never are.
+  // Summaries are parsed on first use, as most mails of a test run are never viewed.
   const summaries = new Map<string, MailSummary>()
   const listeners = new Set<() => void>()
   const fileOf = (id: string) => join(directory, `${id}${extension}`)
   let counter = 0
 
-  async function forget(gone: string[]): Promise<void> {
-    for (const id of gone) summaries.delete(id)
-    await Promise.all(gone.map((id) => rm(fileOf(id), { force: true })))
+  async function remove(removedIds: string[]): Promise<void> {
+    for (const id of removedIds) summaries.delete(id)
+    await Promise.all(removedIds.map((id) => rm(fileOf(id), { force: true })))
   }
 
   async function summaryOf(id: string): Promise<MailSummary | undefined> {
@@ -70,7 +70,7 @@ export async function openMailStore(directory: string, maxMails: number): Promis
   }
 
   const source = async (id: string) => (ids.includes(id) ? readFile(fileOf(id)).catch(() => undefined) : undefined)
-  await forget(ids.splice(0, Math.max(0, ids.length - maxMails)))
+  await remove(ids.splice(0, Math.max(0, ids.length - maxMails)))
 
   return {
     source,
@@ -81,7 +81,7 @@ export async function openMailStore(directory: string, maxMails: number): Promis
       await writeFile(unfinished, [envelopeHeaders(envelope), message], { mode: 0o600 })
       await rename(unfinished, fileOf(id))
       ids.push(id)
-      await forget(ids.splice(0, Math.max(0, ids.length - maxMails)))
+      await remove(ids.splice(0, Math.max(0, ids.length - maxMails)))
       for (const listener of listeners) listener()
     },
 
@@ -108,7 +108,7 @@ export async function openMailStore(directory: string, maxMails: number): Promis
     },
 
     async clear() {
-      await forget(ids.splice(0))
+      await remove(ids.splice(0))
       for (const listener of listeners) listener()
     },
 
@@ -119,7 +119,7 @@ export async function openMailStore(directory: string, maxMails: number): Promis
   }
 }
 
-/** Sorts by time of arrival, also within a millisecond and over restarts. */
+/** Ids sort by time of arrival, also within a millisecond and over restarts. */
 function newMailId(counter: number): string {
   return `${new Date().toISOString().replace(/\W/g, '')}-${String(counter).padStart(6, '0')}`
 }
@@ -128,7 +128,7 @@ function receivedAt(id: string): string {
   return id.replace(/^(\d{4})(\d\d)(\d\dT\d\d)(\d\d)(\d\d)(\d{3})Z.*$/, '$1-$2-$3:$4:$5.$6Z')
 }
 
-/** The envelope is kept the way mail servers do, as headers before the message's own. */
+/** Stores the envelope as headers in front of the message, as mail servers do. */
 function envelopeHeaders(envelope: { from: string; to: readonly string[] }): Buffer {
   const lines = [`Return-Path: <${envelope.from}>`, ...envelope.to.map((address) => `Delivered-To: ${address}`)]
   return Buffer.from(lines.map((line) => `${line}\r\n`).join(''))

@@ -14,26 +14,26 @@ const mail = {
   attachments: [],
 }
 
-test('what a mail says about itself is never markup of the page', () => {
-  const page = inboxPage({ mails: [mail], chosen: mail, view: 'headers', to: '"><script>' })
+test('escapes all values from a mail', () => {
+  const page = inboxPage({ mails: [mail], selected: mail, view: 'headers', to: '"><script>' })
   expect(page).not.toContain('<script>alert')
   expect(page).not.toContain('<b>Rapport')
   expect(page).not.toContain('<i>')
   expect(page).not.toContain('"><script>')
 })
 
-test('links of a mail open beside the inbox, and its doctype stays in front', () => {
+test('adds a base target to the HTML of a mail and keeps its doctype first', () => {
   expect(mailDocument(mail)).toMatch(/^<!doctype html><html><head><base target="_blank">/)
   expect(mailDocument({ ...mail, html: '<p>short</p>' })).toBe('<base target="_blank"><p>short</p>')
 })
 
-test('a picture that came with the mail stands in it', () => {
+test('embeds attached images', () => {
   const picture = { filename: 'logo.png', mimeType: 'image/png', disposition: null, contentId: '<logo@x>' }
   const document = mailDocument({ ...mail, attachments: [{ ...picture, content: new Uint8Array([1, 2, 3]) }] })
   expect(document).toContain('<img src="data:image/png;base64,AQID">')
 })
 
-test('an address in plain text is a link, all else is text', () => {
+test('turns URLs in plain text into links and escapes the rest', () => {
   const document = textDocument(mail.text)
   expect(document).toContain('href="https://example.com/confirm?token=a&#38;b=c"')
   expect(document).toContain('&#60;now&#62;')

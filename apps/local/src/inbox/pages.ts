@@ -5,7 +5,7 @@ export type View = 'html' | 'text' | 'headers' | 'source'
 
 const views: Record<View, string> = { html: 'HTML', text: 'Text', headers: 'Headers', source: 'Source' }
 
-/** A piece of HTML whose values were escaped: what `html` makes, and the only thing it does not escape again. */
+/** HTML that `html` returned. Its values are escaped already, so `html` inserts it unchanged. */
 interface Markup {
   readonly markup: string
 }
@@ -13,25 +13,25 @@ interface Markup {
 type Value = string | number | Markup | readonly Markup[] | undefined
 
 function html(parts: TemplateStringsArray, ...values: readonly Value[]): Markup {
-  const written = parts.map((part, index) => part + write(values[index]))
-  return { markup: written.join('') }
+  const rendered = parts.map((part, index) => part + render(values[index]))
+  return { markup: rendered.join('') }
 }
 
-function write(value: Value): string {
+function render(value: Value): string {
   if (value === undefined) return ''
-  if (typeof value === 'object') return 'markup' in value ? value.markup : value.map(write).join('')
+  if (typeof value === 'object') return 'markup' in value ? value.markup : value.map(render).join('')
   return String(value).replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
 }
 
-/** The whole page: the list, and the chosen mail beside it. */
+/** Renders the page: the list of mails and the selected mail. */
 export function inboxPage(options: {
   mails: readonly MailSummary[]
-  chosen: Mail | undefined
+  selected: Mail | undefined
   view: View | undefined
   to: string | undefined
 }): string {
-  const { mails, chosen, to } = options
-  const title = chosen ? chosen.subject : 'Inbox'
+  const { mails, selected, to } = options
+  const title = selected ? selected.subject : 'Inbox'
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -46,25 +46,25 @@ export function inboxPage(options: {
         <header>
           <h1><a href="/">Inbox</a></h1>
           <form>
-            <input name="to" type="search" placeholder="Mails to this address" aria-label="Recipient" value="${to}" />
+            <input name="to" type="search" placeholder="Filter by recipient" aria-label="Recipient" value="${to}" />
           </form>
           <button id="clear" type="button">Delete all</button>
         </header>
         <nav id="list" aria-label="Mails">
           ${
             mails.length > 0
-              ? mails.map((mail) => listItem(mail, { to, isChosen: mail.id === chosen?.id }))
-              : html`<p class="empty">No mail ${to ? `to ${to} ` : ''}yet.</p>`
+              ? mails.map((mail) => listItem(mail, { to, isSelected: mail.id === selected?.id }))
+              : html`<p class="empty">No mails${to ? ` to ${to}` : ''} yet.</p>`
           }
         </nav>
-        <main>${chosen ? mailPane(chosen, options) : html`<p class="empty">Choose a mail to read it.</p>`}</main>
+        <main>${selected ? mailPane(selected, options) : html`<p class="empty">Select a mail to read it.</p>`}</main>
         <script>${{ markup: script }}</script>
       </body>
     </html>`.markup
 }
 
-function listItem(mail: MailSummary, options: { to: string | undefined; isChosen: boolean }): Markup {
-  return html`<a href="${address({ mail: mail.id, to: options.to })}" ${options.isChosen ? html`aria-current="true"` : ''}>
+function listItem(mail: MailSummary, options: { to: string | undefined; isSelected: boolean }): Markup {
+  return html`<a href="${address({ mail: mail.id, to: options.to })}" ${options.isSelected ? html`aria-current="true"` : ''}>
     <b>${mail.subject || '(no subject)'}</b>
     <time datetime="${mail.receivedAt}">${localTime(mail.receivedAt).slice(11)}</time>
     <span>${mail.deliveredTo.join(', ')}</span>
@@ -90,14 +90,14 @@ function mailPane(mail: Mail, options: { view: View | undefined; to: string | un
         <dd>${mail.to.map(mailbox).join(', ')}</dd>
         <dt>Received</dt>
         <dd><time datetime="${mail.receivedAt}">${localTime(mail.receivedAt)}</time></dd>
-        ${mail.attachments.length > 0 ? html`<dt>Attached</dt><dd>${mail.attachments.map(attachmentLink(mail.id))}</dd>` : ''}
+        ${mail.attachments.length > 0 ? html`<dt>Attachments</dt><dd>${mail.attachments.map(attachmentLink(mail.id))}</dd>` : ''}
       </dl>
       <div class="tabs">${tabs}</div>
     </section>
     ${view === 'headers' ? headerTable(mail) : bodyFrame(mail, view)}`
 }
 
-/** The mail's own words stand in a frame that runs no script; its links open beside it. */
+/** The content of the mail is in a sandboxed frame without scripts. Its links open in a new tab. */
 function bodyFrame(mail: Mail, view: 'html' | 'text' | 'source'): Markup {
   return html`<iframe
     title="${views[view]} of the mail"
@@ -126,7 +126,7 @@ function attachmentLink(mailId: string) {
     html`<a href="/email/${mailId}/attachments/${index}">${attachment.filename ?? attachment.mimeType}</a> `
 }
 
-/** "2026-11-21 10:17:56", as the clock of this machine shows it. */
+/** Formats a time in the local time zone: "2026-11-21 10:17:56". */
 function localTime(timestamp: string): string {
   return new Date(timestamp).toLocaleString('sv-SE')
 }
@@ -136,11 +136,11 @@ function mailbox({ name, address }: Mailbox): string {
 }
 
 function address(parameters: Record<string, string | undefined>): string {
-  const given = Object.entries(parameters).filter((entry): entry is [string, string] => Boolean(entry[1]))
-  return `/?${new URLSearchParams(given).toString()}`
+  const definedParameters = Object.entries(parameters).filter((entry): entry is [string, string] => Boolean(entry[1]))
+  return `/?${new URLSearchParams(definedParameters).toString()}`
 }
 
-/** The mail's HTML for its frame: links leave the frame, and pictures that came with the mail stand in it. */
+/** Prepares the HTML of a mail for the frame: links open outside the frame, and attached images are embedded. */
 export function mailDocument(mail: Mail): string {
   const related = mail.attachments.filter((attachment) => attachment.contentId)
   const withPictures = related.reduce((text, { contentId = '', mimeType, content }) => {
@@ -152,7 +152,7 @@ export function mailDocument(mail: Mail): string {
   return head.test(withPictures) ? withPictures.replace(head, (tag) => tag + base) : base + withPictures
 }
 
-/** Plain text as a page of its own, with what looks like an address made a link. */
+/** Renders plain text as a page in which URLs are links. */
 export function textDocument(text: string): string {
   const parts = text.split(/(https?:\/\/[^\s<>"]+)/)
   const linked = parts.map((part, index) => (index % 2 === 1 ? html`<a href="${part}">${part}</a>` : html`${part}`))

@@ -4,16 +4,16 @@ import type { MailStore } from './mail-store.ts'
 
 const maxMessageBytes = 50 * 1024 * 1024
 
-/** Takes every mail that is sent to it into the store, and sends none on. Listens on loopback only. */
+/** Stores every mail that it receives and forwards none. Listens on loopback only. */
 export async function startSmtp(store: MailStore, port: number): Promise<{ stop(): Promise<void> }> {
   const server = new SMTPServer({
     disabledCommands: ['AUTH', 'STARTTLS'],
     hideSTARTTLS: true,
-    // Otherwise it asks the network's name server who is calling.
+    // Otherwise it queries DNS for the name of each client.
     disableReverseLookup: true,
     maxAllowedUnauthenticatedCommands: false,
     size: maxMessageBytes,
-    // A client that stays connected must not hold up the end.
+    // A client that stays connected must not delay the stop.
     closeTimeout: 1_000,
     onData(stream, session, callback) {
       const { mailFrom, rcptTo } = session.envelope
@@ -27,7 +27,7 @@ export async function startSmtp(store: MailStore, port: number): Promise<{ stop(
     server.once('error', reject)
     server.listen(port, '127.0.0.1', () => resolve())
   })
-  // A connection that breaks is its client's trouble.
+  // Errors of single connections are ignored.
   server.removeAllListeners('error')
   server.on('error', () => {})
   return { stop: () => new Promise<void>((resolve) => server.close(() => resolve())) }
@@ -35,7 +35,7 @@ export async function startSmtp(store: MailStore, port: number): Promise<{ stop(
 
 async function readMessage(stream: SMTPServerDataStream): Promise<Buffer> {
   const chunks: Buffer[] = []
-  // What is too long is read to its end and thrown away, as the protocol has no way to interrupt the sender.
+  // SMTP cannot interrupt the sender, so a message that is too large is read to its end and discarded.
   for await (const chunk of stream) if (!stream.sizeExceeded) chunks.push(chunk as Buffer)
   if (stream.sizeExceeded) throw Object.assign(new Error('Message exceeds 50 MiB'), { responseCode: 552 })
   return Buffer.concat(chunks)

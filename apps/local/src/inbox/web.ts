@@ -6,11 +6,11 @@ import type { Mail, MailStore } from './mail-store.ts'
 import { inboxPage, mailDocument, textDocument } from './pages.ts'
 import type { View } from './pages.ts'
 
-interface Answer {
+interface WebResponse {
   readonly status?: number
   readonly type: 'text/html' | 'text/plain' | 'application/json' | 'application/octet-stream'
   readonly body: string | Uint8Array
-  /** What the page may load and do; nothing unless said. */
+  /** The Content-Security-Policy; the default allows nothing. */
   readonly policy?: string
   readonly fileName?: string
 }
@@ -19,7 +19,7 @@ const scriptHash = createHash('sha256').update(script).digest('base64')
 const pagePolicy =
   `default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-${scriptHash}'; connect-src 'self'; ` +
   "img-src data:; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-/** A mail looks as it would to its reader, pictures from elsewhere included, and can do nothing but open links. */
+/** A mail may load remote images and styles, as in a mail program, and open links, but run no scripts. */
 const mailPolicy =
   "sandbox allow-popups allow-popups-to-escape-sandbox; default-src 'none'; img-src * data:; style-src * 'unsafe-inline'; " +
   "font-src * data:; media-src *; form-action 'none'; frame-ancestors 'self'"
@@ -30,13 +30,13 @@ const jsonLength = 20
 export async function startWeb(store: MailStore, port: number): Promise<{ stop(): Promise<void> }> {
   const names = new Set(['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`))
   const server = createServer((request, response) => {
-    // A site that a browser visits may point a name of its own at this machine, and read what it is answered.
-    if (!names.has(request.headers.host ?? '')) return send(response, text(403, 'Open the inbox as localhost'))
+    // Prevents DNS rebinding: a website could resolve its own name to this machine and read the response.
+    if (!names.has(request.headers.host ?? '')) return send(response, text(403, 'Open the inbox at localhost'))
     const url = new URL(request.url ?? '/', 'http://localhost')
     if (url.pathname === '/changes') return streamChanges(store, response)
-    answer(store, request, url)
+    handleRequest(store, request, url)
       .catch((error: unknown) => text(500, error instanceof Error ? error.message : String(error)))
-      .then((result) => send(response, result))
+      .then((content) => send(response, content))
       .catch(() => response.destroy())
   })
   await new Promise<void>((resolve, reject) => {
@@ -52,7 +52,7 @@ export async function startWeb(store: MailStore, port: number): Promise<{ stop()
   }
 }
 
-async function answer(store: MailStore, request: IncomingMessage, url: URL): Promise<Answer> {
+async function handleRequest(store: MailStore, request: IncomingMessage, url: URL): Promise<WebResponse> {
   const [, root, id, part, index] = url.pathname.split('/')
   const to = url.searchParams.get('to') ?? undefined
   if (root === '') return html(await page(store, url, to), pagePolicy)
@@ -64,11 +64,11 @@ async function answer(store: MailStore, request: IncomingMessage, url: URL): Pro
   if (id === undefined) return json(await newest(store, { to, limit: limitOf(url) }))
 
   const mail = id === 'latest' ? (await newest(store, { to, limit: 1 }))[0] : await store.find(id)
-  if (!mail) return text(404, to ? `No mail to ${to}` : 'No such mail')
+  if (!mail) return text(404, to ? `No mail to ${to}` : 'Mail not found')
   if (part === undefined) return json(mail)
   if (part === 'attachments') return attachment(mail, Number(index))
   if (part === 'source') return text(200, (await store.source(mail.id)) ?? '')
-  // A browser gets a page whose links can be followed, curl the bare text.
+  // A browser gets a page with links, other clients the plain text.
   return mailBody(mail, part, { asPage: request.headers.accept?.includes('text/html') === true })
 }
 
@@ -77,13 +77,13 @@ async function page(store: MailStore, url: URL, to: string | undefined): Promise
   const view = url.searchParams.get('view') as View | null
   return inboxPage({
     mails: await store.list({ to, limit: pageLength }),
-    chosen: id ? await store.find(id) : undefined,
+    selected: id ? await store.find(id) : undefined,
     view: view ?? undefined,
     to,
   })
 }
 
-function mailBody(mail: Mail, part: string, options: { asPage: boolean }): Answer {
+function mailBody(mail: Mail, part: string, options: { asPage: boolean }): WebResponse {
   const plain = mail.text ?? ''
   if (part === 'html') return html(mailDocument(mail), mailPolicy)
   if (part === 'text') return options.asPage ? html(textDocument(plain), mailPolicy) : text(200, plain)
@@ -101,39 +101,39 @@ function limitOf(url: URL): number {
   return Number.isInteger(limit) && limit > 0 ? Math.min(limit, 1_000) : jsonLength
 }
 
-function attachment(mail: Mail, index: number): Answer {
+function attachment(mail: Mail, index: number): WebResponse {
   const found = mail.attachments[index]
-  if (!found) return text(404, 'No such attachment')
+  if (!found) return text(404, 'Attachment not found')
   const body = typeof found.content === 'string' ? found.content : Buffer.from(found.content as ArrayBuffer)
   return { type: 'application/octet-stream', body, fileName: found.filename ?? 'attachment' }
 }
 
-const html = (body: string, policy: string): Answer => ({ type: 'text/html', body, policy })
-const text = (status: number, body: string | Uint8Array): Answer => ({ status, type: 'text/plain', body })
-const json = (value: unknown): Answer => ({
+const html = (body: string, policy: string): WebResponse => ({ type: 'text/html', body, policy })
+const text = (status: number, body: string | Uint8Array): WebResponse => ({ status, type: 'text/plain', body })
+const json = (value: unknown): WebResponse => ({
   type: 'application/json',
-  // The contents of attachments are files of their own.
+  // The content of attachments is available under /email/{id}/attachments.
   body: `${JSON.stringify(value, (key, item: unknown) => (key === 'content' ? undefined : item), 2)}\n`,
 })
 
-function send(response: ServerResponse, result: Answer): void {
-  response.writeHead(result.status ?? 200, {
-    'content-type': `${result.type}; charset=utf-8`,
-    'content-security-policy': result.policy ?? "default-src 'none'; frame-ancestors 'self'",
+function send(response: ServerResponse, content: WebResponse): void {
+  response.writeHead(content.status ?? 200, {
+    'content-type': `${content.type}; charset=utf-8`,
+    'content-security-policy': content.policy ?? "default-src 'none'; frame-ancestors 'self'",
     'cache-control': 'no-store',
     'referrer-policy': 'no-referrer',
     'x-content-type-options': 'nosniff',
-    ...(result.fileName && {
-      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(result.fileName)}`,
+    ...(content.fileName && {
+      'content-disposition': `attachment; filename*=UTF-8''${encodeURIComponent(content.fileName)}`,
     }),
   })
-  response.end(result.body)
+  response.end(content.body)
 }
 
-/** Tells a page that is open when to look again. */
+/** Sends a server-sent event to an open page after each change. */
 function streamChanges(store: MailStore, response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
   response.write(': listening\n\n')
-  const end = store.onChange(() => response.write('data: changed\n\n'))
-  response.once('close', end)
+  const removeListener = store.onChange(() => response.write('data: changed\n\n'))
+  response.once('close', removeListener)
 }
