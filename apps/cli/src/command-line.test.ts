@@ -78,7 +78,7 @@ test('--help, -h and help show the help', () => {
     ['help', 'report', 'send'],
     ['report', 'send', '-h', '--two'],
   ]) {
-    expect(read(...words)).toEqual({ help })
+    expect(read(...words)).toEqual({ print: help })
   }
   for (const part of [
     '<file>',

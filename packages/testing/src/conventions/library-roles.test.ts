@@ -6,7 +6,7 @@ import { importsOf, sourceFiles } from './source-files.ts'
 
 const root = resolve(import.meta.dirname, '../../../..')
 
-/** `in`: files of which at least one imports the library. `only`: the only files that may, besides tests and benchmarks. */
+/** `in`: at least one of these files imports the library. `only`: no other files may, except tests and benchmarks. */
 const roles: Record<string, { in: RegExp; only?: RegExp }> = {
   fastify: { in: /^apps\/api\/src\/app\.ts$/, only: /^apps\/api\// },
   'fastify-plugin': { in: /^apps\/api\/src\/http\//, only: /^apps\/api\// },

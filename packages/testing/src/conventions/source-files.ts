@@ -30,7 +30,7 @@ export const sourceFiles: readonly SourceFile[] = globSync('{apps,packages}/*/**
 
 export const coreSources = sourceFiles.filter(({ path, isTest }) => path.startsWith(core) && !isTest)
 
-/** The module specifiers that a file imports. The root's `package.json` is left out: every package may read the version. */
+/** The modules that a file imports, except the root's `package.json`, from which every package may read the version. */
 export function importsOf({ code }: Pick<SourceFile, 'code'>): string[] {
   return [...code.matchAll(/(?:\bfrom|\bimport)\s*\(?\s*['"]([^'"]+)['"]/g)]
     .map(([, name = '']) => name)

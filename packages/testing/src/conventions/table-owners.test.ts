@@ -4,7 +4,7 @@ import { is, Table } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { core, coreSources, sourceFiles } from './source-files.ts'
 
-/** The owner of a table is the folder with the name of its schema file: `tasks/` owns the tables of `schema/tasks.ts`. */
+/** The folder with the name of a schema file owns its tables: `tasks/` owns the tables of `db/schema/tasks.ts`. */
 const ownFolders = Object.fromEntries(
   coreSources.flatMap(({ path, code }) => {
     const [, folder] = /\/db\/schema\/([\w-]+)\.ts$/.exec(path) ?? []
