@@ -1,24 +1,24 @@
-// pm2 start ops/pm2/ecosystem.config.cjs, from Rapport's folder, with its variables in the environment.
+// Run "pm2 start ops/pm2/ecosystem.config.cjs" in the folder of Rapport, with its environment variables set.
 const { resolve } = require('node:path')
 
-// Named here, as pm2 lets a restart by this file see no changed variable otherwise; what is pm2's own is left out.
+// Listed explicitly, as otherwise a restart with this file ignores changed variables. Variables of pm2 are left out.
 const environment = Object.fromEntries(
   Object.entries(process.env).filter(([name]) => !/^(PM2_|pm_|NODE_APP_INSTANCE)/.test(name)),
 )
 
 const common = {
   cwd: resolve(__dirname, '../..'),
-  // The Node that came with the dependencies, whichever one pm2 itself runs on.
+  // The Node installed with the dependencies; pm2 itself may run on another one.
   interpreter: resolve(__dirname, '../../node_modules/.bin/node'),
-  // As in packages/core/src/runtime/node-flags.ts.
+  // The same as in packages/core/src/runtime/node-flags.ts.
   interpreter_args: '--heap-growing-percent=50 --max-semi-space-size=4',
   exec_mode: 'fork',
-  // A start is over when the program says that it is ready.
+  // The program reports to pm2 when it is ready.
   wait_ready: true,
   listen_timeout: 60_000,
   max_memory_restart: '1G',
   exp_backoff_restart_delay: 200,
-  // A bad configuration does not get better by trying again.
+  // 78: the configuration is invalid, so a restart cannot help.
   stop_exit_codes: [78],
 }
 
@@ -27,7 +27,7 @@ const api = (port) => ({
   name: `rapport-api-${port}`,
   script: 'apps/api/src/main.ts',
   env: { ...environment, PORT: port, SHUTDOWN_DELAY_MS: 5_000 },
-  // The delay, ten seconds for what is under way, and some to spare.
+  // The shutdown delay, ten seconds for running requests, and a reserve.
   kill_timeout: 30_000,
 })
 
@@ -36,7 +36,7 @@ const worker = (port) => ({
   name: `rapport-worker-${port}`,
   script: 'apps/worker/src/main.ts',
   env: { ...environment, WORKER_PORT: port },
-  // A mail or a delivery in hand takes up to half a minute to end; killed, it would be INTERRUPTED.
+  // A running mail or delivery takes up to 30 seconds. If the worker is killed before, it becomes INTERRUPTED.
   kill_timeout: 60_000,
 })
 
