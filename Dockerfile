@@ -1,4 +1,4 @@
-# One image for the API, the worker and the migration; which of them is the command.
+# One image for the API, the worker and the migrations; the command selects the program.
 FROM node:26-slim
 
 LABEL org.opencontainers.image.title=Rapport \
@@ -10,14 +10,14 @@ RUN npm install --global pnpm@12.21.0
 WORKDIR /app
 ENV NODE_ENV=production
 
-# What is installed changes with these files alone, so it is a layer of its own.
+# The dependencies change only with these files, so they are a separate layer.
 COPY package.json pnpm-lock.yaml pnpm-workspace.yaml ./
 COPY apps/api/package.json apps/api/
 COPY apps/cli/package.json apps/cli/
 COPY apps/worker/package.json apps/worker/
 COPY packages/core/package.json packages/core/
-# Not "pnpm deploy": it would put TypeScript of ours under node_modules, where Node does not run it.
-# The image has a Node of its own.
+# Not "pnpm deploy": it would copy our TypeScript into node_modules, where Node does not run it.
+# The Node installed from npm is removed, as the image has its own.
 RUN pnpm install --prod --frozen-lockfile \
     && rm -rf node_modules/.pnpm/node-linux-* \
     && rm -rf /root/.cache /root/.local/share/pnpm

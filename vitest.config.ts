@@ -1,2 +1,2 @@
-// `npx vitest` and editor plugins look for this file name; the configuration is in vitest.workspace.ts.
+// `npx vitest` and editor plugins expect this file name; the configuration is in vitest.workspace.ts.
 export { default } from './vitest.workspace.ts'

@@ -1,23 +1,23 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
-// Vitest itself, and the programs that tests start, fail on an older Node with errors that do not name the cause.
+// On an older Node, Vitest and the programs that tests start fail with misleading errors.
 if (!process.features.typescript) {
   throw new Error(
-    `The tests need Node 22.19 or newer; this is ${process.version}. After "npx --yes pnpm install", node_modules/.bin/node ` +
-      'is one, and "npx vitest" uses it; for VS Code, set "vitest.nodeExecutable" to its path.',
+    `The tests need Node 22.19 or newer; this is ${process.version}. "npx --yes pnpm install" installs one as ` +
+      'node_modules/.bin/node, which "npx vitest" uses. In VS Code, set "vitest.nodeExecutable" to this path.',
   )
 }
 
 const testing = './packages/testing/src'
 const needsServices = { globalSetup: `${testing}/global-setup.ts` }
-// A worker loads the modules once for all its files, which halves the processor time of most files.
+// Without isolation, a Vitest worker loads modules once for all its files, which halves the processor time of most files.
 const everywhere = { isolate: false, setupFiles: `${testing}/setup-file.ts` }
-const notOurs = '**/node_modules/**'
+const nodeModules = '**/node_modules/**'
 
 export default defineConfig({
   test: {
-    // One worker would leave half of a small machine idle; more than two overload it, and tests with a time limit fail.
+    // At least two, as one worker leaves a small machine half idle.
     maxWorkers: Math.max(2, availableParallelism()),
     projects: [
       {
@@ -25,7 +25,7 @@ export default defineConfig({
           ...everywhere,
           name: 'unit',
           include: ['{packages,apps}/*/{src,test}/**/*.test.ts'],
-          exclude: ['**/*.int.test.ts', 'apps/e2e/**', notOurs],
+          exclude: ['**/*.int.test.ts', 'apps/e2e/**', nodeModules],
           testTimeout: 20_000,
         },
       },
@@ -35,7 +35,7 @@ export default defineConfig({
           ...needsServices,
           name: 'integration',
           include: ['{packages,apps}/*/{src,test}/**/*.int.test.ts'],
-          exclude: ['apps/e2e/**', notOurs],
+          exclude: ['apps/e2e/**', nodeModules],
           testTimeout: 60_000,
           hookTimeout: 60_000,
         },
@@ -46,8 +46,8 @@ export default defineConfig({
           globalSetup: [needsServices.globalSetup, `${testing}/browser/browser-setup.ts`],
           name: 'e2e',
           include: ['apps/e2e/**/*.test.ts'],
-          exclude: [notOurs],
-          // After all others, and two files at a time: each starts processes of its own.
+          exclude: [nodeModules],
+          // Runs after the other projects, with two files at a time, as each file starts several processes.
           sequence: { groupOrder: 1 },
           maxWorkers: 2,
           testTimeout: 120_000,
