@@ -215,6 +215,6 @@ test('prints each finding with its advice on the next line, without color in a p
   })
   expect(code).toBe(1)
   expect(stdout).toMatch(/^fail {2}Environment +SECRET_KEY must have at least 32 characters\n +See .env.example.$/m)
-  expect(stdout).toMatch(/\n\d+ ok, \d+ warnings, \d+ failed\n$/)
+  expect(stdout).toMatch(/\n\d+ ok, \d+ warn, \d+ fail\n$/)
   expect(stdout).not.toContain('\u001b')
 })

@@ -60,5 +60,5 @@ function format(findings: readonly Finding[], terminal: Terminal): string {
     ...(advice === undefined ? [] : [`${' '.repeat(width + 8)}${terminal.style('dim', advice)}`]),
   ])
   const count = (level: Finding['level']) => findings.filter((finding) => finding.level === level).length
-  return [...lines, '', `${count('ok')} ok, ${count('warn')} warnings, ${count('fail')} failed`].join('\n')
+  return [...lines, '', `${count('ok')} ok, ${count('warn')} warn, ${count('fail')} fail`].join('\n')
 }

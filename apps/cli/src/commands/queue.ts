@@ -21,7 +21,7 @@ export const queue = defineCommand({
     '  waiting    has no job in the queue yet. Deliveries stay here until the job of their webhook takes them',
     '  published  has a job in the queue',
     '  active     is claimed by a worker',
-    '  failed     failed in the last hour; for campaigns: of those running, or sent in the last hour',
+    '  failed     failed in the last hour; for campaigns, failed recipients of those running or sent in the last hour',
     '  oldest     age of the oldest unfinished work',
     '',
     'The outbox lag is the age of the oldest work that is ready to be published. A lag of several seconds means that',
