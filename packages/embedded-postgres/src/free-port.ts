@@ -4,8 +4,8 @@ import { connect, createServer } from 'node:net'
 const attempts = 100
 
 /**
- * Returns the first port, starting at `first`, that is not in use on this machine. By default it starts at a random port
- * below the range of outgoing connections, so that the port stays free while its server is stopped.
+ * Returns the first port, starting at `first`, that is not in use on this machine. By default it starts at a random
+ * port below the range of outgoing connections, so that the port stays free while its server is stopped.
  */
 export async function findFreePort(first = 0): Promise<number> {
   const start = first === 0 ? 20_000 + Math.floor(Math.random() * 12_000) : first

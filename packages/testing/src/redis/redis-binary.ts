@@ -6,7 +6,7 @@ const installHint =
 
 /**
  * Returns the path of redis-server or valkey-server: on the PATH, or unpacked from the Debian or Ubuntu package into
- * node_modules/.cache, which changes nothing else on the machine. Throws with installation hints if neither is possible.
+ * node_modules/.cache, which changes nothing else on the machine. If neither is possible, throws with an install hint.
  */
 export async function findRedisServer(): Promise<string> {
   const installed = await findProgram(['redis-server', 'valkey-server'])
