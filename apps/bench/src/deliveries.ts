@@ -46,7 +46,7 @@ interface Backlog {
   count: number
 }
 
-/** Stops the workers while a backlog is created. Returns the deliveries per second from first receipt to last outcome. */
+/** Pauses the workers while a backlog is created. Returns the deliveries per second, first receipt to last outcome. */
 export async function drain(
   installation: Installation,
   receiver: Receiver,

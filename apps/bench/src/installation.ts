@@ -1,4 +1,4 @@
-/** A complete installation on a new database: PostgreSQL and Redis as in production, each program as its own process. */
+/** A complete installation with a new database. PostgreSQL and Redis are configured as in production. */
 import type { ChildProcess } from 'node:child_process'
 import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
@@ -193,7 +193,7 @@ async function install(closers: Closers) {
 const run = randomInt(256)
 let calls = 0
 
-/** Sends one request of the bench itself, from a different client address each time. Fails unless the response is 2xx. */
+/** Sends a request of the bench itself, each from another client address. Fails unless the response is 2xx. */
 export async function call<Body extends object>(
   { url }: Pick<Server, 'url'>,
   key: string,

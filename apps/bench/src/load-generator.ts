@@ -19,7 +19,7 @@ process.on('message', (message: Load | 'stop') => {
   )
 })
 
-/** Runs until it is stopped. A failure is reported only then, too. */
+/** Runs until it is stopped, and reports a failure only after the stop. */
 async function runLoad(load: Load): Promise<LoadResult> {
   let isStopped = false
   const stopped = new Promise<void>((resolve) => {

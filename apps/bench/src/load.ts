@@ -18,7 +18,7 @@ export interface Load {
   requests: LoadRequest[]
   key?: string
   headers?: Record<string, string>
-  /** Closed loop, for throughput: each connection sends its next request after the response. Default: 20 connections. */
+  /** Closed loop, for throughput: each connection sends its next request after the response. Default: 20. */
   connections?: number
   /** Open loop, for latency: sends requests at this rate without waiting for earlier responses. */
   perSecond?: number

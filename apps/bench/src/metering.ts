@@ -10,9 +10,9 @@ interface MeterOptions {
 }
 
 /**
- * Measures servers under load: in a closed loop the request rate and the processor time per request, in an open loop the
- * p99. The processor time does not depend on other processes on the machine. `side` identifies a server over all rounds,
- * including the warm-up round.
+ * Measures servers under load: the request rate and the processor time per request in a closed loop, the p99 in an
+ * open loop. Unlike the rate, the processor time does not depend on other processes of the machine. `side` identifies a
+ * server over all rounds, including the warm-up round.
  */
 export function createMeter(generator: LoadGenerator, { forMs, perSecond }: MeterOptions) {
   const costs = new Map<string, number[]>()
