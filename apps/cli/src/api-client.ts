@@ -21,7 +21,7 @@ export interface Api {
   readonly url: string
   /** Throws `ApiError` unless the response is 2xx, and the error of fetch if there is no response. */
   call(path: string, init?: RequestInit & { duplex?: 'half' }): Promise<unknown>
-  /** Sends a GET request and retries while the API is unavailable or rate-limited, until Ctrl-C or another error. */
+  /** Sends a GET request. Retries while the API is unavailable or returns 429; stops on Ctrl-C and on other errors. */
   getWithRetry(path: string): Promise<unknown>
 }
 
@@ -47,7 +47,7 @@ interface ErrorBody {
 const requestTimeoutMs = 15_000
 const retryDelayMs = 1_000
 
-/** Takes URL and key from options, the environment or the local installation, whose key is sent only to its own API. */
+/** Takes URL and key from options, environment or local installation. The local key is sent only to the local API. */
 export function openApi(cli: CliContext, options: { api?: string | undefined; key?: string | undefined }): Api {
   const config = readClientConfig(cli.environment)
   const key = options.key ?? config.RAPPORT_API_KEY

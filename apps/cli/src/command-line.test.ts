@@ -30,7 +30,7 @@ function findUsageError(words: string[], among: readonly Command[] = sampleComma
   }
 }
 
-test('parses options in any order, with a space or "=", into the types of the schema', () => {
+test('parses options in any order, as "--name value" and as "--name=value"', () => {
   const options = { file: 'a.txt', to: 'ada@example.com', copies: 3, express: true }
   expect(read('report', 'send', 'a.txt', '--to', 'ada@example.com', '--copies=3', '--express')).toEqual({
     command: reportSend,
@@ -70,7 +70,7 @@ test('the error for an unknown command names the available commands', () => {
   for (const words of [[], ['reprot'], ['--express']]) expect(findUsageError(words)).toContain('"rapport --help"')
 })
 
-test('--help, -h and help show the help', () => {
+test('shows the help for --help, -h and help', () => {
   const list = { print: listCommands(sampleCommands) }
   for (const words of [['--help'], ['-h'], ['help']]) expect(read(...words)).toEqual(list)
   const { print: help } = read('report', 'send', '--help') as { print: string }
@@ -92,7 +92,7 @@ test('--help, -h and help show the help', () => {
   }
 })
 
-test('the help lists all commands, and the help of a command all its options', () => {
+test('the help lists all commands, and the help of a command lists all its options', () => {
   const list = (parseCommandLine(commands, ['--help']) as { print: string }).print
   for (const { name, summary, options, positional } of commands) {
     expect(list).toMatch(new RegExp(`^  ${name} +${summary}$`, 'm'))

@@ -91,7 +91,7 @@ export function listCommands(commands: readonly Command[]): string {
     '"rapport <command> --help" shows the options of a command, "rapport --version" the version.',
     '',
     'Exit codes: 0 success, 1 failure, 2 invalid command line, 78 invalid environment.',
-    'Commands read the same environment variables as the API and the worker. Without any address there, they use the',
+    'Commands read the same environment variables as the API and the worker. If no server is set there, they use the',
     'local installation that "pnpm start" is running.',
   ].join('\n')
 }

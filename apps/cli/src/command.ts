@@ -40,13 +40,13 @@ export const flag = (description: string) => ({ description })
 
 export const exitCodes = {
   success: 0,
-  /** The command failed, or found a failure. */
+  /** The command failed, or one of its checks failed. */
   failed: 1,
-  /** The command line is invalid. */
+  /** Invalid command line. */
   usage: 2,
-  /** The environment is invalid: EX_CONFIG, as in the API and the worker. */
+  /** Invalid environment (EX_CONFIG, as in the API and the worker). */
   config: 78,
-  /** The command was stopped by Ctrl-C. */
+  /** Stopped by Ctrl-C. */
   interrupted: 130,
 } as const
 
@@ -59,5 +59,5 @@ export class CommandFailed extends Error {
   }
 }
 
-/** The command line is invalid. The message names the option. */
+/** An invalid command line. The message names the option. */
 export const usageError = (message: string) => new CommandFailed(message, exitCodes.usage)

@@ -147,7 +147,7 @@ test('Workers, Work: fails without a live worker, or if work is not published', 
   expect((await examine())('Work')).toEqual(['fail: work has waited 20 min to be published'])
   await database.pool.query(`
     update outbox set published_at = now(), created_at = now() - interval '3 hours'`)
-  expect((await examine())('Work')).toEqual(['warn: the oldest work of mail is 3 h old'])
+  expect((await examine())('Work')).toEqual(['warn: queue mail: the oldest work is 3 h old'])
   await database.pool.query(`delete from outbox`)
   await createTestWebhook(ctx)
 })

@@ -10,7 +10,7 @@ import { openTerminal } from './terminal.ts'
 const sameSignalMs = 1_000
 
 const terminal = openTerminal(process.stdout, process.stderr)
-// The reader of a pipe may exit early, such as "head".
+// The program that reads the pipe may exit early, as "head" does.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => process.exit(exitCodes.failed))
 
 const stopping = new AbortController()

@@ -9,8 +9,8 @@ export interface RowCount {
 const [lineFeed, quote] = [10, 34]
 
 /**
- * Passes a file through unchanged and counts its rows for the progress bar: line breaks, except those within the quotes
- * of a CSV, minus its header. Blank lines count too, so the import may end before the bar is full.
+ * Passes a file through unchanged and counts its rows for the progress bar. A row is a line, except the header of a CSV
+ * and lines within its quotes. Blank lines count too, so the import may end before the bar is full.
  */
 export async function* countRows(
   bytes: AsyncIterable<Buffer>,

@@ -2,7 +2,7 @@ import { styleText } from 'node:util'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** The output of a command. It uses colors and redraws only on a terminal, and no colors with NO_COLOR. */
+/** The output of a command. Colors and redrawing are used only on a terminal; NO_COLOR disables colors. */
 export interface Terminal {
   /** Prints the result to standard output. */
   print(text: string): void
@@ -38,7 +38,7 @@ export function openTerminal(output: NodeJS.WriteStream, errors: NodeJS.WriteStr
 const eraseLine = '\r\u001b[2K'
 const eraseScreen = '\u001b[H\u001b[2J'
 
-/** Aligns columns; columns of numbers to the right. */
+/** Aligns the columns. Columns of numbers are right-aligned. */
 export function formatTable(rows: readonly (readonly (string | number)[])[]): string {
   const widths = (rows[0] ?? []).map((_cell, at) => Math.max(...rows.map((row) => String(row[at] ?? '').length)))
   const isNumeric = widths.map((_width, at) => rows.slice(1).every((row) => /^[-–\d]/.test(String(row[at] ?? ''))))

@@ -51,8 +51,8 @@ export async function openDataDirectory(path: string): Promise<DataDirectory> {
 }
 
 /**
- * A pid file would remain after a launcher is killed. SQLite, which is part of Node, uses a lock of the operating system,
- * which is always released when the process exits.
+ * A pid file would remain after a launcher is killed. SQLite, which is part of Node, uses a lock of the operating
+ * system, which is always released when the process exits.
  */
 function acquireLock(path: string): () => void {
   const lock = new DatabaseSync(join(path, 'lock'), { timeout: 0 })

@@ -34,8 +34,8 @@ export interface Launch {
 type Undo = () => Promise<void> | void
 
 /**
- * Starts the API and the worker, and before them the database and the inbox unless the environment sets their URLs.
- * `log` receives a message if the start takes longer than usual.
+ * Starts the database and the inbox, unless the environment sets their URLs, and then the API and the worker. `log` is
+ * called if the start takes longer than usual.
  */
 export function launch(inherited: Environment, log: (line: string) => void): Launch {
   const stopping = new AbortController()
@@ -55,7 +55,7 @@ export function launch(inherited: Environment, log: (line: string) => void): Lau
   async function start(): Promise<Started> {
     const directory = await openDataDirectory(dataDirectoryOf(inherited))
     undo.push(() => directory.release())
-    const onWait = () => log('Waiting for the processes of an earlier start to exit ...')
+    const onWait = () => log('Waiting for processes of an earlier start to exit ...')
     await waitForOrphanedPrograms(directory.state.processes, { graceMs, onWait, signal: stopping.signal })
     const ports = await choosePorts(inherited)
     const environment = completeEnvironment(inherited, ports, directory.state)
@@ -176,7 +176,7 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Returns the key of the first workspace. Creates both if there is no key, or if the API rejects it. */
+/** Returns the key of the first workspace. Creates a workspace with a key if none is known or the API rejects it. */
 async function findApiKey(
   directory: DataDirectory,
   options: { databaseUrl: string; apiUrl: string; database: string },

@@ -39,7 +39,7 @@ function stopOnSignal() {
   void finish(0)
 }
 
-/** Stops everything and exits. Only the first call counts: a stop also makes a start fail, which must not be reported. */
+/** Stops everything and exits. Later calls are ignored, such as for a start that fails because of the stop. */
 function finish(code: number, problem?: string): Promise<void> {
   finishing ??= (async () => {
     if (problem) console.error(problem)

@@ -23,8 +23,8 @@ export interface RunningProgram {
 const mainOf = (name: string) => join(projectDirectory, 'apps', name, 'src', 'main.ts')
 
 /**
- * Starts the API or the worker in its own process group, so that a Ctrl-C in the terminal reaches only the launcher. Its
- * IPC channel closes when the launcher exits or is killed, and the program then exits too.
+ * Starts the API or the worker in its own process group, so that a Ctrl-C in the terminal reaches only the launcher.
+ * When the launcher exits or is killed, the IPC channel closes, and the program exits too.
  */
 export function startProgram(name: ProgramName, environment: Environment): RunningProgram {
   const child = spawn(process.execPath, [...nodeFlags, mainOf(name)], {

@@ -14,7 +14,7 @@ const everyName = {
   MAIL_FROM: 'crm@example.com',
   SECRET_KEY: 'k'.repeat(44),
   DASHBOARD_USER: 'ops',
-  DASHBOARD_PASSWORD: 'their own one',
+  DASHBOARD_PASSWORD: 'a password of the operator',
   WEBHOOK_ALLOWED_NETWORKS: '10.0.0.0/8',
   LOG_LEVEL: 'debug',
 }
@@ -63,6 +63,6 @@ test.each([
   ['0.0.0.0', 'http://localhost:3001'],
   ['10.1.2.3', 'http://10.1.2.3:3001'],
   ['fd00::1', 'http://[fd00::1]:3001'],
-])('with HOST %s the API is reached at %s', (host, url) => {
+])('with HOST %s the local URL of the API is %s', (host, url) => {
   expect(localApiUrl({ HOST: host }, ports)).toBe(url)
 })

@@ -6,7 +6,7 @@ export type Environment = Record<string, string | undefined>
 const defaultApiPort = 3000
 export const embeddedDatabase = 'embedded'
 
-/** Ports of the parts to start. Undefined for a part that the environment already names. */
+/** The ports of the servers to start. Undefined for a server that the environment configures. */
 export interface Ports {
   readonly api: number
   readonly postgres: number | undefined
@@ -19,7 +19,7 @@ function valueOf(environment: Environment, name: string): string | undefined {
 }
 
 /**
- * Finds a port for each part to start: the default port or the next free one. Throws if the port in PORT is in use.
+ * Finds a port for each server to start: the default port or the next free one. Throws if PORT is set and in use.
  */
 export async function choosePorts(environment: Environment): Promise<Ports> {
   return {

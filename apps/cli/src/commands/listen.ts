@@ -37,7 +37,7 @@ export const listen = defineCommand({
     ...apiOptions,
   }),
   notes: [
-    'Reads the event feed (GET /events), so it needs only an API key of any role, works behind a firewall, and misses',
+    'Reads the event feed (GET /events), so it needs only an API key of any role, works behind a firewall and misses',
     'no event while the API restarts. Each event is forwarded once, in the order of the feed, with the body and',
     'headers of a webhook. The status of the response is printed, or an error after ten seconds; there are no',
     'retries. Ctrl-C stops the command and prints the option with which to continue.',
@@ -89,7 +89,7 @@ async function findNewest(api: Api): Promise<EventId | undefined> {
   return data[0]?.id
 }
 
-/** Returns the next page. If the event `after` has been deleted, all remaining events are newer: returns the first page. */
+/** Returns the next page, or the first page if the event `after` was deleted: all remaining events are newer then. */
 async function readPage(api: Api, { after, isFromApi }: FeedPosition): Promise<Event[]> {
   const firstPage = '/events?sort=createdAt&limit=100'
   if (after === undefined) return ((await api.getWithRetry(firstPage)) as Page).data

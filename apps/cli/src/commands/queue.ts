@@ -18,7 +18,7 @@ export const queue = defineCommand({
   notes: [
     'Reads PostgreSQL, which records all work until it is done, so it also works while Redis is unavailable.',
     '',
-    '  waiting    has no job in the queue yet. Deliveries stay here until the job of their webhook takes them',
+    '  waiting    has no job in the queue yet; deliveries wait until the job of their webhook takes them',
     '  published  has a job in the queue',
     '  active     is claimed by a worker',
     '  failed     failed in the last hour; for campaigns, failed recipients of those running or sent in the last hour',

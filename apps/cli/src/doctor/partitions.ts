@@ -2,7 +2,7 @@ import { readSecondsAhead } from '@rapport/core/db/partitions.ts'
 import { formatAge } from '../terminal.ts'
 import { type Check, findingsAbout } from './finding.ts'
 
-/** A worker checks hourly and creates partitions if they exist for less than a week. */
+/** A worker checks hourly and creates partitions if fewer than a week's are left. */
 const warnBelowSeconds = 3 * 86_400
 
 export const partitionsCheck: Check = {

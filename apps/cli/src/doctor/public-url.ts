@@ -30,7 +30,7 @@ export const publicUrlCheck: Check = {
 }
 
 async function checkReadiness(url: string) {
-  const advice = 'Links in mails start with this URL. Check the proxy and DNS from outside of your network.'
+  const advice = 'Links in mails start with this URL. Check the proxy and DNS from outside your network.'
   try {
     const response = await fetch(`${url}/ready`, { redirect: 'manual', signal: AbortSignal.timeout(2_500) })
     const { data } = Readiness.safeParse(await response.json().catch(() => undefined))
@@ -46,7 +46,7 @@ async function checkReadiness(url: string) {
     const states = failing.map(([part, state]) => `${part} ${state}`).join(', ')
     return (data.status === 'degraded' ? warn : fail)(
       `${url} reports the status ${data.status}: ${states}`,
-      'Fix these parts.',
+      'Check these parts.',
     )
   } catch (error) {
     return fail(`${url} does not respond (${reasonOf(error)})`, advice)

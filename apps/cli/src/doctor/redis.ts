@@ -20,7 +20,7 @@ export const redisCheck: Check = {
       return [
         fail(
           messageOf(error),
-          'New work waits in PostgreSQL. Check that Redis is running and that REDIS_URL is correct.',
+          'Check that Redis is running and that REDIS_URL is correct. New work waits in PostgreSQL meanwhile.',
         ),
       ]
     }
@@ -56,7 +56,7 @@ function checkMemory(info: string) {
   if (limit === 0 || used <= 0.9 * limit) return []
   if (used >= limit && getRedisInfoField(info, 'maxmemory_policy') === 'noeviction') {
     return [
-      fail('the memory is full, and Redis rejects writes', 'Raise maxmemory. FLUSHALL frees it without losing work.'),
+      fail('the memory is full, and Redis rejects writes', 'Raise maxmemory, or run FLUSHALL, which loses no work.'),
     ]
   }
   return [warn('the memory is almost full', 'Raise maxmemory, or find out what uses it.')]

@@ -3,7 +3,7 @@ import { countUnsignableWebhooks } from '@rapport/core/webhooks/rotate-secret.ts
 import { type Check, findingsAbout } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('SECRET_KEY')
-/** Random text of the minimum length has more, in any usual encoding. */
+/** Minimum entropy. Random text of the minimum length has more, in any usual encoding. */
 const minBits = 90
 
 export const secretKeyCheck: Check = {

@@ -31,7 +31,7 @@ export const smtpCheck: Check = {
       return [
         fail(
           `${where}: ${messageOf(error)}`,
-          'Mails wait until it is reachable. Check SMTP_URL and the firewall for this port.',
+          'Mails wait until the server is reachable. Check SMTP_URL and the firewall for this port.',
         ),
       ]
     } finally {

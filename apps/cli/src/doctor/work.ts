@@ -43,7 +43,7 @@ export const workCheck: Check = {
         .filter(isOld)
         .map(({ queue, oldestSeconds }) =>
           warn(
-            `the oldest work of ${queue} is ${formatAge(oldestSeconds ?? 0)} old`,
+            `queue ${queue}: the oldest work is ${formatAge(oldestSeconds ?? 0)} old`,
             'Check "rapport queue" and the failed jobs on the queue dashboard.',
           ),
         ),

@@ -5,7 +5,7 @@ export type View = 'html' | 'text' | 'headers' | 'source'
 
 const views: Record<View, string> = { html: 'HTML', text: 'Text', headers: 'Headers', source: 'Source' }
 
-/** HTML that `html` returned. Its values are escaped already, so `html` inserts it unchanged. */
+/** HTML returned by `html`. Its values are already escaped, so `html` inserts it unchanged. */
 interface Markup {
   readonly markup: string
 }
@@ -54,7 +54,7 @@ export function inboxPage(options: {
           ${
             mails.length > 0
               ? mails.map((mail) => listItem(mail, { to, isSelected: mail.id === selected?.id }))
-              : html`<p class="empty">No mails${to ? ` to ${to}` : ''} yet.</p>`
+              : html`<p class="empty">No mail${to ? ` to ${to}` : ''} yet.</p>`
           }
         </nav>
         <main>${selected ? mailPane(selected, options) : html`<p class="empty">Select a mail to read it.</p>`}</main>

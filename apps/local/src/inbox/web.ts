@@ -30,7 +30,7 @@ const jsonLength = 20
 export async function startWeb(store: MailStore, port: number): Promise<{ stop(): Promise<void> }> {
   const names = new Set(['localhost', '127.0.0.1', '[::1]'].map((name) => `${name}:${port}`))
   const server = createServer((request, response) => {
-    // Prevents DNS rebinding: a website could resolve its own name to this machine and read the response.
+    // Prevents DNS rebinding: a website could resolve its own host name to this machine and read the response.
     if (!names.has(request.headers.host ?? '')) return send(response, text(403, 'Open the inbox at localhost'))
     const url = new URL(request.url ?? '/', 'http://localhost')
     if (url.pathname === '/changes') return streamChanges(store, response)
