@@ -31,7 +31,7 @@ const unknown = positionals.filter((name) => !(name in known))
 if (flags.help || unknown.length > 0) {
   for (const name of unknown) console.error(`Unknown bench "${name}"`)
   console.log('Usage: pnpm bench [names] [--rounds N] [--quick] [--minutes N (soak)] [--out folder]\n')
-  for (const [name, { about }] of Object.entries(known)) console.log(`  ${name.padEnd(14)}${about}`)
+  for (const [name, { about }] of Object.entries(known)) console.log(`  ${name.padEnd(18)}${about}`)
   process.exit(unknown.length > 0 ? 1 : 0)
 }
 

@@ -92,10 +92,10 @@ test('Sender: the DKIM key in DNS must match the private key', async () => {
   const base64 = (key: KeyObject) => key.export({ type: 'spki', format: 'der' }).toString('base64')
   const env = {
     DKIM_DOMAIN: domain,
-    DKIM_SELECTOR: 'letters',
+    DKIM_SELECTOR: 'mail',
     DKIM_PRIVATE_KEY: privateKey.export({ type: 'pkcs8', format: 'pem' }).replaceAll('\n', '\\n'),
   }
-  const name = `letters._domainkey.${domain}`
+  const name = `mail._domainkey.${domain}`
   expect((await examine(env))('DKIM')).toEqual([`fail: there is no key at ${name}`])
   dns.setTextRecords(name, `v=DKIM1; k=rsa; p=${base64(other)}`)
   expect((await examine(env))('DKIM')).toEqual([`fail: the key at ${name} does not match DKIM_PRIVATE_KEY`])
@@ -106,7 +106,7 @@ test('Sender: the DKIM key in DNS must match the private key', async () => {
   expect((await examine(env))('DKIM')).toEqual([right, ...containing('warn: the key is marked as a test key')])
   dns.setTextRecords(name, `k=rsa; p=${base64(publicKey).replace(/.{60}/g, '$& ')}`)
   expect((await examine(env))('DKIM')).toEqual([right])
-  const elsewhere = await examine({ ...env, MAIL_FROM: 'letters@example.net' })
+  const elsewhere = await examine({ ...env, MAIL_FROM: 'hello@example.net' })
   expect(elsewhere('DKIM')).toEqual([
     right,
     `warn: DMARC ignores the signature: DKIM_DOMAIN ${domain} does not match example.net`,

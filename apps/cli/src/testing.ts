@@ -16,7 +16,7 @@ export const unreachableEnvironment = {
   SMTP_URL: 'smtp://127.0.0.1:1',
   PUBLIC_URL: 'http://127.0.0.1:1',
   SECRET_KEY: 'V2hvIHJlYWRzIHRoaXMgaGFzIGdvb2QgZXllcw==',
-  MAIL_FROM: 'letters@news.example.com',
+  MAIL_FROM: 'hello@news.example.com',
 }
 
 /** Starts a command in this process. */
