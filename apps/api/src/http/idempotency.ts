@@ -44,15 +44,19 @@ export async function answerOnce(
   const key = idempotencyKeyOf(request)
   if (key === undefined) return work()
   const { ctx } = request
-  const { answer, replayed } = await runIdempotently(ctx, { key, hash: hash(), answerFor: refusalOf }, async (ctx) => {
-    request.ctx = ctx
-    return answerOf(await work(), reply)
-  }).finally(() => (request.ctx = ctx))
+  const { response, replayed } = await runIdempotently(
+    ctx,
+    { key, hash: hash(), toResponse: refusalOf },
+    async (ctx) => {
+      request.ctx = ctx
+      return answerOf(await work(), reply)
+    },
+  ).finally(() => (request.ctx = ctx))
   if (replayed) reply.header('idempotent-replayed', 'true')
-  if (answer.location) reply.header('location', answer.location)
-  reply.code(answer.status)
-  if (answer.body === '') return reply.send()
-  return reply.type('application/json; charset=utf-8').send(answer.body)
+  if (response.location) reply.header('location', response.location)
+  reply.code(response.status)
+  if (response.body === '') return reply.send()
+  return reply.type('application/json; charset=utf-8').send(response.body)
 }
 
 /** The key of a request, if it has one. Invalid when it is none. */

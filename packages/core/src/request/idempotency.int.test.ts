@@ -8,15 +8,15 @@ const database = useTestDatabase()
 
 test('work whose answer was kept under a key that is gone is not done again, and says so', async () => {
   const ctx = await createTestCtx(database.db)
-  const answer: RecordedResponse = { status: 1, location: null, body: '{}' }
-  const request = { key: 'once', hash: 'of the request', answerFor: () => undefined }
+  const response: RecordedResponse = { status: 1, location: null, body: '{}' }
+  const request = { key: 'once', hash: 'of the request', toResponse: () => undefined }
   let done = 0
   const work = async () => {
     done += 1
-    return answer
+    return response
   }
-  expect(await runIdempotently(ctx, request, work)).toEqual({ answer, replayed: false })
-  expect(await runIdempotently(ctx, request, work)).toEqual({ answer, replayed: true })
+  expect(await runIdempotently(ctx, request, work)).toEqual({ response, replayed: false })
+  expect(await runIdempotently(ctx, request, work)).toEqual({ response, replayed: true })
   const keys = deriveKeys('another key, of forty characters or more, I guess', [])
   const later = { ...ctx, settings: { ...ctx.settings, keys } }
   await expect(runIdempotently(later, request, work)).rejects.toMatchObject({

@@ -21,26 +21,26 @@ export interface RecordedResponse {
  */
 export function runIdempotently(
   ctx: Ctx,
-  request: { key: string; hash: string; answerFor: (error: unknown) => RecordedResponse | undefined },
+  request: { key: string; hash: string; toResponse: (error: unknown) => RecordedResponse | undefined },
   work: (ctx: Ctx) => Promise<RecordedResponse>,
-): Promise<{ answer: RecordedResponse; replayed: boolean }> {
+): Promise<{ response: RecordedResponse; replayed: boolean }> {
   return inTransaction(ctx, async (ctx) => {
     await lockKey(ctx, request.key)
     const known = await findRecord(ctx, request)
-    if (known) return { answer: known, replayed: true }
-    const answer = await inTransaction(ctx, work).catch((error: unknown) => {
-      const refusal = request.answerFor(error)
-      if (!refusal) throw error
-      return refusal
+    if (known) return { response: known, replayed: true }
+    const response = await inTransaction(ctx, work).catch((error: unknown) => {
+      const errorResponse = request.toResponse(error)
+      if (!errorResponse) throw error
+      return errorResponse
     })
-    const { status, location } = answer
-    const body = seal(ctx.settings.keys, answer.body, bindingOf(ctx, request.key))
+    const { status, location } = response
+    const body = seal(ctx.settings.keys, response.body, bindingOf(ctx, request.key))
     const values = { requestHash: request.hash, status, location, body, createdAt: sql`now()` }
     await ctx.db
       .insert(idempotencyRecords)
       .values({ workspaceId: ctx.workspaceId, key: request.key, ...values })
       .onConflictDoUpdate({ target: [idempotencyRecords.workspaceId, idempotencyRecords.key], set: values })
-    return { answer, replayed: false }
+    return { response, replayed: false }
   })
 }
 

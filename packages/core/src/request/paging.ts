@@ -73,15 +73,15 @@ export interface PageWindow {
 export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Page<Row>> {
   const { query, key, id } = listing
   const scope = `${listing.name} ${query.sort} ${ctx.workspaceId}`
-  const descending = query.sort.startsWith('-')
+  const isDescending = query.sort.startsWith('-')
   const position = query.cursor === undefined ? undefined : openCursor(query.cursor)
-  const comparison = sql.raw(descending ? '<' : '>')
+  const comparison = sql.raw(isDescending ? '<' : '>')
   const keyAt = position && sql`${position.key}::${sql.raw(key.type)}`
   const rows = await listing.read({
     position,
     after: position && sql`(${key.column}, ${id.column}) ${comparison} (${keyAt}, ${position.uuid}::uuid)`,
     from: position && sql`${key.column} ${comparison}= ${keyAt}`,
-    orderBy: [key.column, id.column].map((column) => (descending ? sql`${column} desc` : sql`${column} asc`)),
+    orderBy: [key.column, id.column].map((column) => (isDescending ? sql`${column} desc` : sql`${column} asc`)),
     limit: query.limit + 1,
   })
   const data = rows.slice(0, query.limit)
