@@ -52,7 +52,7 @@ function checkDurability({ switches }: DatabaseFacts): Finding[] {
 }
 
 function checkConnectionLimit(
-  { roomForConnections: limit, connections: used }: DatabaseFacts,
+  { maxConnections: limit, connections: used }: DatabaseFacts,
   { REDIS_URL }: CheckInput['config'],
 ): Finding {
   const workerConnections = poolSize + 1 + (REDIS_URL ? 0 : queueConnections)

@@ -80,7 +80,7 @@ export function describeQueues(
   createUpGauge(registry, {
     name: 'queues_up',
     help: 'Whether this worker reaches the queues',
-    ask: async () => backend.ping?.(),
+    check: async () => backend.ping?.(),
   })
   createGauge(registry, {
     name: 'queue_jobs',

@@ -30,13 +30,13 @@ describe('a pool', () => {
     proxy.cut(undefined)
     await database.close()
   })
-  const isFine = () => transaction(database.db, (db) => db.execute(sql`select 1`))
+  const runTransaction = () => transaction(database.db, (db) => db.execute(sql`select 1`))
 
   test('gives every connection back that broke at the start of a transaction', async () => {
     proxy.cut(/begin/)
-    for (let attempt = 0; attempt <= maxConnections; attempt++) await expect(isFine()).rejects.toThrow()
+    for (let attempt = 0; attempt <= maxConnections; attempt++) await expect(runTransaction()).rejects.toThrow()
     proxy.cut(undefined)
-    await isFine()
+    await runTransaction()
   })
 
   test.each([
@@ -53,7 +53,7 @@ describe('a pool', () => {
     }).catch((error: unknown) => error)
     expect([isDatabaseUnavailable(error), error]).toEqual([true, error])
     proxy.cut(undefined)
-    await isFine()
+    await runTransaction()
   })
 
   test('a connection that breaks while work has failed of its own does not hide why', async () => {
@@ -64,7 +64,7 @@ describe('a pool', () => {
     })
     await expect(failing).rejects.toThrow('Somebody was faster')
     proxy.cut(undefined)
-    await isFine()
+    await runTransaction()
   })
 
   test('a savepoint that fails leaves the transaction around it usable', async () => {
@@ -78,15 +78,15 @@ describe('a pool', () => {
   test('a transaction whose failed statement was swallowed is an error, as nothing of it is kept', async () => {
     const failing = transaction(database.db, (db) => db.execute(sql`select 1 / 0`).catch(() => 'all is well'))
     await expect(failing).rejects.toThrow('nothing of it was kept')
-    await isFine()
+    await runTransaction()
   })
 
   test('when the server ends its connections, the next call goes through', async () => {
-    await Promise.all([isFine(), isFine()])
+    await Promise.all([runTransaction(), runTransaction()])
     await direct.db.execute(sql`
       select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid()`)
-    await waitUntil(() => isFine(), { describe: 'the pool has replaced its connections' })
+    await waitUntil(() => runTransaction(), { describe: 'the pool has replaced its connections' })
   })
 })
 
@@ -119,17 +119,17 @@ test('a plan does not outlive its connection: the next is for what has become of
 describe('a listener', () => {
   test('hears a notification, and listens again when its connection broke', async () => {
     let calls = 0
-    let said: string | undefined
-    const onNotify = (what: string) => {
+    let lastPayload: string | undefined
+    const onNotify = (payload: string) => {
       calls += 1
-      said = what
+      lastPayload = payload
     }
     const listener = listen(proxy.url, ['test_channel'], { onNotify, onError: () => {} })
     await waitUntil(() => calls === 1, { describe: 'it called once as it began' })
-    expect(said).toBe('')
+    expect(lastPayload).toBe('')
     await direct.db.execute(sql`select pg_notify('test_channel', 'room')`)
     await waitUntil(() => calls === 2, { describe: 'it heard the notification' })
-    expect(said).toBe('room')
+    expect(lastPayload).toBe('room')
     await direct.db.execute(sql`
       select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'rapport listen'`)
     await waitUntil(() => calls === 3, { describe: 'it called again, as something may have been missed' })

@@ -30,7 +30,7 @@ export function memoizePerDb<Made, On extends Db = Db>(make: (db: On) => Made): 
 export const poolSize = 20
 
 /** As many of them stay open when nothing is asked for a while: to open one takes longer than nearly every request. */
-const keptConnections = 5
+const minConnections = 5
 
 /**
  * Opens a pool. A call finds a connection within two seconds or fails; a statement has ten seconds, a lock three, and
@@ -54,7 +54,7 @@ export function openDatabase(
     connectionString: databaseUrl,
     application_name: options.applicationName,
     max: options.maxConnections ?? poolSize,
-    min: keptConnections,
+    min: minConnections,
     connectionTimeoutMillis: options.connectionTimeoutMs ?? 2_000,
     statement_timeout: 10_000,
     query_timeout: 12_000,
@@ -101,25 +101,26 @@ export async function onConnection<Result>(
  * Whether a transaction pooler is in between: it sends process ids of its own making, as it forwards cancel requests.
  * pg has `processID` as a property, which its typings and documentation leave out (brianc/node-postgres#2665).
  */
-export async function isLent(client: pg.ClientBase): Promise<boolean> {
+export async function isBehindPooler(client: pg.ClientBase): Promise<boolean> {
   const { processID } = client as pg.ClientBase & { processID?: number | null }
   const { rows } = await client.query<{ real: number }>('select pg_backend_pid() as real')
   return processID !== rows[0]?.real
 }
 
-const lentConnections = new WeakSet<pg.PoolClient>()
+const connectionsBehindPooler = new WeakSet<pg.PoolClient>()
 
 /** A pooler's server connection is shared, so that its session settings would apply to other clients. */
 async function prepareConnection(client: pg.PoolClient, settings: Record<string, string> = {}): Promise<void> {
-  if (await isLent(client)) {
-    lentConnections.add(client)
+  if (await isBehindPooler(client)) {
+    connectionsBehindPooler.add(client)
     return
   }
-  const given = JSON.stringify(settings)
-  if (given !== '{}') await client.query('select set_config(key, value, false) from json_each_text($1)', [given])
+  const settingsJson = JSON.stringify(settings)
+  if (settingsJson !== '{}')
+    await client.query('select set_config(key, value, false) from json_each_text($1)', [settingsJson])
 }
 
 /** Empty, which is unnamed, behind a pooler: the next transaction may run on a connection that lacks the statement. */
 export function statementName({ $client }: ConnectionDb, name: string): string {
-  return lentConnections.has($client) ? '' : name
+  return connectionsBehindPooler.has($client) ? '' : name
 }

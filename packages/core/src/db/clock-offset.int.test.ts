@@ -50,9 +50,12 @@ test('a started watch measures at once and each minute, until it is stopped', as
 })
 
 test('with the database away the clock is unknown, and nothing is logged', async () => {
-  const away = openDatabase('postgres://127.0.0.1:1/none', { applicationName: 'rapport test', onError: () => {} })
+  const unreachable = openDatabase('postgres://127.0.0.1:1/none', {
+    applicationName: 'rapport test',
+    onError: () => {},
+  })
   const fail = () => expect.unreachable()
-  const clock = watchClock({ db: away.db, log: { warn: fail, info: fail } })
+  const clock = watchClock({ db: unreachable.db, log: { warn: fail, info: fail } })
   expect(await clock.read()).toEqual({ status: 'unknown', offsetMs: null })
-  await away.close()
+  await unreachable.close()
 })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { describeOffset, isOff, measureOffset } from './clock-offset.ts'
 
 /** A clock that shows these readings, one after the other. */
-function clockThatShows(...readings: number[]): () => number {
+function createFakeClock(...readings: number[]): () => number {
   return () => readings.shift() ?? Number.NaN
 }
 
@@ -16,7 +16,7 @@ test.each([
   { process: [10_000, 10_001], other: 10_000.25, offsetMs: 0, errorMs: 1 },
 ])('the offset is taken at the midpoint of a call from $process.0 to $process.1', async (given) => {
   const { process, other, offsetMs, errorMs } = given
-  const measured = await measureOffset(async () => other, clockThatShows(...process))
+  const measured = await measureOffset(async () => other, createFakeClock(...process))
   expect([measured.offsetMs + 0, measured.errorMs]).toEqual([offsetMs, errorMs])
 })
 

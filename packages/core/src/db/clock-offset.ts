@@ -16,7 +16,7 @@ export const Clock = z.object({
 })
 export type Clock = z.output<typeof Clock>
 
-const tolerableMs = 5_000
+const toleranceMs = 5_000
 const checkPeriodMs = 60_000
 
 /**
@@ -36,7 +36,7 @@ export function measureClockOffset(db: Db, now = Date.now): Promise<ClockOffset>
 
 /** A slow call alone does not make a clock `off`: what may be error is left out. */
 export function isOff({ offsetMs, errorMs }: ClockOffset): boolean {
-  return Math.abs(offsetMs) - errorMs > tolerableMs
+  return Math.abs(offsetMs) - errorMs > toleranceMs
 }
 
 export function describeOffset(offsetMs: number): string {

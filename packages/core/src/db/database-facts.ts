@@ -13,7 +13,7 @@ export interface DatabaseFacts extends Record<string, unknown> {
   switches: Record<string, string>
   extensions: string[]
   /** The most connections that this account may have to this database; and those that the server has. */
-  roomForConnections: number
+  maxConnections: number
   connections: number
 }
 
@@ -31,7 +31,7 @@ export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
         current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
           - current_setting('reserved_connections')::int,
         (select nullif(datconnlimit, -1) from pg_database where datname = current_database()),
-        (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user))::int as "roomForConnections",
+        (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user))::int as "maxConnections",
       (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections`)
   const [facts] = result.rows
   if (!facts) throw new Error('The server answered nothing')

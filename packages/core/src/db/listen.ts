@@ -9,17 +9,17 @@ import pg from 'pg'
 export function listen(
   databaseUrl: string,
   channels: readonly string[],
-  options: { onNotify: (said: string) => void; onError: (error: Error) => void },
+  options: { onNotify: (payload: string) => void; onError: (error: Error) => void },
 ): { close(): Promise<void> } {
   const closing = new AbortController()
   const running = (async () => {
     while (!closing.signal.aborted) {
-      await holdConnection().catch(options.onError)
+      await listenUntilDisconnected().catch(options.onError)
       await sleep(1_000, undefined, { signal: closing.signal }).catch(() => {})
     }
   })()
 
-  async function holdConnection() {
+  async function listenUntilDisconnected() {
     const client = new pg.Client({
       connectionString: databaseUrl,
       application_name: 'rapport listen',

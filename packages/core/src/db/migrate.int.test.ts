@@ -78,7 +78,7 @@ test('events and deliveries that are there are all there when they are partition
 describe('while a worker of the release before is registered', () => {
   const isOldSchema = async () =>
     (await database.pool.query(`select where to_regclass('webhook_drains') is null`)).rowCount === 1
-  const seen = (host: string, secondsAgo: number) =>
+  const insertWorker = (host: string, secondsAgo: number) =>
     database.pool.query(
       `insert into workers (id, host, seen_at) values (gen_random_uuid(), $1, now() - make_interval(secs => $2))`,
       [host, secondsAgo],
@@ -86,8 +86,8 @@ describe('while a worker of the release before is registered', () => {
 
   test('the migration is refused with its host, and works once the worker has been silent for 15 seconds', async () => {
     await migrateUntil(database.pool, lastBeforeDrains)
-    await seen('old-worker-1', 0)
-    await seen('dead-worker', 16)
+    await insertWorker('old-worker-1', 0)
+    await insertWorker('dead-worker', 16)
     await expect(migrate(database.url)).rejects.toThrow(/release before is running \(old-worker-1\)\. Stop all workers/)
     expect(await isOldSchema()).toBe(true)
     await database.pool.query(`update workers set seen_at = now() - interval '14 seconds'`)
@@ -99,7 +99,7 @@ describe('while a worker of the release before is registered', () => {
 
   test('the migration works once it has deregistered', async () => {
     await migrateUntil(database.pool, lastBeforeDrains)
-    await seen('old-worker-1', 0)
+    await insertWorker('old-worker-1', 0)
     await database.pool.query('delete from workers')
     await migrate(database.url)
     expect(await isOldSchema()).toBe(false)
@@ -108,7 +108,7 @@ describe('while a worker of the release before is registered', () => {
   test('a worker of this release, or of a release without workers, refuses nothing', async () => {
     await migrateUntil(database.pool, '0000_house')
     await migrate(database.url)
-    await seen('new-worker', 0)
+    await insertWorker('new-worker', 0)
     await expect(migrate(database.url)).resolves.toBeUndefined()
   })
 })

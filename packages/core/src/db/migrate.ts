@@ -6,13 +6,13 @@ import { migrate as runMigrations } from 'drizzle-orm/node-postgres/migrator'
 import pg from 'pg'
 import { ConfigError, readMigrateConfig } from '../runtime/config.ts'
 import type { Db } from './client.ts'
-import { insistOnPartitions } from './partitions.ts'
+import { maintainPartitionsWithRetries } from './partitions.ts'
 import { isDirectUrlMissing, directUrlOf } from './pooler.ts'
 import { adoptRestoredEvents } from './adopt-restored-events.ts'
 
 const migrationsFolder = fileURLToPath(new URL('../../../../drizzle', import.meta.url))
 /** Any number, the same in every process: two that migrate at once take turns. */
-const migrationLock = 7_277_678
+const migrationLockId = 7_277_678
 
 /** Brings the database up to date. Safe to run from several processes at once, and again. */
 export async function migrate(databaseUrl: string): Promise<void> {
@@ -24,12 +24,12 @@ export async function migrate(databaseUrl: string): Promise<void> {
   const pool = new pg.Pool({ ...connection, max: 1 })
   try {
     await lock.connect()
-    await lock.query('select pg_advisory_lock($1)', [migrationLock])
+    await lock.query('select pg_advisory_lock($1)', [migrationLockId])
     const db = drizzle(pool)
-    await refuseWhileOldWorkersRun(db)
+    await assertNoOldWorkers(db)
     await runMigrations(db, { migrationsFolder })
     await adoptRestoredEvents(db)
-    await insistOnPartitions(db)
+    await maintainPartitionsWithRetries(db)
   } finally {
     await pool.end()
     await lock.end()
@@ -40,7 +40,7 @@ export async function migrate(databaseUrl: string): Promise<void> {
  * Workers of a release without `webhook_drains` claim deliveries in another way: beside a new worker, they could send one
  * twice. Throws while one of them is alive.
  */
-async function refuseWhileOldWorkersRun(db: Db): Promise<void> {
+async function assertNoOldWorkers(db: Db): Promise<void> {
   const result = await db.execute<{ has_old_schema: boolean }>(
     sql`select to_regclass('workers') is not null and to_regclass('webhook_drains') is null as has_old_schema`,
   )
@@ -69,7 +69,7 @@ export async function hasPendingMigrations(db: Db): Promise<boolean> {
   return Number(applied.rows[0]?.['newest'] ?? 0) < newest
 }
 
-const needsDirectUrl =
+const directUrlMessage =
   'DATABASE_URL leads through a connection pooler, and a migration needs a session of its own: ' +
   'set DATABASE_DIRECT_URL to the server itself.'
 
@@ -77,7 +77,7 @@ async function main() {
   try {
     const config = readMigrateConfig()
     // The lock would stay behind with a connection of the pooler's, and the next migration wait for it without end.
-    if (await isDirectUrlMissing(config)) throw new ConfigError(needsDirectUrl)
+    if (await isDirectUrlMissing(config)) throw new ConfigError(directUrlMessage)
     await migrate(directUrlOf(config))
     console.log('The database is up to date.')
   } catch (error) {

@@ -38,8 +38,8 @@ afterEach(() => database.close())
 
 const dayMs = 86_400_000
 const inDays = (days: number) => new Date(Date.now() + days * dayMs)
-const keepIn = (days: number, terms = {}) => maintainPartitions(database.db, { now: inDays(days), ...terms })
-const nothing = { added: [], dropped: [], heldUp: [] }
+const maintainIn = (days: number, options = {}) => maintainPartitions(database.db, { now: inDays(days), ...options })
+const noChanges = { added: [], dropped: [], heldUp: [] }
 
 /** How many rows lie in each partition that has any. */
 async function countRows(table: 'events' | 'deliveries'): Promise<number[]> {
@@ -49,7 +49,7 @@ async function countRows(table: 'events' | 'deliveries'): Promise<number[]> {
 }
 
 /** Events as they would be told in so many days, or were. */
-async function tellIn(days: number, { count = 1, on = ctx } = {}): Promise<void> {
+async function insertEventsIn(days: number, { count = 1, on = ctx } = {}): Promise<void> {
   await database.db.execute(sql`
     insert into events (workspace_id, id, type, data, created_at)
     select ${uuidOf(on.workspaceId)}::uuid, uuidv7(make_interval(days => ${days})), 'contact.created', '{}',
@@ -75,78 +75,78 @@ async function createDelivered() {
 
 test('what is past its time goes with its partition, and all that is younger than thirty days stays', async () => {
   await createDelivered()
-  await keepIn(14)
-  await tellIn(20)
-  const later = await keepIn(29)
+  await maintainIn(14)
+  await insertEventsIn(20)
+  const later = await maintainIn(29)
   expect([later.dropped, await countRows('events'), await countRows('deliveries')]).toEqual([[], [1, 1], [1]])
-  expect((await keepIn(45)).dropped).toEqual(['events_past', 'deliveries_past'])
+  expect((await maintainIn(45)).dropped).toEqual(['events_past', 'deliveries_past'])
   expect([await countRows('events'), await countRows('deliveries')]).toEqual([[1], []])
-  expect(await keepIn(45)).toEqual(nothing)
+  expect(await maintainIn(45)).toEqual(noChanges)
 })
 
 test('partitions begin ahead of time, a week or two', async () => {
   expect(await readSecondsAhead(database.db)).toBeGreaterThan((7 * dayMs) / 1_000)
-  expect(await maintainPartitions(database.db)).toEqual(nothing)
-  for (const week of [7, 14, 21, 28]) expect((await keepIn(week)).added).toHaveLength(2)
-  await keepIn(30)
+  expect(await maintainPartitions(database.db)).toEqual(noChanges)
+  for (const week of [7, 14, 21, 28]) expect((await maintainIn(week)).added).toHaveLength(2)
+  await maintainIn(30)
   expect(await readSecondsAhead(database.db)).toBeLessThan(((30 + 15) * dayMs) / 1_000)
-  expect(await keepIn(30)).toEqual(nothing)
+  expect(await maintainIn(30)).toEqual(noChanges)
 })
 
 test('whatever time an id is of, it has a place: before and after upkeep, and when that stood still for a year', async () => {
   const days = [-20_000, -400, -40, 0, 6, 13, 40, 400, 20_000]
-  for (const day of days) await tellIn(day)
+  for (const day of days) await insertEventsIn(day)
   for (const age of [0, 30, 100, 365]) {
-    await keepIn(age)
-    for (const day of days) await tellIn(day + age)
+    await maintainIn(age)
+    for (const day of days) await insertEventsIn(day + age)
   }
   expect(await listEventTypes(ctx)).not.toHaveLength(0)
 })
 
 test.each([
-  { isPatient: false, who: 'a worker' },
-  { isPatient: true, who: 'a migration' },
+  { shouldValidateFirst: false, who: 'a worker' },
+  { shouldValidateFirst: true, who: 'a migration' },
 ])(
   'the last partition, filled as upkeep stood still, is cut by $who with all its rows while others write',
   async (terms) => {
-    await tellIn(30, { count: 3_000 })
+    await insertEventsIn(30, { count: 3_000 })
     let written = 0
-    const over = new AbortController()
+    const stopping = new AbortController()
     const writing = Promise.all(
       Array.from({ length: 4 }, async () => {
-        for (; !over.signal.aborted; written += 1) await createTestContact(ctx)
+        for (; !stopping.signal.aborted; written += 1) await createTestContact(ctx)
       }),
     )
     await waitUntil(() => written > 10, { describe: 'contacts are written' })
-    const kept = await keepIn(35, terms)
+    const kept = await maintainIn(35, terms)
     const before = written
     await waitUntil(() => written > before + 10, { describe: 'contacts are written on' })
-    over.abort()
+    stopping.abort()
     await writing
     expect(kept).toMatchObject({ heldUp: [] })
     expect((await listEventTypes(ctx)).length).toBe(3_000 + written)
     expect(await countRows('events')).toEqual([written, 3_000])
-    expect(await keepIn(35)).toEqual(nothing)
+    expect(await maintainIn(35)).toEqual(noChanges)
   },
 )
 
 test('a row of a clock that is years ahead keeps the last partition whole until it is gone', async () => {
-  await tellIn(4_000)
-  expect((await keepIn(60)).added.filter((name) => name.startsWith('events'))).toEqual([])
+  await insertEventsIn(4_000)
+  expect((await maintainIn(60)).added.filter((name) => name.startsWith('events'))).toEqual([])
   await database.db.execute(sql`update events set created_at = now() - interval '40 days'`)
   expect(await purgeEvents(database.db)).toBe(1)
-  expect((await keepIn(60)).added.filter((name) => name.startsWith('events'))).not.toEqual([])
+  expect((await maintainIn(60)).added.filter((name) => name.startsWith('events'))).not.toEqual([])
 })
 
 test('what a killed migration left behind is in nobody’s way, and the next goes on', async () => {
-  await tellIn(30)
+  await insertEventsIn(30)
   const { rows } = await database.db.execute<{ name: string }>(
     sql`select inhrelid::regclass::text as name from pg_inherits where inhparent = 'events'::regclass order by 1`,
   )
   await database.db.execute(sql`
     alter table ${sql.identifier(rows[0]?.name ?? '')} add constraint cut_check check (id < '01c00000-0000-7000-8000-000000000000') not valid`)
-  await keepIn(60)
-  await tellIn(3_000)
+  await maintainIn(60)
+  await insertEventsIn(3_000)
   const left = await database.db.execute(sql`select from pg_constraint where conname = 'cut_check'`)
   expect([left.rowCount, await countRows('events')]).toEqual([0, [1, 1]])
 })
@@ -164,51 +164,51 @@ test('four at once cut and drop once, while everybody writes and reads', async (
       while (!over.signal.aborted) await listEvents(ctx, EventQuery.parse({ limit: '2' }))
     })(),
   ])
-  const kept = await Promise.all(Array.from({ length: 4 }, () => keepIn(40)))
+  const kept = await Promise.all(Array.from({ length: 4 }, () => maintainIn(40)))
   over.abort()
   await busy
   const added = kept.flatMap(({ added }) => added)
   expect(added.length).toBe(new Set(added).size)
   await deliverAll()
-  while ((await keepIn(70)).heldUp.length > 0);
+  while ((await maintainIn(70)).heldUp.length > 0);
   expect([await countRows('events'), await countRows('deliveries')]).toEqual([[], []])
 })
 
 test('neither an event nor its delivery is dropped before the delivery is over', async () => {
   await createTestWebhook(ctx)
   await createTestContact(ctx)
-  expect((await keepIn(70)).dropped).toEqual([])
+  expect((await maintainIn(70)).dropped).toEqual([])
   const { rows } = await database.db.execute<{ id: string }>(sql`select id from webhooks`)
   const [webhookId] = rows.map(({ id }) => idOf('whk', id))
   if (!webhookId) throw new Error('There is no webhook')
   // Nor while it is out.
   await claimTestBacklog(ctx, webhookId, { workerId: await createTestWorker(database.db) })
-  expect((await keepIn(70)).dropped).toEqual([])
+  expect((await maintainIn(70)).dropped).toEqual([])
   await database.db.execute(sql`update webhook_drains set token = null, worker_id = null, delivery_ids = '{}'`)
   await deliverAll()
-  expect((await keepIn(70)).dropped).toEqual(['events_past', 'deliveries_past'])
+  expect((await maintainIn(70)).dropped).toEqual(['events_past', 'deliveries_past'])
 })
 
 test('an event that is just being delivered again is not dropped under it', async () => {
   const { webhook, delivery } = await createDelivered()
-  await keepIn(14)
+  await maintainIn(14)
   for (const again of [
     (ctx: Ctx) => redeliver(ctx, webhook.id, delivery.id),
     (ctx: Ctx) =>
       redeliverMany(ctx, webhook.id, { status: 'SUCCEEDED', since: inDays(-1), until: inDays(1), dryRun: false }),
   ]) {
     const asking = await openTransaction(database.db, (db) => again({ ...ctx, db }))
-    expect(await keepIn(45)).toMatchObject({ dropped: [], heldUp: ['events', 'deliveries'] })
+    expect(await maintainIn(45)).toMatchObject({ dropped: [], heldUp: ['events', 'deliveries'] })
     await asking.commit()
-    expect(await keepIn(45)).toMatchObject({ dropped: [], heldUp: [] })
+    expect(await maintainIn(45)).toMatchObject({ dropped: [], heldUp: [] })
     await deliverAll()
   }
-  expect((await keepIn(45)).dropped).toEqual(['events_past', 'deliveries_past'])
+  expect((await maintainIn(45)).dropped).toEqual(['events_past', 'deliveries_past'])
 })
 
 test('an event that was dropped is not delivered again: its delivery stays to be seen, and says so', async () => {
   const { webhook, delivery } = await createDelivered()
-  await keepIn(14)
+  await maintainIn(14)
   // Of a person's wish, twenty days later.
   await database.db.execute(sql`
     update deliveries set id = uuidv7(interval '20 days'), created_at = now() + interval '20 days'`)
@@ -226,24 +226,24 @@ test('an event that was dropped is not delivered again: its delivery stays to be
 test('a transaction that lasts, such as that of a dump, puts the upkeep off and holds up nobody for long', async () => {
   await createTestContact(ctx)
   const dump = await openTransaction(database.db, (db) => db.execute(sql`select from events`))
-  const [upkeep] = await Promise.all([keepIn(70), createTestContact(ctx)])
-  expect(upkeep).toMatchObject({ dropped: [], heldUp: ['events'] })
+  const [changes] = await Promise.all([maintainIn(70), createTestContact(ctx)])
+  expect(changes).toMatchObject({ dropped: [], heldUp: ['events'] })
   await dump.commit()
-  expect((await keepIn(70)).dropped).toEqual(['events_past'])
+  expect((await maintainIn(70)).dropped).toEqual(['events_past'])
 })
 
 test('a deleted workspace takes no row of another with it, though it stands at the same place of another partition', async () => {
   const other = await createTestCtx(database.db)
-  await keepIn(14)
-  await tellIn(0, { count: 50 })
-  await tellIn(20, { count: 50, on: other })
+  await maintainIn(14)
+  await insertEventsIn(0, { count: 50 })
+  await insertEventsIn(20, { count: 50, on: other })
   await deleteWorkspace(ctx)
   while (await clearDeletedWorkspace(ctx, uuidOf(ctx.workspaceId)));
   expect(await countRows('events')).toEqual([50])
 })
 
 test('what is looked up by its id is looked for in one partition, and the feed is read from all without sorting', async () => {
-  await keepIn(60)
+  await maintainIn(60)
   const explain = async (query: string) => {
     const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${query}`, [uuidOf(ctx.workspaceId)])
     return rows.map((row) => row['QUERY PLAN']).join('\n')

@@ -6,24 +6,24 @@
  */
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
-import { type Db, isLent } from './client.ts'
+import { type Db, isBehindPooler } from './client.ts'
 
-interface Addresses {
+interface DatabaseUrls {
   DATABASE_URL: string
   DATABASE_DIRECT_URL?: string | undefined
 }
 
 /** Where a session lasts: the direct address where one is given, which is believed. */
-export function directUrlOf(config: Addresses): string {
+export function directUrlOf(config: DatabaseUrls): string {
   return config.DATABASE_DIRECT_URL ?? config.DATABASE_URL
 }
 
 /** Whether sessions are had only through a pooler, so that what they hold may get lost, or stay behind. */
-export async function isDirectUrlMissing(config: Addresses): Promise<boolean> {
-  return config.DATABASE_DIRECT_URL === undefined && (await isPooled(config.DATABASE_URL))
+export async function isDirectUrlMissing(config: DatabaseUrls): Promise<boolean> {
+  return config.DATABASE_DIRECT_URL === undefined && (await isPoolerUrl(config.DATABASE_URL))
 }
 
-async function isPooled(databaseUrl: string): Promise<boolean> {
+async function isPoolerUrl(databaseUrl: string): Promise<boolean> {
   const client = new pg.Client({
     connectionString: databaseUrl,
     application_name: 'rapport',
@@ -32,7 +32,7 @@ async function isPooled(databaseUrl: string): Promise<boolean> {
   client.on('error', () => {})
   try {
     await client.connect()
-    return await isLent(client)
+    return await isBehindPooler(client)
   } finally {
     await client.end()
   }
@@ -42,7 +42,7 @@ async function isPooled(databaseUrl: string): Promise<boolean> {
  * Says which of the limits that every connection asks for at its start are not in force: a pooler drops them, and without
  * them a statement or an idle transaction may hold its locks for ever. A database that is away is asked nothing.
  */
-export async function warnAboutMissingTimeouts(db: Db, complain: (message: string) => void): Promise<void> {
+export async function warnAboutMissingTimeouts(db: Db, warn: (message: string) => void): Promise<void> {
   const result = await db
     .execute<{ name: string }>(sql`
       select name from pg_settings
@@ -51,7 +51,5 @@ export async function warnAboutMissingTimeouts(db: Db, complain: (message: strin
     .catch(() => undefined)
   const missing = result?.rows.map((row) => row.name) ?? []
   if (missing.length === 0) return
-  complain(
-    `Connections have no ${missing.join(', no ')}: let the pooler set them for each (connect_query in PgBouncer)`,
-  )
+  warn(`Connections have no ${missing.join(', no ')}: let the pooler set them for each (connect_query in PgBouncer)`)
 }

@@ -9,7 +9,7 @@ export function registerProcessMetrics(registry: Registry, { db, pool }: Pick<Da
   createUpGauge(registry, {
     name: 'database_up',
     help: 'Whether PostgreSQL answers this process',
-    ask: () => db.execute(sql`select 1`),
+    check: () => db.execute(sql`select 1`),
   })
   createGauge(registry, {
     name: 'database_connections',

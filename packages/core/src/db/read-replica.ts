@@ -24,11 +24,11 @@ export interface Replica {
 /** How long is waited for the replica to catch up: a listing is soon read on the primary too, an export is not. */
 const catchUpTimeoutMs = { listing: 200, export: 2_000 }
 /** After it was found to be away or behind, for so long only one at a time tries. */
-const restMs = 1_000
-const pauseMs = 3
+const retryDelayMs = 1_000
+const pollMs = 3
 
 /** A point of the log, as text, and of which server's. */
-interface Position {
+interface LogPosition {
   reached: string | null
   server: string
 }
@@ -51,31 +51,35 @@ export function openReplica(
   const replica = openDatabase(replicaUrl, { applicationName, onError: () => {} })
   /** Each read gets a position that was asked for after it came. */
   const readPrimaryPosition = microBatch(async (reads: void[]) => {
-    const { rows } = await primary.pool.query<Position>(primaryPosition)
+    const { rows } = await primary.pool.query<LogPosition>(primaryPosition)
     return reads.map(() => rows[0])
   })
-  let isResting = false
-  let triesAgainAt = 0
+  let isSuspended = false
+  let retryAt = 0
 
   /** Whether the server behind `client`, and no other that may be reached by the same address, has caught up. */
-  async function catchUp(client: pg.ClientBase, wanted: Position | undefined, timeoutMs: number): Promise<void> {
-    const giveUpAt = performance.now() + timeoutMs
+  async function waitUntilCaughtUp(
+    client: pg.ClientBase,
+    target: LogPosition | undefined,
+    timeoutMs: number,
+  ): Promise<void> {
+    const deadline = performance.now() + timeoutMs
     for (;;) {
-      const asked = { text: replicaPosition, query_timeout: timeoutMs }
-      const found = (await client.query<Position>(asked)).rows[0]
-      if (found?.server !== wanted?.server) throw new Error('it is no replica of the server at DATABASE_URL')
-      if (!found?.reached || !wanted?.reached) throw new Error('it is no replica, or not any more')
-      if (BigInt(found.reached) >= BigInt(wanted.reached)) return
-      if (performance.now() > giveUpAt) throw new Error('it is behind')
-      await sleep(pauseMs)
+      const query = { text: replicaPosition, query_timeout: timeoutMs }
+      const found = (await client.query<LogPosition>(query)).rows[0]
+      if (found?.server !== target?.server) throw new Error('it is no replica of the server at DATABASE_URL')
+      if (!found?.reached || !target?.reached) throw new Error('it is no replica, or not any more')
+      if (BigInt(found.reached) >= BigInt(target.reached)) return
+      if (performance.now() > deadline) throw new Error('it is behind')
+      await sleep(pollMs)
     }
   }
 
   /** A connection of the pool to a replica that has caught up. */
-  async function takeCurrent(wanted: Position | undefined): Promise<pg.PoolClient> {
+  async function acquireCurrentConnection(target: LogPosition | undefined): Promise<pg.PoolClient> {
     const client = await replica.pool.connect()
     try {
-      await catchUp(client, wanted, catchUpTimeoutMs.listing)
+      await waitUntilCaughtUp(client, target, catchUpTimeoutMs.listing)
       return client
     } catch (error) {
       client.release(true)
@@ -84,53 +88,53 @@ export function openReplica(
   }
 
   /** Whether to try: of those who come while it rests, one in a while. */
-  function mayTry(): boolean {
-    if (!isResting) return true
-    if (performance.now() < triesAgainAt) return false
-    triesAgainAt = performance.now() + restMs
+  function shouldTry(): boolean {
+    if (!isSuspended) return true
+    if (performance.now() < retryAt) return false
+    retryAt = performance.now() + retryDelayMs
     return true
   }
 
-  function rest(error: unknown): undefined {
-    if (!isResting)
+  function suspend(error: unknown): undefined {
+    if (!isSuspended)
       log.warn(`The replica is left out, the primary answers: ${error instanceof Error ? error.message : ''}`)
-    isResting = true
-    triesAgainAt = performance.now() + restMs
+    isSuspended = true
+    retryAt = performance.now() + retryDelayMs
   }
 
-  function goOn() {
-    if (isResting) log.info('The replica answers again')
-    isResting = false
+  function resume() {
+    if (isSuspended) log.info('The replica answers again')
+    isSuspended = false
   }
 
   return {
     async read(read) {
-      if (!mayTry()) return undefined
-      const client = await takeCurrent(await readPrimaryPosition()).catch(rest)
+      if (!shouldTry()) return undefined
+      const client = await acquireCurrentConnection(await readPrimaryPosition()).catch(suspend)
       if (!client) return undefined
-      goOn()
+      resume()
       try {
         return { result: await runTransaction(client, read, 'begin read only') }
       } catch (error) {
         // What is wrong with the request is as wrong on the primary.
         if (!isDatabaseUnavailable(error)) throw error
-        rest(error)
+        suspend(error)
         return undefined
       }
     },
 
     async connect() {
-      if (!mayTry()) return undefined
-      const wanted = await readPrimaryPosition()
+      if (!shouldTry()) return undefined
+      const target = await readPrimaryPosition()
       const client = new pg.Client({ ...replica.pool.options, query_timeout: 0 })
       client.on('error', () => {})
       try {
         await client.connect()
-        await catchUp(client, wanted, catchUpTimeoutMs.export)
-        goOn()
+        await waitUntilCaughtUp(client, target, catchUpTimeoutMs.export)
+        resume()
         return client
       } catch (error) {
-        rest(error)
+        suspend(error)
         await client.end().catch(() => {})
         return undefined
       }
@@ -145,6 +149,6 @@ export async function readFromReplica<C extends { db: Db; replica?: Replica }, R
   ctx: C,
   read: (ctx: C) => Promise<Result>,
 ): Promise<Result> {
-  const answer = await ctx.replica?.read((db) => read({ ...ctx, db }))
-  return answer ? answer.result : read(ctx)
+  const replicaResult = await ctx.replica?.read((db) => read({ ...ctx, db }))
+  return replicaResult ? replicaResult.result : read(ctx)
 }

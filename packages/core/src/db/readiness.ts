@@ -29,8 +29,8 @@ export async function readReadiness(process: {
   isStopping: boolean
 }): Promise<Readiness> {
   const [database, redis, clock] = await Promise.all([
-    stateOfDatabase(process.db),
-    stateOfRedis(process.pingRedis),
+    readDatabaseState(process.db),
+    readRedisState(process.pingRedis),
     process.readClock(),
   ])
   const parts = { database, redis, server: process.isStopping ? ('shutting down' as const) : ('up' as const) }
@@ -40,14 +40,14 @@ export async function readReadiness(process: {
 
 const down = () => 'down' as const
 
-function stateOfDatabase(db: Db) {
+function readDatabaseState(db: Db) {
   const state = hasPendingMigrations(db).then((pending) =>
     pending ? ('migrations pending' as const) : ('up' as const),
   )
   return withTimeout(state).catch(down)
 }
 
-async function stateOfRedis(ping: (() => Promise<unknown>) | undefined) {
+async function readRedisState(ping: (() => Promise<unknown>) | undefined) {
   if (!ping) return 'not used' as const
   return withTimeout(ping().then(() => 'up' as const)).catch(down)
 }

@@ -13,7 +13,7 @@ export interface Snapshot<Selected extends Columns> {
 }
 
 /** Few enough that other requests are answered between two pages. */
-const pageRows = 100
+const rowsPerPage = 100
 /** Each holds a connection for as long as its reader takes. */
 const runLimited = limitConcurrency(4, { maxWaiting: 0, message: 'Too many exports are running, try again later' })
 
@@ -49,7 +49,7 @@ async function declareCursor<Selected extends Columns>(client: pg.Client, column
   await db.execute(sql`declare snapshot no scroll cursor for select ${selectList(columns)} ${source}`)
 
   return async () => {
-    const { rows } = await db.execute(sql`fetch ${sql.raw(String(pageRows))} from snapshot`)
+    const { rows } = await db.execute(sql`fetch ${sql.raw(String(rowsPerPage))} from snapshot`)
     return rows.map((row) => toRow(columns, row))
   }
 }

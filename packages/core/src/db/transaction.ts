@@ -29,11 +29,11 @@ export async function transaction<Result>(
 ): Promise<Result> {
   if (!(db.$client instanceof pg.Pool)) return runSavepoint(db.$client, () => work(db))
   const client = await db.$client.connect()
-  const committed = new Map<string, (pool: Db) => void>()
-  afterCommits.set(client, committed)
+  const callbacks = new Map<string, (pool: Db) => void>()
+  afterCommits.set(client, callbacks)
   const assignments = Object.entries(settings).map(([name, value]) => `; set local ${name} = ${value}`)
   const result = await runTransaction(client, work, `begin${assignments.join('')}`)
-  for (const call of committed.values()) call(db)
+  for (const callback of callbacks.values()) callback(db)
   return result
 }
 

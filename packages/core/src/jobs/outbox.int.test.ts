@@ -36,8 +36,8 @@ beforeEach(async () => {
 })
 
 /** Work without a subject. Returns its UUIDs, the oldest first. */
-async function enqueueSome(count: number, given: { on?: Ctx; queue?: OutboxQueue } = {}): Promise<string[]> {
-  const { on = ctx, queue = 'mail' } = given
+async function enqueueSome(count: number, options: { on?: Ctx; queue?: OutboxQueue } = {}): Promise<string[]> {
+  const { on = ctx, queue = 'mail' } = options
   const { rows } = await on.db.execute<{ id: string }>(sql`
     insert into outbox (id, workspace_id, queue, created_at)
     select gen_random_uuid(), ${uuidOf(on.workspaceId)}, ${queue}, now() - interval '1 hour' + n * interval '1 ms'
@@ -55,7 +55,7 @@ async function publish(): Promise<string[]> {
 }
 
 /** Moves the times at which work was published, or is to be published, into the past. */
-const pass = (seconds: number) =>
+const backdatePublishing = (seconds: number) =>
   database.db.execute(sql`update outbox set published_at = published_at - make_interval(secs => ${seconds})`)
 
 describe('work', () => {
@@ -94,12 +94,12 @@ describe('work', () => {
     const uuids = await enqueueSome(2)
     expect(await publish()).toEqual(uuids)
     expect(await find()).toEqual([])
-    await pass(9)
+    await backdatePublishing(9)
     expect(await find()).toEqual([])
-    await pass(2)
+    await backdatePublishing(2)
     expect(await publish()).toEqual(uuids)
     await finishWork(database.db, uuids.slice(0, 1))
-    await pass(11)
+    await backdatePublishing(11)
     expect(await find()).toEqual(uuids.slice(1))
   })
 
@@ -147,7 +147,7 @@ describe('workspaces take turns', () => {
     expect(await find()).toEqual([])
     await finishWork(database.db, many.slice(0, 2))
     expect(await publish()).toEqual(many.slice(limit, limit + 2))
-    await pass(11)
+    await backdatePublishing(11)
     expect((await find()).toSorted()).toEqual([...many.slice(2, limit + 2), ...other].toSorted())
   })
 
@@ -183,9 +183,9 @@ describe('postponed work', () => {
     await requeueWork(database.db, uuids.slice(0, 1))
     expect(await publish()).toEqual(uuids.slice(0, 1))
     await finishWork(database.db, uuids.slice(4))
-    await pass(595)
+    await backdatePublishing(595)
     expect(await find()).toEqual(uuids.slice(0, 1))
-    await pass(20)
+    await backdatePublishing(20)
     expect(await find()).toEqual(uuids.slice(0, 4))
   })
 
@@ -195,9 +195,9 @@ describe('postponed work', () => {
     await requeueWork(database.db, [first])
     await delayUnclaimableWork(database.db, first)
     await delayUnclaimableWork(database.db, second)
-    await pass(11)
+    await backdatePublishing(11)
     expect(await find()).toEqual([first])
-    await pass(600)
+    await backdatePublishing(600)
     expect(await find()).toEqual([first, second])
   })
 
@@ -216,7 +216,7 @@ describe('postponed work', () => {
     expect(resumed).toHaveLength(20)
     expect(paused.batches).toEqual(expect.arrayContaining(resumed))
     await pauseCampaign(ctx, paused.id)
-    await pass(11)
+    await backdatePublishing(11)
     expect(await find()).toEqual([batch])
     await cancelCampaign(ctx, paused.id)
     expect((await find()).toSorted()).toEqual(paused.batches.slice(0, 20).toSorted())

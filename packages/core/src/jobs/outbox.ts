@@ -43,7 +43,7 @@ export async function requeueWork(db: Db, uuids: readonly string[]): Promise<voi
   wakeForOutbox(db)
 }
 
-const postponementMs = 600_000
+const delayMs = 600_000
 
 /** Keeps the relays from publishing work for ten minutes, unless it is requeued: for work that is paused. */
 export async function delayWork(db: Db, uuids: readonly string[]): Promise<void> {
@@ -58,11 +58,11 @@ export async function delayUnclaimableWork(db: Db, uuid: string): Promise<void> 
   await setPublishedAt(db, inTenMinutes(), sql`id = ${uuid} and published_at is not null`)
 }
 
-const inTenMinutes = () => new Date(Date.now() + postponementMs)
+const inTenMinutes = () => new Date(Date.now() + delayMs)
 
 /** Locks the rows in the order of their ids, so that two statements do not deadlock. */
-async function setPublishedAt(db: Db, publishedAt: Date | null, isMeant: SQL): Promise<void> {
-  const locked = sql`select id from outbox where ${isMeant} order by id for update`
+async function setPublishedAt(db: Db, publishedAt: Date | null, condition: SQL): Promise<void> {
+  const locked = sql`select id from outbox where ${condition} order by id for update`
   await db.update(outbox).set({ publishedAt }).where(sql`id in (${locked})`)
 }
 

@@ -6,7 +6,7 @@ const keys = deriveKeys(testSecret)
 const otherKeys = deriveKeys('a secret that is known to every tesu')
 
 /** The same text with another character at each place in turn. */
-const eachChanged = (text: string) =>
+const changeEachCharacter = (text: string) =>
   text.split('').map((character, at) => text.slice(0, at) + (character === 'A' ? 'B' : 'A') + text.slice(at + 1))
 
 describe('what is sealed', () => {
@@ -39,7 +39,7 @@ describe('what is sealed', () => {
     )
     const wrong = [
       // The last character of a part may hold unused bits.
-      ...eachChanged(sealed).filter((_text, at) => !/^(\.|$)/.test(sealed.slice(at + 1))),
+      ...changeEachCharacter(sealed).filter((_text, at) => !/^(\.|$)/.test(sealed.slice(at + 1))),
       ...cutTags.map((cut) => [keyId, iv, cut, body].join('.')),
       [keyId, iv, tag, body.slice(0, -4)].join('.'),
       [keyId, iv, tag].join('.'),
@@ -74,7 +74,7 @@ describe('a signed payload', () => {
   })
 
   test('does not open when one character is another, wherever', () => {
-    expect(eachChanged(signed).filter((wrong) => verifyPayload(keys.links, 'confirm', wrong))).toEqual([])
+    expect(changeEachCharacter(signed).filter((wrong) => verifyPayload(keys.links, 'confirm', wrong))).toEqual([])
   })
 
   test('does not open cut, doubled, padded or empty', () => {

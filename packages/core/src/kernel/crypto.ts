@@ -49,7 +49,7 @@ export function newToken(prefix: TokenPrefix): string {
  * so that the worker who writes the mail, or writes it again, needs no secret but the key.
  */
 export function deriveMailToken(keys: Keys, prefix: MailTokenPrefix, id: string): string {
-  return mailTokenWith(keys.tokens[0], prefix, id)
+  return deriveToken(keys.tokens[0], prefix, id)
 }
 
 /** The same for a row whose hash is stored, though SECRET_KEY changed since; undefined when its key is not known. */
@@ -58,12 +58,12 @@ export function findStoredMailToken(
   prefix: MailTokenPrefix,
   { id, tokenHash }: { id: string; tokenHash: string },
 ): string | undefined {
-  return keys.tokens.map((key) => mailTokenWith(key, prefix, id)).find((token) => hashToken(token) === tokenHash)
+  return keys.tokens.map((key) => deriveToken(key, prefix, id)).find((token) => hashToken(token) === tokenHash)
 }
 
 type MailTokenPrefix = 'rpi' | 'rpr'
 
-function mailTokenWith(key: Buffer, prefix: MailTokenPrefix, id: string): string {
+function deriveToken(key: Buffer, prefix: MailTokenPrefix, id: string): string {
   return `${prefix}_${createHmac('sha256', key).update(`${prefix} ${id}`).digest('base64url')}`
 }
 
@@ -75,7 +75,7 @@ export function hashToken(token: string): string {
 /** `payload` with its HMAC, for a link: base64url parts joined by a dot. */
 export function signPayload([key]: KeyRing, purpose: string, payload: readonly (string | number)[]): string {
   const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
-  return `${body}.${macOf(key, purpose, body)}`
+  return `${body}.${computeMac(key, purpose, body)}`
 }
 
 /** The payload of what `signPayload` made for the same purpose; undefined when one bit differs. */
@@ -84,14 +84,14 @@ export function verifyPayload(keys: KeyRing, purpose: string, signed: string): (
   if (!body || !mac || rest.length > 0) return undefined
   const given = Buffer.from(mac)
   const isSignedWith = (key: Buffer) => {
-    const expected = Buffer.from(macOf(key, purpose, body))
+    const expected = Buffer.from(computeMac(key, purpose, body))
     return given.length === expected.length && timingSafeEqual(given, expected)
   }
   if (!keys.some(isSignedWith)) return undefined
   return JSON.parse(Buffer.from(body, 'base64url').toString()) as (string | number)[]
 }
 
-function macOf(key: Buffer, purpose: string, body: string) {
+function computeMac(key: Buffer, purpose: string, body: string) {
   return createHmac('sha256', key).update(`${purpose}\n${body}`).digest().subarray(0, 18).toString('base64url')
 }
 
@@ -104,13 +104,13 @@ export function seal({ storage: [key] }: Keys, text: string, boundTo: string): s
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(boundTo))
   const sealed = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()])
   const parts = [iv, cipher.getAuthTag(), sealed].map((part) => part.toString('base64url'))
-  return [keyIdOf(key), ...parts].join('.')
+  return [getKeyId(key), ...parts].join('.')
 }
 
 /** Opens what `seal` made for the same row. Throws when it was sealed under an unknown SECRET_KEY or tampered with. */
 export function unseal(keys: Keys, sealed: string, boundTo: string): string {
   const [keyId, iv, tag, body, ...rest] = sealed.split('.')
-  const key = keys.storage.find((candidate) => keyIdOf(candidate) === keyId)
+  const key = keys.storage.find((candidate) => getKeyId(candidate) === keyId)
   if (!key || !iv || !tag || body === undefined || rest.length > 0) {
     throw new Error('A stored secret was sealed under another SECRET_KEY')
   }
@@ -123,10 +123,10 @@ export function unseal(keys: Keys, sealed: string, boundTo: string): string {
 
 /** The names of the keys that open what is sealed: each sealed value begins with that of its own. */
 export function storageKeyIds({ storage }: Keys): string[] {
-  return storage.map(keyIdOf)
+  return storage.map(getKeyId)
 }
 
-function keyIdOf(key: Buffer): string {
+function getKeyId(key: Buffer): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 8)
 }
 

@@ -100,17 +100,17 @@ describe('the database is there, and the fault elsewhere', () => {
 })
 
 describe('a broken constraint', () => {
-  const broken = wrapped(databaseError('23505', 'users_email_key'))
+  const violation = wrapped(databaseError('23505', 'users_email_key'))
 
   test('is known by its name', () => {
-    expect(violatedConstraint(broken)).toBe('users_email_key')
+    expect(violatedConstraint(violation)).toBe('users_email_key')
     expect(violatedConstraint(databaseError('23505', 'users_email_key'))).toBe('users_email_key')
     expect(violatedConstraint(new Error('users_email_key'))).toBeUndefined()
   })
 
   test('becomes the error that was agreed, and everything else is thrown on as it is', () => {
     const handle = onConstraint('users_email_key', () => conflict('Taken'))
-    expect(() => handle(broken)).toThrow(expect.objectContaining({ code: 'conflict', message: 'Taken' }))
+    expect(() => handle(violation)).toThrow(expect.objectContaining({ code: 'conflict', message: 'Taken' }))
     const other = wrapped(databaseError('23505', 'other_key'))
     expect(() => handle(other)).toThrow(other)
   })
@@ -125,10 +125,10 @@ test('a wrong field is told with where it stands', () => {
 test('a log is told of a failed statement without its parameters, also where it is only the cause', () => {
   const failed = new DrizzleQueryError('select $1', ['ada@example.com'], new Error('away'))
   for (const error of [failed, new Error('a job failed', { cause: failed })]) {
-    const told = inspect(withoutParameters(error))
-    expect(told).not.toContain('ada@example.com')
-    expect(told).toContain('select $1')
-    expect(told).toContain('away')
+    const logged = inspect(withoutParameters(error))
+    expect(logged).not.toContain('ada@example.com')
+    expect(logged).toContain('select $1')
+    expect(logged).toContain('away')
   }
   const other = new Error('something else', { cause: new Error('why') })
   expect(withoutParameters(other)).toBe(other)

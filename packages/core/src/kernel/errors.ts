@@ -65,7 +65,7 @@ export function onConstraint(constraint: string, toError: () => AppError) {
 }
 
 /** Class 28 and 3D000 too: its password is being changed, or it is being restored. */
-const unavailableStates = [
+const unavailableSqlStates = [
   /^08/,
   /^28/,
   /^3D000$/,
@@ -87,21 +87,24 @@ const unavailableSystemCodes = new Set([
   'EHOSTUNREACH',
   'ENETUNREACH',
 ])
-const driverMessages =
+const unavailableDriverMessages =
   /timeout exceeded when trying to connect|Connection terminated|Query read timeout|is not queryable|pool after calling end/
 
 /** Whether the database was away, overloaded or shutting down, so that the same call may succeed a moment later. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const known = databaseError(error)
-  if (known?.code) return unavailableStates.some((state) => state.test(known.code ?? ''))
+  if (known?.code) return unavailableSqlStates.some((state) => state.test(known.code ?? ''))
   const cause = error instanceof DrizzleQueryError ? error.cause : error
   if (!(cause instanceof Error)) return false
   if (cause instanceof AggregateError) return cause.errors.some(isDatabaseUnavailable)
-  return unavailableSystemCodes.has((cause as NodeJS.ErrnoException).code ?? '') || driverMessages.test(cause.message)
+  return (
+    unavailableSystemCodes.has((cause as NodeJS.ErrnoException).code ?? '') ||
+    unavailableDriverMessages.test(cause.message)
+  )
 }
 
 /** Whether a statement failed with one of these SQLSTATEs. */
-export function hasState(error: unknown, states: readonly string[]): boolean {
+export function hasSqlState(error: unknown, states: readonly string[]): boolean {
   return states.includes(databaseError(error)?.code ?? '')
 }
 

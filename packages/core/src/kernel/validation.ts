@@ -1,13 +1,13 @@
 /** The pieces that the shapes of all slices are made of. */
 import { domainToASCII } from 'node:url'
 import { z } from 'zod'
-import { describeProblem } from './zod-messages.ts'
+import { describeIssue } from './zod-messages.ts'
 
-z.config({ localeError: describeProblem })
+z.config({ localeError: describeIssue })
 
 const controlsButLineBreaks = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 /** Half of a surrogate pair, that the database would replace without a word. */
-const notUnicode = 'must be valid Unicode'
+const notUnicodeMessage = 'must be valid Unicode'
 const controls = /[\u0000-\u001f\u007f]/
 
 /** Text on one line: trimmed, in Unicode's composed form (NFC), at most `max` characters, no control characters. */
@@ -24,8 +24,8 @@ export function MultiLine(max: number, min = 0) {
 export function Verbatim(max: number) {
   return z
     .string('must be text')
-    .max(max, tooLong(max))
-    .refine((value) => value.isWellFormed(), notUnicode)
+    .max(max, tooLongMessage(max))
+    .refine((value) => value.isWellFormed(), notUnicodeMessage)
     .refine((value) => !controlsButLineBreaks.test(value), 'must not contain control characters')
 }
 
@@ -34,12 +34,12 @@ function text(max: number, min: number) {
     .string('must be text')
     .trim()
     .normalize('NFC')
-    .refine((value) => value.isWellFormed(), notUnicode)
+    .refine((value) => value.isWellFormed(), notUnicodeMessage)
     .min(min, min === 1 ? 'must not be empty' : `must have at least ${min} characters`)
-    .max(max, tooLong(max))
+    .max(max, tooLongMessage(max))
 }
 
-function tooLong(max: number) {
+function tooLongMessage(max: number) {
   return `must have at most ${max.toLocaleString('en')} characters`
 }
 
@@ -50,14 +50,14 @@ const domainName = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a
 export function normalizeEmail(address: string): string | undefined {
   const at = address.lastIndexOf('@')
   const local = address.slice(0, at)
-  const domain = toAscii(address.slice(at + 1))
+  const domain = toAsciiDomain(address.slice(at + 1))
   const email = `${local}@${domain}`
   const isAddress = at > 0 && at <= 64 && email.length <= 254 && localPart.test(local) && domainName.test(domain)
   return isAddress ? email : undefined
 }
 
 /** Of an international domain only: the conversion would cut "ü.example/x" and drop line breaks, so those are left to be refused. */
-function toAscii(domain: string) {
+function toAsciiDomain(domain: string) {
   return /[^\u0000-\u007f]/.test(domain) && /^[a-z0-9.\-\u0080-\u{10ffff}]+$/iu.test(domain)
     ? domainToASCII(domain)
     : domain

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { describeProblem } from './zod-messages.ts'
+import { describeIssue } from './zod-messages.ts'
 
-z.config({ localeError: describeProblem })
+z.config({ localeError: describeIssue })
 
 test.each<[z.ZodType, unknown, string]>([
   [z.string(), ['x'], 'must be text'],

@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 
-const kinds: Record<string, string> = {
+const typeNames: Record<string, string> = {
   string: 'text',
   number: 'a number',
   int: 'a whole number',
@@ -13,15 +13,15 @@ const kinds: Record<string, string> = {
 const units: Record<string, string> = { string: ' characters', array: ' entries', set: ' entries', map: ' entries' }
 
 /** What is wrong with a value whose schema has no words of its own: in plain ones, as all other messages. */
-export function describeProblem(issue: z.core.$ZodRawIssue): string {
+export function describeIssue(issue: z.core.$ZodRawIssue): string {
   const { code } = issue
   if (code === 'invalid_type' && issue.input === undefined) return 'is missing'
-  if (code === 'invalid_type') return `must be ${kinds[issue.expected] ?? issue.expected}`
+  if (code === 'invalid_type') return `must be ${typeNames[issue.expected] ?? issue.expected}`
   if (code === 'too_big') {
-    return sizeOf(issue.origin, issue.inclusive === false ? 'less than' : 'at most', issue.maximum)
+    return describeBound(issue.origin, issue.inclusive === false ? 'less than' : 'at most', issue.maximum)
   }
   if (code === 'too_small') {
-    return sizeOf(issue.origin, issue.inclusive === false ? 'more than' : 'at least', issue.minimum)
+    return describeBound(issue.origin, issue.inclusive === false ? 'more than' : 'at least', issue.minimum)
   }
   if (code === 'invalid_value') {
     return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map(String).join(', ')}`
@@ -31,7 +31,7 @@ export function describeProblem(issue: z.core.$ZodRawIssue): string {
   return 'is not valid'
 }
 
-function sizeOf(origin: string, bound: string, size: number | bigint): string {
+function describeBound(origin: string, bound: string, size: number | bigint): string {
   const unit = units[origin]
   return `must ${unit ? 'have' : 'be'} ${bound} ${size.toLocaleString('en')}${unit ?? ''}`
 }

@@ -40,7 +40,7 @@ const secretKey = z
 
 const postgresUrl = (error: string) => z.url({ protocol: /^postgres(ql)?$/, error })
 
-const base = {
+const commonVariables = {
   DATABASE_URL: postgresUrl('must be set to a postgres:// address'),
   DATABASE_DIRECT_URL: postgresUrl('must be a postgres:// address')
     .optional()
@@ -52,8 +52,8 @@ const port = z.coerce
   .number('must be a port number')
   .refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'must be a port number')
 
-const serving = {
-  ...base,
+const serviceVariables = {
+  ...commonVariables,
   REDIS_URL: RedisUrl.optional(),
   PUBLIC_URL: httpUrl
     .transform((url) => url.replace(/\/+$/, ''))
@@ -84,7 +84,7 @@ const trustedProxy = z
   .describe('A word or network; "true" and hop counts would let a client forge its address')
 
 const ApiEnvironment = z.object({
-  ...serving,
+  ...serviceVariables,
   DATABASE_REPLICA_URL: postgresUrl('must be a postgres:// address')
     .optional()
     .describe('A streaming replica, which long reads go to as long as it knows all that the primary does'),
@@ -122,7 +122,7 @@ function isRsaKey(pem: string): boolean {
 
 const WorkerEnvironment = z
   .object({
-    ...serving,
+    ...serviceVariables,
     SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// address' }),
     MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
     WORKER_HOST: z.string().default('127.0.0.1'),
@@ -145,7 +145,7 @@ const WorkerEnvironment = z
   })
 const dkimNames = ['DKIM_DOMAIN', 'DKIM_SELECTOR', 'DKIM_PRIVATE_KEY'] as const
 
-const MigrateEnvironment = z.object(base)
+const MigrateEnvironment = z.object(commonVariables)
 
 const ClientEnvironment = z.object({
   RAPPORT_API_URL: httpUrl.transform((url) => url.replace(/\/+$/, '')).optional(),
@@ -156,13 +156,13 @@ type Environment = Record<string, string | undefined>
 
 /** Reads what the API needs. Throws a ConfigError that names every wrong variable. */
 export function readApiConfig(environment: Environment = process.env) {
-  return parse(ApiEnvironment, environment)
+  return parseEnvironment(ApiEnvironment, environment)
 }
 export type ApiConfig = ReturnType<typeof readApiConfig>
 
 /** Reads what the worker needs. Throws a ConfigError that names every wrong variable. */
 export function readWorkerConfig(environment: Environment = process.env) {
-  return parse(WorkerEnvironment, environment)
+  return parseEnvironment(WorkerEnvironment, environment)
 }
 export type WorkerConfig = ReturnType<typeof readWorkerConfig>
 
@@ -176,12 +176,12 @@ export function dkimKeyOf(
 
 /** Reads what a migration needs. Throws a ConfigError that names every wrong variable. */
 export function readMigrateConfig(environment: Environment = process.env) {
-  return parse(MigrateEnvironment, environment)
+  return parseEnvironment(MigrateEnvironment, environment)
 }
 
 /** Reads where the command line finds the API, and by which key. Throws a ConfigError that names every wrong variable. */
 export function readClientConfig(environment: Environment = process.env) {
-  return parse(ClientEnvironment, environment)
+  return parseEnvironment(ClientEnvironment, environment)
 }
 
 /** What is good of an environment for API and worker, and what is wrong with the rest: for who looks into what fails. */
@@ -236,7 +236,10 @@ export function inheritedEnvironment(): Environment {
   return { ...process.env }
 }
 
-function parse<Schema extends z.ZodObject>(schema: Schema, environment: Environment): Readonly<z.output<Schema>> {
+function parseEnvironment<Schema extends z.ZodObject>(
+  schema: Schema,
+  environment: Environment,
+): Readonly<z.output<Schema>> {
   const result = schema.safeParse(withoutEmpty(environment))
   if (result.success) return Object.freeze(result.data)
   const problems = result.error.issues.map((issue) => `  ${String(issue.path[0])}: ${issue.message}`)

@@ -61,7 +61,7 @@ export function withLocalAddresses(
   environment: Record<string, string | undefined>,
   local: LocalInstance | undefined,
 ): Record<string, string | undefined> {
-  const given = addressesIn(environment)
-  const isSame = Object.entries(given).every(([name, value]) => local?.environment[name] === value)
+  const configured = addressesIn(environment)
+  const isSame = Object.entries(configured).every(([name, value]) => local?.environment[name] === value)
   return isSame ? { ...environment, ...local?.environment } : environment
 }

@@ -6,20 +6,23 @@ import { withTimeout } from '../kernel/with-timeout.ts'
 export const createRegistry = () => new Registry()
 
 /** Where a metric is kept, under `rapport_` and its name. */
-interface Description<Label extends string> {
+interface MetricOptions<Label extends string> {
   name: string
   help: string
   labelNames?: readonly Label[]
 }
 
-export function createCounter<Label extends string = never>(registry: Registry, { name, ...rest }: Description<Label>) {
+export function createCounter<Label extends string = never>(
+  registry: Registry,
+  { name, ...rest }: MetricOptions<Label>,
+) {
   return new Counter<Label>({ name: `rapport_${name}`, registers: [registry], ...rest })
 }
 
 /** With buckets for what takes milliseconds to seconds. */
 export function createDurationHistogram<Label extends string = never>(
   registry: Registry,
-  { name, ...rest }: Description<Label>,
+  { name, ...rest }: MetricOptions<Label>,
 ) {
   const buckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
   return new Histogram<Label>({ name: `rapport_${name}`, registers: [registry], buckets, ...rest })
@@ -31,7 +34,7 @@ export function createDurationHistogram<Label extends string = never>(
  */
 export function createGauge<Label extends string = never>(
   registry: Registry,
-  { name, read, labelNames = [], help }: Description<Label> & { read: () => Promise<Sample<Label>[]> },
+  { name, read, labelNames = [], help }: MetricOptions<Label> & { read: () => Promise<Sample<Label>[]> },
 ): void {
   const gauge = new Gauge<Label>({ name: `rapport_${name}`, help, labelNames, registers: [registry], collect })
   async function collect() {
@@ -39,33 +42,33 @@ export function createGauge<Label extends string = never>(
     if (labelNames.length === 0) gauge.remove()
     else gauge.reset()
     try {
-      for (const { labels, value } of await withTimeout(read(), longestReadMs)) gauge.set(labels, value)
+      for (const { labels, value } of await withTimeout(read(), readTimeoutMs)) gauge.set(labels, value)
     } catch {}
   }
 }
 
 /** Longer than whatever a gauge asks may itself take to be given up. */
-const longestReadMs = 3_000
+const readTimeoutMs = 3_000
 
 /** The same for a single figure. */
 export function createUnlabeledGauge(
   registry: Registry,
-  given: { name: string; help: string; read: () => Promise<number> },
+  options: { name: string; help: string; read: () => Promise<number> },
 ): void {
-  createGauge(registry, { ...given, read: async () => [{ labels: {}, value: await given.read() }] })
+  createGauge(registry, { ...options, read: async () => [{ labels: {}, value: await options.read() }] })
 }
 
 /** 1 while `ask` is answered, 0 while it is not. */
 export function createUpGauge(
   registry: Registry,
-  given: { name: string; help: string; ask: () => Promise<unknown> },
+  options: { name: string; help: string; check: () => Promise<unknown> },
 ): void {
   const read = () =>
-    withTimeout(given.ask()).then(
+    withTimeout(options.check()).then(
       () => 1,
       () => 0,
     )
-  createUnlabeledGauge(registry, { ...given, read })
+  createUnlabeledGauge(registry, { ...options, read })
 }
 
 export interface Sample<Label extends string = never> {
@@ -75,5 +78,5 @@ export interface Sample<Label extends string = never> {
 
 /** Whether Redis is there. */
 export function registerRedisMetrics(registry: Registry, ping: () => Promise<unknown>): void {
-  createUpGauge(registry, { name: 'redis_up', help: 'Whether Redis answers this process', ask: ping })
+  createUpGauge(registry, { name: 'redis_up', help: 'Whether Redis answers this process', check: ping })
 }

@@ -18,7 +18,7 @@ import {
 import { withTimeout } from '../kernel/with-timeout.ts'
 import type { Tracer } from './tracer.ts'
 
-const kinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT }
+const spanKinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT }
 
 /**
  * Sends traces to a collector (OTLP over HTTP, JSON), in batches beside the work. Of those that begin here the given
@@ -34,7 +34,7 @@ export function openOtlpTracer(serviceName: string, endpoint: string, ratio: num
   const tracer = provider.getTracer('rapport')
   return {
     start(name, { kind, parent, attributes }) {
-      const span = tracer.startSpan(name, { kind: kinds[kind], attributes }, contextOf(parent))
+      const span = tracer.startSpan(name, { kind: spanKinds[kind], attributes }, parseTraceparent(parent))
       const { traceId, spanId, traceFlags } = span.spanContext()
       return {
         traceparent: `00-${traceId}-${spanId}-${traceFlags.toString(16).padStart(2, '0')}`,
@@ -50,7 +50,7 @@ export function openOtlpTracer(serviceName: string, endpoint: string, ratio: num
 }
 
 /** https://www.w3.org/TR/trace-context/ */
-function contextOf(parent: string | null | undefined): Context {
+function parseTraceparent(parent: string | null | undefined): Context {
   const [, traceId = '', spanId = '', flags = ''] =
     /^00-([\da-f]{32})-([\da-f]{16})-([\da-f]{2})$/.exec(parent ?? '') ?? []
   if (!isValidTraceId(traceId) || !isValidSpanId(spanId)) return ROOT_CONTEXT

@@ -5,7 +5,7 @@ interface Host {
   port: number
 }
 
-interface Account {
+interface Credentials {
   username?: string
   password?: string
 }
@@ -13,7 +13,7 @@ interface Account {
 /** Where Redis is: one server, a cluster that some of its nodes lead to, or whichever the sentinels call the master. */
 export type RedisAddress =
   | { kind: 'server'; url: string }
-  | ({ kind: 'cluster'; nodes: Host[]; tls: boolean } & Account)
+  | ({ kind: 'cluster'; nodes: Host[]; tls: boolean } & Credentials)
   | ({
       kind: 'sentinel'
       sentinels: Host[]
@@ -21,9 +21,9 @@ export type RedisAddress =
       database: number
       tls: boolean
       sentinelPassword?: string
-    } & Account)
+    } & Credentials)
 
-const form =
+const addressPattern =
   /^(?<scheme>rediss?)\+(?<kind>cluster|sentinel):\/\/(?:(?<account>[^@/]*)@)?(?<hosts>[^@/?#]+)(?:\/(?<master>[\w.-]+))?(?:\/(?<database>\d{1,5}))?\/?(?:\?sentinelPassword=(?<sentinelPassword>[^&#]+))?$/
 
 /**
@@ -32,11 +32,11 @@ const form =
  */
 export function parseRedisAddress(text: string): RedisAddress | undefined {
   if (/^rediss?:/.test(text)) return z.url().safeParse(text).success ? { kind: 'server', url: text } : undefined
-  const parts = form.exec(text)?.groups
+  const parts = addressPattern.exec(text)?.groups
   if (!parts) return undefined
   const { kind, master, database, account = '', hosts = '', sentinelPassword } = parts
   try {
-    const common = { tls: parts['scheme'] === 'rediss', ...parseAccount(account) }
+    const common = { tls: parts['scheme'] === 'rediss', ...parseCredentials(account) }
     if (kind === 'cluster') {
       const isPlain = master === undefined && sentinelPassword === undefined
       return isPlain ? { kind, nodes: parseHosts(hosts, 6379), ...common } : undefined
@@ -59,7 +59,7 @@ function parseHosts(text: string, defaultPort: number): Host[] {
   })
 }
 
-function parseAccount(text: string): Account {
+function parseCredentials(text: string): Credentials {
   const [username = '', ...password] = text.split(':')
   return {
     ...(username && { username: decodeURIComponent(username) }),

@@ -17,24 +17,24 @@ export function connectRedis(url: string, options: Options): RedisClient {
   const address = parseRedisAddress(url)
   if (!address) throw new Error('This is no address of a Redis')
   if (address.kind === 'server') return new Redis(address.url, options)
-  return address.kind === 'cluster' ? connectCluster(address, options) : connectMaster(address, options)
+  return address.kind === 'cluster' ? connectCluster(address, options) : connectThroughSentinels(address, options)
 }
 
 function connectCluster(address: RedisAddress & { kind: 'cluster' }, options: Options): Cluster {
-  const { retryStrategy, enableOfflineQueue, ...forEachNode } = options
+  const { retryStrategy, enableOfflineQueue, ...nodeOptions } = options
   return new Cluster(address.nodes, {
     ...(retryStrategy && { clusterRetryStrategy: retryStrategy }),
     ...(enableOfflineQueue !== undefined && { enableOfflineQueue }),
     // A certificate is for the name that a node calls itself, so it is not looked up.
     ...(address.tls && { dnsLookup: (host, done) => done(null, host) }),
-    redisOptions: { ...forEachNode, ...accountOf(address), ...(address.tls && { tls: {} }) },
+    redisOptions: { ...nodeOptions, ...toCredentials(address), ...(address.tls && { tls: {} }) },
   })
 }
 
-function connectMaster(address: RedisAddress & { kind: 'sentinel' }, options: Options): Redis {
+function connectThroughSentinels(address: RedisAddress & { kind: 'sentinel' }, options: Options): Redis {
   return new Redis({
     ...options,
-    ...accountOf(address),
+    ...toCredentials(address),
     sentinels: address.sentinels,
     name: address.master,
     db: address.database,
@@ -48,6 +48,6 @@ function connectMaster(address: RedisAddress & { kind: 'sentinel' }, options: Op
   })
 }
 
-function accountOf({ username, password }: { username?: string; password?: string }) {
+function toCredentials({ username, password }: { username?: string; password?: string }) {
   return { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
 }

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { foreignKey, index, integer, pgTable, text, unique, uniqueIndex } from 'drizzle-orm/pg-core'
-import { moment, createdAt, lower, oneOf, id } from './columns.ts'
+import { timestamptz, createdAt, lower, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
 export const roles = ['VIEWER', 'MEMBER', 'ADMIN', 'OWNER'] as const
@@ -15,8 +15,8 @@ export const users = pgTable(
     name: text().notNull().default(''),
     passwordHash: text().notNull(),
     /** When it was first proved that the address is theirs: until then anybody may have signed up with it. */
-    emailVerifiedAt: moment(),
-    verificationMailedAt: moment(),
+    emailVerifiedAt: timestamptz(),
+    verificationMailedAt: timestamptz(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },
@@ -47,7 +47,7 @@ export const sessions = pgTable(
     id: id('ses').notNull().default(sql`uuidv7()`),
     workspaceId: id('wsp').notNull(),
     userId: id('usr').notNull(),
-    expiresAt: moment().notNull(),
+    expiresAt: timestamptz().notNull(),
     createdAt: createdAt(),
   },
   (t) => [
@@ -72,7 +72,7 @@ export const passwordResets = pgTable(
       .references(() => users.id, { onDelete: 'cascade' }),
     /** SHA-256 of the token in the mail. */
     tokenHash: text().notNull(),
-    expiresAt: moment().notNull(),
+    expiresAt: timestamptz().notNull(),
     createdAt: createdAt(),
   },
   (t) => [
@@ -91,7 +91,7 @@ export const loginFailures = pgTable(
     count: integer().notNull(),
     lastFailedAt: createdAt(),
     /** Until when this client counts as one that the address was used from before. */
-    knownUntil: moment(),
+    knownUntil: timestamptz(),
   },
   (t) => [index('login_failures_failed_index').on(t.lastFailedAt)],
 )
@@ -107,8 +107,8 @@ export const apiKeys = tenantTable(
     keyHash: text().notNull(),
     /** The user who issued it, by themselves or by an API key of theirs; who may be gone by now. */
     createdBy: id('usr'),
-    expiresAt: moment(),
-    lastUsedAt: moment(),
+    expiresAt: timestamptz(),
+    lastUsedAt: timestamptz(),
     createdAt: createdAt(),
   },
   {

@@ -33,7 +33,7 @@
  */
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, text, uuid } from 'drizzle-orm/pg-core'
-import { moment, createdAt, oneOf, id } from './columns.ts'
+import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { lists } from './lists.ts'
 
@@ -60,8 +60,8 @@ export const campaigns = tenantTable(
     pauseReason: text(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
-    sentAt: moment(),
-    completedAt: moment(),
+    sentAt: timestamptz(),
+    completedAt: timestamptz(),
   },
   {
     key: ['id'],
@@ -133,13 +133,13 @@ export const campaignRecipients = tenantTable(
     workerId: uuid(),
     error: text(),
     createdAt: createdAt(),
-    settledAt: moment(),
+    settledAt: timestamptz(),
     /** The time of the first such event. */
-    openedAt: moment(),
-    clickedAt: moment(),
-    unsubscribedAt: moment(),
-    bouncedAt: moment(),
-    complainedAt: moment(),
+    openedAt: timestamptz(),
+    clickedAt: timestamptz(),
+    unsubscribedAt: timestamptz(),
+    bouncedAt: timestamptz(),
+    complainedAt: timestamptz(),
   },
   {
     key: ['campaignId', 'contactId'],

@@ -14,7 +14,7 @@ export function id<Prefix extends IdPrefix>(prefix: Prefix) {
 }
 
 /** A moment to the millisecond. Drizzle's own `timestamp` reads the years 1 to 99 as years of this century or the last. */
-export const moment = () =>
+export const timestamptz = () =>
   customType<{ data: Date; driverData: string }>({
     dataType: () => 'timestamp (3) with time zone',
     toDriver: (value) => value.toISOString(),
@@ -22,7 +22,7 @@ export const moment = () =>
   })()
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 export const transactionId = customType<{ data: string }>({ dataType: () => 'xid8' })
-export const createdAt = () => moment().notNull().default(sql`now()`)
+export const createdAt = () => timestamptz().notNull().default(sql`now()`)
 export const lower = (column: AnyPgColumn) => sql`lower(${column})`
 export const oneOf = (name: string, column: AnyPgColumn, values: readonly string[]) =>
   check(name, sql`${column} in (${sql.raw(values.map((value) => `'${value}'`).join(', '))})`)

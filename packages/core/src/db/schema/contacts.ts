@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { index, jsonb, text, unique, uniqueIndex, type AnyPgColumn } from 'drizzle-orm/pg-core'
-import { moment, createdAt, lower, oneOf, id } from './columns.ts'
+import { timestamptz, createdAt, lower, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
 export const emailSubscribedStatuses = [
@@ -28,7 +28,7 @@ export const contacts = tenantTable(
     tags: text().array().notNull().default([]),
     /** Derived from the contact's subscriptions by `subscribed-status.ts`, and by nothing else. */
     emailSubscribedStatus: text({ enum: emailSubscribedStatuses }).notNull().default('NONE'),
-    lastActivityAt: moment(),
+    lastActivityAt: timestamptz(),
     source: text(),
     /** What `search` looks in, without case and accents. Kept, as folding each candidate anew would be most of a search. */
     searchText: text()
@@ -57,12 +57,11 @@ export const contacts = tenantTable(
 )
 
 /** Moves a contact's times forward to something that happened to it. Never back: the clocks of processes may differ. */
-export const activityAt = (moment: Date) => ({
-  lastActivityAt: sql`greatest(${contacts.lastActivityAt}, ${sql.param(moment, contacts.lastActivityAt)})`,
-  updatedAt: updatedAtLeast(moment),
+export const activityAt = (at: Date) => ({
+  lastActivityAt: sql`greatest(${contacts.lastActivityAt}, ${sql.param(at, contacts.lastActivityAt)})`,
+  updatedAt: updatedAtLeast(at),
 })
-export const updatedAtLeast = (moment: Date) =>
-  sql`greatest(${contacts.updatedAt}, ${sql.param(moment, contacts.updatedAt)})`
+export const updatedAtLeast = (at: Date) => sql`greatest(${contacts.updatedAt}, ${sql.param(at, contacts.updatedAt)})`
 
 export const customFieldTypes = ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'SELECT'] as const
 
@@ -77,7 +76,7 @@ export const customFields = tenantTable(
     /** The choices of a SELECT; empty for the others. */
     options: text().array().notNull().default([]),
     /** Removed for everybody but the worker, who takes the values from the contacts and then the row. */
-    removedAt: moment(),
+    removedAt: timestamptz(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { bigint, check, foreignKey, index, text, type AnyPgColumn } from 'drizzle-orm/pg-core'
-import { moment, createdAt, oneOf, id } from './columns.ts'
+import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { contacts } from './contacts.ts'
 import { stages } from './pipelines.ts'
@@ -20,7 +20,7 @@ export const deals = tenantTable(
     name: text().notNull().default(''),
     valueCents: bigint({ mode: 'number' }).notNull().default(0),
     status: text({ enum: dealStatuses }).notNull().default('OPEN'),
-    closedAt: moment(),
+    closedAt: timestamptz(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },

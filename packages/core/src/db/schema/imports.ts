@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { bigint, boolean, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core'
-import { moment, bytea, createdAt, oneOf, id } from './columns.ts'
+import { timestamptz, bytea, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
 export const importStatuses = ['RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED'] as const
@@ -35,8 +35,8 @@ export const imports = tenantTable(
     createdAt: createdAt(),
     /** When the last part of the file came in. */
     receivedAt: createdAt(),
-    startedAt: moment(),
-    completedAt: moment(),
+    startedAt: timestamptz(),
+    completedAt: timestamptz(),
   },
   {
     key: ['id'],

@@ -1,5 +1,5 @@
 import { index, integer, pgTable, text, uuid } from 'drizzle-orm/pg-core'
-import { moment, createdAt, id } from './columns.ts'
+import { timestamptz, createdAt, id } from './columns.ts'
 import { workspaces } from './workspaces.ts'
 
 /** Work that is not done yet: a row per job, under the id of its subject. A delivery needs none: its own row is the work. */
@@ -12,7 +12,7 @@ export const outbox = pgTable(
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     queue: text().notNull(),
     /** When its job was last added to the queue; null: not yet. In the future: not before then, see `delayWork`. */
-    publishedAt: moment(),
+    publishedAt: timestamptz(),
     /** The request that asked for this, for logs and traces. */
     requestId: text(),
     traceparent: text(),
@@ -20,7 +20,7 @@ export const outbox = pgTable(
     /** APIs of the release before write these two, and `relays`; the next release drops them. */
     lane: uuid(),
     relayedEpoch: text(),
-    relayedAt: moment(),
+    relayedAt: timestamptz(),
     relays: integer().notNull().default(0),
   },
   (t) => [index('outbox_publishing_index').on(t.queue, t.workspaceId, t.createdAt, t.id)],

@@ -1,5 +1,5 @@
 import { boolean, index, text, unique } from 'drizzle-orm/pg-core'
-import { moment, createdAt, id } from './columns.ts'
+import { timestamptz, createdAt, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
 export const lists = tenantTable(
@@ -12,7 +12,7 @@ export const lists = tenantTable(
     createdAt: createdAt(),
     updatedAt: createdAt(),
     /** Gone for everyone; the worker takes its subscriptions away, and then the row. */
-    deletedAt: moment(),
+    deletedAt: timestamptz(),
   },
   {
     key: ['id'],

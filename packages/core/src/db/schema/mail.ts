@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm'
 import { bigint, index, integer, jsonb, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core'
 import type { CampaignId, ContactId, InviteId, ListId, PasswordResetId, UserId, WebhookId } from '../../kernel/ids.ts'
-import { moment, createdAt, lower, oneOf, id } from './columns.ts'
+import { timestamptz, createdAt, lower, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
 export const mailKinds = [
@@ -40,7 +40,7 @@ export const mails = tenantTable(
     workerId: uuid(),
     error: text(),
     createdAt: createdAt(),
-    settledAt: moment(),
+    settledAt: timestamptz(),
   },
   {
     key: ['id'],

@@ -1,5 +1,5 @@
 import { index, text } from 'drizzle-orm/pg-core'
-import { moment, createdAt, oneOf, id } from './columns.ts'
+import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { contacts } from './contacts.ts'
 import { lists } from './lists.ts'
@@ -14,9 +14,9 @@ export const subscriptions = tenantTable(
     status: text({ enum: subscriptionStatuses }).notNull(),
     source: text(),
     /** When a confirmation was asked for by mail, the last three times, newest first. */
-    confirmationsRequestedAt: moment().array().notNull().default([]),
-    confirmedAt: moment(),
-    unsubscribedAt: moment(),
+    confirmationsRequestedAt: timestamptz().array().notNull().default([]),
+    confirmedAt: timestamptz(),
+    unsubscribedAt: timestamptz(),
     createdAt: createdAt(),
   },
   {

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { check, foreignKey, index, text, type AnyPgColumn } from 'drizzle-orm/pg-core'
-import { moment, createdAt, oneOf, id } from './columns.ts'
+import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { members } from './auth.ts'
 import { contacts } from './contacts.ts'
@@ -19,9 +19,9 @@ export const tasks = tenantTable(
     title: text().notNull(),
     notes: text().notNull().default(''),
     status: text({ enum: taskStatuses }).notNull().default('OPEN'),
-    dueAt: moment(),
+    dueAt: timestamptz(),
     assigneeId: id('usr'),
-    completedAt: moment(),
+    completedAt: timestamptz(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
   },

@@ -1,5 +1,5 @@
 import { index, integer, text, unique, uniqueIndex } from 'drizzle-orm/pg-core'
-import { moment, createdAt, lower, oneOf, id } from './columns.ts'
+import { timestamptz, createdAt, lower, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { roles } from './auth.ts'
 
@@ -16,7 +16,7 @@ export const invites = tenantTable(
     resends: integer().notNull().default(0),
     /** The user who asked, by themselves or by an API key of theirs; who may be gone by now. */
     createdBy: id('usr'),
-    expiresAt: moment().notNull(),
+    expiresAt: timestamptz().notNull(),
     createdAt: createdAt(),
   },
   {

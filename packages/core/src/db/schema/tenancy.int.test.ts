@@ -23,10 +23,10 @@ import { transaction } from '../transaction.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
 const database = useTestDatabase()
-let [mine, theirs] = ['', '']
+let [ownUuid, otherUuid] = ['', '']
 beforeAll(async () => {
-  mine = await fillWorkspace(await createTestCtx(database.db))
-  theirs = await fillWorkspace(await createTestCtx(database.db))
+  ownUuid = await fillWorkspace(await createTestCtx(database.db))
+  otherUuid = await fillWorkspace(await createTestCtx(database.db))
 })
 
 /** At least one row in every table. Answers the UUID of the workspace. */
@@ -44,7 +44,7 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   const { id: webhookId } = await createTestWebhook(ctx)
   await createTestContact(ctx)
   await claimTestBacklog(ctx, webhookId, { workerId: await createTestWorker(db) })
-  await fillBesides(ctx)
+  await insertRelatedRows(ctx)
   await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'ada@example.com', data: {} })
   const campaign = await createTestCampaign(ctx, { confirmed: 2 })
   await sendCampaign(ctx, campaign.id)
@@ -57,7 +57,7 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   return uuidOf(ctx.workspaceId)
 }
 /** What hangs on contacts: made as rows, since it is about rows. */
-async function fillBesides(ctx: Ctx) {
+async function insertRelatedRows(ctx: Ctx) {
   const [workspaceId, list] = [uuidOf(ctx.workspaceId), await createTestList(ctx, { name: 'Besides' })]
   const contact = await createTestContact(ctx)
   for (const statement of [
@@ -136,7 +136,7 @@ async function tryChange(change: ReturnType<typeof sql>): Promise<string> {
 test('every table has rows of both workspaces, so that the tests below can fail', async () => {
   for (const table of await readTables()) {
     const found = await database.db.execute(sql`
-      select distinct workspace_id from ${sql.identifier(table)} where workspace_id in (${mine}, ${theirs})`)
+      select distinct workspace_id from ${sql.identifier(table)} where workspace_id in (${ownUuid}, ${otherUuid})`)
     expect([table, found.rowCount]).toEqual([table, 2])
   }
 })
@@ -150,8 +150,8 @@ test('no row can be linked to a row of another workspace: each foreign key betwe
     const [own, foreign] = [sql.identifier(columns[at] ?? ''), sql.identifier(parentColumns[at] ?? '')]
     const change = sql`
       update ${sql.identifier(table)} set ${own} =
-        (select ${foreign} from ${sql.identifier(parent)} where workspace_id = ${theirs} limit 1)
-      where ctid = (select ctid from ${sql.identifier(table)} where workspace_id = ${mine} limit 1)`
+        (select ${foreign} from ${sql.identifier(parent)} where workspace_id = ${otherUuid} limit 1)
+      where ctid = (select ctid from ${sql.identifier(table)} where workspace_id = ${ownUuid} limit 1)`
     expect(await tryChange(change)).toBe(name)
   }
 })
@@ -160,7 +160,7 @@ test('no row that is linked to others can be moved to another workspace', async 
   const tables = await readTables()
   const links = (await readLinks()).filter(({ parent }) => tables.includes(parent))
   for (const table of new Set(links.flatMap(({ table, parent }) => [table, parent]))) {
-    const change = sql`update ${sql.identifier(table)} set workspace_id = ${theirs} where workspace_id = ${mine}`
+    const change = sql`update ${sql.identifier(table)} set workspace_id = ${otherUuid} where workspace_id = ${ownUuid}`
     expect(await tryChange(change)).toMatch(/_fk$/)
   }
 })
@@ -187,10 +187,10 @@ test('the key of every table of a workspace leads with the workspace, but for th
 
 test('every table of a workspace is tied to its workspace, at the latest by its parents', async () => {
   const links = await readLinks()
-  const tied = new Set(['workspaces'])
-  for (let size = 0; size !== tied.size; ) {
-    size = tied.size
-    for (const { table, parent } of links) if (tied.has(parent)) tied.add(table)
+  const linked = new Set(['workspaces'])
+  for (let size = 0; size !== linked.size; ) {
+    size = linked.size
+    for (const { table, parent } of links) if (linked.has(parent)) linked.add(table)
   }
-  expect((await readTables()).filter((table) => !tied.has(table))).toEqual([])
+  expect((await readTables()).filter((table) => !linked.has(table))).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, jsonb, text, uuid } from 'drizzle-orm/pg-core'
-import { moment, createdAt, oneOf, id } from './columns.ts'
+import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
 export const webhooks = tenantTable(
@@ -16,7 +16,7 @@ export const webhooks = tenantTable(
     /** Secrets that were replaced and sign beside the present one `until` then. */
     formerSecrets: jsonb().$type<{ encrypted: string; until: string }[]>().notNull().default([]),
     /** To everyone but the worker it is gone; the worker takes what hangs on it away, a little at a time. */
-    deletedAt: moment(),
+    deletedAt: timestamptz(),
     createdAt: createdAt(),
   },
   {
@@ -41,17 +41,17 @@ export const webhookDrains = tenantTable(
     token: uuid(),
     /** The deliveries that may be out at this moment: what is INTERRUPTED if the worker dies. */
     deliveryIds: uuid().array().notNull().default([]),
-    takenAt: moment(),
+    takenAt: timestamptz(),
     /** Attempts in a row that got no response. */
     unreachableCount: integer().notNull().default(0),
-    pausedUntil: moment(),
-    lastSuccessAt: moment(),
-    lastFailureAt: moment(),
+    pausedUntil: timestamptz(),
+    lastSuccessAt: timestamptz(),
+    lastFailureAt: timestamptz(),
     /** The first failure since the last success, and how many attempts have failed since. */
-    failingSince: moment(),
+    failingSince: timestamptz(),
     failureCount: integer().notNull().default(0),
     /** When owners and admins got an email about it; null again after a success. */
-    warnedAt: moment(),
+    warnedAt: timestamptz(),
   },
   {
     key: ['webhookId'],
@@ -80,7 +80,7 @@ export const deliveries = tenantTable(
     status: text({ enum: deliveryStatuses }).notNull().default('PENDING'),
     /** The worker that died during the attempt of an INTERRUPTED one. */
     workerId: uuid(),
-    attemptedAt: moment(),
+    attemptedAt: timestamptz(),
     durationMs: integer(),
     responseStatus: integer(),
     responseBody: text(),

@@ -1,5 +1,5 @@
 import { pgTable, text } from 'drizzle-orm/pg-core'
-import { moment, createdAt, id } from './columns.ts'
+import { timestamptz, createdAt, id } from './columns.ts'
 
 export const workspaces = pgTable('workspaces', {
   id: id('wsp').primaryKey(),
@@ -11,5 +11,5 @@ export const workspaces = pgTable('workspaces', {
   createdAt: createdAt(),
   updatedAt: createdAt(),
   /** Gone for everyone; the worker takes away what is in it, and then the row. */
-  deletedAt: moment(),
+  deletedAt: timestamptz(),
 })
