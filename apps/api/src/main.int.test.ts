@@ -104,7 +104,7 @@ test('a configuration that cannot be used ends it with 78, naming every wrong va
   const main = await run(wrong)
   expect(await main.exited).toEqual({ code: 78, signal: null })
   const lines = main.stderr().trim().split('\n')
-  expect(lines[0]).toBe('The environment is not usable:')
+  expect(lines[0]).toBe('Invalid configuration:')
   const named = lines.slice(1).map((line) => /^ {2}(\w+): \S/.exec(line)?.[1] ?? line)
   expect(named.toSorted()).toEqual(Object.keys(wrong).toSorted())
   expect(main.stderr()).not.toMatch(/hidden|\bat \S+ \(|node_modules/)
@@ -153,7 +153,7 @@ test('a port that is taken ends it at once', async () => {
   const { port } = await api.listen()
   const main = await run({ ...testEnvironment(database.url), PORT: String(port) })
   expect(await main.exited).toEqual({ code: 1, signal: null })
-  expect(main.stderr()).toContain(`Port ${port} is taken`)
+  expect(main.stderr()).toContain(`Port ${port} is already in use`)
 })
 
 test('SIGTERM lets what is under way finish, takes nothing new, and ends with 0', async () => {

@@ -11,7 +11,7 @@ const reportSend = defineCommand({
   positional: 'file',
   options: z.strictObject({
     file: z.string().meta(option('<file>', 'File to send')),
-    to: z.email('must be a mail address').meta(option('<address>', 'Recipient of the report')),
+    to: z.email('must be an email address').meta(option('<address>', 'Recipient of the report')),
     copies: z.coerce.number().int('must be a whole number').default(1).meta(option('<n>', 'Number of copies')),
     express: z.boolean().default(false).meta(flag('Sends it immediately')),
   }),
@@ -51,7 +51,7 @@ test('--version prints the version of Rapport', () => {
 test.each([
   [['--to', 'ada@example.com'], '<file>: is required'],
   [['a.txt'], '--to: is required'],
-  [['a.txt', '--to', 'invalid'], '--to: must be a mail address'],
+  [['a.txt', '--to', 'invalid'], '--to: must be an email address'],
   [['a.txt', '--to', 'invalid', '--copies', '1.5'], '--copies: must be a whole number'],
   [['a.txt', '--two', 'x'], "Unknown option '--two'"],
   [['a.txt', '-x'], "Unknown option '-x'"],
@@ -114,8 +114,11 @@ test.each([
     'key create --name Site --workspace wsp_01kag7m3v9e8fs2t4w6x8y0z1b --expires 2020-01-01T00:00:00Z',
     '--expires: must',
   ],
-  ['key create --name Site --workspace wsp_01kag7m3v9e8fs2t4w6x8y0z1b --expires soon', '--expires: must be a moment'],
-  ['workspace create --name Engines --owner-email invalid', '--owner-email: must be a mail address'],
+  [
+    'key create --name Site --workspace wsp_01kag7m3v9e8fs2t4w6x8y0z1b --expires soon',
+    '--expires: must be a timestamp',
+  ],
+  ['workspace create --name Engines --owner-email invalid', '--owner-email: must be an email address'],
   ['import people.csv --on-conflict merge', '--on-conflict: must be skip or update'],
   ['import people.csv --api crm.example.com', '--api: must be an http or https URL'],
   ['listen --forward localhost:4000', '--forward: must be an http or https URL'],

@@ -83,7 +83,7 @@ test('an import is followed to its end; rows that failed are shown with their li
   const partly = await run(client(), 'import', fileOf('people.csv', rows))
   expect(partly.code).toBe(1)
   expect(partly.stderr).toMatch(/^imp_\w+ is queued\.\n/)
-  expect(partly.stderr).toContain('\nline 3: email: must be a mail address such as ada@example.com\n')
+  expect(partly.stderr).toContain('\nline 3: email: must be an email address such as ada@example.com\n')
   expect(partly.stdout).toMatch(/^imp_\w+ is complete: 3 processed, 2 created, 0 updated, 0 skipped, 1 failed\n$/)
 
   const zipped = await run(

@@ -243,7 +243,7 @@ test('a record moved to another workspace tells nothing there', async () => {
     [key, elsewhere.key.slice(0, 10)],
   )
   const { message } = expectError(await post(key, { body, credential: elsewhere.key }), 409)
-  expect(message).toBe('This request was answered before, and the key that opens its answer is gone')
+  expect(message).toBe('This Idempotency-Key was used before, but its response cannot be decrypted')
 })
 
 const badKeys = ['', 'x'.repeat(256), 'x'.repeat(10_000), 'ünï', 'a\tb', 'a\u007fb', '🔑']

@@ -38,7 +38,7 @@ export const Import = z
         updated: 0,
         skipped: 19,
         failed: 1,
-        errors: [{ line: 17, message: 'email: must be a mail address such as ada@example.com' }],
+        errors: [{ line: 17, message: 'email: must be an email address such as ada@example.com' }],
         createdAt: '2026-11-21T06:35:49.123Z',
         startedAt: '2026-11-21T06:35:49.310Z',
         completedAt: '2026-11-21T06:35:50.008Z',

@@ -14,7 +14,7 @@ test.each([
   ['fe80::1%eth0', 'fe80::'],
   ['[fe80::1%eth0]:80', 'fe80::'],
   ['::', '::'],
-])('%s is the client %s', (text, client) => {
+])('%s identifies the client %s', (text, client) => {
   expect(normalizeClientIp(text)).toBe(client)
 })
 
@@ -31,6 +31,6 @@ test.each([
   ',',
   "' or 1=1",
   'x'.repeat(5_000),
-])('%j is none', (text) => {
+])('%j is not an IP address', (text) => {
   expect(normalizeClientIp(text)).toBeUndefined()
 })

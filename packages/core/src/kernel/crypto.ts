@@ -1,4 +1,4 @@
-/** Keys, tokens and sealed values. Everything derives from SECRET_KEY, one key for each purpose (RFC 5869). */
+/** Keys, tokens and encrypted values. SECRET_KEY is never used directly: each purpose has a derived key (RFC 5869). */
 import {
   createCipheriv,
   createDecipheriv,
@@ -10,7 +10,7 @@ import {
   timingSafeEqual,
 } from 'node:crypto'
 
-/** The present key first, then those of former SECRET_KEYs: what is made is made with the first, all are good to open. */
+/** The current key, followed by the keys of former SECRET_KEYs. Only the current key signs and encrypts. */
 export type KeyRing = readonly [Buffer, ...Buffer[]]
 
 export interface Keys {
@@ -21,7 +21,7 @@ export interface Keys {
   readonly storage: KeyRing
 }
 
-/** What was signed or sealed under a former SECRET_KEY still opens. */
+/** Values that were signed or encrypted with a former SECRET_KEY stay valid. */
 export function deriveKeys(secretKey: string, formerSecretKeys: readonly string[] = []): Keys {
   const derive = (secret: string, purpose: string) => Buffer.from(hkdfSync('sha256', secret, 'rapport', purpose, 32))
   const ring = (purpose: string): KeyRing => [
@@ -39,20 +39,20 @@ export function deriveKeys(secretKey: string, formerSecretKeys: readonly string[
 
 export type TokenPrefix = 'rpk' | 'rps'
 
-/** A new credential: 256 random bits behind a prefix that secret scanners can find (`rpk_` API key, `rps_` session). */
+/** Creates a token: 256 random bits after a prefix that secret scanners detect (`rpk_` API key, `rps_` session). */
 export function newToken(prefix: TokenPrefix): string {
   return `${prefix}_${randomBytes(32).toString('base64url')}`
 }
 
 /**
- * The token of a mail, 256 bits behind a prefix (`rpi_` invite, `rpr_` password reset). It is made from the id of its row,
- * so that the worker who writes the mail, or writes it again, needs no secret but the key.
+ * Derives the token of an email, 256 bits after a prefix (`rpi_` invite, `rpr_` password reset), from the id of its
+ * row. A worker can render the email, or render it again, without a stored token.
  */
 export function deriveMailToken(keys: Keys, prefix: MailTokenPrefix, id: string): string {
   return deriveToken(keys.tokens[0], prefix, id)
 }
 
-/** The same for a row whose hash is stored, though SECRET_KEY changed since; undefined when its key is not known. */
+/** Derives the token that matches a stored hash, also after a change of SECRET_KEY. Undefined if its key is unknown. */
 export function findStoredMailToken(
   keys: Keys,
   prefix: MailTokenPrefix,
@@ -67,18 +67,18 @@ function deriveToken(key: Buffer, prefix: MailTokenPrefix, id: string): string {
   return `${prefix}_${createHmac('sha256', key).update(`${prefix} ${id}`).digest('base64url')}`
 }
 
-/** What is stored of a credential. A plain hash will do for 256 random bits: there is nothing to guess. */
+/** Hashes a credential for storage. Tokens have 256 random bits, so a plain hash is enough. */
 export function hashToken(token: string): string {
   return hash('sha256', token, 'base64url')
 }
 
-/** `payload` with its HMAC, for a link: base64url parts joined by a dot. */
+/** Returns the payload and its HMAC for a link: two base64url parts, joined by a dot. */
 export function signPayload([key]: KeyRing, purpose: string, payload: readonly (string | number)[]): string {
   const body = Buffer.from(JSON.stringify(payload)).toString('base64url')
   return `${body}.${computeMac(key, purpose, body)}`
 }
 
-/** The payload of what `signPayload` made for the same purpose; undefined when one bit differs. */
+/** Returns the payload that `signPayload` signed for the same purpose; undefined if the signature does not match. */
 export function verifyPayload(keys: KeyRing, purpose: string, signed: string): (string | number)[] | undefined {
   const [body, mac, ...rest] = signed.split('.')
   if (!body || !mac || rest.length > 0) return undefined
@@ -96,8 +96,8 @@ function computeMac(key: Buffer, purpose: string, body: string) {
 }
 
 /**
- * Encrypts for the database (AES-256-GCM). `boundTo` names the row: moved to another row, the value no longer opens.
- * The value begins with the name of its key, so that the key can be replaced.
+ * Encrypts a value for the database (AES-256-GCM). `boundTo` names the row: copied to another row, the value cannot be
+ * decrypted. The result starts with the id of its key, so that keys can be rotated.
  */
 export function seal({ storage: [key] }: Keys, text: string, boundTo: string): string {
   const iv = randomBytes(12)
@@ -107,21 +107,21 @@ export function seal({ storage: [key] }: Keys, text: string, boundTo: string): s
   return [getKeyId(key), ...parts].join('.')
 }
 
-/** Opens what `seal` made for the same row. Throws when it was sealed under an unknown SECRET_KEY or tampered with. */
+/** Decrypts a value that `seal` encrypted for the same row. Throws if its key is unknown or the value was changed. */
 export function unseal(keys: Keys, sealed: string, boundTo: string): string {
   const [keyId, iv, tag, body, ...rest] = sealed.split('.')
   const key = keys.storage.find((candidate) => getKeyId(candidate) === keyId)
   if (!key || !iv || !tag || body === undefined || rest.length > 0) {
-    throw new Error('A stored secret was sealed under another SECRET_KEY')
+    throw new Error('A stored secret was encrypted with another SECRET_KEY')
   }
-  // The length is said, as a tag that was cut short would be accepted, and could be guessed.
+  // Without an explicit length Node accepts a truncated tag, which is easier to guess.
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(iv, 'base64url'), { authTagLength: 16 })
     .setAAD(Buffer.from(boundTo))
     .setAuthTag(Buffer.from(tag, 'base64url'))
   return decipher.update(body, 'base64url', 'utf8') + decipher.final('utf8')
 }
 
-/** The names of the keys that open what is sealed: each sealed value begins with that of its own. */
+/** The ids of all known storage keys. Every encrypted value starts with the id of its key. */
 export function storageKeyIds({ storage }: Keys): string[] {
   return storage.map(getKeyId)
 }
@@ -130,7 +130,7 @@ function getKeyId(key: Buffer): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 8)
 }
 
-/** Compares a secret that is given with the one that is expected, in a time that tells nothing. */
+/** Compares two secrets in constant time. */
 export function isSameSecret(given: string, expected: string): boolean {
   const [a, b] = [given, expected].map((text) => createHash('sha256').update(text).digest())
   return timingSafeEqual(a as Buffer, b as Buffer)

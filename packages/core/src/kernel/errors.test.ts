@@ -20,7 +20,7 @@ function databaseError(code: string, constraint?: string) {
 const wrapped = (cause: Error) => new DrizzleQueryError('select 1', [], cause)
 const withCode = (code: string) => Object.assign(new Error('connect'), { code })
 
-describe('the database counts as unavailable', () => {
+describe('the database is unavailable', () => {
   test.each(
     [
       [
@@ -41,7 +41,7 @@ describe('the database counts as unavailable', () => {
       ],
       ['57014', '25P03', '40001', '40P01'],
     ].flat(),
-  )('when it answers %s', (code) => {
+  )('when a statement fails with %s', (code) => {
     expect(isDatabaseUnavailable(databaseError(code))).toBe(true)
     expect(isDatabaseUnavailable(wrapped(databaseError(code)))).toBe(true)
   })
@@ -70,15 +70,15 @@ describe('the database counts as unavailable', () => {
     'Client was closed and is not queryable',
     'Query read timeout',
     'Cannot use a pool after calling end on the pool',
-  ])('when the driver says "%s"', (message) => {
+  ])('when the driver reports "%s"', (message) => {
     expect(isDatabaseUnavailable(new Error(message))).toBe(true)
     expect(isDatabaseUnavailable(wrapped(new Error(message)))).toBe(true)
   })
 })
 
-describe('the database is there, and the fault elsewhere', () => {
+describe('the database is available', () => {
   test.each(['23505', '23503', '22P02', '22021', '42P01', '42601', '42501', '22003', '54001', 'XX000'])(
-    'when it answers %s',
+    'when a statement fails with %s',
     (code) => {
       expect(isDatabaseUnavailable(databaseError(code))).toBe(false)
     },
@@ -99,16 +99,16 @@ describe('the database is there, and the fault elsewhere', () => {
   })
 })
 
-describe('a broken constraint', () => {
+describe('a violated constraint', () => {
   const violation = wrapped(databaseError('23505', 'users_email_key'))
 
-  test('is known by its name', () => {
+  test('is returned by name', () => {
     expect(violatedConstraint(violation)).toBe('users_email_key')
     expect(violatedConstraint(databaseError('23505', 'users_email_key'))).toBe('users_email_key')
     expect(violatedConstraint(new Error('users_email_key'))).toBeUndefined()
   })
 
-  test('becomes the error that was agreed, and everything else is thrown on as it is', () => {
+  test('is converted to the given error, and any other error is rethrown', () => {
     const handle = onConstraint('users_email_key', () => conflict('Taken'))
     expect(() => handle(violation)).toThrow(expect.objectContaining({ code: 'conflict', message: 'Taken' }))
     const other = wrapped(databaseError('23505', 'other_key'))
@@ -116,29 +116,29 @@ describe('a broken constraint', () => {
   })
 })
 
-test('a wrong field is told with where it stands', () => {
+test('an invalid field is reported with its path', () => {
   const error = invalidField('fields.0.label', 'must not be empty')
   expect(error).toBeInstanceOf(AppError)
   expect(error).toMatchObject({ code: 'invalid', issues: [{ path: 'fields.0.label', message: 'must not be empty' }] })
 })
 
-test('a log is told of a failed statement without its parameters, also where it is only the cause', () => {
-  const failed = new DrizzleQueryError('select $1', ['ada@example.com'], new Error('away'))
+test('a logged error omits the parameters of a failed statement, also in its cause', () => {
+  const failed = new DrizzleQueryError('select $1', ['ada@example.com'], new Error('connection refused'))
   for (const error of [failed, new Error('a job failed', { cause: failed })]) {
     const logged = inspect(withoutParameters(error))
     expect(logged).not.toContain('ada@example.com')
     expect(logged).toContain('select $1')
-    expect(logged).toContain('away')
+    expect(logged).toContain('connection refused')
   }
   const other = new Error('something else', { cause: new Error('why') })
   expect(withoutParameters(other)).toBe(other)
 })
 
-test('why a program could not start is a line where the cause is a known one', () => {
+test('a known startup error is described in one line', () => {
   const taken = Object.assign(new Error('listen EADDRINUSE'), { code: 'EADDRINUSE', port: 3000 })
-  expect(describeStartupError(taken)).toBe('Port 3000 is taken')
+  expect(describeStartupError(taken)).toBe('Port 3000 is already in use')
   const refused = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:5432'), { code: 'ECONNREFUSED' })
-  expect(describeStartupError(refused)).toBe('PostgreSQL is away: connect ECONNREFUSED 127.0.0.1:5432')
+  expect(describeStartupError(refused)).toBe('PostgreSQL is unavailable: connect ECONNREFUSED 127.0.0.1:5432')
   const pending = Object.assign(new pg.DatabaseError('no such relation', 0, 'error'), { code: '42P01' })
   expect(describeStartupError(new DrizzleQueryError('select', [], pending))).toBe(
     'Migrations are pending: run pnpm migrate',

@@ -13,13 +13,13 @@ export type ErrorCode =
   | 'throttled'
   | 'unavailable'
 
-/** One wrong value: where it stands in the input (`fields.0.label`) and what is wrong with it. */
+/** One invalid value: its path in the input (`fields.0.label`) and what is wrong with it. */
 export interface Issue {
   path: string
   message: string
 }
 
-/** Everything a caller may be told of. `message` and `details` are public; anything else thrown is a bug and stays inside. */
+/** An error for the client: `message` and `details` are public. The details of any other error stay internal. */
 export class AppError extends Error {
   readonly code: ErrorCode
   readonly issues: readonly Issue[] | undefined
@@ -40,31 +40,31 @@ export class AppError extends Error {
 }
 
 export const notFound = (what: string) => new AppError('not_found', `${what} not found`)
-/** Of a mail's token, whatever is wrong with it. */
+/** For the tokens of emails. The error does not say whether the token is wrong, used or expired. */
 export const invalidToken = () => new AppError('invalid', 'Invalid or expired token')
 export const conflict = (message: string, details: Record<string, string | number> = {}) =>
   new AppError('conflict', message, { details })
 
-/** A field of the input that cannot be: 400 with one issue. The issue leaves out what `path` says, should `message` begin with it. */
+/** A validation error with one issue. If `message` starts with the path, the message of the issue omits it. */
 export function invalidField(path: string, message: string): AppError {
   const prefix = `${path}: `
   const own = message.startsWith(prefix) ? message.slice(prefix.length) : message
   return new AppError('invalid', message, { issues: [{ path, message: own }] })
 }
 
-/** The constraint that a failed statement broke, by name; undefined when it failed of anything else. */
+/** Returns the name of the constraint that a failed statement violated; undefined if it failed for another reason. */
 export function violatedConstraint(error: unknown): string | undefined {
   return databaseError(error)?.constraint
 }
 
-/** For `.catch`: turns the breaking of one named constraint into an AppError and throws everything else on. */
+/** For `.catch`: converts a violation of the named constraint to an AppError and rethrows any other error. */
 export function onConstraint(constraint: string, toError: () => AppError) {
   return (error: unknown): never => {
     throw violatedConstraint(error) === constraint ? toError() : error
   }
 }
 
-/** Class 28 and 3D000 too: its password is being changed, or it is being restored. */
+/** Includes class 28 and 3D000: the password may be changing, or a restore may be running. */
 const unavailableSqlStates = [
   /^08/,
   /^28/,
@@ -90,7 +90,7 @@ const unavailableSystemCodes = new Set([
 const unavailableDriverMessages =
   /timeout exceeded when trying to connect|Connection terminated|Query read timeout|is not queryable|pool after calling end/
 
-/** Whether the database was away, overloaded or shutting down, so that the same call may succeed a moment later. */
+/** Whether the database was unavailable, overloaded or shutting down, so that a retry may succeed. */
 export function isDatabaseUnavailable(error: unknown): boolean {
   const known = databaseError(error)
   if (known?.code) return unavailableSqlStates.some((state) => state.test(known.code ?? ''))
@@ -103,34 +103,31 @@ export function isDatabaseUnavailable(error: unknown): boolean {
   )
 }
 
-/** Whether a statement failed with one of these SQLSTATEs. */
+/** Whether a statement failed with one of these SQLSTATE codes. */
 export function hasSqlState(error: unknown, states: readonly string[]): boolean {
   return states.includes(databaseError(error)?.code ?? '')
 }
 
 /**
- * Whether it may have been a single one of those that were written together who made the transaction fail: wrong data,
- * or another's lock. Then nothing of it was kept, for certain.
+ * Whether a single row of a batch may have made the statement fail, by invalid data or by a lock of another
+ * transaction. With these errors the transaction is certain to have been rolled back.
  */
 export function isRowSpecificError(error: unknown): boolean {
   return /^(2[23]|40001|40P01|54|55P03)/.test(databaseError(error)?.code ?? '')
 }
 
-/** Why a program could not start, in a line where the cause is a known one. */
+/** Describes why a process could not start: one line for a known cause, otherwise the error itself. */
 export function describeStartupError(error: unknown): unknown {
   const { code, port } = error as { code?: string; port?: number }
-  if (code === 'EADDRINUSE') return `Port ${port} is taken`
+  if (code === 'EADDRINUSE') return `Port ${port} is already in use`
   // undefined_table, undefined_column
   if (/^42P01$|^42703$/.test(databaseError(error)?.code ?? '')) return 'Migrations are pending: run pnpm migrate'
   if (!isDatabaseUnavailable(error)) return withoutParameters(error)
   const cause = error instanceof DrizzleQueryError ? error.cause : error
-  return `PostgreSQL is away: ${cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)}`
+  return `PostgreSQL is unavailable: ${cause instanceof Error ? cause.message || (cause as NodeJS.ErrnoException).code : String(cause)}`
 }
 
-/**
- * The error as a log may hold it: of a failed statement without its parameters, which are people's data and hashes, be it
- * the error itself or what caused it.
- */
+/** Removes the parameters of failed statements from an error and its causes: they hold personal data and hashes. */
 export function withoutParameters(error: unknown): unknown {
   if (error instanceof DrizzleQueryError) return new Error(`Failed query: ${error.query}`, { cause: error.cause })
   if (!(error instanceof Error) || !(error.cause instanceof Error)) return error

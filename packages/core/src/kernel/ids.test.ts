@@ -15,7 +15,7 @@ import {
   type WebhookId,
 } from './ids.ts'
 
-test('an identifier is a prefix and a UUIDv7, and the same again after the way to the database and back', () => {
+test('an id is a prefix and a UUIDv7, and converts to a UUID and back', () => {
   const id = newId('con')
   expect(id).toMatch(/^con_[0-7][0-9a-hjkmnp-tv-z]{25}$/)
   expect(uuidOf(id)).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
@@ -23,7 +23,7 @@ test('an identifier is a prefix and a UUIDv7, and the same again after the way t
   expect(Id('con').parse(id)).toBe(id)
 })
 
-test('the first and the last UUID have identifiers, and so has one of any version', () => {
+test('the smallest and the largest UUID, and UUIDs of any version, have ids', () => {
   for (const uuid of [
     '00000000-0000-0000-0000-000000000000',
     'ffffffff-ffff-ffff-ffff-ffffffffffff',
@@ -34,14 +34,14 @@ test('the first and the last UUID have identifiers, and so has one of any versio
   }
 })
 
-test('an identifier is written as the makers of TypeIDs write it', () => {
+test('ids equal those of the TypeID library', () => {
   for (let count = 0; count < 1_000; count++) {
     const uuid = randomUUID()
     expect(idOf('con', uuid)).toBe(fromUUID(uuid, 'con'))
   }
 })
 
-test('identifiers sort by the time they were made', async () => {
+test('ids sort by creation time', async () => {
   const ids: EventId[] = []
   for (let turn = 0; turn < 5; turn++) {
     ids.push(newId('evt'))
@@ -61,21 +61,21 @@ test.each(
     [`con-${suffix}`, `con__${suffix}`, `con_con_${suffix}`, `${good}0`, good.slice(0, -1), ` ${good}`, `${good} `],
     [`con_8${suffix.slice(1)}`, `con_z${suffix.slice(1)}`, `con_${'i'.repeat(26)}`, `con_${'l'.repeat(26)}`],
     [`con_${'o'.repeat(26)}`, `con_${'u'.repeat(26)}`, `con_${'é'.repeat(26)}`, `con_${'%'.repeat(26)}`],
-    // Of the right form, and no UUID: the version is 0, the variant that of no standard.
+    // Well-formed, but not a UUID: the version is 0, or the variant is not defined.
     [`con_${'0'.repeat(25)}f`, `con_7${'0'.repeat(25)}`, `con_01kag7m3v9${'0'.repeat(16)}`],
     [uuidOf(good), `{${uuidOf(good)}}`, 'null', 'undefined', '[object Object]', '__proto__', "' or 1=1 --", '../..'],
     [`${good}\u0000`, `${good}\n`, '\u0000', 'con_\ud800', 'x'.repeat(5000), `con_${'0'.repeat(5000)}`, '0', '-1'],
   ].flat(),
-)('"%s" is no identifier of a contact', (wrong) => {
+)('"%s" is not the id of a contact', (wrong) => {
   const result = Id('con').safeParse(wrong)
   expect(result.success).toBe(false)
 })
 
-test.each([undefined, null, 1, {}, [], [good], true])('%j is no identifier either', (wrong) => {
+test.each([undefined, null, 1, {}, [], [good], true])('%j is not an id', (wrong) => {
   expect(Id('con').safeParse(wrong).success).toBe(false)
 })
 
-test('an identifier of a wrong form is told in the words of one that does not exist', () => {
+test('the error of a malformed id equals that of an id that does not exist', () => {
   expect(
     Id('pip')
       .safeParse('nonsense')
@@ -88,7 +88,7 @@ test('an identifier of a wrong form is told in the words of one that does not ex
   ).toEqual(['Pipeline not found'])
 })
 
-test('an id of another kind, or any other string, does not compile where an id is expected', () => {
+test('the id of another kind of record, or a plain string, does not compile', () => {
   expectTypeOf<WebhookId>().toExtend<string>()
   expectTypeOf<string>().not.toExtend<WebhookId>()
   expectTypeOf<UserId>().not.toExtend<WebhookId>()
@@ -104,7 +104,7 @@ test('an id of another kind, or any other string, does not compile where an id i
   useWebhook(idOf('whk', uuidOf(userId)))
 })
 
-test('the schemas of ids have the branded type, and those of responses leave the form unchecked', () => {
+test('id schemas have the branded type, and RecordId accepts any string', () => {
   expectTypeOf(Id('whk').parse(newId('whk'))).toEqualTypeOf<WebhookId>()
   expectTypeOf(RecordId('whk').parse(newId('whk'))).toEqualTypeOf<WebhookId>()
   expect(z.toJSONSchema(RecordId('whk'))).toEqual(z.toJSONSchema(z.string()))

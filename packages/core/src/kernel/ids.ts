@@ -1,7 +1,7 @@
 import { fromUUID, toUUID, typeidUnboxed } from 'typeid-js'
 import { z } from 'zod'
 
-/** What each identifier is of, by its prefix. */
+/** The kind of record for each prefix, as error messages name it. */
 const resourceNames = {
   wsp: 'Workspace',
   usr: 'User',
@@ -33,8 +33,8 @@ export type IdPrefix = keyof typeof resourceNames
 declare const idBrand: unique symbol
 
 /**
- * An identifier of one kind of record. It is a string at run time; the brand exists for the compiler alone, so that an id
- * of another kind, a UUID or any other string does not compile in its place.
+ * The id of one kind of record. At run time it is a string; the brand exists only for the compiler, which rejects the
+ * id of another kind of record, a UUID or any other string in its place.
  */
 export type IdOf<Prefix extends IdPrefix> = string & { readonly [idBrand]: Prefix }
 
@@ -63,33 +63,34 @@ export type WebhookId = IdOf<'whk'>
 export type EventId = IdOf<'evt'>
 export type DeliveryId = IdOf<'dlv'>
 
-/** A new identifier: a TypeID, that is a prefix and a UUIDv7, so that identifiers sort by the time they were made. */
+/** Creates an id: a TypeID, which is a prefix and a UUIDv7. Ids sort by creation time. */
 export function newId<Prefix extends IdPrefix>(prefix: Prefix): IdOf<Prefix> {
   return typeidUnboxed(prefix) as string as IdOf<Prefix>
 }
 
-/** The UUID that the database keeps for an identifier. Throws when it is none: routes validate with `Id` before. */
+/** Returns the UUID that the database stores for an id. Throws if the id is invalid: routes validate ids with `Id`. */
 export function uuidOf(id: IdOf<IdPrefix>): string {
   return toUUID(id as string as Parameters<typeof toUUID>[0])
 }
 
-/** The identifier for a UUID of the database. */
+/** Returns the id for a UUID of the database. */
 export function idOf<Prefix extends IdPrefix>(prefix: Prefix, uuid: string): IdOf<Prefix> {
   return fromUUID(uuid, prefix) as string as IdOf<Prefix>
 }
 
-/** The moment that a UUIDv7 begins with, in milliseconds since 1970; and the least one of a moment. */
+/** The timestamp of a UUIDv7, in milliseconds since 1970. */
 export const timeOfUuid = (uuid: string) => Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16)
+/** The smallest UUIDv7 with this timestamp. */
 export function uuidAt(ms: number): string {
   const digits = ms.toString(16).padStart(12, '0')
   return `${digits.slice(0, 8)}-${digits.slice(8)}-7000-8000-000000000000`
 }
 
 const digit = '[0-9a-hjkmnp-tv-z]'
-/** 128 bits, five in each character from the end on: the version of a UUID comes to stand in the 11th, its variant in the 14th. */
+/** Base32 of 128 bits, aligned to the end: the 11th character holds the UUID version, the 14th its variant. */
 const uuidDigits = `[0-7]${digit}{9}[2-9a-h]${digit}{2}[89abrstv]${digit}{12}|0{26}|7z{25}`
 
-/** Schema of an identifier: of its prefix, in the right form, and of what is a UUID. Its message is that of a missing record: a wrong form tells no more than a wrong id. */
+/** The schema of an id: a prefix and a valid UUID. A malformed id fails with the same error as a missing record. */
 export function Id<Prefix extends IdPrefix>(prefix: Prefix): z.ZodType<IdOf<Prefix>, string> {
   const missing = { error: `${resourceNames[prefix]} not found`, abort: true }
   const schema = z
@@ -100,7 +101,7 @@ export function Id<Prefix extends IdPrefix>(prefix: Prefix): z.ZodType<IdOf<Pref
   return schema as z.ZodType<string, string> as z.ZodType<IdOf<Prefix>, string>
 }
 
-/** Schema of an identifier in a response or an event. It comes from a record, so its form is not checked again. */
+/** The schema of an id in a response or an event. It is not validated again, as it comes from the database. */
 export function RecordId<Prefix extends IdPrefix>(_prefix: Prefix): z.ZodType<IdOf<Prefix>, IdOf<Prefix>> {
   return z.string() as z.ZodType<string, string> as z.ZodType<IdOf<Prefix>, IdOf<Prefix>>
 }

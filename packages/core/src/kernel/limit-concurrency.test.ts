@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { limitConcurrency } from './limit-concurrency.ts'
 
-test('calls beyond the limit wait, and start in the order in which they came', async () => {
+test('calls beyond the limit wait and start in the order of arrival', async () => {
   const runLimited = limitConcurrency(2)
   const ends = [1, 2, 3, 4].map(() => Promise.withResolvers<void>())
   const started: number[] = []
@@ -17,7 +17,7 @@ test('calls beyond the limit wait, and start in the order in which they came', a
   expect(started).toEqual([0, 1, 2, 3])
 })
 
-test('a call beyond those that may wait is refused, until one has ended', async () => {
+test('a call is rejected while the waiting queue is full', async () => {
   const runLimited = limitConcurrency(1, { maxWaiting: 1, message: 'Too many exports' })
   const end = Promise.withResolvers<void>()
   const calls = [runLimited(() => end.promise), runLimited(async () => 'second')]
@@ -30,8 +30,8 @@ test('a call beyond those that may wait is refused, until one has ended', async 
   await expect(runLimited(async () => 'fourth')).resolves.toBe('fourth')
 })
 
-test('a call that fails rejects and leaves its place to the next', async () => {
+test('a failed call rejects and frees its slot', async () => {
   const runLimited = limitConcurrency(1)
-  await expect(runLimited(() => Promise.reject(new Error('broken')))).rejects.toThrow('broken')
+  await expect(runLimited(() => Promise.reject(new Error('failed')))).rejects.toThrow('failed')
   await expect(runLimited(async () => 'next')).resolves.toBe('next')
 })

@@ -4,12 +4,12 @@ import { AppError } from './errors.ts'
 export type RunLimited = <Result>(work: () => Promise<Result>) => Promise<Result>
 
 /**
- * Runs at most `concurrency` calls at a time, in the order in which they come. A call throws `unavailable` when
- * `maxWaiting` others wait already.
+ * Runs at most `concurrency` calls concurrently, in the order of arrival. A call fails with `unavailable` if
+ * `maxWaiting` calls are already waiting.
  */
 export function limitConcurrency(
   concurrency: number,
-  { maxWaiting = Number.POSITIVE_INFINITY, message = 'Too many at once, try again' } = {},
+  { maxWaiting = Number.POSITIVE_INFINITY, message = 'Too many concurrent requests, try again' } = {},
 ): RunLimited {
   const limit = pLimit(concurrency)
   return async (work) => {

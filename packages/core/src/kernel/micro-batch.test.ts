@@ -3,7 +3,7 @@ import { microBatch } from './micro-batch.ts'
 
 const range = (count: number) => Array.from({ length: count }, (_, number) => number)
 
-test('items of one turn of the event loop share a call, and each gets its own result', async () => {
+test('items of one event loop turn share a call, and each gets its own result', async () => {
   const calls: number[][] = []
   const double = microBatch(async (numbers: number[]) => {
     calls.push(numbers)
@@ -32,7 +32,7 @@ test('items that arrive during a call share the next one', async () => {
   expect(calls).toEqual([['a'], ['b', 'c']])
 })
 
-test('an error rejects the items of its call and no later one', async () => {
+test('an error rejects the items of its own call only', async () => {
   const echo = microBatch(async (numbers: number[]) => {
     if (numbers.includes(0)) throw new Error('no zero')
     return numbers
@@ -42,7 +42,7 @@ test('an error rejects the items of its call and no later one', async () => {
   expect(await echo(3)).toBe(3)
 })
 
-test('a call has at most a hundred items', async () => {
+test('a call has at most 100 items', async () => {
   const sizes: number[] = []
   const echo = microBatch(async (numbers: number[]) => {
     sizes.push(numbers.length)
@@ -52,7 +52,7 @@ test('a call has at most a hundred items', async () => {
   expect(sizes).toEqual([100, 100, 51])
 })
 
-test('no item waits for the end of a slow call', async () => {
+test('an item does not wait for the end of a slow call', async () => {
   const slow = Promise.withResolvers<string[]>()
   const isCalled = Promise.withResolvers<void>()
   const echo = microBatch((names: string[]) => {
@@ -66,7 +66,7 @@ test('no item waits for the end of a slow call', async () => {
   expect(await first).toBe('at last')
 })
 
-test('groups share no call and do not wait for each other', async () => {
+test('groups never share a call and do not wait for each other', async () => {
   const slow = Promise.withResolvers<string[]>()
   const calls: string[][] = []
   const echo = microBatch(

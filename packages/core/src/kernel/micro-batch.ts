@@ -5,9 +5,10 @@ const maxBatchSize = 100
 const maxWaitMs = 100
 
 /**
- * Makes one call out of several: items that arrive in the same turn of the event loop, or during a call, share the next
- * one. When a call takes longer than 100 ms, the next starts beside it. `work` returns a result for each item, in their order; an error
- * rejects all of them. Items of different groups never share a call and do not wait for each other.
+ * Combines several calls into one: items that arrive in the same turn of the event loop, or during a call, share the
+ * next call. If a call takes longer than 100 ms, the next one starts concurrently. `work` returns one result per item,
+ * in the same order; an error rejects all items of the call. Items of different groups never share a call or wait for
+ * each other.
  */
 export function microBatch<Item, Result>(
   work: (items: Item[]) => Promise<Result[]>,
@@ -16,11 +17,11 @@ export function microBatch<Item, Result>(
   interface Pending extends PromiseWithResolvers<Result> {
     item: Item
   }
-  /** Items that wait, by group. A group has an entry during its calls. */
+  /** Waiting items by group. A group has an entry while one of its calls is running. */
   const pendingByGroup = new Map<unknown, Pending[]>()
 
   async function runCalls(group: unknown, pending: Pending[]) {
-    // Requests that were read together get here in one turn.
+    // Requests that were read from the socket together arrive in the same turn.
     await nextTurn()
     while (pending.length > 0) {
       const batch = pending.splice(0, maxBatchSize)
@@ -29,7 +30,7 @@ export function microBatch<Item, Result>(
         (error: unknown) => batch.forEach(({ reject }) => reject(error)),
       )
       await withTimeout(call, maxWaitMs).catch(() => {})
-      // The callers continue first: what they do next may belong to the next batch.
+      // Lets the callers continue first: their next items may join the next batch.
       await nextTurn()
     }
     pendingByGroup.delete(group)

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { Email, TimestampInput, MultiLine, normalizeEmail, SingleLine, timestampOf } from './validation.ts'
 
-describe('a mail address', () => {
+describe('an email address', () => {
   test.each([
     ['ada@example.com', 'ada@example.com'],
     ['  ada@example.com\n', 'ada@example.com'],
@@ -17,7 +17,7 @@ describe('a mail address', () => {
     ['ada@例え。テスト', 'ada@xn--r8jz45g.xn--zckzah'],
     [`${'a'.repeat(64)}@example.com`, `${'a'.repeat(64)}@example.com`],
     [`a@${'b'.repeat(63)}.example`, `a@${'b'.repeat(63)}.example`],
-  ])('"%s" is kept as %s', (given, kept) => {
+  ])('"%s" is stored as %s', (given, kept) => {
     expect(Email.parse(given)).toBe(kept)
   })
 
@@ -60,31 +60,31 @@ describe('a mail address', () => {
       [`${'a'.repeat(64)}@${'ü'.repeat(40)}.${'ü'.repeat(40)}.${'ü'.repeat(40)}.${'ü'.repeat(40)}.example`],
       ['a\ud800@x.test', 'a@\ud800.test', `${'x'.repeat(1_000_000)}@x.test`],
     ].flat(),
-  )('"%s" is refused', (given) => {
+  )('"%s" is rejected', (given) => {
     expect(Email.safeParse(given).data).toBeUndefined()
   })
 
-  test.each([undefined, null, 1, {}, ['a@x.test']])('%j is refused', (given) => {
+  test.each([undefined, null, 1, {}, ['a@x.test']])('%j is rejected', (given) => {
     expect(Email.safeParse(given).success).toBe(false)
   })
 
-  test('that is kept is kept again as it is', () => {
+  test('is not changed by a second normalization', () => {
     for (const address of ['ada@xn--mnchen-3ya.example', 'Ada@Example.com'])
       expect(normalizeEmail(address)).toBe(address)
   })
 })
 
-describe('text on one line', () => {
+describe('single-line text', () => {
   const Name = SingleLine(10, 1)
 
-  test('is trimmed and composed, and otherwise kept as it is', () => {
+  test('is trimmed and normalized to NFC, and otherwise unchanged', () => {
     expect(Name.parse('  Ada \n')).toBe('Ada')
     expect(Name.parse('Ame\u0301lie')).toBe('Amélie')
     for (const text of ['<script>', '{{7*7}}', '${x}', '=1+1', '🦉👩‍👩‍👧', 'עברית', '%00', '\\u0000'])
       expect(Name.parse(text)).toBe(text)
   })
 
-  test('is measured when trimmed and composed', () => {
+  test('is measured after trimming and normalization', () => {
     expect(Name.parse(`  ${'x'.repeat(10)}  `)).toHaveLength(10)
     expect(Name.parse('e\u0301'.repeat(10))).toHaveLength(10)
     expect(Name.safeParse('x'.repeat(11)).error?.issues[0]?.message).toBe('must have at most 10 characters')
@@ -92,38 +92,38 @@ describe('text on one line', () => {
     expect(SingleLine(10).parse('')).toBe('')
   })
 
-  test('has no control character and no line break within', () => {
+  test('rejects control characters and line breaks', () => {
     const codes = [...Array(0x20).keys(), 0x7f]
     expect(codes.filter((code) => Name.safeParse(`a${String.fromCharCode(code)}b`).success)).toEqual([])
   })
 
-  test('is valid Unicode: what the database would change without a word is refused', () => {
+  test('must be valid Unicode, as the database would change it silently', () => {
     for (const text of ['\ud800', 'a\udc00b', '\ud800\ud800', 'x\ud83e']) {
       expect(Name.safeParse(text).error?.issues[0]?.message).toBe('must be valid Unicode')
       expect(MultiLine(10).safeParse(text).success).toBe(false)
     }
   })
 
-  test.each([undefined, null, 1, {}, [], true])('is not %j', (given) => {
+  test.each([undefined, null, 1, {}, [], true])('rejects %j', (given) => {
     expect(Name.safeParse(given).error?.issues[0]?.message).toBe('must be text')
   })
 })
 
-test('text of several lines may have line breaks and tabs, and no other control character', () => {
+test('multi-line text accepts line breaks and tabs, and no other control character', () => {
   const Note = MultiLine(20)
   expect(Note.parse('a\r\n\tb\n')).toBe('a\r\n\tb')
   const codes = [...Array(0x20).keys(), 0x7f]
   expect(codes.filter((code) => Note.safeParse(`a${String.fromCharCode(code)}b`).success)).toEqual([9, 10, 13])
 })
 
-describe('a moment in a query', () => {
+describe('a timestamp in a request', () => {
   test.each([
     ['2026-11-21T06:35:49Z', '2026-11-21T06:35:49.000Z'],
     ['2026-11-21T06:35:49.123456789Z', '2026-11-21T06:35:49.123Z'],
     ['2026-11-21T06:35:49+05:30', '2026-11-21T01:05:49.000Z'],
     ['9999-12-31T23:59:59Z', '9999-12-31T23:59:59.000Z'],
-  ])('%s is %s', (given, moment) => {
-    expect(TimestampInput.parse(given).toISOString()).toBe(moment)
+  ])('%s is %s', (given, timestamp) => {
+    expect(TimestampInput.parse(given).toISOString()).toBe(timestamp)
   })
 
   test.each(
@@ -141,7 +141,7 @@ describe('a moment in a query', () => {
       ['0000-00-00T00:00:00Z', '0000-01-01T00:00:00Z', '+275760-09-13T00:00:00Z', '294277-01-01T00:00:00Z'],
       ['2026-11-21T06:35:49+99:99', '2026-11-21T06:35:49 Z', '2026-11-21t06:35:49z', 'x'.repeat(100)],
     ].flat(),
-  )('"%s" is refused', (given) => {
+  )('"%s" is rejected', (given) => {
     expect(TimestampInput.safeParse(given).success).toBe(false)
   })
 })
@@ -152,6 +152,6 @@ test.each([
   ['2026-11-21 18:30:03.007+00', '2026-11-21T18:30:03.007Z'],
   ['2026-11-22 00:15:03.5+05:45', '2026-11-21T18:30:03.500Z'],
   ['2026-11-21 16:30:03-02', '2026-11-21T18:30:03.000Z'],
-])('a moment that PostgreSQL writes as %s is shown as %s', (written, shown) => {
+])('the PostgreSQL timestamp %s is shown as %s', (written, shown) => {
   expect(timestampOf(written)).toBe(shown)
 })

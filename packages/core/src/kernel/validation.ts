@@ -1,4 +1,4 @@
-/** The pieces that the shapes of all slices are made of. */
+/** Schemas that all slices share. */
 import { domainToASCII } from 'node:url'
 import { z } from 'zod'
 import { describeIssue } from './zod-messages.ts'
@@ -6,21 +6,21 @@ import { describeIssue } from './zod-messages.ts'
 z.config({ localeError: describeIssue })
 
 const controlsButLineBreaks = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
-/** Half of a surrogate pair, that the database would replace without a word. */
+/** For half of a surrogate pair, which the database would replace silently. */
 const notUnicodeMessage = 'must be valid Unicode'
 const controls = /[\u0000-\u001f\u007f]/
 
-/** Text on one line: trimmed, in Unicode's composed form (NFC), at most `max` characters, no control characters. */
+/** Single-line text: trimmed, normalized to NFC, at most `max` characters, no control characters. */
 export function SingleLine(max: number, min = 0) {
   return text(max, min).refine((value) => !controls.test(value), 'must not contain control characters or line breaks')
 }
 
-/** Text that may have line breaks and tabs, otherwise as `SingleLine`. */
+/** Like `SingleLine`, but with line breaks and tabs. */
 export function MultiLine(max: number, min = 0) {
   return text(max, min).refine((value) => !controlsButLineBreaks.test(value), 'must not contain control characters')
 }
 
-/** Text that is kept to the letter, such as a template: neither trimmed nor normalised, otherwise as `MultiLine`. */
+/** Like `MultiLine`, but neither trimmed nor normalized: for templates and other text that must stay as it is. */
 export function Verbatim(max: number) {
   return z
     .string('must be text')
@@ -46,7 +46,7 @@ function tooLongMessage(max: number) {
 const localPart = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i
 const domainName = /^(?=.{4,253}$)([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z][a-z0-9-]{0,61}[a-z0-9]$/i
 
-/** The address as mail servers take it: a dot-atom of RFC 5322, its domain in ASCII (RFC 5891); undefined when it is none. */
+/** Returns the address as a dot-atom (RFC 5322) with an ASCII domain (RFC 5891); undefined if it is invalid. */
 export function normalizeEmail(address: string): string | undefined {
   const at = address.lastIndexOf('@')
   const local = address.slice(0, at)
@@ -56,31 +56,34 @@ export function normalizeEmail(address: string): string | undefined {
   return isAddress ? email : undefined
 }
 
-/** Of an international domain only: the conversion would cut "ü.example/x" and drop line breaks, so those are left to be refused. */
+/**
+ * Converts an international domain. `domainToASCII` would truncate "ü.example/x" and drop line breaks: such text is
+ * returned unchanged, and the caller rejects it.
+ */
 function toAsciiDomain(domain: string) {
   return /[^\u0000-\u007f]/.test(domain) && /^[a-z0-9.\-\u0080-\u{10ffff}]+$/iu.test(domain)
     ? domainToASCII(domain)
     : domain
 }
 
-/** A mail address; kept as written but for an international domain, which is kept in ASCII. */
+/** An email address. An international domain is converted to ASCII; the rest is kept as entered. */
 export const Email = z
-  .string('must be a mail address')
+  .string('must be an email address')
   .trim()
   .max(254, 'must have at most 254 characters')
   .transform((address, check) => {
     const email = normalizeEmail(address)
     if (email) return email
-    check.addIssue({ code: 'custom', message: 'must be a mail address such as ada@example.com' })
+    check.addIssue({ code: 'custom', message: 'must be an email address such as ada@example.com' })
     return z.NEVER
   })
   .meta({ examples: ['ada@example.com'] })
 
-/** A moment as every answer shows it: ISO 8601, UTC, three decimals. */
+/** A timestamp as every response shows it: ISO 8601, UTC, with milliseconds. */
 export const Timestamp = z.string().meta({ format: 'date-time', examples: ['2026-11-21T06:35:49.123Z'] })
 
 export const toTimestamp = (date: Date) => date.toISOString()
-/** Of a moment as PostgreSQL writes it. In UTC that is a matter of some characters; in another zone it is worked out. */
+/** Converts a timestamp from PostgreSQL's format. Fast for UTC, which needs no `Date`. */
 export function timestampOf(text: string): string {
   const isUtc = text.endsWith('+00') && text[4] === '-' && text.length <= 26
   if (!isUtc) return toTimestamp(new Date(text))
@@ -88,9 +91,9 @@ export function timestampOf(text: string): string {
 }
 export const toTimestampOrNull = (date: Date | null) => date?.toISOString() ?? null
 
-/** A moment as it comes in: ISO 8601 with its offset, of a year that the answer can show in four digits. */
+/** A timestamp in a request: ISO 8601 with an offset, in a year that a response can show with four digits. */
 export const TimestampInput = z.iso
-  .datetime({ offset: true, error: 'must be a moment such as 2026-11-21T06:35:49Z' })
+  .datetime({ offset: true, error: 'must be a timestamp such as 2026-11-21T06:35:49Z' })
   .max(40)
   .transform((text) => new Date(text))
-  .refine((date) => date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999, 'must lie in the years 1 to 9999')
+  .refine((date) => date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999, 'must be in the years 1 to 9999')

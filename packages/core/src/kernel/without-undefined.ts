@@ -1,4 +1,4 @@
-/** The properties that have a value: what a change names, as Zod gives it. */
+/** Removes undefined properties: an optional field of a parsed Zod object may be undefined instead of absent. */
 export function withoutUndefined<Value extends object>(
   value: Value,
 ): Partial<{ [Key in keyof Value]: Exclude<Value[Key], undefined> }> {

@@ -6,7 +6,7 @@ z.config({ localeError: describeIssue })
 
 test.each<[z.ZodType, unknown, string]>([
   [z.string(), ['x'], 'must be text'],
-  [z.string(), undefined, 'is missing'],
+  [z.string(), undefined, 'is required'],
   [z.number(), 'x', 'must be a number'],
   [z.int(), 1.5, 'must be a whole number'],
   [z.boolean(), 'true', 'must be true or false'],
@@ -21,6 +21,6 @@ test.each<[z.ZodType, unknown, string]>([
   [z.literal('a'), 'c', 'must be a'],
   [z.uuid(), 'c', 'is not valid'],
   [z.union([z.string(), z.number()]), true, 'is not valid'],
-])('%# a value that cannot be is told in plain words', (schema, value, message) => {
+])('%# an invalid value is described in plain words', (schema, value, message) => {
   expect(schema.safeParse(value).error?.issues[0]?.message).toBe(message)
 })

@@ -12,10 +12,10 @@ const typeNames: Record<string, string> = {
 }
 const units: Record<string, string> = { string: ' characters', array: ' entries', set: ' entries', map: ' entries' }
 
-/** What is wrong with a value whose schema has no words of its own: in plain ones, as all other messages. */
+/** Describes a validation error in plain words, for a schema that has no message of its own. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string {
   const { code } = issue
-  if (code === 'invalid_type' && issue.input === undefined) return 'is missing'
+  if (code === 'invalid_type' && issue.input === undefined) return 'is required'
   if (code === 'invalid_type') return `must be ${typeNames[issue.expected] ?? issue.expected}`
   if (code === 'too_big') {
     return describeBound(issue.origin, issue.inclusive === false ? 'less than' : 'at most', issue.maximum)

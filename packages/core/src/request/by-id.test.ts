@@ -7,7 +7,7 @@ import type { Ctx } from './context.ts'
 
 const ctx = { workspaceId: newId('wsp') } as Ctx
 
-test('the condition names the workspace and the id', () => {
+test('the condition contains the workspace and the id', () => {
   const id = newId('con')
   const condition = byId(contacts, ctx, id)
   expect(condition && new PgDialect({ casing: 'snake_case' }).sqlToQuery(condition)).toMatchObject({

@@ -6,13 +6,13 @@ import { deriveKeys, type Keys } from '../kernel/crypto.ts'
 import type { ApiKeyId, SessionId, UserId, WorkspaceId } from '../kernel/ids.ts'
 import { transaction } from '../db/transaction.ts'
 
-/** What verbs need to know of the installation. */
+/** Settings of the installation that core functions need. */
 export interface Settings {
   readonly publicUrl: string
   readonly mailFrom: string
-  /** The only ones that a workspace's or campaign's own address may be at; none: any. */
+  /** The domains that workspaces and campaigns may send from; empty: any domain. */
   readonly mailFromDomains: readonly string[]
-  /** Whether strangers may make workspaces. */
+  /** Whether visitors may create workspaces. */
   readonly isSignUpOpen: boolean
   readonly allowedNetworks: readonly string[]
   readonly keys: Keys
@@ -21,36 +21,36 @@ export interface Settings {
 export type Actor =
   | { kind: 'user'; userId: UserId; role: Role; sessionId?: SessionId }
   | { kind: 'apiKey'; apiKeyId: ApiKeyId; role: Role }
-  /** A stranger: a form, a link in a mail. */
+  /** A visitor: through a form or a link in an email. */
   | { kind: 'public' }
   /** The worker. */
   | { kind: 'system' }
 
-/** For verbs that come before any workspace: signup, login. */
+/** The context of functions that need no workspace, such as signup and login. */
 export interface BaseCtx {
   readonly db: Db
-  /** Where there is one, for what `readFromReplica` reads. */
+  /** The read replica, if there is one: see `readFromReplica`. */
   readonly replica?: Replica
   readonly requestId: string
-  /** The span that this goes on from, as W3C says it, where traces are collected. */
+  /** The W3C traceparent of the current span; undefined if tracing is disabled. */
   readonly traceparent?: string
-  /** The client's, where there is one. */
+  /** The IP address of the client, if there is one. */
   readonly address?: string
   readonly settings: Settings
 }
 
-/** What every verb takes first: the pool or the open transaction, and on whose behalf. */
+/** The first parameter of most functions: the pool or open transaction, the workspace and the actor. */
 export interface Ctx extends BaseCtx {
   readonly workspaceId: WorkspaceId
   readonly actor: Actor
 }
 
-/** The context of a visitor without a key, in the workspace that a form, a list or a link in a mail belongs to. */
+/** The context of a visitor, in the workspace of a form, a list or a link in an email. */
 export function publicContext(base: BaseCtx, workspaceId: WorkspaceId): Ctx {
   return { ...base, workspaceId, actor: { kind: 'public' } }
 }
 
-/** Runs `work` in a transaction, or in a savepoint of the one that is open, so that verbs compose. Throwing rolls back. */
+/** Runs `work` in a transaction, or in a savepoint if a transaction is open. An error rolls back. */
 export function inTransaction<C extends BaseCtx, Result>(ctx: C, work: (ctx: C) => Promise<Result>): Promise<Result> {
   return transaction(ctx.db, (db) => work({ ...ctx, db }))
 }

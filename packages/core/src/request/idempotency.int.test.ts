@@ -6,10 +6,10 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 
 const database = useTestDatabase()
 
-test('work whose answer was kept under a key that is gone is not done again, and says so', async () => {
+test('a repetition whose response cannot be decrypted is a conflict', async () => {
   const ctx = await createTestCtx(database.db)
   const response: RecordedResponse = { status: 1, location: null, body: '{}' }
-  const request = { key: 'once', hash: 'of the request', toResponse: () => undefined }
+  const request = { key: 'once', hash: 'hash of the request', toResponse: () => undefined }
   let done = 0
   const work = async () => {
     done += 1
@@ -17,11 +17,11 @@ test('work whose answer was kept under a key that is gone is not done again, and
   }
   expect(await runIdempotently(ctx, request, work)).toEqual({ response, replayed: false })
   expect(await runIdempotently(ctx, request, work)).toEqual({ response, replayed: true })
-  const keys = deriveKeys('another key, of forty characters or more, I guess', [])
+  const keys = deriveKeys('another secret key that has at least 32 characters', [])
   const later = { ...ctx, settings: { ...ctx.settings, keys } }
   await expect(runIdempotently(later, request, work)).rejects.toMatchObject({
     code: 'conflict',
-    message: expect.stringContaining('is gone'),
+    message: expect.stringContaining('cannot be decrypted'),
   })
   expect(done).toBe(1)
 })

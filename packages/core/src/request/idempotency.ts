@@ -5,7 +5,7 @@ import { AppError, conflict } from '../kernel/errors.ts'
 import { idempotencyRecords } from '../db/schema/index.ts'
 import { seal, unseal } from '../kernel/crypto.ts'
 
-/** An answer as it was given, whatever protocol gave it. */
+/** A recorded response, independent of the protocol. */
 export interface RecordedResponse {
   status: number
   location: string | null
@@ -13,11 +13,11 @@ export interface RecordedResponse {
 }
 
 /**
- * Does `work` once for each key in 24 hours, and answers every repetition as the first time. The record is committed
- * with the work's own writes, so no crash comes between. A refusal (`answerFor` makes it an answer) is remembered like
- * a success, with its writes undone; any other error leaves no trace. Conflict while the first is still running,
- * or when its answer was kept under a SECRET_KEY that is gone; `unprocessable` when the same key comes with another
- * request.
+ * Runs `work` once per key within 24 hours and returns the recorded response for every repetition. The record is
+ * committed with the writes of `work`, so a crash cannot separate them. An error that `toResponse` converts to a
+ * response is recorded like a success, and its writes are rolled back; any other error is not recorded. Throws
+ * `conflict` while the first request is running, or if the SECRET_KEY that encrypted the response is unknown; throws
+ * `unprocessable` if the key was used for another request.
  */
 export function runIdempotently(
   ctx: Ctx,
@@ -44,7 +44,7 @@ export function runIdempotently(
   })
 }
 
-/** Forgets records older than 24 hours, a few at a time. Answers how many. */
+/** Deletes up to 1,000 records that are older than 24 hours. Returns the number of deleted records. */
 export async function purgeIdempotencyRecords(db: Db): Promise<number> {
   const result = await db.execute(sql`
     delete from idempotency_records where (workspace_id, key) in (
@@ -52,7 +52,7 @@ export async function purgeIdempotencyRecords(db: Db): Promise<number> {
   return result.rowCount ?? 0
 }
 
-/** Held until the transaction ends. A statement of its own: the look-up after it must see what the last holder wrote. */
+/** Locks the key until the transaction ends. A separate statement: the lookup must see the writes of the last owner. */
 async function lockKey(ctx: Ctx, key: string) {
   const lock = await ctx.db.execute(
     sql`select pg_try_advisory_xact_lock(hashtextextended(${bindingOf(ctx, key)}, 0)) as taken`,
@@ -82,7 +82,7 @@ function openBody(ctx: Ctx, key: string, sealed: string): string {
   try {
     return unseal(ctx.settings.keys, sealed, bindingOf(ctx, key))
   } catch {
-    throw conflict('This request was answered before, and the key that opens its answer is gone')
+    throw conflict('This Idempotency-Key was used before, but its response cannot be decrypted')
   }
 }
 

@@ -16,7 +16,7 @@ const ctx = useTestCtx(database)
 
 const page = (query: Record<string, string>): Promise<Page<Contact>> => listContacts(ctx, ContactQuery.parse(query))
 
-/** Every page, one after the other. `between` is done before each further one. */
+/** Reads all pages in turn and calls `between` before each further page. */
 async function readAll(query: Record<string, string>, between: () => Promise<unknown> = async () => {}) {
   const found: Contact[] = []
   let cursor: string | null = null
@@ -34,9 +34,9 @@ async function addContacts(count: number, name = 'person'): Promise<ContactId[]>
   return addSubscribers(ctx, list.id, { count, name })
 }
 
-describe('reading on page by page', () => {
+describe('reading all pages', () => {
   test.each(['createdAt', '-createdAt', 'updatedAt', '-updatedAt', 'email', '-email'])(
-    'by %s shows each record once, though many have the same time',
+    'by %s returns each record once, even with equal timestamps',
     async (sort) => {
       const ids = await addContacts(23)
       const found = await readAll({ sort, limit: '4' })
@@ -46,27 +46,27 @@ describe('reading on page by page', () => {
     },
   )
 
-  test('ends without an empty page when the last is full', async () => {
+  test('ends without an empty page if the last page is full', async () => {
     await addContacts(6)
     const first = await page({ limit: '3' })
     const second = await page({ limit: '3', cursor: first.nextCursor ?? '' })
     expect([first.data.length, second.data.length, second.nextCursor]).toEqual([3, 3, null])
-    expect(await page({ tag: 'nobody' })).toEqual({ data: [], nextCursor: null })
+    expect(await page({ tag: 'unused' })).toEqual({ data: [], nextCursor: null })
   })
 
-  test('repeats and misses none while others insert and delete', async () => {
+  test('neither repeats nor skips records during inserts and deletes', async () => {
     const ids = await addContacts(20)
     let round = 0
     const found = await readAll({ limit: '3', sort: '-createdAt' }, async () => {
       round += 1
       await addContacts(2, `newcomer-${round}`)
-      // The very record that the cursor names.
+      // Deletes the record that the cursor names.
       await database.db.execute(sql`delete from contacts where id = ${uuidOf(ids[17] ?? newId('con'))}`)
     })
     expect(found.toSorted()).toEqual(ids.toSorted())
   })
 
-  test('has times to the millisecond, as the database keeps them: a cursor never falls between two', async () => {
+  test('uses timestamps with milliseconds, the precision of the database', async () => {
     const ids = await addContacts(10)
     await database.db.update(contacts).set({ createdAt: sql`now() + (random() * interval '5 milliseconds')` })
     expect((await readAll({ limit: '1' })).toSorted()).toEqual(ids.toSorted())
@@ -76,7 +76,7 @@ describe('reading on page by page', () => {
 describe('a cursor', () => {
   const invalid = { code: 'invalid', issues: [{ path: 'cursor', message: 'Invalid cursor' }] }
 
-  test('is refused when it was changed, or is of another sort, listing, workspace or installation', async () => {
+  test('is invalid if changed, or for another sort, listing, workspace or installation', async () => {
     await addContacts(3)
     await createTestList(ctx)
     const cursor = (await page({ limit: '1' })).nextCursor ?? ''
@@ -94,13 +94,13 @@ describe('a cursor', () => {
     await expect(listContacts(other, ContactQuery.parse({ cursor }))).rejects.toMatchObject(invalid)
     const elsewhere = {
       ...ctx,
-      settings: { ...ctx.settings, keys: deriveKeys('the secret of another house altogether') },
+      settings: { ...ctx.settings, keys: deriveKeys('the secret of another installation altogether') },
     }
     await expect(listContacts(elsewhere, ContactQuery.parse({ cursor }))).rejects.toMatchObject(invalid)
     expect((await page({ limit: '1', cursor })).data).toHaveLength(1)
   })
 
-  test('may be used with another page size', async () => {
+  test('works with another page size', async () => {
     const ids = await addContacts(5)
     const first = await page({ limit: '2' })
     const rest = await page({ limit: '100', cursor: first.nextCursor ?? '' })
@@ -109,13 +109,13 @@ describe('a cursor', () => {
 })
 
 test.each(['0', '-1', '101', '1e2', '1.5', '', 'abc', ' 5', '٣', '5 ', '0x5', '9'.repeat(400)])(
-  'a limit of "%s" is refused',
+  'rejects the limit "%s"',
   (limit) => {
     expect(ContactQuery.safeParse({ limit }).error?.issues[0]?.message).toBe('must be a whole number from 1 to 100')
   },
 )
 
-test('no limit is fifty, and an unknown parameter is refused by its name', () => {
+test('the default limit is 50, and an unknown parameter is rejected by name', () => {
   expect(ContactQuery.parse({}).limit).toBe(50)
   expect(ContactQuery.safeParse({ curser: 'x' }).error?.issues[0]?.message).toContain('curser')
 })

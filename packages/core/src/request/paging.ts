@@ -7,7 +7,7 @@ import { verifyPayload, signPayload } from '../kernel/crypto.ts'
 
 const limitMessage = 'must be a whole number from 1 to 100'
 
-/** The query of every listing, to be extended with its filters and sorts. Unknown parameters are refused. */
+/** The query of a listing, to be extended with its filters and sorts. Unknown parameters are rejected. */
 export const PageQuery = z.strictObject({
   limit: z
     .string()
@@ -15,17 +15,17 @@ export const PageQuery = z.strictObject({
     .transform(Number)
     .refine((limit) => limit >= 1 && limit <= 100, limitMessage)
     .default(50)
-    .describe('How many records, 1 to 100'),
-  cursor: z.string().max(600, 'Invalid cursor').optional().describe('`nextCursor` of the page before'),
+    .describe('The maximum number of records, 1 to 100'),
+  cursor: z.string().max(600, 'Invalid cursor').optional().describe('`nextCursor` of the previous page'),
 })
 export type PageQuery = z.output<typeof PageQuery>
 
-/** `sort` over the named fields, each also with a minus for descending; newest first unless told otherwise. */
+/** The schema of `sort`: a field name, with a leading minus for descending order. Newest first by default. */
 export function Sort<const Fields extends readonly string[]>(fields: Fields) {
   return SortBy(fields).default('-createdAt' as never)
 }
 
-/** The same for a listing that has an order of its own when none is asked for. */
+/** The schema of `sort` without a default, for listings with their own default order. */
 export function SortBy<const Fields extends readonly string[]>(fields: Fields) {
   const names = fields.flatMap((field) => [field, `-${field}`]) as (Fields[number] | `-${Fields[number]}`)[]
   return z.enum(names, { error: `must be one of ${names.join(', ')}` })
@@ -36,39 +36,39 @@ export interface Page<Item> {
   nextCursor: string | null
 }
 
-/** Schema of a page of records. */
+/** The schema of a page of records. */
 export function PageOf<Item extends z.ZodType>(item: Item) {
   return z.object({ data: z.array(item), nextCursor: z.string().nullable() })
 }
 
 interface Listing<Row> {
-  /** Names the listing in its cursors, so that another listing refuses them. */
+  /** Part of the cursor's signature: a cursor of another listing is invalid. */
   name: string
   query: { limit: number; cursor?: string | undefined; sort: string }
-  /** What the field of `sort` is in SQL, and in a row as text that PostgreSQL reads back exactly. */
+  /** The sort field as a column, and its value in a row as text that PostgreSQL parses without loss. */
   key: {
     column: SQLWrapper
     type: 'timestamptz' | 'text' | 'float8' | 'int8' | 'uuid' | 'xid8'
     valueOf: (row: Row) => string
   }
-  /** The tie-break, unique in the listing. */
+  /** The tiebreaker, unique in the listing. */
   id: { column: SQLWrapper; valueOf: (row: Row) => IdOf<IdPrefix> }
   read: (part: PageWindow) => Promise<Row[]>
 }
 
 export interface PageWindow {
-  /** Where the page before ended, for prepared statements; `after` is the same as a condition. */
+  /** The end of the previous page, for prepared statements; `after` is the same as a condition. */
   position: { key: string; uuid: string } | undefined
   after: SQL | undefined
-  /** Says of the key alone what `after` says: for a key and a tie-break out of two tables, which no index has. */
+  /** The part of `after` that uses only the key: for a key and a tiebreaker in two tables, which share no index. */
   from: SQL | undefined
   orderBy: SQL[]
   limit: number
 }
 
 /**
- * Reads one page by keyset: what a page costs does not depend on how deep it lies, and while others insert no record
- * repeats or goes missing. A cursor that was tampered with, or comes from another listing or sort, is invalid.
+ * Reads one page by keyset pagination: the cost does not depend on the depth of the page, and concurrent inserts
+ * neither repeat nor skip records. A cursor that was changed, or belongs to another listing or sort, is invalid.
  */
 export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Page<Row>> {
   const { query, key, id } = listing
@@ -99,7 +99,7 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
   }
 }
 
-/** Newest first by `created_at`: the key of listings that know no other order. */
+/** The key of listings that sort by `created_at` only. */
 export function byCreation<Row extends { id: IdOf<IdPrefix>; createdAt: Date }>(table: {
   createdAt: SQLWrapper
   id: SQLWrapper

@@ -4,12 +4,12 @@ import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { RedisUrl } from './redis-address.ts'
 
-/** A configuration that cannot be used; `message` names every variable that is wrong. Processes exit with code 78 on it. */
+/** An invalid configuration; `message` names every invalid variable. Processes exit with code 78 (EX_CONFIG). */
 export class ConfigError extends Error {}
 
 const exampleSecrets = new Set(['change-me', 'changeme', 'secret'])
 
-/** In the full spelling only: "10/8" is 0.0.0.10/8 to some and "010.0.0.1" is 8.0.0.1, and neither says so. */
+/** Accepts the full notation only: some parsers read "10/8" as 0.0.0.10/8, and "010.0.0.1" as 8.0.0.1. */
 const cidr = z.string().transform((text, check) => {
   const [address = ''] = text.split('/')
   const withPrefix = text.includes('/') ? text : `${text}/${isIP(address) === 6 ? 128 : 32}`
@@ -29,69 +29,71 @@ const commaSeparated = <T extends z.ZodType>(item: T) =>
     z.array(item),
   )
 const dnsName = (error: string) => z.string().regex(/^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/i, error)
-const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https address' })
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' })
 
 const secretKey = z
-  .string({ error: 'must be set: at least 32 random characters, such as the output of "openssl rand -base64 32"' })
+  .string({ error: 'is required: at least 32 random characters, such as the output of "openssl rand -base64 32"' })
   .min(32, 'must have at least 32 characters')
   .refine((value) => ![...exampleSecrets].some((example) => value.toLowerCase().startsWith(example)), {
-    error: 'is an example: choose a random one',
+    error: 'is an example value: generate a random one',
   })
 
 const postgresUrl = (error: string) => z.url({ protocol: /^postgres(ql)?$/, error })
 
 const commonVariables = {
-  DATABASE_URL: postgresUrl('must be set to a postgres:// address'),
-  DATABASE_DIRECT_URL: postgresUrl('must be a postgres:// address')
+  DATABASE_URL: postgresUrl('must be set to a postgres:// URL'),
+  DATABASE_DIRECT_URL: postgresUrl('must be a postgres:// URL')
     .optional()
-    .describe('The same database past the connection pooler that DATABASE_URL leads through'),
+    .describe('The URL of the same database without the connection pooler'),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
 }
 
 const port = z.coerce
-  .number('must be a port number')
-  .refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'must be a port number')
+  .number('must be a port number (0 to 65535)')
+  .refine((value) => Number.isInteger(value) && value >= 0 && value <= 65_535, 'must be a port number (0 to 65535)')
 
 const serviceVariables = {
   ...commonVariables,
   REDIS_URL: RedisUrl.optional(),
   PUBLIC_URL: httpUrl
     .transform((url) => url.replace(/\/+$/, ''))
-    .describe('Where strangers reach the API: links in mails start with it'),
+    .describe('The public URL of the API: links in emails start with it'),
   SECRET_KEY: secretKey,
-  SECRET_KEY_PREVIOUS: commaSeparated(secretKey).describe('Former SECRET_KEYs: what they signed or sealed still opens'),
-  MAIL_FROM: z.email({ error: 'must be a mail address' }),
+  SECRET_KEY_PREVIOUS: commaSeparated(secretKey).describe(
+    'Former SECRET_KEYs: values that they signed or encrypted stay valid',
+  ),
+  MAIL_FROM: z.email({ error: 'must be an email address' }),
   MAIL_FROM_DOMAINS: commaSeparated(
     dnsName('must list domains such as example.com').transform((name) => name.toLowerCase()),
-  ).describe('The only domains that a workspace or campaign may send from; none: any'),
+  ).describe('The domains that workspaces and campaigns may send from; empty: any domain'),
   SIGN_UP: z.enum(['open', 'closed'], { error: 'must be open or closed' }).default('open'),
-  WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe(
-    'Networks that webhooks may reach though they are not public',
-  ),
+  WEBHOOK_ALLOWED_NETWORKS: commaSeparated(cidr).describe('Private networks that webhooks may reach'),
   METRICS_TOKEN: z
     .string()
-    .regex(/^[!-~]{16,}$/, 'must have at least 16 characters, and no spaces')
+    .regex(/^[!-~]{16,}$/, 'must have at least 16 characters and no spaces')
     .optional(),
-  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl.optional().describe('Where traces go; the SDK reads its other variables itself'),
-  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1).describe('The part of all traces that is kept'),
-  NOTIFY_SOCKET: z.string().optional().describe('Set by systemd for those who are to tell when they are ready'),
+  OTEL_EXPORTER_OTLP_ENDPOINT: httpUrl
+    .optional()
+    .describe('The collector of traces; the SDK reads its other variables itself'),
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1).describe('The ratio of traces that are exported'),
+  NOTIFY_SOCKET: z.string().optional().describe('Set by systemd for services of Type=notify'),
 }
 
 const trustedProxy = z
   .union([z.enum(['loopback', 'linklocal', 'uniquelocal']), cidr], {
     error: 'must list networks such as 10.0.0.0/8, or loopback, linklocal, uniquelocal',
   })
-  .describe('A word or network; "true" and hop counts would let a client forge its address')
+  .describe('"true" and hop counts are not accepted: they would let a client forge its address')
 
 const ApiEnvironment = z.object({
   ...serviceVariables,
-  DATABASE_REPLICA_URL: postgresUrl('must be a postgres:// address')
+  DATABASE_REPLICA_URL: postgresUrl('must be a postgres:// URL')
     .optional()
-    .describe('A streaming replica, which long reads go to as long as it knows all that the primary does'),
+    .describe('A streaming replica that serves listings and exports while it is not behind the primary'),
   HOST: z.string().default('127.0.0.1'),
   PORT: port.default(3000),
   TRUST_PROXY: commaSeparated(trustedProxy),
-  // As browsers send it: an address that was copied with a slash at its end is meant all the same.
+  // Browsers send origins without a trailing slash, which a copied URL may have.
   CORS_ORIGINS: commaSeparated(httpUrl.transform((url) => new URL(url).origin)),
   DASHBOARD_USER: z.string().min(1).default('admin'),
   DASHBOARD_PASSWORD: z.string().min(8, 'must have at least 8 characters').optional(),
@@ -105,7 +107,7 @@ export interface DkimKey {
   privateKey: string
 }
 
-/** The environment has no line breaks everywhere: a PEM may have `\n` instead. */
+/** Accepts `\n` instead of line breaks, which some environment files do not support. */
 const rsaKey = z
   .string()
   .transform((pem) => pem.replaceAll('\\n', '\n'))
@@ -123,13 +125,13 @@ function isRsaKey(pem: string): boolean {
 const WorkerEnvironment = z
   .object({
     ...serviceVariables,
-    SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// address' }),
+    SMTP_URL: z.url({ protocol: /^smtps?$/, error: 'must be set to an smtp:// or smtps:// URL' }),
     MAIL_RATE: z.coerce.number().positive().max(100_000).optional(),
     WORKER_HOST: z.string().default('127.0.0.1'),
     WORKER_PORT: port.optional(),
     WORKER_CONCURRENCY: z.coerce.number().int().min(1).max(1000).default(500),
-    DKIM_DOMAIN: dnsName('must be a domain').optional(),
-    DKIM_SELECTOR: dnsName('must be the name of a key in DNS').optional(),
+    DKIM_DOMAIN: dnsName('must be a domain name').optional(),
+    DKIM_SELECTOR: dnsName('must be a DKIM selector such as mail2026').optional(),
     DKIM_PRIVATE_KEY: rsaKey.optional(),
   })
   .superRefine((environment, check) => {
@@ -139,7 +141,7 @@ const WorkerEnvironment = z
       check.addIssue({
         code: 'custom',
         path: [name],
-        message: 'must be set too: a signature needs domain, selector and key',
+        message: 'is required: DKIM needs DKIM_DOMAIN, DKIM_SELECTOR and DKIM_PRIVATE_KEY',
       })
     }
   })
@@ -154,19 +156,19 @@ const ClientEnvironment = z.object({
 
 type Environment = Record<string, string | undefined>
 
-/** Reads what the API needs. Throws a ConfigError that names every wrong variable. */
+/** Reads the configuration of the API. Throws a ConfigError that names every invalid variable. */
 export function readApiConfig(environment: Environment = process.env) {
   return parseEnvironment(ApiEnvironment, environment)
 }
 export type ApiConfig = ReturnType<typeof readApiConfig>
 
-/** Reads what the worker needs. Throws a ConfigError that names every wrong variable. */
+/** Reads the configuration of the worker. Throws a ConfigError that names every invalid variable. */
 export function readWorkerConfig(environment: Environment = process.env) {
   return parseEnvironment(WorkerEnvironment, environment)
 }
 export type WorkerConfig = ReturnType<typeof readWorkerConfig>
 
-/** The key that mails are signed with, if one is configured. */
+/** The DKIM key that signs emails; undefined if none is configured. */
 export function dkimKeyOf(
   config: Pick<WorkerConfig, 'DKIM_DOMAIN' | 'DKIM_SELECTOR' | 'DKIM_PRIVATE_KEY'>,
 ): DkimKey | undefined {
@@ -174,17 +176,17 @@ export function dkimKeyOf(
   return domain && selector && privateKey ? { domain, selector, privateKey } : undefined
 }
 
-/** Reads what a migration needs. Throws a ConfigError that names every wrong variable. */
+/** Reads the configuration of a migration. Throws a ConfigError that names every invalid variable. */
 export function readMigrateConfig(environment: Environment = process.env) {
   return parseEnvironment(MigrateEnvironment, environment)
 }
 
-/** Reads where the command line finds the API, and by which key. Throws a ConfigError that names every wrong variable. */
+/** Reads the API URL and API key of the command line. Throws a ConfigError that names every invalid variable. */
 export function readClientConfig(environment: Environment = process.env) {
   return parseEnvironment(ClientEnvironment, environment)
 }
 
-/** What is good of an environment for API and worker, and what is wrong with the rest: for who looks into what fails. */
+/** Returns the valid variables of the API and the worker, and the problems of the invalid ones: for diagnostics. */
 export function inspectEnvironment(environment: Environment): {
   config: Partial<ApiConfig & WorkerConfig>
   problems: { name: string; message: string }[]
@@ -231,7 +233,7 @@ export function describeVariables(): VariableDescription[] {
   })
 }
 
-/** The whole environment, for the programs that hand it on to processes they start. */
+/** The whole environment, for programs that pass it to child processes. */
 export function inheritedEnvironment(): Environment {
   return { ...process.env }
 }
@@ -243,10 +245,10 @@ function parseEnvironment<Schema extends z.ZodObject>(
   const result = schema.safeParse(withoutEmpty(environment))
   if (result.success) return Object.freeze(result.data)
   const problems = result.error.issues.map((issue) => `  ${String(issue.path[0])}: ${issue.message}`)
-  throw new ConfigError(`The environment is not usable:\n${problems.join('\n')}`)
+  throw new ConfigError(`Invalid configuration:\n${problems.join('\n')}`)
 }
 
-/** A variable that is set to nothing, as compose files do, counts as not set. */
+/** Treats an empty variable as unset: compose files set variables to an empty string. */
 function withoutEmpty(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''))
 }

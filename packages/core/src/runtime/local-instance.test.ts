@@ -9,7 +9,7 @@ afterAll(() => rmSync(directory, { recursive: true }))
 const environment = { DATABASE_URL: 'postgres://local/rapport', SECRET_KEY: 'local key', PORT: '3000' }
 const local = { apiUrl: 'http://localhost:3000', apiKey: 'rpk_local', environment }
 
-test('an environment that names nothing is given the addresses of the local installation', () => {
+test('completes an environment with the addresses of the local installation', () => {
   expect(withLocalAddresses({ PATH: '/bin', DATABASE_URL: '' }, local)).toEqual({ PATH: '/bin', ...environment })
   expect(withLocalAddresses({ PORT: '3000' }, local)).toEqual(environment)
   expect(withLocalAddresses({ PATH: '/bin' }, undefined)).toEqual({ PATH: '/bin' })
@@ -19,11 +19,11 @@ test.each([
   { DATABASE_URL: 'postgres://elsewhere/rapport' },
   { SECRET_KEY: 'another' },
   { REDIS_URL: 'redis://elsewhere' },
-])('one that names another installation (%o) is given nothing of the local one', (given) => {
+])('does not complete an environment of another installation: %o', (given) => {
   expect(withLocalAddresses(given, local)).toEqual(given)
 })
 
-test('what start left is found; a file that is not there, or broken, is no installation', async () => {
+test('finds the running installation, and none if the file is missing or invalid', async () => {
   expect(await findLocalInstance({ DATA_DIR: directory })).toBeUndefined()
   writeFileSync(localFileOf(directory), '{"running":')
   expect(await findLocalInstance({ DATA_DIR: directory })).toBeUndefined()
@@ -31,7 +31,7 @@ test('what start left is found; a file that is not there, or broken, is no insta
   expect(await findLocalInstance({ DATA_DIR: directory })).toEqual(local)
 })
 
-test('of an environment only addresses and what belongs to them is kept', () => {
+test('addressesIn keeps only the variables that identify an installation', () => {
   expect(addressesIn({ ...environment, DASHBOARD_PASSWORD: 'secret', PATH: '/bin', REDIS_URL: '' })).toEqual(
     environment,
   )

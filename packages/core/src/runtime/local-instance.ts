@@ -1,4 +1,4 @@
-/** What `start` leaves on disk of the installation it runs on this machine, so that other programs find it by themselves. */
+/** The file in which `start` describes its local installation, so that other programs find it. */
 import { readFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,26 +6,26 @@ import { z } from 'zod'
 
 export const projectDirectory = fileURLToPath(new URL('../../../../', import.meta.url))
 
-/** An installation that runs, or did when its launcher was killed. */
+/** An installation that is running, or was running when its launcher was killed. */
 export const LocalInstance = z.object({
   apiUrl: z.string(),
   apiKey: z.string(),
   /** The mail inbox in the browser. Absent if mails go to another server. */
   inboxUrl: z.string().optional(),
-  /** Where its parts are, as the API and the worker were told. */
+  /** The addresses and keys that the API and the worker were started with. */
   environment: z.record(z.string(), z.string()),
 })
 export type LocalInstance = z.output<typeof LocalInstance>
 
-/** The folder for everything local: DATA_DIR, else `.rapport` in the project. */
+/** The folder for all local data: DATA_DIR, by default `.rapport` in the project. */
 export function dataDirectoryOf(environment: Record<string, string | undefined>): string {
   return resolve(projectDirectory, environment['DATA_DIR'] || '.rapport')
 }
 
-/** Secrets are in it: it is readable by its owner alone. */
+/** The file contains secrets: only its owner can read it. */
 export const localFileOf = (dataDirectory: string) => join(dataDirectory, 'local.json')
 
-/** The installation that `start` runs here; undefined when there is none. */
+/** Finds the installation that `start` runs on this machine; undefined if there is none. */
 export async function findLocalInstance(
   environment: Record<string, string | undefined>,
 ): Promise<LocalInstance | undefined> {
@@ -43,7 +43,7 @@ const addressNames = [
   ['HOST', 'PORT', 'WEBHOOK_ALLOWED_NETWORKS'],
 ].flat()
 
-/** What of an environment says where an installation's parts are. */
+/** Returns the variables of an environment that identify an installation. */
 export function addressesIn(environment: Record<string, string | undefined>): Record<string, string> {
   return Object.fromEntries(
     addressNames.flatMap((name) => {
@@ -54,8 +54,8 @@ export function addressesIn(environment: Record<string, string | undefined>): Re
 }
 
 /**
- * The environment, with the addresses of the local installation where it names none. Where it names another, nothing is
- * filled in: one installation's key must never be used on the other's database.
+ * Completes an environment with the addresses of the local installation. An environment that names another installation
+ * is returned unchanged: the key of one installation must never be used with the database of another.
  */
 export function withLocalAddresses(
   environment: Record<string, string | undefined>,

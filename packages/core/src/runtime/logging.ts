@@ -1,7 +1,7 @@
 import { type Logger, type LoggerOptions, pino } from 'pino'
 import { withoutParameters } from '../kernel/errors.ts'
 
-/** The log of a program, on stdout: one line of JSON each, or a readable one where a person watches in a terminal. */
+/** Opens the log of a process, on stdout: JSON lines, or readable text if stdout is a terminal. */
 export async function openLog(name: string, loggerOptions: LoggerOptions): Promise<Logger> {
   const options = { name, serializers: { err: serializeError }, ...loggerOptions }
   if (!process.stdout.isTTY) return pino(options)
@@ -11,7 +11,7 @@ export async function openLog(name: string, loggerOptions: LoggerOptions): Promi
 
 const serializeError = (error: Error) => pino.stdSerializers.err(withoutParameters(error) as Error)
 
-/** Every connection reports the same outage, again and again: one line in ten seconds will do. */
+/** Logs at most one error every ten seconds: during an outage every connection reports the same error repeatedly. */
 export function errorLogger(log: { warn(details: object, message: string): void }, message: string) {
   let mutedUntil = 0
   return (error: Error) => {

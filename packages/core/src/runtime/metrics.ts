@@ -1,11 +1,11 @@
-/** What every process tells Prometheus of itself, and the names that dashboards and alerts rely on. */
+/** Prometheus metrics. Dashboards and alerts rely on their names. */
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
 import { withTimeout } from '../kernel/with-timeout.ts'
 
-/** An empty registry of a process. Nothing is kept of a process's figures outside it. */
+/** Creates the registry of a process. The global registry of prom-client stays empty. */
 export const createRegistry = () => new Registry()
 
-/** Where a metric is kept, under `rapport_` and its name. */
+/** The name is prefixed with `rapport_`. */
 interface MetricOptions<Label extends string> {
   name: string
   help: string
@@ -19,7 +19,7 @@ export function createCounter<Label extends string = never>(
   return new Counter<Label>({ name: `rapport_${name}`, registers: [registry], ...rest })
 }
 
-/** With buckets for what takes milliseconds to seconds. */
+/** Creates a histogram with buckets from 5 ms to 10 s. */
 export function createDurationHistogram<Label extends string = never>(
   registry: Registry,
   { name, ...rest }: MetricOptions<Label>,
@@ -29,8 +29,8 @@ export function createDurationHistogram<Label extends string = never>(
 }
 
 /**
- * A gauge that is read whenever somebody asks. `read` answers the labels and value of each; what it does not answer is
- * left out, and so is all of it when it throws or takes long: an old figure would look like a present one.
+ * Creates a gauge that is read on every scrape. `read` returns the labels and value of each sample. If it fails or
+ * times out, the scrape has no samples of this gauge: an old value would look like a current one.
  */
 export function createGauge<Label extends string = never>(
   registry: Registry,
@@ -38,7 +38,7 @@ export function createGauge<Label extends string = never>(
 ): void {
   const gauge = new Gauge<Label>({ name: `rapport_${name}`, help, labelNames, registers: [registry], collect })
   async function collect() {
-    // After a reset, one without labels would be 0.
+    // `reset` would set a gauge without labels to 0.
     if (labelNames.length === 0) gauge.remove()
     else gauge.reset()
     try {
@@ -47,10 +47,10 @@ export function createGauge<Label extends string = never>(
   }
 }
 
-/** Longer than whatever a gauge asks may itself take to be given up. */
+/** Longer than any timeout inside `read`. */
 const readTimeoutMs = 3_000
 
-/** The same for a single figure. */
+/** Creates a gauge with a single value. */
 export function createUnlabeledGauge(
   registry: Registry,
   options: { name: string; help: string; read: () => Promise<number> },
@@ -58,7 +58,7 @@ export function createUnlabeledGauge(
   createGauge(registry, { ...options, read: async () => [{ labels: {}, value: await options.read() }] })
 }
 
-/** 1 while `ask` is answered, 0 while it is not. */
+/** Creates a gauge that is 1 if `check` succeeds and 0 if it fails or times out. */
 export function createUpGauge(
   registry: Registry,
   options: { name: string; help: string; check: () => Promise<unknown> },
@@ -76,7 +76,6 @@ export interface Sample<Label extends string = never> {
   value: number
 }
 
-/** Whether Redis is there. */
 export function registerRedisMetrics(registry: Registry, ping: () => Promise<unknown>): void {
-  createUpGauge(registry, { name: 'redis_up', help: 'Whether Redis answers this process', check: ping })
+  createUpGauge(registry, { name: 'redis_up', help: 'Whether this process can reach Redis', check: ping })
 }

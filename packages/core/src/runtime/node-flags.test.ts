@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { projectDirectory } from './local-instance.ts'
 import { nodeFlags } from './node-flags.ts'
 
-/** Every file that starts the API or the worker by a command line, and the number of its commands. */
+/** Every file with a command line that starts the API or the worker, and the number of its commands. */
 const starters = {
   'package.json': 2,
   Dockerfile: 1,
@@ -17,7 +17,7 @@ const starters = {
 const flags = nodeFlags.join(' ')
 
 test.each(Object.entries(starters))('%s starts the API and the worker with the flags', async (file, count) => {
-  // A command as a list of strings reads as one line.
+  // Joins a command that is written as a list of strings.
   const text = (await readFile(join(projectDirectory, file), 'utf8')).replaceAll(/["']?, ["']?/g, ' ')
   const commands = text.match(/node\b[^\n]* apps\/(api|worker)\/src\/main\.ts/g) ?? []
   expect(commands).toHaveLength(count)

@@ -21,8 +21,8 @@ import type { Tracer } from './tracer.ts'
 const spanKinds = { server: SpanKind.SERVER, consumer: SpanKind.CONSUMER, client: SpanKind.CLIENT }
 
 /**
- * Sends traces to a collector (OTLP over HTTP, JSON), in batches beside the work. Of those that begin here the given
- * part; one that somebody else began is theirs to decide on.
+ * Sends traces to a collector (OTLP over HTTP, JSON), in batches in the background. `ratio` is the sampling ratio of
+ * traces that start in this process; a trace that started elsewhere keeps the decision of its parent.
  */
 export function openOtlpTracer(serviceName: string, endpoint: string, ratio: number): Tracer {
   const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/$/, '')}/v1/traces` })

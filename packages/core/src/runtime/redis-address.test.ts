@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { parseRedisAddress } from './redis-address.ts'
 
-test('an address leads to one server, to a cluster, or to what the sentinels call the master', () => {
+test('parses the address of a server, a cluster, and sentinels', () => {
   expect(parseRedisAddress('rediss://user:pass@cache.example.com:6380/1')).toEqual({
     kind: 'server',
     url: 'rediss://user:pass@cache.example.com:6380/1',
@@ -40,6 +40,6 @@ test.each([
   'redis+sentinel://a:1/mymaster/one',
   'redis+sentinel://a:1/mymaster?password=x',
   'redis+cluster://user:%zz@a:1',
-])('%s is no address', (text) => {
+])('%s is not a Redis address', (text) => {
   expect(parseRedisAddress(text)).toBeUndefined()
 })

@@ -10,7 +10,7 @@ interface Credentials {
   password?: string
 }
 
-/** Where Redis is: one server, a cluster that some of its nodes lead to, or whichever the sentinels call the master. */
+/** The address of Redis: a server, some nodes of a cluster, or sentinels, which know the current master. */
 export type RedisAddress =
   | { kind: 'server'; url: string }
   | ({ kind: 'cluster'; nodes: Host[]; tls: boolean } & Credentials)
@@ -27,8 +27,8 @@ const addressPattern =
   /^(?<scheme>rediss?)\+(?<kind>cluster|sentinel):\/\/(?:(?<account>[^@/]*)@)?(?<hosts>[^@/?#]+)(?:\/(?<master>[\w.-]+))?(?:\/(?<database>\d{1,5}))?\/?(?:\?sentinelPassword=(?<sentinelPassword>[^&#]+))?$/
 
 /**
- * Reads `redis://…`, `redis+cluster://host:port,host:port` and `redis+sentinel://host:port,host:port/master/database`; with
- * `rediss` the connections are encrypted. Undefined when it is none of these.
+ * Parses `redis://…`, `redis+cluster://host:port,host:port` and `redis+sentinel://host:port,host:port/master/database`;
+ * the scheme `rediss` enables TLS. Returns undefined if the text has none of these forms.
  */
 export function parseRedisAddress(text: string): RedisAddress | undefined {
   if (/^rediss?:/.test(text)) return z.url().safeParse(text).success ? { kind: 'server', url: text } : undefined
@@ -50,11 +50,11 @@ export function parseRedisAddress(text: string): RedisAddress | undefined {
   }
 }
 
-/** Throws on what is no host. */
+/** Throws if a host is invalid. */
 function parseHosts(text: string, defaultPort: number): Host[] {
   return text.split(',').map((part) => {
     const url = new URL(`redis://${part}`)
-    if (url.hostname === '') throw new Error('There is no host')
+    if (url.hostname === '') throw new Error('The host is empty')
     return { host: url.hostname.replace(/^\[(.*)\]$/, '$1'), port: url.port ? Number(url.port) : defaultPort }
   })
 }
@@ -67,7 +67,7 @@ function parseCredentials(text: string): Credentials {
   }
 }
 
-/** For the configuration: an address as `parseRedisAddress` reads it. */
+/** The schema of REDIS_URL. */
 export const RedisUrl = z.string().refine((text) => parseRedisAddress(text) !== undefined, {
-  error: 'must be a redis://, redis+cluster:// or redis+sentinel:// address',
+  error: 'must be a redis://, redis+cluster:// or redis+sentinel:// URL',
 })

@@ -1,19 +1,19 @@
-/** What the text that Redis answers to INFO says of how it is set up, without any library of it. */
+/** Reads the settings of Redis from the response to INFO. Imports no Redis library. */
 
-/** Complaints about settings that would lose or refuse jobs. They would be made good by the outbox, but late. */
+/** Returns warnings about settings that lose jobs. The outbox publishes lost jobs again, but with a delay. */
 export function getRedisWarnings(info: string): string[] {
   const policy = getRedisInfoField(info, 'maxmemory_policy')
   return [
     policy && policy !== 'noeviction'
-      ? [`Redis evicts keys (maxmemory-policy ${policy}): set it to noeviction, or jobs come late`]
+      ? [`Redis evicts keys (maxmemory-policy ${policy}): set it to noeviction, otherwise jobs may be delayed`]
       : [],
     getRedisInfoField(info, 'aof_enabled') === '0'
-      ? ['Redis keeps no append-only file: after a restart waiting jobs are handed over again, set appendonly yes']
+      ? ['Redis keeps no append-only file: set appendonly yes, otherwise a restart delays waiting jobs']
       : [],
   ].flat()
 }
 
-/** One line of INFO by its name; undefined when the server does not say. */
+/** Returns a field of the INFO response; undefined if the server does not report it. */
 export function getRedisInfoField(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
 }

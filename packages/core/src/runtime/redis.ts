@@ -1,21 +1,21 @@
 import { Cluster, Redis, type RedisOptions } from 'ioredis'
 import { parseRedisAddress, type RedisAddress } from './redis-address.ts'
 
-/** One server, the master of the moment, or a cluster. Keys of one command must share a hash tag, such as `{rapport:mail}`. */
+/** A server, the current master, or a cluster. Keys of one command must share a hash tag, such as `{rapport:mail}`. */
 export type RedisClient = Redis | Cluster
 
 type Options = Pick<
   RedisOptions,
   'connectionName' | 'enableOfflineQueue' | 'maxRetriesPerRequest' | 'commandTimeout' | 'connectTimeout'
 > & {
-  /** Must answer: reconnecting never ends. */
+  /** Always returns a delay: the client never stops reconnecting. */
   retryStrategy?: (attempt: number) => number
 }
 
-/** Opens Redis wherever the address leads, with the same options for each connection. */
+/** Connects to Redis, with the same options for each connection. */
 export function connectRedis(url: string, options: Options): RedisClient {
   const address = parseRedisAddress(url)
-  if (!address) throw new Error('This is no address of a Redis')
+  if (!address) throw new Error('Invalid Redis address')
   if (address.kind === 'server') return new Redis(address.url, options)
   return address.kind === 'cluster' ? connectCluster(address, options) : connectThroughSentinels(address, options)
 }
@@ -25,7 +25,7 @@ function connectCluster(address: RedisAddress & { kind: 'cluster' }, options: Op
   return new Cluster(address.nodes, {
     ...(retryStrategy && { clusterRetryStrategy: retryStrategy }),
     ...(enableOfflineQueue !== undefined && { enableOfflineQueue }),
-    // A certificate is for the name that a node calls itself, so it is not looked up.
+    // Certificates are issued for the announced names of the nodes: do not resolve these to IP addresses.
     ...(address.tls && { dnsLookup: (host, done) => done(null, host) }),
     redisOptions: { ...nodeOptions, ...toCredentials(address), ...(address.tls && { tls: {} }) },
   })
@@ -40,8 +40,8 @@ function connectThroughSentinels(address: RedisAddress & { kind: 'sentinel' }, o
     db: address.database,
     sentinelRetryStrategy: (attempt) => Math.min(attempt * 100, 1_000),
     sentinelCommandTimeout: 2_000,
-    // A master that hangs is left, and the sentinels asked again: no command, not even one that waits for a job, takes as
-    // long. ioredis's own failoverDetector would be quicker, but gives up for good when it fires during a reconnect.
+    // Disconnects from a master that hangs and asks the sentinels again. No command blocks for this long.
+    // The failoverDetector of ioredis is faster, but stops working if it fires during a reconnect.
     socketTimeout: 15_000,
     ...(address.sentinelPassword !== undefined && { sentinelPassword: address.sentinelPassword }),
     ...(address.tls && { tls: {}, enableTLSForSentinelMode: true, sentinelTLS: {} }),

@@ -1,17 +1,17 @@
-/** What programs see of traces, free of the library that collects them. */
+/** The tracing interface, independent of the OpenTelemetry library. */
 export interface Tracer {
-  /** `parent` is a W3C traceparent, whoever sent it; what is not one begins a new trace. */
+  /** `parent` is a W3C traceparent. Without a valid one, the span starts a new trace. */
   start(name: string, options: { kind: SpanKind; parent?: string | null | undefined; attributes: Attributes }): Span
-  /** Hands over what was not yet; gives up after two seconds. */
+  /** Exports the remaining spans. Gives up after two seconds. */
   close(): Promise<void>
 }
 export type SpanKind = 'server' | 'consumer' | 'client'
 
-/** Never what may be a secret: no query, no header, no body, of an address the host alone. */
+/** Must not contain secrets: no query, header or body, and only the host of a URL. */
 export type Attributes = Record<string, string | number>
 
 export interface Span {
-  /** What goes on from here has this as its parent. */
+  /** The parent of spans that continue this one. */
   readonly traceparent: string
   end(options: { hasFailed: boolean; attributes?: Attributes }): void
 }

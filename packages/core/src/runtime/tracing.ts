@@ -1,6 +1,6 @@
 import type { Tracer } from './tracer.ts'
 
-/** Undefined where no collector is configured: then the OpenTelemetry library is not loaded. */
+/** Returns undefined if no collector is configured. The OpenTelemetry library is then not loaded. */
 export async function openTracer(
   serviceName: string,
   config: { OTEL_EXPORTER_OTLP_ENDPOINT?: string | undefined; OTEL_TRACES_SAMPLER_ARG: number },

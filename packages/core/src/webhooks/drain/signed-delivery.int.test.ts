@@ -124,7 +124,7 @@ test('under a new SECRET_KEY webhooks are signed on with the former one named; w
   const named = { keys: deriveKeys('the secret of the time after that', ['a secret that is known to every test']) }
   expect(() => new Verifier(webhook.secret).verify(delivery.body, sign(delivery, { settings: named }))).not.toThrow()
   const lost = { ...ctx, settings: { ...ctx.settings, keys: deriveKeys('the secret of the time after that') } }
-  expect(() => sign(delivery, lost)).toThrow('sealed under another SECRET_KEY')
+  expect(() => sign(delivery, lost)).toThrow('encrypted with another SECRET_KEY')
   const { secret } = await rotateSecret(lost, webhook.id)
   const next = await claim()
   expect(() => new Verifier(secret).verify(next.body, sign(next, lost))).not.toThrow()
