@@ -76,7 +76,7 @@ test('with the replica behind the primary answers, and is told apart from it onc
   expect(await readOn()).toBe(false)
   await servers.resumeReplay()
   await waitUntil(isUsed, { describe: 'the replica is used again' })
-  expect(log).toEqual(['The replica is left out, the primary answers: it is behind', 'The replica answers again'])
+  expect(log).toEqual(['replica not used, reading from the primary: it is behind the primary', 'replica in use again'])
 })
 
 test('with the replica away the primary answers, until it is back', async () => {
@@ -97,7 +97,7 @@ test('a read that the replica breaks off, for what the primary did meanwhile, is
   await servers.database.pool.query(`delete from contacts where id = (select max(id::text)::uuid from contacts)`)
   await servers.database.pool.query('vacuum contacts')
   expect(await broken).toBeUndefined()
-  expect(log[0]).toContain('The replica is left out')
+  expect(log[0]).toContain('replica not used')
   await waitUntil(isUsed, { describe: 'the replica is used again' })
 })
 
@@ -111,8 +111,8 @@ test('a server that is no replica of the primary is never read', async () => {
   }
   await stranger.close()
   expect(log).toEqual([
-    'The replica is left out, the primary answers: it is no replica of the server at DATABASE_URL',
-    'The replica is left out, the primary answers: it is no replica, or not any more',
+    'replica not used, reading from the primary: it is not a replica of the server at DATABASE_URL',
+    'replica not used, reading from the primary: it is not a replica',
   ])
 })
 

@@ -2,8 +2,8 @@ import { sql } from 'drizzle-orm'
 import type { Db } from './client.ts'
 
 /**
- * A dump that was restored elsewhere brings transaction numbers of another server: by these the feed would hold its
- * events back until the new server's count has caught up. They become the oldest of all, in the order of their ids.
+ * Resets transaction ids that were restored from a dump of another server. The feed withholds events with a transaction
+ * id that this server has not reached yet. With id 0 they come first in the feed, in the order of their event ids.
  */
 export async function adoptRestoredEvents(db: Db): Promise<void> {
   await db.execute(sql`

@@ -32,7 +32,7 @@ describe('a pool', () => {
   })
   const runTransaction = () => transaction(database.db, (db) => db.execute(sql`select 1`))
 
-  test('gives every connection back that broke at the start of a transaction', async () => {
+  test('releases a connection that is lost at the start of a transaction', async () => {
     proxy.cut(/begin/)
     for (let attempt = 0; attempt <= maxConnections; attempt++) await expect(runTransaction()).rejects.toThrow()
     proxy.cut(undefined)
@@ -40,12 +40,12 @@ describe('a pool', () => {
   })
 
   test.each([
-    ['at its start', /begin/, 'before'],
+    ['at the start', /begin/, 'before'],
     ['in the middle', /select 'middle'/, 'before'],
-    ['in the middle, the answer lost', /select 'middle'/, 'answer'],
-    ['at its commit', /commit/, 'before'],
-    ['at its commit, the answer lost', /commit/, 'answer'],
-  ] as const)('a connection that breaks %s of a transaction is known as such', async (_when, pattern, moment) => {
+    ['in the middle, with its response lost', /select 'middle'/, 'answer'],
+    ['at the commit', /commit/, 'before'],
+    ['at the commit, with its response lost', /commit/, 'answer'],
+  ] as const)('a connection lost %s of a transaction counts as unavailable', async (_when, pattern, moment) => {
     proxy.cut(pattern, moment)
     const error = await transaction(database.db, async (db) => {
       await db.execute(sql`select 'middle'`)
@@ -56,32 +56,32 @@ describe('a pool', () => {
     await runTransaction()
   })
 
-  test('a connection that breaks while work has failed of its own does not hide why', async () => {
+  test('a connection lost during the rollback does not hide the original error', async () => {
     proxy.cut(/rollback/)
     const failing = transaction(database.db, async (db) => {
       await db.execute(sql`select 1`)
-      throw new AppError('conflict', 'Somebody was faster')
+      throw new AppError('conflict', 'Already changed')
     })
-    await expect(failing).rejects.toThrow('Somebody was faster')
+    await expect(failing).rejects.toThrow('Already changed')
     proxy.cut(undefined)
     await runTransaction()
   })
 
-  test('a savepoint that fails leaves the transaction around it usable', async () => {
+  test('a failed savepoint leaves the outer transaction usable', async () => {
     const result = await transaction(database.db, async (db) => {
       await expect(transaction(db, (db) => db.execute(sql`select 1 / 0`))).rejects.toThrow()
-      return db.execute(sql`select 42 as answer`)
+      return db.execute(sql`select 42 as result`)
     })
-    expect(result.rows).toEqual([{ answer: 42 }])
+    expect(result.rows).toEqual([{ result: 42 }])
   })
 
-  test('a transaction whose failed statement was swallowed is an error, as nothing of it is kept', async () => {
-    const failing = transaction(database.db, (db) => db.execute(sql`select 1 / 0`).catch(() => 'all is well'))
-    await expect(failing).rejects.toThrow('nothing of it was kept')
+  test('a transaction fails if the error of a statement was caught', async () => {
+    const failing = transaction(database.db, (db) => db.execute(sql`select 1 / 0`).catch(() => 'caught'))
+    await expect(failing).rejects.toThrow('was rolled back')
     await runTransaction()
   })
 
-  test('when the server ends its connections, the next call goes through', async () => {
+  test('recovers after the server has terminated its connections', async () => {
     await Promise.all([runTransaction(), runTransaction()])
     await direct.db.execute(sql`
       select pg_terminate_backend(pid) from pg_stat_activity
@@ -90,7 +90,7 @@ describe('a pool', () => {
   })
 })
 
-test('a plan does not outlive its connection: the next is for what has become of the table', async () => {
+test('a new connection replans a statement after the table has grown', async () => {
   await direct.pool.query('create table growing (id int primary key)')
   await direct.pool.query('analyze growing')
   const settings = { plan_cache_mode: 'force_generic_plan' }
@@ -109,15 +109,15 @@ test('a plan does not outlive its connection: the next is for what has become of
     return rows[0]?.['QUERY PLAN'] ?? ''
   }
   expect([await readPlan(fresh), await readPlan(kept)]).toEqual(Array(2).fill(expect.stringContaining('Seq Scan')))
-  // Neither vacuum nor analyze has told of it.
+  // Neither VACUUM nor ANALYZE has run since.
   await direct.pool.query('insert into growing select generate_series(1, 10000)')
-  await waitUntil(async () => (await readPlan(fresh)).includes('Index'), { describe: 'the plan is another' })
+  await waitUntil(async () => (await readPlan(fresh)).includes('Index'), { describe: 'the plan has changed' })
   expect(await readPlan(kept)).toContain('Seq Scan')
   await Promise.all([fresh.close(), kept.close()])
 })
 
 describe('a listener', () => {
-  test('hears a notification, and listens again when its connection broke', async () => {
+  test('receives notifications, and reconnects when its connection is lost', async () => {
     let calls = 0
     let lastPayload: string | undefined
     const onNotify = (payload: string) => {
@@ -125,16 +125,16 @@ describe('a listener', () => {
       lastPayload = payload
     }
     const listener = listen(proxy.url, ['test_channel'], { onNotify, onError: () => {} })
-    await waitUntil(() => calls === 1, { describe: 'it called once as it began' })
+    await waitUntil(() => calls === 1, { describe: 'onNotify was called after the first connection' })
     expect(lastPayload).toBe('')
-    await direct.db.execute(sql`select pg_notify('test_channel', 'room')`)
-    await waitUntil(() => calls === 2, { describe: 'it heard the notification' })
-    expect(lastPayload).toBe('room')
+    await direct.db.execute(sql`select pg_notify('test_channel', 'payload')`)
+    await waitUntil(() => calls === 2, { describe: 'the notification has arrived' })
+    expect(lastPayload).toBe('payload')
     await direct.db.execute(sql`
       select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'rapport listen'`)
-    await waitUntil(() => calls === 3, { describe: 'it called again, as something may have been missed' })
+    await waitUntil(() => calls === 3, { describe: 'onNotify was called after the reconnection' })
     await direct.db.execute(sql`select pg_notify('test_channel', '')`)
-    await waitUntil(() => calls === 4, { describe: 'it hears again' })
+    await waitUntil(() => calls === 4, { describe: 'the second notification has arrived' })
     await listener.close()
   })
 
@@ -144,18 +144,18 @@ describe('a listener', () => {
       onNotify: () => {},
       onError: (error) => void errors.push(error),
     })
-    await waitUntil(() => errors.length > 0, { describe: 'it has tried' })
+    await waitUntil(() => errors.length > 0, { describe: 'a connection attempt has failed' })
     await listener.close()
   })
 
-  test('leaves no connection behind that could not listen', async () => {
+  test('closes a connection on which LISTEN failed', async () => {
     proxy.cut(/listen test_channel/, 'answer')
     const errors: Error[] = []
     const listener = listen(proxy.url, ['test_channel'], {
       onNotify: () => {},
       onError: (error) => void errors.push(error),
     })
-    await waitUntil(() => errors.length > 0, { describe: 'it has failed to listen' })
+    await waitUntil(() => errors.length > 0, { describe: 'LISTEN has failed' })
     proxy.cut(undefined)
     await listener.close()
   })

@@ -1,13 +1,13 @@
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres'
 import pg from 'pg'
 
-/** Drizzle without its private session, and without its transactions: `transaction.ts` has ours. */
+/** Drizzle without its private session and without `transaction`, which `transaction.ts` replaces. */
 type Drizzle<Client> = Omit<NodePgDatabase, '_' | 'transaction'> & { $client: Client }
 
-/** On one connection, which a transaction or a single statement holds. */
+/** Runs on one connection, which belongs to a transaction or a single statement. */
 export type ConnectionDb = Drizzle<pg.PoolClient>
 
-/** A pool or an open transaction. Verbs work on either, and `insertWithEvents` asks which it is. */
+/** A pool or an open transaction. Most functions work on both; `isInTransaction` distinguishes them. */
 export type Db = Drizzle<pg.Pool | pg.PoolClient>
 
 export interface Database {
@@ -16,7 +16,7 @@ export interface Database {
   close(): Promise<void>
 }
 
-/** What is made once for each pool and each connection, and kept as long as that lives. */
+/** Creates a value once per pool and per connection, and keeps it as long as the pool or connection exists. */
 export function memoizePerDb<Made, On extends Db = Db>(make: (db: On) => Made): (db: On) => Made {
   const known = new WeakMap<On, Made>()
   return (db) => {
@@ -26,18 +26,17 @@ export function memoizePerDb<Made, On extends Db = Db>(make: (db: On) => Made): 
   }
 }
 
-/** How many connections one process has at most, in all its pools, its LISTEN aside. */
+/** The maximum number of pooled connections per process. LISTEN uses one more. */
 export const poolSize = 20
 
-/** As many of them stay open when nothing is asked for a while: to open one takes longer than nearly every request. */
+/** Idle connections that stay open: opening a connection takes longer than almost any request. */
 const minConnections = 5
 
 /**
- * Opens a pool. A call finds a connection within two seconds or fails; a statement has ten seconds, a lock three, and
- * an answer that a server which hangs never gives is given up soon after.
- * `onError` hears of connections that broke while idle, which the pool replaces by itself. `settings` are those of
- * PostgreSQL for each connection that is not a pooler's; `lifetimeSeconds` limits the age of a
- * connection and of its cached plans, which is ten minutes by default.
+ * Opens a pool. Timeouts: 2 s for a connection, 3 s for a lock, 10 s for a statement, 12 s for the response of a server
+ * that hangs. `onError` receives the errors of idle connections, which the pool replaces. `settings` are PostgreSQL
+ * settings for each connection; they are not applied behind a transaction pooler. `lifetimeSeconds` limits the age of a
+ * connection and its cached plans (default: 10 minutes).
  */
 export function openDatabase(
   databaseUrl: string,
@@ -61,17 +60,18 @@ export function openDatabase(
     lock_timeout: 3_000,
     idle_in_transaction_session_timeout: 10_000,
     keepAlive: true,
-    // With a connection go its plans: none is older than the tables' growth within that time.
+    // Limits the age of cached plans: a plan that was made for a small table may be slow once the table has grown.
     maxLifetimeSeconds: options.lifetimeSeconds ?? 600,
     verify: (client, done) => void prepareConnection(client, options.settings).then(() => done(), done),
   })
   pool.on('error', options.onError)
-  // A connection that breaks in the middle of a transaction fails its next statement; unheard, it would end the process.
+  // A connection that is lost during a transaction fails its next statement. Without a listener the error would end the
+  // process.
   pool.on('connect', (client) => client.on('error', () => {}))
   return { db: drizzle(pool, { casing: 'snake_case' }), pool, close: () => pool.end() }
 }
 
-/** One instance per connection, kept while the connection lives, so that its prepared statements are built once. */
+/** One instance per connection, so that its prepared statements are built once. */
 const openConnections = new WeakMap<pg.PoolClient, ConnectionDb>()
 
 export function openConnection(client: pg.PoolClient): ConnectionDb {
@@ -80,7 +80,7 @@ export function openConnection(client: pg.PoolClient): ConnectionDb {
   return db
 }
 
-/** Runs `work` on the connection of the open transaction, else on one of the pool, which is discarded after an error. */
+/** Runs `work` on the transaction's connection, or on a pool connection, which is discarded after an error. */
 export async function onConnection<Result>(
   { $client }: Db,
   work: (db: ConnectionDb) => Promise<Result>,
@@ -98,8 +98,9 @@ export async function onConnection<Result>(
 }
 
 /**
- * Whether a transaction pooler is in between: it sends process ids of its own making, as it forwards cancel requests.
- * pg has `processID` as a property, which its typings and documentation leave out (brianc/node-postgres#2665).
+ * Whether the connection leads through a transaction pooler: a pooler generates its own process ids, in order to
+ * forward cancel requests. pg's property `processID` is missing in its types and documentation
+ * (brianc/node-postgres#2665).
  */
 export async function isBehindPooler(client: pg.ClientBase): Promise<boolean> {
   const { processID } = client as pg.ClientBase & { processID?: number | null }
@@ -109,7 +110,7 @@ export async function isBehindPooler(client: pg.ClientBase): Promise<boolean> {
 
 const connectionsBehindPooler = new WeakSet<pg.PoolClient>()
 
-/** A pooler's server connection is shared, so that its session settings would apply to other clients. */
+/** Behind a pooler it sets nothing: server connections are shared, so the settings would apply to other clients. */
 async function prepareConnection(client: pg.PoolClient, settings: Record<string, string> = {}): Promise<void> {
   if (await isBehindPooler(client)) {
     connectionsBehindPooler.add(client)
@@ -120,7 +121,7 @@ async function prepareConnection(client: pg.PoolClient, settings: Record<string,
     await client.query('select set_config(key, value, false) from json_each_text($1)', [settingsJson])
 }
 
-/** Empty, which is unnamed, behind a pooler: the next transaction may run on a connection that lacks the statement. */
+/** Behind a pooler the name is empty (unnamed statement): the next transaction may run on another server connection. */
 export function statementName({ $client }: ConnectionDb, name: string): string {
   return connectionsBehindPooler.has($client) ? '' : name
 }

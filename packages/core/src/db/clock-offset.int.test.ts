@@ -8,11 +8,11 @@ const database = useTestDatabase()
 
 test('the offset from a database on the same machine is within the error bound', async () => {
   const { offsetMs, errorMs } = await measureClockOffset(database.db)
-  // Both clocks are rounded to the millisecond.
+  // Both clocks are rounded to milliseconds.
   expect(Math.abs(offsetMs)).toBeLessThanOrEqual(errorMs + 2)
 })
 
-test('a change between ok and off is logged once', async () => {
+test('each change between ok and off is logged once', async () => {
   const lines: string[] = []
   const write = (level: string) => (_details: object, message: string) => void lines.push(`${level}: ${message}`)
   let aheadMs = 0
@@ -28,12 +28,12 @@ test('a change between ok and off is logged once', async () => {
   await Promise.all([clock.read(), clock.read()])
   expect(lines).toEqual([
     expect.stringMatching(/^warn: The clock of this process is \d+\.\d s ahead of/),
-    "info: The clock of this process agrees with the database's again",
+    "info: The clock of this process matches the database's again",
     expect.stringMatching(/^warn: The clock of this process is \d+\.\d s behind/),
   ])
 })
 
-test('a started watch measures at once and each minute, until it is stopped', async () => {
+test('a started watch measures immediately and every minute until it is stopped', async () => {
   vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] })
   onTestFinished(() => void vi.useRealTimers())
   const lines: string[] = []
@@ -41,15 +41,15 @@ test('a started watch measures at once and each minute, until it is stopped', as
   let aheadMs = 3_600_000
   const clock = watchClock({ db: database.db, log: { warn: write, info: write }, now: () => Date.now() + aheadMs })
   clock.start()
-  await waitUntil(() => lines.length === 1, { describe: 'the clock is found to be off' })
+  await waitUntil(() => lines.length === 1, { describe: 'the clock is reported as off' })
   aheadMs = 0
   vi.advanceTimersByTime(60_000)
-  await waitUntil(() => lines.length === 2, { describe: 'the clock is found to be ok' })
+  await waitUntil(() => lines.length === 2, { describe: 'the clock is reported as ok' })
   clock.stop()
   expect(vi.getTimerCount()).toBe(0)
 })
 
-test('with the database away the clock is unknown, and nothing is logged', async () => {
+test('the clock is unknown while the database is unavailable; nothing is logged', async () => {
   const unreachable = openDatabase('postgres://127.0.0.1:1/none', {
     applicationName: 'rapport test',
     onError: () => {},

@@ -1,4 +1,4 @@
-/** How far the clock of this process is from the database's: ids and timestamps are made by both. */
+/** The offset between the clocks of this process and of the database: both generate ids and timestamps. */
 import { z } from 'zod'
 import type { Db } from './client.ts'
 import { readDatabaseClock } from './database-facts.ts'
@@ -11,7 +11,9 @@ export interface ClockOffset {
 }
 
 export const Clock = z.object({
-  status: z.enum(['ok', 'off', 'unknown']).describe('`off`: more than five seconds from the clock of the database'),
+  status: z
+    .enum(['ok', 'off', 'unknown'])
+    .describe('`off`: differs from the clock of the database by more than five seconds'),
   offsetMs: z.int().nullable().describe('Positive when the clock of this process is ahead; null when unknown'),
 })
 export type Clock = z.output<typeof Clock>
@@ -20,8 +22,8 @@ const toleranceMs = 5_000
 const checkPeriodMs = 60_000
 
 /**
- * Compares another clock with the midpoint of the call by this one. The other is read at some instant of the call, so
- * that the error is at most half of the round trip.
+ * Compares another clock with the midpoint of the call. The other clock is read at some point during the call, so the
+ * error is at most half of the round trip.
  */
 export async function measureOffset(readOtherMs: () => Promise<number>, now = Date.now): Promise<ClockOffset> {
   const before = now()
@@ -34,7 +36,7 @@ export function measureClockOffset(db: Db, now = Date.now): Promise<ClockOffset>
   return measureOffset(() => readDatabaseClock(db), now)
 }
 
-/** A slow call alone does not make a clock `off`: what may be error is left out. */
+/** Subtracts the possible error, so that a slow call alone does not make a clock `off`. */
 export function isOff({ offsetMs, errorMs }: ClockOffset): boolean {
   return Math.abs(offsetMs) - errorMs > toleranceMs
 }
@@ -46,9 +48,9 @@ export function describeOffset(offsetMs: number): string {
 }
 
 export interface ClockWatch {
-  /** Measures, and logs a change between `ok` and `off`. With the database away the clock is `unknown`. */
+  /** Measures the offset and logs a change between `ok` and `off`. `unknown` if the database is unavailable. */
   read(): Promise<Clock>
-  /** Reads now and each minute. The timer keeps no process alive. */
+  /** Reads immediately and every minute. The timer does not keep the process alive. */
   start(): void
   stop(): void
 }
@@ -65,11 +67,11 @@ export function watchClock({ db, log, now = Date.now }: WatchOptions): ClockWatc
   async function read(): Promise<Clock> {
     const measured = await withTimeout(measureClockOffset(db, now)).catch(() => undefined)
     if (!measured) return { status: 'unknown', offsetMs: null }
-    // Within the error there is no difference to tell.
+    // An offset within the error may be no offset at all.
     const offsetMs = Math.abs(measured.offsetMs) <= measured.errorMs ? 0 : measured.offsetMs
     const isOffNow = isOff(measured)
     if (isOffNow && !wasOff) log.warn({ offsetMs }, describeOffset(offsetMs))
-    if (!isOffNow && wasOff) log.info({ offsetMs }, "The clock of this process agrees with the database's again")
+    if (!isOffNow && wasOff) log.info({ offsetMs }, "The clock of this process matches the database's again")
     wasOff = isOffNow
     return { status: isOffNow ? 'off' : 'ok', offsetMs }
   }

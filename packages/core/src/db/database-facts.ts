@@ -1,4 +1,4 @@
-/** What a PostgreSQL server says of itself, for the people who run it. */
+/** Facts about the PostgreSQL server, for operators. */
 import { sql } from 'drizzle-orm'
 import type { Db } from './client.ts'
 
@@ -6,18 +6,17 @@ export interface DatabaseFacts extends Record<string, unknown> {
   version: string
   majorVersion: number
   encoding: string
-  /** A standby takes no writes. */
   isStandby: boolean
   isReadOnly: boolean
-  /** Settings that are on or off, by name. */
+  /** Boolean settings by name. */
   switches: Record<string, string>
   extensions: string[]
-  /** The most connections that this account may have to this database; and those that the server has. */
+  /** How many connections the server, the database and the role allow. */
   maxConnections: number
   connections: number
 }
 
-/** One statement, so that it costs one answer. */
+/** Reads all facts in one round trip. */
 export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
   const result = await db.execute<DatabaseFacts>(sql`
     select current_setting('server_version') as version,
@@ -34,11 +33,11 @@ export async function readDatabaseFacts(db: Db): Promise<DatabaseFacts> {
         (select nullif(rolconnlimit, -1) from pg_roles where rolname = current_user))::int as "maxConnections",
       (select count(*)::int from pg_stat_activity where backend_type = 'client backend') as connections`)
   const [facts] = result.rows
-  if (!facts) throw new Error('The server answered nothing')
+  if (!facts) throw new Error('PostgreSQL returned no row')
   return facts
 }
 
-/** What time the server has, in milliseconds since 1970. */
+/** Reads the clock of the server, in milliseconds since 1970. */
 export async function readDatabaseClock(db: Db): Promise<number> {
   const result = await db.execute<{ now: string }>(sql`select extract(epoch from clock_timestamp()) * 1000 as now`)
   return Number(result.rows[0]?.now)

@@ -2,9 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 
 /**
- * Calls `onNotify` with what was said whenever one of the channels is notified, and with nothing once after each
- * (re)connection, as notifications may have been missed. Reconnects by itself for as long as it is open. `close` waits
- * for a call that is under way.
+ * Listens on PostgreSQL channels. Calls `onNotify` with the payload of each notification, and with an empty payload
+ * after each (re)connection, because notifications may have been missed. Reconnects until it is closed.
  */
 export function listen(
   databaseUrl: string,

@@ -7,7 +7,7 @@ import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rap
 import { createTestContact, createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { migrateUntil } from '@rapport/testing/previous-release/previous-release.ts'
 
-/** The last migration of the release before. */
+/** The last migration before `webhook_drains`. */
 const lastBeforeDrains = '0020_indexes'
 
 let database: TestDatabase
@@ -21,7 +21,7 @@ const appliedCount = async () => {
   return result.rows[0]?.['count']
 }
 
-test('four processes that migrate an empty database at once bring it up to date once, and again is harmless', async () => {
+test('concurrent migrations of an empty database apply each migration once', async () => {
   expect(await hasPendingMigrations(database.db)).toBe(true)
   await Promise.all(Array.from({ length: 4 }, () => migrate(database.url)))
   expect(await hasPendingMigrations(database.db)).toBe(false)
@@ -32,14 +32,14 @@ test('four processes that migrate an empty database at once bring it up to date 
   expect((await database.db.execute(sql`select email from contacts`)).rows).toEqual([{ email }])
 })
 
-test('a database that has had all but the newest migration is behind', async () => {
+test('a database without the newest migration has pending migrations', async () => {
   await migrate(database.url)
   await database.db.execute(sql`update drizzle.__drizzle_migrations set created_at = created_at - 1
     where created_at = (select max(created_at) from drizzle.__drizzle_migrations)`)
   expect(await hasPendingMigrations(database.db)).toBe(true)
 })
 
-test('a database that a newer program migrated is not behind', async () => {
+test('a database of a newer release has no pending migrations', async () => {
   await migrate(database.url)
   await database.db.execute(
     sql`insert into drizzle.__drizzle_migrations (hash, created_at) values ('newer', 9999999999999)`,
@@ -47,7 +47,7 @@ test('a database that a newer program migrated is not behind', async () => {
   expect(await hasPendingMigrations(database.db)).toBe(false)
 })
 
-test('events and deliveries that are there are all there when they are partitioned, and go with their workspace', async () => {
+test('partitioning keeps all rows, and deleting a workspace still deletes its rows', async () => {
   await migrateUntil(database.pool, '0014_running_in_earnest')
   await database.db.execute(sql`
     with workspace as (insert into workspaces (id, name) select uuidv7(), 'w' from generate_series(1, 2) returning id),
@@ -60,7 +60,7 @@ test('events and deliveries that are there are all there when they are partition
       returning workspace_id, id)
     insert into deliveries (workspace_id, id, webhook_id, event_id, event_type)
     select e.workspace_id, uuidv7(), w.id, e.id, 'contact.created' from event e join webhook w using (workspace_id)`)
-  // Without the columns that were added since.
+  // Omits columns that later migrations added.
   const read = async (table: string) =>
     (
       await database.pool.query<{ row: string }>(
@@ -75,7 +75,7 @@ test('events and deliveries that are there are all there when they are partition
   expect((await Promise.all(['events', 'deliveries'].map(read))).map(({ length }) => length)).toEqual([30, 30])
 })
 
-describe('while a worker of the release before is registered', () => {
+describe('a migration while a worker of the previous release is registered', () => {
   const isOldSchema = async () =>
     (await database.pool.query(`select where to_regclass('webhook_drains') is null`)).rowCount === 1
   const insertWorker = (host: string, secondsAgo: number) =>
@@ -84,11 +84,13 @@ describe('while a worker of the release before is registered', () => {
       [host, secondsAgo],
     )
 
-  test('the migration is refused with its host, and works once the worker has been silent for 15 seconds', async () => {
+  test('fails and names the host until the worker has been silent for 15 seconds', async () => {
     await migrateUntil(database.pool, lastBeforeDrains)
     await insertWorker('old-worker-1', 0)
-    await insertWorker('dead-worker', 16)
-    await expect(migrate(database.url)).rejects.toThrow(/release before is running \(old-worker-1\)\. Stop all workers/)
+    await insertWorker('killed-worker', 16)
+    await expect(migrate(database.url)).rejects.toThrow(
+      /previous release is still running \(old-worker-1\)\. Stop all workers/,
+    )
     expect(await isOldSchema()).toBe(true)
     await database.pool.query(`update workers set seen_at = now() - interval '14 seconds'`)
     await expect(migrate(database.url)).rejects.toBeInstanceOf(ConfigError)
@@ -97,7 +99,7 @@ describe('while a worker of the release before is registered', () => {
     expect(await isOldSchema()).toBe(false)
   })
 
-  test('the migration works once it has deregistered', async () => {
+  test('succeeds once the worker has deregistered', async () => {
     await migrateUntil(database.pool, lastBeforeDrains)
     await insertWorker('old-worker-1', 0)
     await database.pool.query('delete from workers')
@@ -105,7 +107,7 @@ describe('while a worker of the release before is registered', () => {
     expect(await isOldSchema()).toBe(false)
   })
 
-  test('a worker of this release, or of a release without workers, refuses nothing', async () => {
+  test('is not blocked by a worker of this release or by an older schema', async () => {
     await migrateUntil(database.pool, '0000_house')
     await migrate(database.url)
     await insertWorker('new-worker', 0)
@@ -113,7 +115,7 @@ describe('while a worker of the release before is registered', () => {
   })
 })
 
-test('ten thousand deliveries that wait are all PENDING after the upgrade, and their outbox rows are gone', async () => {
+test('an upgrade keeps 10,000 waiting deliveries PENDING without outbox rows', async () => {
   await migrateUntil(database.pool, lastBeforeDrains)
   await database.db.execute(sql`
     with workspace as (insert into workspaces (id, name) values (uuidv7(), 'w') returning id),
@@ -149,11 +151,10 @@ test('ten thousand deliveries that wait are all PENDING after the upgrade, and t
   expect(interrupted).toEqual(sending)
   const { rows: work } = await database.pool.query('select queue from outbox')
   expect(work).toEqual([{ queue: 'mail' }])
-  // And each webhook is found as a backlog.
   expect((await findBacklogs(database.db)).backlogs).toHaveLength(5)
 })
 
-test('the migrations make what the schema says: nothing is left to be generated', async () => {
+test('the migrations create every table of the schema', async () => {
   const template = await createTestDatabase()
   const tables = await template.db.execute(sql`
     select table_name from information_schema.tables where table_schema = 'public'`)
@@ -161,6 +162,6 @@ test('the migrations make what the schema says: nothing is left to be generated'
   expect(tables.rows.length).toBeGreaterThan(15)
 })
 
-test('a migration that cannot reach the database says so, and does not hang', async () => {
+test('a migration fails immediately if it cannot reach the database', async () => {
   await expect(migrate('postgres://127.0.0.1:1/none')).rejects.toThrow('ECONNREFUSED')
 })

@@ -11,15 +11,15 @@ import { isDirectUrlMissing, directUrlOf } from './pooler.ts'
 import { adoptRestoredEvents } from './adopt-restored-events.ts'
 
 const migrationsFolder = fileURLToPath(new URL('../../../../drizzle', import.meta.url))
-/** Any number, the same in every process: two that migrate at once take turns. */
+/** The key of the advisory lock that serializes concurrent migrations. */
 const migrationLockId = 7_277_678
 
-/** Brings the database up to date. Safe to run from several processes at once, and again. */
+/** Applies all pending migrations. Safe to run repeatedly and from several processes concurrently. */
 export async function migrate(databaseUrl: string): Promise<void> {
   const connection = { connectionString: databaseUrl, application_name: 'rapport migrate' }
-  // The session of the lock runs nothing else: a pool replaces a connection on which a statement failed.
+  // The lock has its own connection: a pool would close the connection, and release the lock, after a failed statement.
   const lock = new pg.Client(connection)
-  // A connection that breaks fails the next statement; without a listener its error would end the process.
+  // A lost connection fails the next statement. Without a listener the error would end the process.
   lock.on('error', () => {})
   const pool = new pg.Pool({ ...connection, max: 1 })
   try {
@@ -37,8 +37,8 @@ export async function migrate(databaseUrl: string): Promise<void> {
 }
 
 /**
- * Workers of a release without `webhook_drains` claim deliveries in another way: beside a new worker, they could send one
- * twice. Throws while one of them is alive.
+ * Throws while a worker of a release without `webhook_drains` is alive: such a worker claims deliveries differently, so
+ * an old and a new worker could send the same delivery twice.
  */
 async function assertNoOldWorkers(db: Db): Promise<void> {
   const result = await db.execute<{ has_old_schema: boolean }>(
@@ -51,13 +51,13 @@ async function assertNoOldWorkers(db: Db): Promise<void> {
   if (alive.rows.length > 0) {
     const hosts = alive.rows.map(({ host }) => host).join(', ')
     throw new ConfigError(
-      `A worker of the release before is running (${hosts}). Stop all workers and run the migration again: ` +
-        'a worker that was killed counts as running for 15 seconds.',
+      `A worker of the previous release is still running (${hosts}). Stop all workers and run the migration again. ` +
+        'A killed worker counts as running for 15 seconds.',
     )
   }
 }
 
-/** Whether this program knows migrations that the database has not had. */
+/** Whether this release has migrations that the database does not have yet. */
 export async function hasPendingMigrations(db: Db): Promise<boolean> {
   const journal = JSON.parse(await readFile(`${migrationsFolder}/meta/_journal.json`, 'utf8')) as {
     entries: { when: number }[]
@@ -70,13 +70,13 @@ export async function hasPendingMigrations(db: Db): Promise<boolean> {
 }
 
 const directUrlMessage =
-  'DATABASE_URL leads through a connection pooler, and a migration needs a session of its own: ' +
-  'set DATABASE_DIRECT_URL to the server itself.'
+  'DATABASE_URL leads through a connection pooler, but a migration needs a direct connection: ' +
+  'set DATABASE_DIRECT_URL to the URL of the PostgreSQL server.'
 
 async function main() {
   try {
     const config = readMigrateConfig()
-    // The lock would stay behind with a connection of the pooler's, and the next migration wait for it without end.
+    // The pooler would keep the server connection and its lock, and the next migration would wait forever.
     if (await isDirectUrlMissing(config)) throw new ConfigError(directUrlMessage)
     await migrate(directUrlOf(config))
     console.log('The database is up to date.')

@@ -41,14 +41,14 @@ const inDays = (days: number) => new Date(Date.now() + days * dayMs)
 const maintainIn = (days: number, options = {}) => maintainPartitions(database.db, { now: inDays(days), ...options })
 const noChanges = { added: [], dropped: [], heldUp: [] }
 
-/** How many rows lie in each partition that has any. */
+/** The number of rows in each partition that is not empty. */
 async function countRows(table: 'events' | 'deliveries'): Promise<number[]> {
   const found = await database.db.execute<{ count: number }>(sql`
     select count(*)::int as count from ${sql.identifier(table)} group by tableoid::regclass order by min(id::text)`)
   return found.rows.map(({ count }) => count)
 }
 
-/** Events as they would be told in so many days, or were. */
+/** Inserts events with the time of so many days from now; negative: ago. */
 async function insertEventsIn(days: number, { count = 1, on = ctx } = {}): Promise<void> {
   await database.db.execute(sql`
     insert into events (workspace_id, id, type, data, created_at)
@@ -65,7 +65,7 @@ async function deliverAll(): Promise<void> {
   for (const { id } of rows) await drainTestBacklog(ctx, id, { workerId })
 }
 
-/** An event whose delivery succeeded, and that delivery. */
+/** Creates a webhook and an event whose delivery succeeded. */
 async function createDelivered() {
   const webhook = await createTestWebhook(ctx)
   await createTestContact(ctx)
@@ -73,7 +73,7 @@ async function createDelivered() {
   return { webhook, delivery: await readSingleDelivery(ctx) }
 }
 
-test('what is past its time goes with its partition, and all that is younger than thirty days stays', async () => {
+test('expired partitions are dropped, and rows younger than 30 days are kept', async () => {
   await createDelivered()
   await maintainIn(14)
   await insertEventsIn(20)
@@ -84,7 +84,7 @@ test('what is past its time goes with its partition, and all that is younger tha
   expect(await maintainIn(45)).toEqual(noChanges)
 })
 
-test('partitions begin ahead of time, a week or two', async () => {
+test('partitions are created one or two weeks ahead', async () => {
   expect(await readSecondsAhead(database.db)).toBeGreaterThan((7 * dayMs) / 1_000)
   expect(await maintainPartitions(database.db)).toEqual(noChanges)
   for (const week of [7, 14, 21, 28]) expect((await maintainIn(week)).added).toHaveLength(2)
@@ -93,7 +93,7 @@ test('partitions begin ahead of time, a week or two', async () => {
   expect(await maintainIn(30)).toEqual(noChanges)
 })
 
-test('whatever time an id is of, it has a place: before and after upkeep, and when that stood still for a year', async () => {
+test('every id has a partition, even after a year without maintenance', async () => {
   const days = [-20_000, -400, -40, 0, 6, 13, 40, 400, 20_000]
   for (const day of days) await insertEventsIn(day)
   for (const age of [0, 30, 100, 365]) {
@@ -104,33 +104,30 @@ test('whatever time an id is of, it has a place: before and after upkeep, and wh
 })
 
 test.each([
-  { shouldValidateFirst: false, who: 'a worker' },
-  { shouldValidateFirst: true, who: 'a migration' },
-])(
-  'the last partition, filled as upkeep stood still, is cut by $who with all its rows while others write',
-  async (terms) => {
-    await insertEventsIn(30, { count: 3_000 })
-    let written = 0
-    const stopping = new AbortController()
-    const writing = Promise.all(
-      Array.from({ length: 4 }, async () => {
-        for (; !stopping.signal.aborted; written += 1) await createTestContact(ctx)
-      }),
-    )
-    await waitUntil(() => written > 10, { describe: 'contacts are written' })
-    const kept = await maintainIn(35, terms)
-    const before = written
-    await waitUntil(() => written > before + 10, { describe: 'contacts are written on' })
-    stopping.abort()
-    await writing
-    expect(kept).toMatchObject({ heldUp: [] })
-    expect((await listEventTypes(ctx)).length).toBe(3_000 + written)
-    expect(await countRows('events')).toEqual([written, 3_000])
-    expect(await maintainIn(35)).toEqual(noChanges)
-  },
-)
+  { shouldValidateFirst: false, by: 'a worker' },
+  { shouldValidateFirst: true, by: 'a migration' },
+])('$by splits a filled last partition and keeps its rows during writes', async (options) => {
+  await insertEventsIn(30, { count: 3_000 })
+  let written = 0
+  const stopping = new AbortController()
+  const writing = Promise.all(
+    Array.from({ length: 4 }, async () => {
+      for (; !stopping.signal.aborted; written += 1) await createTestContact(ctx)
+    }),
+  )
+  await waitUntil(() => written > 10, { describe: 'contacts are written' })
+  const kept = await maintainIn(35, options)
+  const before = written
+  await waitUntil(() => written > before + 10, { describe: 'contacts are still written' })
+  stopping.abort()
+  await writing
+  expect(kept).toMatchObject({ heldUp: [] })
+  expect((await listEventTypes(ctx)).length).toBe(3_000 + written)
+  expect(await countRows('events')).toEqual([written, 3_000])
+  expect(await maintainIn(35)).toEqual(noChanges)
+})
 
-test('a row of a clock that is years ahead keeps the last partition whole until it is gone', async () => {
+test('a row dated years ahead prevents a split until it is purged', async () => {
   await insertEventsIn(4_000)
   expect((await maintainIn(60)).added.filter((name) => name.startsWith('events'))).toEqual([])
   await database.db.execute(sql`update events set created_at = now() - interval '40 days'`)
@@ -138,7 +135,7 @@ test('a row of a clock that is years ahead keeps the last partition whole until 
   expect((await maintainIn(60)).added.filter((name) => name.startsWith('events'))).not.toEqual([])
 })
 
-test('what a killed migration left behind is in nobody’s way, and the next goes on', async () => {
+test('a constraint that a killed migration left behind is removed', async () => {
   await insertEventsIn(30)
   const { rows } = await database.db.execute<{ name: string }>(
     sql`select inhrelid::regclass::text as name from pg_inherits where inhparent = 'events'::regclass order by 1`,
@@ -151,7 +148,7 @@ test('what a killed migration left behind is in nobody’s way, and the next goe
   expect([left.rowCount, await countRows('events')]).toEqual([0, [1, 1]])
 })
 
-test('four at once cut and drop once, while everybody writes and reads', async () => {
+test('concurrent runs split and drop once, during reads and writes', async () => {
   await createTestWebhook(ctx)
   await createTestContact(ctx)
   await deliverAll()
@@ -174,14 +171,14 @@ test('four at once cut and drop once, while everybody writes and reads', async (
   expect([await countRows('events'), await countRows('deliveries')]).toEqual([[], []])
 })
 
-test('neither an event nor its delivery is dropped before the delivery is over', async () => {
+test('an event and its delivery are not dropped before the delivery has ended', async () => {
   await createTestWebhook(ctx)
   await createTestContact(ctx)
   expect((await maintainIn(70)).dropped).toEqual([])
   const { rows } = await database.db.execute<{ id: string }>(sql`select id from webhooks`)
   const [webhookId] = rows.map(({ id }) => idOf('whk', id))
-  if (!webhookId) throw new Error('There is no webhook')
-  // Nor while it is out.
+  if (!webhookId) throw new Error('No webhook was found')
+  // Also while the delivery is in flight.
   await claimTestBacklog(ctx, webhookId, { workerId: await createTestWorker(database.db) })
   expect((await maintainIn(70)).dropped).toEqual([])
   await database.db.execute(sql`update webhook_drains set token = null, worker_id = null, delivery_ids = '{}'`)
@@ -189,7 +186,7 @@ test('neither an event nor its delivery is dropped before the delivery is over',
   expect((await maintainIn(70)).dropped).toEqual(['events_past', 'deliveries_past'])
 })
 
-test('an event that is just being delivered again is not dropped under it', async () => {
+test('an event is not dropped during its redelivery', async () => {
   const { webhook, delivery } = await createDelivered()
   await maintainIn(14)
   for (const again of [
@@ -197,33 +194,33 @@ test('an event that is just being delivered again is not dropped under it', asyn
     (ctx: Ctx) =>
       redeliverMany(ctx, webhook.id, { status: 'SUCCEEDED', since: inDays(-1), until: inDays(1), dryRun: false }),
   ]) {
-    const asking = await openTransaction(database.db, (db) => again({ ...ctx, db }))
+    const redelivering = await openTransaction(database.db, (db) => again({ ...ctx, db }))
     expect(await maintainIn(45)).toMatchObject({ dropped: [], heldUp: ['events', 'deliveries'] })
-    await asking.commit()
+    await redelivering.commit()
     expect(await maintainIn(45)).toMatchObject({ dropped: [], heldUp: [] })
     await deliverAll()
   }
   expect((await maintainIn(45)).dropped).toEqual(['events_past', 'deliveries_past'])
 })
 
-test('an event that was dropped is not delivered again: its delivery stays to be seen, and says so', async () => {
+test('redelivery of a dropped event is a conflict, and its delivery is kept', async () => {
   const { webhook, delivery } = await createDelivered()
   await maintainIn(14)
-  // Of a person's wish, twenty days later.
+  // As if the delivery were a redelivery, 20 days after the event.
   await database.db.execute(sql`
     update deliveries set id = uuidv7(interval '20 days'), created_at = now() + interval '20 days'`)
   const later = await readSingleDelivery(ctx)
   expect(later.id).not.toBe(delivery.id)
   const dropping = await openTransaction(database.db, (db) => db.execute(sql`drop table events_past`))
-  const asking = redeliver(ctx, webhook.id, later.id)
+  const redelivering = redeliver(ctx, webhook.id, later.id)
   await waitUntilBlocked(database.db)
-  await Promise.all([dropping.commit(), expect(asking).rejects.toMatchObject({ code: 'conflict' })])
+  await Promise.all([dropping.commit(), expect(redelivering).rejects.toMatchObject({ code: 'conflict' })])
   const all = { status: 'SUCCEEDED', since: inDays(-1), until: inDays(30) } as const
   expect(await redeliverMany(ctx, webhook.id, { ...all, dryRun: true })).toEqual({ queued: 0 })
   expect(await redeliverMany(ctx, webhook.id, { ...all, dryRun: false })).toEqual({ queued: 0 })
 })
 
-test('a transaction that lasts, such as that of a dump, puts the upkeep off and holds up nobody for long', async () => {
+test('a long transaction delays maintenance but blocks no writes', async () => {
   await createTestContact(ctx)
   const dump = await openTransaction(database.db, (db) => db.execute(sql`select from events`))
   const [changes] = await Promise.all([maintainIn(70), createTestContact(ctx)])
@@ -232,7 +229,7 @@ test('a transaction that lasts, such as that of a dump, puts the upkeep off and 
   expect((await maintainIn(70)).dropped).toEqual(['events_past'])
 })
 
-test('a deleted workspace takes no row of another with it, though it stands at the same place of another partition', async () => {
+test('deleting a workspace keeps the rows of other workspaces in all partitions', async () => {
   const other = await createTestCtx(database.db)
   await maintainIn(14)
   await insertEventsIn(0, { count: 50 })
@@ -242,7 +239,7 @@ test('a deleted workspace takes no row of another with it, though it stands at t
   expect(await countRows('events')).toEqual([50])
 })
 
-test('what is looked up by its id is looked for in one partition, and the feed is read from all without sorting', async () => {
+test('a lookup by id scans one partition, and the feed is merged without sorting', async () => {
   await maintainIn(60)
   const explain = async (query: string) => {
     const { rows } = await database.pool.query<{ 'QUERY PLAN': string }>(`explain ${query}`, [uuidOf(ctx.workspaceId)])

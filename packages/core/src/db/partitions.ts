@@ -1,13 +1,14 @@
 /**
- * Events and deliveries lie in partitions of a week each, so that what is past its time goes by DROP, however much it is.
+ * Maintains the weekly partitions of events and deliveries, so that expired rows are removed by DROP TABLE, at a cost
+ * that does not depend on their number.
  *
- * An id begins with the time it was made at, and tells the partition. Together they take every id that there can be: the
- * first has no lower bound, the last no upper one. So nothing is ever written that has no place, though the upkeep stood
- * still for months, a clock is wrong or a dump of last year was restored. Upkeep only moves bounds: it cuts the last, which
- * is empty when that is done in time, where a week begins; and it drops the oldest, with an empty one in their place.
+ * The partition key is the id, which starts with the creation time. The first partition has no lower bound and the last
+ * has no upper bound. Together they accept every id, so an insert always finds a partition: even after months without
+ * maintenance, with a wrong clock, or after the restore of an old dump. Maintenance splits the last partition at the
+ * start of a week, while it is still empty, and replaces the expired partitions by one empty partition.
  *
- * Nobody waits long for it. What locks a table gives up after half a second, waiting included, and is tried again an hour
- * later: sooner than PostgreSQL looks for a deadlock, so that no request can be the one to end.
+ * Locks and statements of maintenance time out after 500 ms, and the next hourly run tries again. The timeout is
+ * shorter than PostgreSQL's `deadlock_timeout`, so maintenance never makes a request fail with a deadlock.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type SQL, sql } from 'drizzle-orm'
@@ -16,13 +17,13 @@ import { hasSqlState } from '../kernel/errors.ts'
 import { timeOfUuid, uuidAt } from '../kernel/ids.ts'
 import { transaction } from './transaction.ts'
 
-/** For how long what happened can be read, and delivered again; then its partition is dropped, within a week. */
+/** How long events can be read and redelivered. Their partition is dropped within the following week. */
 export const eventLifetimeDays = 30
 
 const tables = ['events', 'deliveries'] as const
 type Table = (typeof tables)[number]
 
-/** Named by where it begins. Its bounds are UUIDs, null where it has none. */
+/** The name contains the start of the partition. The bounds are UUIDs; null means no bound. */
 interface Partition {
   name: string
   from: string | null
@@ -32,33 +33,33 @@ interface Partition {
 const dayMs = 86_400_000
 const weekMs = 7 * dayMs
 const timeoutMs = 500
-/** A lock or a statement took too long; or another upkeep was quicker, and what was seen is no more, or is there already. */
+/** Timeouts, and the errors of a concurrent run that has already created or dropped the same partition. */
 const contentionStates = ['55P03', '57014', '42P01', '42P07', '42P17']
 
 export interface PartitionChanges {
   added: string[]
   dropped: string[]
-  /** Tables that others were at: to be tried again. */
+  /** Tables that were in use: a later run tries again. */
   heldUp: string[]
 }
 
 /**
- * Cuts where the next weeks begin, and drops what is past its time. Harmless to repeat, and in two places at once. Who
- * `isPatient` also cuts a last partition that has more rows than can be looked through in half a second.
+ * Creates the partitions of the coming weeks and drops expired ones. Idempotent; safe to run concurrently. With
+ * `shouldValidateFirst` it also splits a last partition whose rows cannot be scanned within 500 ms.
  */
 export async function maintainPartitions(
   db: Db,
   { now, shouldValidateFirst = false }: MaintenanceOptions = {},
 ): Promise<PartitionChanges> {
-  const terms = { nowMs: now?.getTime() ?? (await readClockMs(db)), shouldValidateFirst }
-  const { nowMs } = terms
+  const options = { nowMs: now?.getTime() ?? (await readClockMs(db)), shouldValidateFirst }
+  const { nowMs } = options
   const changes: PartitionChanges = { added: [], dropped: [], heldUp: [] }
   for (const table of tables) {
     try {
       for (
-        let name = await splitLastPartition(db, table, terms);
+        let name = await splitLastPartition(db, table, options);
         name;
-        name = await splitLastPartition(db, table, terms)
+        name = await splitLastPartition(db, table, options)
       )
         changes.added.push(name)
       changes.dropped.push(...(await dropOldPartitions(db, table, nowMs)))
@@ -75,7 +76,7 @@ interface MaintenanceOptions {
   shouldValidateFirst?: boolean
 }
 
-/** The same where a migration has just made the tables partitioned: held up, it tries for some seconds more. */
+/** Runs `maintainPartitions` for a migration, with up to ten attempts while the tables are in use. */
 export async function maintainPartitionsWithRetries(db: Db): Promise<void> {
   for (let attempt = 1; attempt <= 10; attempt += 1) {
     const { heldUp } = await maintainPartitions(db, { shouldValidateFirst: true })
@@ -84,7 +85,7 @@ export async function maintainPartitionsWithRetries(db: Db): Promise<void> {
   }
 }
 
-/** For how long to come there are partitions: less than nothing when rows already go to the last. In seconds. */
+/** Returns the seconds until new rows reach the last partition; negative if they already do. */
 export async function readSecondsAhead(db: Db): Promise<number> {
   const nowMs = await readClockMs(db)
   const ahead = await Promise.all(
@@ -96,11 +97,12 @@ export async function readSecondsAhead(db: Db): Promise<number> {
   return Math.min(...ahead) / 1_000
 }
 
-// ── Weeks to come ───────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Split the last partition ────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Cuts the last partition where a week begins, unless it begins more than a week from now already. Answers the name of
- * the new last. One that has rows beyond the cut stays whole: a clock was far ahead, and `purgeEvents` will take them.
+ * Splits the last partition at the start of a week, unless it starts more than a week from now. Returns the name of the
+ * new last partition. A partition with rows beyond the split is left alone: they have the time of a clock that was far
+ * ahead, and `purgeEvents` deletes them.
  */
 async function splitLastPartition(
   db: Db,
@@ -140,8 +142,9 @@ function splitEmptyPartition(db: Db, table: Table, { last, until }: Split): Prom
 }
 
 /**
- * Upkeep stood still, or never was. PostgreSQL looks through all rows under the lock, unless a constraint that they have
- * passed before says the same: that is for a migration, as it takes its time, and must not be left behind by a death.
+ * Splits a last partition that has rows, after maintenance has not run for a while. ATTACH PARTITION scans all rows
+ * under the lock, unless a validated CHECK constraint implies the bounds. Only a migration adds that constraint: the
+ * validation takes long, and a constraint that is left behind would reject later rows.
  */
 async function splitFilledPartition(
   db: Db,
@@ -156,7 +159,7 @@ async function splitFilledPartition(
       await withExclusiveLock(db, [last.name], (db) => db.execute(sql`${dropCheck}, ${check}`))
       await db.execute(sql`alter table ${partition} validate constraint cut_check`)
     }
-    // To take it off and on again touches the tables that it refers to.
+    // DETACH and ATTACH also lock the tables that the foreign keys reference.
     return await withExclusiveLock(db, ['workspaces', 'webhooks', table], async (db) => {
       if (!(await isUnchanged(db, table, [last]))) return false
       await db.execute(sql`alter table ${parent} detach partition ${partition}`)
@@ -166,22 +169,22 @@ async function splitFilledPartition(
       return true
     })
   } catch (error) {
-    // It would refuse, one day, what has its place in the next.
+    // Otherwise the constraint would reject rows that belong to the next partition.
     await withExclusiveLock(db, [last.name], (db) => db.execute(dropCheck))
     throw error
   }
 }
 
-// ── Weeks that are over ─────────────────────────────────────────────────────────────────────────────────────────────
+// ── Drop expired partitions ─────────────────────────────────────────────────────────────────────────────────────────
 
-/** Drops the partitions that are past their time. While anything in them is needed, all of them stay. Answers which. */
+/** Drops expired partitions and returns their names. Drops none while any of their rows is needed. */
 async function dropOldPartitions(db: Db, table: Table, nowMs: number): Promise<string[]> {
   const since = nowMs - eventLifetimeDays * dayMs
   const old = (await readPartitions(db, table)).filter(({ until }) => until !== null && timeOfUuid(until) <= since)
   const [first, last] = [old[0], old.at(-1)]
   if (first?.from !== null || !last?.until || (first === last && (await isEmpty(db, first)))) return []
   const { until } = last
-  // Twice: under the lock it must be certain, and should not be asked in vain.
+  // Checked again under the lock; the first check avoids locking without need.
   const isNeeded = neededConditions[table]({ until, since: new Date(since) })
   if (await isTrue(db, isNeeded)) return []
   const isDropped = await withExclusiveLock(db, [table], async (db) => {
@@ -194,8 +197,9 @@ async function dropOldPartitions(db: Db, table: Table, nowMs: number): Promise<s
 }
 
 /**
- * PENDING deliveries are needed, with their events. A statement that adds such a delivery has read its event, so it has a
- * lock on the table until the delivery can be seen. An event whose id is older than itself is of a clock that was far behind.
+ * PENDING deliveries and their events are needed. A statement that adds a delivery for an existing event reads the
+ * event, so it holds a lock on the table until the delivery is visible. An event that is younger than its id says was
+ * created with a clock that was far behind.
  */
 const neededConditions: Record<Table, (old: { until: string; since: Date }) => SQL> = {
   events: ({ until, since }) => sql`
@@ -204,9 +208,9 @@ const neededConditions: Record<Table, (old: { until: string; since: Date }) => S
   deliveries: ({ until }) => sql`exists (select from deliveries where status = 'PENDING' and id < ${literal(until)})`,
 }
 
-// ── What both are made of ───────────────────────────────────────────────────────────────────────────────────────────
+// ── Helpers ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** In a transaction that holds the tables for itself; throws when it, or any statement in it, takes too long. */
+/** Runs `work` in a transaction that locks the tables exclusively. Throws if the lock or a statement times out. */
 function withExclusiveLock<Result>(
   db: Db,
   locked: readonly string[],
@@ -221,7 +225,7 @@ function withExclusiveLock<Result>(
   })
 }
 
-/** In their order. One that somebody drops at this moment is left out, as its bounds cannot be told any more. */
+/** Returns the partitions in the order of their bounds, without a partition that is being dropped concurrently. */
 function readPartitions(db: Db, table: Table): Promise<Partition[]> {
   return readRows<Partition>(
     db,
@@ -232,7 +236,7 @@ function readPartitions(db: Db, table: Table): Promise<Partition[]> {
   )
 }
 
-/** Whether nobody else has done it meanwhile. */
+/** Whether no concurrent run has changed these partitions. */
 async function isUnchanged(db: Db, table: Table, partitions: readonly Partition[]): Promise<boolean> {
   const present = new Set((await readPartitions(db, table)).map(toKey))
   return partitions.every((partition) => present.has(toKey(partition)))
@@ -250,7 +254,7 @@ const identifierOf = ({ name }: Partition) => sql.identifier(name)
 const partitionName = (table: Table, from: string | null) =>
   `${table}_${from === null ? 'past' : new Date(timeOfUuid(from)).toISOString().slice(0, 10).replaceAll('-', '')}`
 
-/** Bounds cannot be parameters. */
+/** Partition bounds cannot be query parameters. */
 const literal = (uuid: string) => sql.raw(`'${uuid}'`)
 const toBoundsClause = ({ from, until }: Partition) =>
   sql`for values from (${from === null ? sql`minvalue` : literal(from)}) to (${until === null ? sql`maxvalue` : literal(until)})`
@@ -271,5 +275,5 @@ async function readRows<Row>(db: Db, query: SQL): Promise<Row[]> {
   return (await db.execute(query)).rows as Row[]
 }
 
-/** When the next week begins, on Monday in UTC. 1970 began on a Thursday. */
+/** The start of the next week: Monday, 00:00 UTC. 1970-01-01 was a Thursday. */
 const startOfNextWeek = (ms: number) => (Math.floor((ms - 4 * dayMs) / weekMs) + 1) * weekMs + 4 * dayMs

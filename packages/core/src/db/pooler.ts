@@ -1,8 +1,8 @@
 /**
- * Between a program and its PostgreSQL may stand a pooler (PgBouncer in transaction mode, and its like), which lends a
- * connection of the server for one transaction at a time. Rapport's requests and jobs keep to that: what they set, lock or
- * prepare ends with their transaction. Three things need a session of their own and go to DATABASE_DIRECT_URL, past the
- * pooler: the worker's LISTEN, migrations with their lock, and the queues where they live in PostgreSQL.
+ * Support for a transaction pooler such as PgBouncer in transaction mode, which assigns a server connection for one
+ * transaction at a time. Requests and jobs work behind a pooler: their settings, locks and prepared statements end with
+ * the transaction. Three features need a session and connect to DATABASE_DIRECT_URL, without the pooler: the worker's
+ * LISTEN, the lock of migrations, and the queues if they are stored in PostgreSQL.
  */
 import { sql } from 'drizzle-orm'
 import pg from 'pg'
@@ -13,12 +13,12 @@ interface DatabaseUrls {
   DATABASE_DIRECT_URL?: string | undefined
 }
 
-/** Where a session lasts: the direct address where one is given, which is believed. */
+/** The URL for connections that need a session. A DATABASE_DIRECT_URL is trusted without a check. */
 export function directUrlOf(config: DatabaseUrls): string {
   return config.DATABASE_DIRECT_URL ?? config.DATABASE_URL
 }
 
-/** Whether sessions are had only through a pooler, so that what they hold may get lost, or stay behind. */
+/** Whether DATABASE_URL leads through a pooler and DATABASE_DIRECT_URL is not set, so that there are no sessions. */
 export async function isDirectUrlMissing(config: DatabaseUrls): Promise<boolean> {
   return config.DATABASE_DIRECT_URL === undefined && (await isPoolerUrl(config.DATABASE_URL))
 }
@@ -39,8 +39,8 @@ async function isPoolerUrl(databaseUrl: string): Promise<boolean> {
 }
 
 /**
- * Says which of the limits that every connection asks for at its start are not in force: a pooler drops them, and without
- * them a statement or an idle transaction may hold its locks for ever. A database that is away is asked nothing.
+ * Warns if the timeouts that a connection requests at startup are not in effect: a pooler may ignore them, and without
+ * them a statement or an idle transaction can hold its locks indefinitely. Does nothing if the database is unavailable.
  */
 export async function warnAboutMissingTimeouts(db: Db, warn: (message: string) => void): Promise<void> {
   const result = await db
@@ -51,5 +51,5 @@ export async function warnAboutMissingTimeouts(db: Db, warn: (message: string) =
     .catch(() => undefined)
   const missing = result?.rows.map((row) => row.name) ?? []
   if (missing.length === 0) return
-  warn(`Connections have no ${missing.join(', no ')}: let the pooler set them for each (connect_query in PgBouncer)`)
+  warn(`Connections have no ${missing.join(', no ')}: configure the pooler to set them (connect_query in PgBouncer)`)
 }

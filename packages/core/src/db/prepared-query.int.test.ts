@@ -27,11 +27,11 @@ const findUser = prepared('find a user', (db, param: Params<{ email: string }>) 
     .where(sql`${users.email} = ${param('email')}`),
 )
 
-test('a statement takes its values, and is prepared once for each who asks on a connection', async () => {
+test('a statement is prepared once per connection and takes new values each time', async () => {
   const { db } = database
   expect(await double(db, { number: 2 })).toEqual([{ result: 4 }])
   expect(await double(db, { number: 21 })).toEqual([{ result: 42 }])
-  expect(await findUser(db, { email: 'nobody@example.com' })).toEqual([])
+  expect(await findUser(db, { email: 'missing@example.com' })).toEqual([])
   await transaction(db, async (db) => {
     expect(await double(db, { number: 3 })).toEqual([{ result: 6 }])
     await transaction(db, (db) => double(db, { number: 4 }))
@@ -41,8 +41,8 @@ test('a statement takes its values, and is prepared once for each who asks on a 
 })
 
 test('a prepared statement in SQL returns the same values as an unprepared one', async () => {
-  const moments = ['timestamptz', 'timestamp', 'date'].map((type) => sql.raw(`now()::${type} as a_${type}`))
-  const columns = sql`${sql.join(moments, sql`, `)}, '1 hour'::interval as span, array[1.5] as numerics,
+  const times = ['timestamptz', 'timestamp', 'date'].map((type) => sql.raw(`now()::${type} as a_${type}`))
+  const columns = sql`${sql.join(times, sql`, `)}, '1 hour'::interval as span, array[1.5] as numerics,
     array[now()] as moments, array[now()::timestamp] as local_moments, array[now()::date] as days,
     array['1 hour'::interval] as spans, 1::bigint as big, 1 as small, 1.5 as exact, '{"a":1}'::jsonb as record, null as none`
   const select = preparedSql('select every type', () => sql`select ${columns}`)
@@ -52,30 +52,30 @@ test('a prepared statement in SQL returns the same values as an unprepared one',
   })
 })
 
-test('what a prepared statement writes goes with its transaction', async () => {
+test('the writes of a prepared statement are rolled back with their transaction', async () => {
   await database.db.execute(sql`create table numbers (number int)`)
   const write = preparedSql<{ number: number }>('write', (param) => {
     return sql`insert into numbers values (${param('number')}) returning number`
   })
   await transaction(database.db, async (db) => {
     await write(db, { number: 1 })
-    throw new Error('not this one')
+    throw new Error('roll back the transaction')
   }).catch(() => {})
   await transaction(database.db, async (db) => {
     await write(db, { number: 2 })
-    await transaction(db, (db) => write(db, { number: 3 }).then(() => Promise.reject(new Error('nor this')))).catch(
-      () => {},
-    )
+    await transaction(db, (db) =>
+      write(db, { number: 3 }).then(() => Promise.reject(new Error('roll back the savepoint'))),
+    ).catch(() => {})
   })
   const { rows } = await database.db.execute(sql`select number from numbers`)
   expect(rows).toEqual([{ number: 2 }])
 })
 
-test('a migration that adds a column, under a connection that is open, leaves what is prepared on it working', async () => {
+test('a prepared statement works after a migration has added a column', async () => {
   const { db } = database
-  const find = () => findUser(db, { email: 'nobody@example.com' })
+  const find = () => findUser(db, { email: 'missing@example.com' })
   await find()
   await db.execute(sql`alter table users add column added text`)
   expect(await find()).toEqual([])
-  await transaction(db, async (db) => expect(await findUser(db, { email: 'nobody@example.com' })).toEqual([]))
+  await transaction(db, async (db) => expect(await findUser(db, { email: 'missing@example.com' })).toEqual([]))
 })

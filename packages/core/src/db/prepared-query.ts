@@ -3,7 +3,7 @@ import { PgDialect } from 'drizzle-orm/pg-core'
 import pg from 'pg'
 import { type ConnectionDb, type Db, onConnection, memoizePerDb, statementName } from './client.ts'
 
-/** Marks the place of a value in a statement, by its name. `values` ties the names to a type and has no value. */
+/** Creates a named placeholder in a statement. `values` exists only for the type of the names. */
 export interface Params<Values> {
   (name: keyof Values & string): Placeholder
   readonly values?: Values
@@ -14,9 +14,9 @@ interface Statement<Result> {
 type Prepared<Values, Result> = (db: Db, values: Values) => Promise<Result>
 
 /**
- * A statement that is built once and planned once for each connection, as building and planning can cost more than
- * running it: for what nearly every request does. Not where the best plan depends on the values, as in a listing.
- * `name` is its own in the whole program.
+ * Prepares a statement that is built and planned once per connection, because building and planning can cost more than
+ * running it. Use it for statements of nearly every request, but not if the best plan depends on the values, as in a
+ * listing. `name` must be unique in the process.
  */
 export function prepared<Values extends Record<string, unknown>, Result>(
   name: string,
@@ -26,7 +26,7 @@ export function prepared<Values extends Record<string, unknown>, Result>(
   return (db, values) => onConnection(db, (db) => statementOn(db).execute(values))
 }
 
-/** The same for a statement written in SQL: answers its rows, as the driver reads them. */
+/** Prepares a statement that is written in SQL. It returns the rows as the driver reads them. */
 export function preparedSql<Values extends Record<string, unknown>, Row = unknown>(
   name: string,
   build: (param: Params<Values>) => SQL,
@@ -43,11 +43,11 @@ export function preparedSql<Values extends Record<string, unknown>, Row = unknow
     })
 }
 
-/** `numeric[]` and the arrays of moments, which pg's list of types leaves out. */
+/** `numeric[]` and the arrays of date and time types, which `pg.types.builtins` does not list. */
 const arraysAsText = [1231, 1115, 1182, 1185, 1187]
 const { TIMESTAMPTZ, TIMESTAMP, DATE, INTERVAL } = pg.types.builtins
 const readAsText = new Set<number>([TIMESTAMPTZ, TIMESTAMP, DATE, INTERVAL, ...arraysAsText])
 
-/** The same as in Drizzle's `db.execute`: moments are text. */
+/** Reads the same values as Drizzle's `db.execute`: dates and times are text. */
 const getTypeParser: pg.CustomTypesConfig['getTypeParser'] = (type, format): unknown =>
   readAsText.has(type) ? (value: unknown) => value : pg.types.getTypeParser(type, format)

@@ -1,10 +1,10 @@
 /**
- * A streaming replica that answers what only reads and may take long, and never shows less than the primary would.
+ * Reads from a streaming replica, for listings and exports. A read never returns older data than the primary would.
  *
- * The rule: a read first asks the primary how far its log reaches, and is given to the replica only once that has
- * replayed as far. Everything that was answered before the read began lies before that point, whoever wrote it and
- * through whichever process, so nothing has to be remembered of who wrote what. Replicas are mostly a few milliseconds
- * behind, which is waited for; where it takes longer, or the replica is away, the primary answers as if there were none.
+ * Each read first asks the primary for its WAL position, and runs on the replica only after the replica has replayed up
+ * to that position. That position includes every write that was acknowledged before the read began, by any process, so
+ * no process has to track its writes. Replicas are usually a few milliseconds behind, and the read
+ * waits for that. If it takes longer, or the replica is unavailable, the read runs on the primary.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -14,31 +14,31 @@ import { microBatch } from '../kernel/micro-batch.ts'
 import { runTransaction } from './transaction.ts'
 
 export interface Replica {
-  /** The answer of the replica, or undefined when it may not or could not give one. `read` is repeatable. */
+  /** Returns the result from the replica; undefined if it is behind or unavailable. `read` must be repeatable. */
   read<Result>(read: (db: Db) => Promise<Result>): Promise<{ result: Result } | undefined>
-  /** A connection of one's own to the replica, or undefined as above: for what is longer than a statement may be. */
+  /** Opens a separate connection without a query timeout, for exports; undefined if it is behind or unavailable. */
   connect(): Promise<pg.Client | undefined>
   close(): Promise<void>
 }
 
-/** How long is waited for the replica to catch up: a listing is soon read on the primary too, an export is not. */
+/** How long a read waits for the replica to catch up. A listing is cheap on the primary, an export is not. */
 const catchUpTimeoutMs = { listing: 200, export: 2_000 }
-/** After it was found to be away or behind, for so long only one at a time tries. */
+/** While the replica is suspended, one read per interval tries it again. */
 const retryDelayMs = 1_000
 const pollMs = 3
 
-/** A point of the log, as text, and of which server's. */
+/** A WAL position, as text, and the identifier of the server. */
 interface LogPosition {
   reached: string | null
   server: string
 }
 
-/** Past every commit that anybody was told of: those are on the disk, unless the server does not wait for that. */
+/** At or after every acknowledged commit. Commits are flushed first, unless `synchronous_commit` is off. */
 const primaryPosition = `select system_identifier::text as server,
     (case current_setting('synchronous_commit')
       when 'off' then pg_current_wal_insert_lsn() else pg_current_wal_flush_lsn() end - '0/0')::text as reached
   from pg_control_system()`
-/** What it replayed last before it became a primary of its own would say nothing any more. */
+/** Null if the server is not in recovery: a promoted replica no longer follows the primary. */
 const replicaPosition = `select system_identifier::text as server,
     case when pg_is_in_recovery() then (pg_last_wal_replay_lsn() - '0/0')::text end as reached
   from pg_control_system()`
@@ -49,7 +49,7 @@ export function openReplica(
 ): Replica {
   const { primary, applicationName, log } = options
   const replica = openDatabase(replicaUrl, { applicationName, onError: () => {} })
-  /** Each read gets a position that was asked for after it came. */
+  /** Each read gets a position that was requested after the read began. */
   const readPrimaryPosition = microBatch(async (reads: void[]) => {
     const { rows } = await primary.pool.query<LogPosition>(primaryPosition)
     return reads.map(() => rows[0])
@@ -57,7 +57,7 @@ export function openReplica(
   let isSuspended = false
   let retryAt = 0
 
-  /** Whether the server behind `client`, and no other that may be reached by the same address, has caught up. */
+  /** Checks the connected server itself, because the address may lead to several servers. */
   async function waitUntilCaughtUp(
     client: pg.ClientBase,
     target: LogPosition | undefined,
@@ -67,15 +67,15 @@ export function openReplica(
     for (;;) {
       const query = { text: replicaPosition, query_timeout: timeoutMs }
       const found = (await client.query<LogPosition>(query)).rows[0]
-      if (found?.server !== target?.server) throw new Error('it is no replica of the server at DATABASE_URL')
-      if (!found?.reached || !target?.reached) throw new Error('it is no replica, or not any more')
+      if (found?.server !== target?.server) throw new Error('it is not a replica of the server at DATABASE_URL')
+      if (!found?.reached || !target?.reached) throw new Error('it is not a replica')
       if (BigInt(found.reached) >= BigInt(target.reached)) return
-      if (performance.now() > deadline) throw new Error('it is behind')
+      if (performance.now() > deadline) throw new Error('it is behind the primary')
       await sleep(pollMs)
     }
   }
 
-  /** A connection of the pool to a replica that has caught up. */
+  /** Returns a pool connection to a replica that has caught up. */
   async function acquireCurrentConnection(target: LogPosition | undefined): Promise<pg.PoolClient> {
     const client = await replica.pool.connect()
     try {
@@ -87,7 +87,7 @@ export function openReplica(
     }
   }
 
-  /** Whether to try: of those who come while it rests, one in a while. */
+  /** Whether a read should try the replica: while it is suspended, one read per interval does. */
   function shouldTry(): boolean {
     if (!isSuspended) return true
     if (performance.now() < retryAt) return false
@@ -97,13 +97,13 @@ export function openReplica(
 
   function suspend(error: unknown): undefined {
     if (!isSuspended)
-      log.warn(`The replica is left out, the primary answers: ${error instanceof Error ? error.message : ''}`)
+      log.warn(`replica not used, reading from the primary: ${error instanceof Error ? error.message : ''}`)
     isSuspended = true
     retryAt = performance.now() + retryDelayMs
   }
 
   function resume() {
-    if (isSuspended) log.info('The replica answers again')
+    if (isSuspended) log.info('replica in use again')
     isSuspended = false
   }
 
@@ -116,7 +116,7 @@ export function openReplica(
       try {
         return { result: await runTransaction(client, read, 'begin read only') }
       } catch (error) {
-        // What is wrong with the request is as wrong on the primary.
+        // An invalid request would fail on the primary too.
         if (!isDatabaseUnavailable(error)) throw error
         suspend(error)
         return undefined
@@ -144,7 +144,7 @@ export function openReplica(
   }
 }
 
-/** Reads on the replica where there is one that knows all, else on the primary. `read` may be called twice. */
+/** Reads from a replica that has caught up, otherwise from the primary. `read` may be called twice. */
 export async function readFromReplica<C extends { db: Db; replica?: Replica }, Result>(
   ctx: C,
   read: (ctx: C) => Promise<Result>,

@@ -18,9 +18,9 @@ export const Readiness = z.object({
 export type Readiness = z.output<typeof Readiness>
 
 /**
- * Whether a process can work, by the state of each part, within three seconds. Without Redis it is only `degraded`: work
- * is accepted and waits in PostgreSQL. `pingRedis` is left out where Redis is not used. A clock that is off is shown and
- * changes no status: without the process reads would fail too.
+ * Reads the state of each component within three seconds. If Redis is down, the process is `degraded`: it accepts work,
+ * which waits in PostgreSQL. `pingRedis` is undefined if Redis is not used. A clock that is off does not change the
+ * status: a process that is out of rotation could not serve reads either.
  */
 export async function readReadiness(process: {
   db: Db

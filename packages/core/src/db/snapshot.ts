@@ -7,19 +7,20 @@ import { type Columns, type Row, selectList, toRow } from './raw-rows.ts'
 import type { Replica } from './read-replica.ts'
 
 export interface Snapshot<Selected extends Columns> {
-  /** The next rows, none after the last. */
+  /** Returns the next rows; an empty page after the last row. */
   readPage(): Promise<Row<Selected>[]>
   close(): void
 }
 
-/** Few enough that other requests are answered between two pages. */
+/** Small enough for other requests to run between two pages. */
 const rowsPerPage = 100
-/** Each holds a connection for as long as its reader takes. */
+/** Each snapshot uses a connection until it has been read. */
 const runLimited = limitConcurrency(4, { maxWaiting: 0, message: 'Too many exports are running, try again later' })
 
 /**
- * Reads `columns` of the rows that `source` ("from … where … order by …") names, all as of now, page by page at the pace
- * of the reader. Takes a connection until it is closed; a reader that reads no page for five minutes loses it.
+ * Opens a consistent snapshot of `columns` of the rows that `source` ("from … where … order by …") selects, and reads
+ * it page by page as the reader requests. It uses a connection until it is closed, or until no page is read for five
+ * minutes.
  */
 export function openSnapshot<Selected extends Columns>(
   from: { db: Db; replica?: Replica },
@@ -54,9 +55,9 @@ async function declareCursor<Selected extends Columns>(client: pg.Client, column
   }
 }
 
-/** Not one of the pool's, whose statements have twelve seconds for their answer. */
+/** Opens a separate connection: statements of the pool time out after 12 seconds. */
 async function connectPrimary({ $client }: Db): Promise<pg.Client> {
-  if (!($client instanceof pg.Pool)) throw new Error('A snapshot is read with the pool, not within a transaction')
+  if (!($client instanceof pg.Pool)) throw new Error('A snapshot needs the pool; it cannot be opened in a transaction')
   const client = new pg.Client({ ...$client.options, query_timeout: 0 })
   client.on('error', () => {})
   await client.connect()

@@ -6,12 +6,13 @@ type Work<Result> = (db: Db) => Promise<Result>
 /** Whether statements on `db` belong to an open transaction. */
 export const isInTransaction = (db: Db) => !(db.$client instanceof pg.Pool)
 
-/** What `afterCommit` has collected for the transaction that is open on a connection. */
+/** The calls that `afterCommit` collected for the open transaction of a connection. */
 const afterCommits = new WeakMap<pg.PoolClient, Map<string, (pool: Db) => void>>()
 
 /**
- * Calls `work` with the pool once the transaction of `db` has committed; at once if none is open. A transaction makes one call
- * for each `key`, and a rollback none. For hints alone: a process that dies right after the commit never makes the call.
+ * Calls `work` with the pool after the transaction of `db` has committed, or immediately if `db` is a pool. There is
+ * one call per `key` and transaction, and none after a rollback. Only for hints: a process that is killed right after
+ * the commit never makes the call.
  */
 export function afterCommit(db: Db, key: string, work: (pool: Db) => void): void {
   if (db.$client instanceof pg.Pool) work(db)
@@ -19,8 +20,8 @@ export function afterCommit(db: Db, key: string, work: (pool: Db) => void): void
 }
 
 /**
- * Runs `work` in a transaction, or in a savepoint if `db` is in a transaction. An error of `work` rolls back. `settings`
- * are settings of PostgreSQL for this transaction alone; a savepoint takes none.
+ * Runs `work` in a transaction, or in a savepoint if `db` is in a transaction. An error rolls back. `settings` are
+ * PostgreSQL settings for this transaction; a savepoint ignores them.
  */
 export async function transaction<Result>(
   db: Db,
@@ -38,9 +39,9 @@ export async function transaction<Result>(
 }
 
 /**
- * Runs a transaction on a connection taken from a pool, and gives it back: after a failed BEGIN too, where Drizzle's own
- * transaction leaks it. A failed ROLLBACK discards the connection and does not hide the error of `work`. PostgreSQL turns
- * a COMMIT into a ROLLBACK if `work` caught the error of a statement: that is an error, as no write is kept.
+ * Runs a transaction on a connection of a pool and releases the connection, also after a failed BEGIN, where Drizzle's
+ * own transaction leaks it. A failed ROLLBACK discards the connection and does not hide the error of `work`. If `work`
+ * caught the error of a statement, PostgreSQL rolls back at COMMIT: this function then throws.
  */
 export async function runTransaction<Result>(
   client: pg.PoolClient,
@@ -59,14 +60,15 @@ export async function runTransaction<Result>(
     })
     const { command } = await client.query('commit')
     isBroken = false
-    if (command !== 'COMMIT') throw new Error('A statement of the transaction had failed: nothing of it was kept')
+    if (command !== 'COMMIT')
+      throw new Error('A statement of the transaction failed, so the transaction was rolled back')
     return result
   } finally {
     client.release(isBroken)
   }
 }
 
-/** Nested savepoints share a name: the newest is meant. If the rollback fails, so does every later statement. */
+/** Nested savepoints share a name: PostgreSQL uses the newest. If the rollback fails, later statements fail too. */
 async function runSavepoint<Result>(client: pg.PoolClient, work: () => Promise<Result>): Promise<Result> {
   await client.query('savepoint nested')
   const result = await work().catch(async (error: unknown) => {

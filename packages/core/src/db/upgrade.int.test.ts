@@ -1,4 +1,4 @@
-/** An upgrade from the release before, with rows in every table: `previous-release.sql`, see docs/upgrade.md. */
+/** Upgrades from the previous release, with rows in every table: `previous-release.sql`, see docs/upgrade.md. */
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { dumpRows } from '@rapport/testing/previous-release/dump-rows.ts'
@@ -13,15 +13,15 @@ import {
 import { expect, onTestFinished, test } from 'vitest'
 import { migrate } from './migrate.ts'
 
-/** What this release changes on purpose, empty again when `previous-release.sql` is rewritten. */
+/** The intentional changes of this release. Empty again after `previous-release.sql` is rewritten. */
 const changedOnPurpose = {
-  /** `table` or `table.column`: no program of the release before may use it. */
+  /** `table` or `table.column` that the previous release does not use. */
   removed: [] as string[],
   /** `table.column` whose values a migration rewrites. */
   rewritten: ['deliveries.status', 'deliveries.error'],
-  /** Rows that a migration deletes, and that no program of this release uses. */
+  /** Rows that a migration deletes and that this release does not use. */
   deleted: [{ table: 'outbox', column: 'queue', value: 'webhooks' }],
-  /** Rows that only a program of the release before can write, which the migration refuses to run beside. */
+  /** Rows that only a process of the previous release writes. The migration fails while such a process is running. */
   refused: [{ table: 'deliveries', column: 'status', value: 'SENDING' }],
 }
 
@@ -31,14 +31,14 @@ interface RowsWithValue {
   value: string
 }
 
-async function createReleaseBefore(): Promise<TestDatabase> {
+async function restorePreviousDatabase(): Promise<TestDatabase> {
   const database = await createEmptyDatabase()
   await restorePreviousRelease(database.pool)
   return database
 }
 
-/** The release before, for what reads it alone. */
-const before = useForFile(createReleaseBefore)
+/** The previous release, read-only. */
+const before = useForFile(restorePreviousDatabase)
 
 async function openDatabase(create: () => Promise<TestDatabase>): Promise<TestDatabase> {
   const database = await create()
@@ -46,22 +46,22 @@ async function openDatabase(create: () => Promise<TestDatabase>): Promise<TestDa
   return database
 }
 
-const howToAdd = 'Add rows with these to previous-release.sql by hand.'
+const howToAdd = 'Add the missing rows to previous-release.sql by hand.'
 
-test('previous-release.sql has a row in every table that the release before had', async () => {
+test('previous-release.sql has a row in every table of the previous release', async () => {
   const tables = await readTables(before.pool)
   const empty = tables.filter(({ rows }) => rows.length === 0).map(({ table }) => table)
   expect(tables.length).toBeGreaterThan(30)
   expect([howToAdd, empty]).toEqual([howToAdd, []])
 })
 
-test('previous-release.sql has a null and a value for every column that may be null', async () => {
+test('previous-release.sql has a null and a value for every nullable column', async () => {
   const { rows: nullable } = await before.pool.query<{ table_name: string; column_name: string }>(`
     select table_name, column_name from information_schema.columns
     where table_schema = 'public' and is_nullable = 'YES' and is_generated = 'NEVER'`)
   const tables = await readTables(before.pool)
   const missing = nullable.flatMap(({ table_name, column_name }) => {
-    // A partition's rows are its table's.
+    // The rows of a partition are read with its table.
     const values = tables.find(({ table }) => table === table_name)?.rows.map((row) => row[column_name]) ?? [null, '']
     const name = `${table_name}.${column_name}`
     return [
@@ -73,7 +73,7 @@ test('previous-release.sql has a null and a value for every column that may be n
   expect([howToAdd, missing]).toEqual([howToAdd, []])
 })
 
-test('previous-release.sql has every value that a check lists', async () => {
+test('previous-release.sql has every value of every check constraint', async () => {
   const { rows: checks } = await before.pool.query<{ table: string; column: string; definition: string }>(`
     select c.conrelid::regclass::text as table, a.attname as column, pg_get_constraintdef(c.oid) as definition
     from pg_constraint c join pg_attribute a on a.attrelid = c.conrelid and c.conkey = array[a.attnum]
@@ -90,14 +90,14 @@ test('previous-release.sql has every value that a check lists', async () => {
 
 const { removed, rewritten, deleted, refused } = changedOnPurpose
 
-/** The tables and columns that this release still has. */
+/** Omits tables and columns that this release removed. */
 function keptTables(tables: readonly TableRows[]): TableRows[] {
   return tables
     .filter(({ table }) => !removed.includes(table))
     .map((of) => ({ ...of, columns: of.columns.filter((column) => !removed.includes(`${of.table}.${column}`)) }))
 }
 
-/** Leaves out the rows that have one of these values. */
+/** Omits rows that have one of these values. */
 function withoutRows(tables: readonly TableRows[], values: readonly RowsWithValue[]): TableRows[] {
   const isLeftOut = (table: string, row: TableRows['rows'][number]) =>
     values.some((one) => one.table === table && row[one.column] === one.value)
@@ -117,14 +117,14 @@ function expectSameRows(actual: readonly TableRows[], expected: readonly TableRo
   }
 }
 
-test('an upgrade keeps every row of every table with the same values', async () => {
-  const database = await openDatabase(createReleaseBefore)
+test('an upgrade keeps every row and its values', async () => {
+  const database = await openDatabase(restorePreviousDatabase)
   await migrate(database.url)
   expectSameRows(await readTables(database.pool), withoutRows(await readTables(before.pool), deleted))
 })
 
-test('an upgrade leaves every delivery as it was, but for SENDING ones, which are INTERRUPTED', async () => {
-  const database = await openDatabase(createReleaseBefore)
+test('an upgrade changes SENDING deliveries to INTERRUPTED and keeps all others', async () => {
+  const database = await openDatabase(restorePreviousDatabase)
   await migrate(database.url)
   const read = async ({ pool }: TestDatabase) =>
     (await readTables(pool)).find(({ table }) => table === 'deliveries')?.rows.toSorted((a, b) => compareIds(a, b)) ??
@@ -144,15 +144,15 @@ test('an upgrade leaves every delivery as it was, but for SENDING ones, which ar
 const compareIds = (a: Record<string, string | null>, b: Record<string, string | null>) =>
   (a['id'] ?? '') < (b['id'] ?? '') ? -1 : 1
 
-test('an upgrade that is repeated changes nothing', async () => {
-  const database = await openDatabase(createReleaseBefore)
+test('a repeated upgrade is a no-op', async () => {
+  const database = await openDatabase(restorePreviousDatabase)
   await migrate(database.url)
   const once = await readTables(database.pool)
   await migrate(database.url)
   expect(await readTables(database.pool)).toEqual(once)
 })
 
-test('this schema takes every row as the release before writes it, with all its columns', async () => {
+test('this schema accepts every complete row of the previous release', async () => {
   const now = await openDatabase(createTestDatabase)
   const tables = await readTables(before.pool)
   const accepted = withoutRows(tables, refused)
@@ -160,7 +160,7 @@ test('this schema takes every row as the release before writes it, with all its 
   expectSameRows(await readTables(now.pool), accepted)
 })
 
-test.each(refused)('this schema refuses $table with $column $value', async ({ table, column, value }) => {
+test.each(refused)('this schema rejects $table with $column $value', async ({ table, column, value }) => {
   const now = await openDatabase(createTestDatabase)
   const tables = await readTables(before.pool)
   await now.pool.query(dumpRows(keptTables(withoutRows(tables, refused))))
@@ -170,7 +170,7 @@ test.each(refused)('this schema refuses $table with $column $value', async ({ ta
   await expect(inserting).rejects.toMatchObject({ constraint: `${table}_${column}_check` })
 })
 
-test('this schema fills in the column defaults that the release before relies on', async () => {
+test('this schema has the column defaults that the previous release relies on', async () => {
   const now = await openDatabase(createTestDatabase)
   const [tables, defaults] = [await readTables(before.pool), await readColumnDefaults(before.pool)]
   const { migration } = await readPreviousRelease()

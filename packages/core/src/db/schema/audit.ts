@@ -2,14 +2,14 @@ import { index, jsonb, text } from 'drizzle-orm/pg-core'
 import { createdAt, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
-/** Who did what. Rows are added and never changed. */
+/** The audit log. Rows are never changed. */
 export const auditEntries = tenantTable(
   'audit_entries',
   {
     id: id('aud').notNull(),
     action: text().notNull(),
     actorKind: text({ enum: ['user', 'apiKey', 'public', 'system'] }).notNull(),
-    /** Identifiers as the API shows them, of what may be gone by now. */
+    /** Ids as the API shows them. The records may have been deleted since. */
     actorId: text(),
     subjectId: text(),
     details: jsonb().$type<Record<string, string | number | null>>().notNull(),

@@ -14,7 +14,7 @@ export const users = pgTable(
     email: text().notNull(),
     name: text().notNull().default(''),
     passwordHash: text().notNull(),
-    /** When it was first proved that the address is theirs: until then anybody may have signed up with it. */
+    /** When the user first proved to own the address. Until then another person may have signed up with it. */
     emailVerifiedAt: timestamptz(),
     verificationMailedAt: timestamptz(),
     createdAt: createdAt(),
@@ -41,9 +41,9 @@ export const members = tenantTable(
 export const sessions = pgTable(
   'sessions',
   {
-    /** SHA-256 of the token: the token itself is nowhere. */
+    /** SHA-256 of the token. The token itself is not stored. */
     tokenHash: text().primaryKey(),
-    /** What the session is called, as its token must not be. */
+    /** Identifies the session in the API, where its token must not appear. */
     id: id('ses').notNull().default(sql`uuidv7()`),
     workspaceId: id('wsp').notNull(),
     userId: id('usr').notNull(),
@@ -62,7 +62,7 @@ export const sessions = pgTable(
   ],
 )
 
-/** Who forgot their password. A token is good once: used, it expired when it was made. */
+/** Password resets. A token can be used once: its use sets `expiresAt` to the creation time. */
 export const passwordResets = pgTable(
   'password_resets',
   {
@@ -82,15 +82,15 @@ export const passwordResets = pgTable(
   ],
 )
 
-/** Wrong passwords in a row, by what they were tried for, known or not: an address, and an address from one client. */
+/** Consecutive failed logins, per email address and per address and client. The address need not belong to a user. */
 export const loginFailures = pgTable(
   'login_failures',
   {
-    /** Of the address alone, or of the address and the client. */
+    /** A hash of the address, or of the address and the client. */
     emailHash: text().primaryKey(),
     count: integer().notNull(),
     lastFailedAt: createdAt(),
-    /** Until when this client counts as one that the address was used from before. */
+    /** Until when the client counts as known for this address. */
     knownUntil: timestamptz(),
   },
   (t) => [index('login_failures_failed_index').on(t.lastFailedAt)],
@@ -102,10 +102,10 @@ export const apiKeys = tenantTable(
     id: id('key').notNull(),
     name: text().notNull(),
     role: text({ enum: roles }).notNull(),
-    /** The start of the key, enough for a person to recognise it. */
+    /** The first characters of the key, so that users can recognize it. */
     prefix: text().notNull(),
     keyHash: text().notNull(),
-    /** The user who issued it, by themselves or by an API key of theirs; who may be gone by now. */
+    /** The user who created the key, directly or with an API key. The user may have been deleted since. */
     createdBy: id('usr'),
     expiresAt: timestamptz(),
     lastUsedAt: timestamptz(),

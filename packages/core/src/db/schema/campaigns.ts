@@ -14,7 +14,7 @@
  * | batch    | from             | when                                                                       |
  * |----------|------------------|----------------------------------------------------------------------------|
  * | PENDING  |                  | created with the campaign's `send`                                         |
- * |          | SENDING          | released: shutdown, pause, cancel, error, dead worker, WAITING recipients  |
+ * |          | SENDING          | released: shutdown, pause, cancel, error, crash, WAITING recipients        |
  * |          | DONE             | the campaign is retried                                                    |
  * | SENDING  | PENDING          | claimed by the worker in `workerId`                                        |
  * | DONE     | SENDING          | finished: no recipient is pending                                          |
@@ -23,13 +23,13 @@
  * |-------------|----------------------|---------------------------------------------------------------------|
  * | (no row)    |                      | pending: in a batch, not claimed yet                                |
  * | SENDING     | (no row), WAITING    | claimed by the worker in `workerId`; pending for the API            |
- * | WAITING     | SENDING              | surely not sent, to be claimed again; pending for the API           |
+ * | WAITING     | SENDING              | certainly not sent, to be claimed again; pending for the API        |
  * |             | FAILED, INTERRUPTED  | the campaign is retried                                             |
  * | SENT        | SENDING, INTERRUPTED | accepted by the mail server                                         |
- * | FAILED      | SENDING, INTERRUPTED | refused, or not rendered, and not to be tried again                 |
+ * | FAILED      | SENDING, INTERRUPTED | rejected or not rendered; it is not retried                         |
  * | SKIPPED     | (no row), WAITING    | no longer subscribed when claimed, or the campaign was canceled     |
- * | INTERRUPTED | SENDING              | may have been sent: ambiguous response, dead worker, lost outcome   |
- * |             | (no row), WAITING    | the database was restored from a backup that is older than the send |
+ * | INTERRUPTED | SENDING              | may have been sent: ambiguous response, crash, lost outcome         |
+ * |             | (no row), WAITING    | the database was restored from a backup that predates the send      |
  */
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, text, uuid } from 'drizzle-orm/pg-core'
@@ -43,7 +43,7 @@ export const campaigns = tenantTable(
   'campaigns',
   {
     id: id('cmp').notNull(),
-    /** Set to null when the list is deleted: the migration names the column, which drizzle cannot. */
+    /** ON DELETE SET NULL (list_id): the migration names the column, which Drizzle cannot express. */
     listId: id('lst'),
     name: text().notNull(),
     subject: text().notNull(),
@@ -76,15 +76,13 @@ export const campaigns = tenantTable(
 
 export const batchStatuses = ['PENDING', 'SENDING', 'DONE'] as const
 
-/** A slice of a campaign's audience, fixed at `send`. Each batch is one job. */
+/** A part of the recipients of a campaign, fixed at `send`. Each batch is one job. */
 export const campaignBatches = tenantTable(
   'campaign_batches',
   {
     id: id('bat').notNull(),
     campaignId: id('cmp').notNull(),
-    /**
-     * UUIDs, without a foreign key because it is an array: a contact that was deleted is SKIPPED when it is claimed.
-     */
+    /** UUIDs. An array has no foreign key: a contact that was deleted is SKIPPED when it is claimed. */
     contactIds: uuid().array().notNull(),
     status: text({ enum: batchStatuses }).notNull().default('PENDING'),
     /** The worker that owns the batch while it is SENDING. */
@@ -97,7 +95,7 @@ export const campaignBatches = tenantTable(
     failed: integer().notNull().default(0),
     skipped: integer().notNull().default(0),
     interrupted: integer().notNull().default(0),
-    /** Recipients with at least one such event. */
+    /** The number of recipients with at least one such event. */
     opened: integer().notNull().default(0),
     clicked: integer().notNull().default(0),
     unsubscribed: integer().notNull().default(0),

@@ -1,10 +1,10 @@
-/** Columns that many tables have. */
+/** Column types and helpers that many tables use. */
 import { sql } from 'drizzle-orm'
 import { type AnyPgColumn, check, customType } from 'drizzle-orm/pg-core'
 import { type IdOf, type IdPrefix, idOf, uuidOf } from '../../kernel/ids.ts'
 import { timestampOf } from '../../kernel/validation.ts'
 
-/** Column of an identifier: a `uuid` in the database, `con_01j…` in the program. */
+/** An id: a `uuid` in the database, `con_01j…` in the program. */
 export function id<Prefix extends IdPrefix>(prefix: Prefix) {
   return customType<{ data: IdOf<Prefix>; driverData: string }>({
     dataType: () => 'uuid',
@@ -13,7 +13,7 @@ export function id<Prefix extends IdPrefix>(prefix: Prefix) {
   })()
 }
 
-/** A moment to the millisecond. Drizzle's own `timestamp` reads the years 1 to 99 as years of this century or the last. */
+/** A timestamp with milliseconds. Drizzle's `timestamp` misreads the years 1 to 99 as 1900 to 2099. */
 export const timestamptz = () =>
   customType<{ data: Date; driverData: string }>({
     dataType: () => 'timestamp (3) with time zone',

@@ -12,7 +12,7 @@ export const emailSubscribedStatuses = [
   'COMPLAINED',
 ] as const
 
-/** What sorts by `lastActivityAt`: who was never active comes before all others. */
+/** The sort key of `lastActivityAt`: contacts without activity come first. */
 export const activityOrder = (lastActivityAt: AnyPgColumn) => sql`coalesce(${lastActivityAt}, '-infinity'::timestamptz)`
 
 export const contacts = tenantTable(
@@ -26,11 +26,14 @@ export const contacts = tenantTable(
     company: text(),
     customFieldValues: jsonb().$type<Record<string, string | number | boolean>>().notNull().default({}),
     tags: text().array().notNull().default([]),
-    /** Derived from the contact's subscriptions by `subscribed-status.ts`, and by nothing else. */
+    /** Derived from the contact's subscriptions, only by `subscribed-status.ts`. */
     emailSubscribedStatus: text({ enum: emailSubscribedStatuses }).notNull().default('NONE'),
     lastActivityAt: timestamptz(),
     source: text(),
-    /** What `search` looks in, without case and accents. Kept, as folding each candidate anew would be most of a search. */
+    /**
+     * The text that `search` matches, without case and accents. Stored, because folding is most of the cost of a
+     * search.
+     */
     searchText: text()
       .notNull()
       .generatedAlwaysAs(
@@ -56,7 +59,7 @@ export const contacts = tenantTable(
   },
 )
 
-/** Moves a contact's times forward to something that happened to it. Never back: the clocks of processes may differ. */
+/** Moves a contact's timestamps forward to the time of an activity, never back: the clocks of processes may differ. */
 export const activityAt = (at: Date) => ({
   lastActivityAt: sql`greatest(${contacts.lastActivityAt}, ${sql.param(at, contacts.lastActivityAt)})`,
   updatedAt: updatedAtLeast(at),
@@ -65,7 +68,7 @@ export const updatedAtLeast = (at: Date) => sql`greatest(${contacts.updatedAt}, 
 
 export const customFieldTypes = ['TEXT', 'NUMBER', 'BOOLEAN', 'DATE', 'SELECT'] as const
 
-/** What a workspace knows of its contacts beyond the fields everyone has. */
+/** The custom fields that a workspace defines for its contacts. */
 export const customFields = tenantTable(
   'custom_fields',
   {
@@ -73,9 +76,9 @@ export const customFields = tenantTable(
     key: text().notNull(),
     label: text().notNull(),
     type: text({ enum: customFieldTypes }).notNull(),
-    /** The choices of a SELECT; empty for the others. */
+    /** The options of a SELECT field; empty for other types. */
     options: text().array().notNull().default([]),
-    /** Removed for everybody but the worker, who takes the values from the contacts and then the row. */
+    /** Soft delete: the worker clears the values of the contacts, then deletes the row. */
     removedAt: timestamptz(),
     createdAt: createdAt(),
     updatedAt: createdAt(),
@@ -90,7 +93,7 @@ export const customFields = tenantTable(
   },
 )
 
-/** The ids of contacts that were merged into another: links in mails they got keep working. */
+/** The ids of merged contacts: links in emails to these contacts keep working. */
 export const contactAliases = tenantTable(
   'contact_aliases',
   {

@@ -7,7 +7,7 @@ import { stages } from './pipelines.ts'
 
 export const dealStatuses = ['OPEN', 'WON', 'LOST'] as const
 
-/** What sorts by `closedAt`: what is not closed comes before all others. */
+/** The sort key of `closedAt`: open deals come first. */
 export const closingOrder = (closedAt: AnyPgColumn) => sql`coalesce(${closedAt}, '-infinity'::timestamptz)`
 
 export const deals = tenantTable(
@@ -28,7 +28,7 @@ export const deals = tenantTable(
     key: ['id'],
     ownedBy: { contactId: contacts },
     extra: (t) => [
-      // One key: the stage is always one of the deal's own pipeline.
+      // One foreign key for both: the stage always belongs to the pipeline of the deal.
       foreignKey({
         name: 'deals_stage_fk',
         columns: [t.workspaceId, t.pipelineId, t.stageId],
@@ -42,7 +42,7 @@ export const deals = tenantTable(
       index('deals_pipeline_index').on(t.workspaceId, t.pipelineId, t.createdAt, t.id),
       index('deals_stage_index').on(t.workspaceId, t.stageId, t.createdAt, t.id),
       index('deals_contact_index').on(t.workspaceId, t.contactId, t.createdAt, t.id),
-      // With the value in it, so that a pipeline's sums are read from the index alone.
+      // Includes the value, so that the totals of a pipeline come from an index-only scan.
       index('deals_open_index')
         .on(t.workspaceId, t.pipelineId, t.stageId, t.valueCents)
         .where(sql`${t.status} = 'OPEN'`),
@@ -53,13 +53,13 @@ export const deals = tenantTable(
   },
 )
 
-/** Each time a deal went to another stage or status: from where, to where, when and by whom. */
+/** The history of a deal: one row for each change of its stage or status. */
 export const dealMoves = tenantTable(
   'deal_moves',
   {
     id: id('mov').notNull(),
     dealId: id('dea').notNull(),
-    // No foreign keys from here on: where a deal once was outlives the stage, and who moved it the person.
+    // No foreign keys below: the history outlives the stages, users and API keys that it names.
     fromPipelineId: id('pip').notNull(),
     fromStageId: id('stg').notNull(),
     fromStatus: text({ enum: dealStatuses }).notNull(),

@@ -3,7 +3,7 @@ import { index, json, text } from 'drizzle-orm/pg-core'
 import { transactionId, createdAt, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 
-/** In partitions by the time in its ids, as deliveries are: see `partitions.ts`. */
+/** Partitioned by the timestamp in the ids, like deliveries: see `partitions.ts`. */
 export const events = tenantTable(
   'events',
   {
@@ -11,7 +11,7 @@ export const events = tenantTable(
     type: text().notNull(),
     /** The record as the API shows it. `json`, not `jsonb`, keeps the order of its fields. */
     data: json().notNull(),
-    /** Whose activity it is. No foreign key: what happened outlives the person. */
+    /** The contact whose timeline shows the event. No foreign key: events outlive contacts. */
     contactId: id('con'),
     /** The transaction that emitted the event: its position in the feed, see `webhooks/event-feed.ts`. */
     transactionId: transactionId().notNull().default(sql`pg_current_xact_id()`),
@@ -21,7 +21,7 @@ export const events = tenantTable(
     key: ['id'],
     extra: (t) => [
       index('events_created_index').on(t.createdAt),
-      // The type at its end lets a filter pass over what it does not want without a look at the rows.
+      // Ends with the type, so that a filter by type skips rows without reading them.
       index('events_feed_index').on(t.workspaceId, t.transactionId, t.id, t.type),
       index('events_contact_index')
         .on(t.workspaceId, t.contactId, t.createdAt, t.id)

@@ -31,9 +31,9 @@ export const forms = tenantTable(
   {
     id: id('frm').notNull(),
     name: text().notNull(),
-    /** `json`, not `jsonb`, keeps the order of what is shown. */
+    /** `json`, not `jsonb`, keeps the order of the keys. */
     fields: json().$type<FormField[]>().notNull(),
-    /** Emptied when the list is deleted: the migration names the column, which drizzle cannot. */
+    /** ON DELETE SET NULL (list_id): the migration names the column, which Drizzle cannot express. */
     listId: id('lst'),
     tags: text().array().notNull().default([]),
     successMessage: text().notNull(),
@@ -48,7 +48,7 @@ export const forms = tenantTable(
     key: ['id'],
     references: { listId: lists },
     extra: (t) => [
-      // The public routes know a form by its id alone.
+      // The public routes look up a form by its id alone.
       unique('forms_id_key').on(t.id),
       index('forms_created_index').on(t.workspaceId, t.createdAt, t.id),
       index('forms_list_index').on(t.workspaceId, t.listId).where(sql`${t.listId} is not null`),
@@ -61,12 +61,12 @@ export const formSubmissions = tenantTable(
   {
     id: id('sub').notNull(),
     formId: id('frm').notNull(),
-    /** Who it maps to, if anyone. It goes with the person. */
+    /** The contact that the submission maps to. The submission is deleted with the contact. */
     contactId: id('con'),
     values: json().$type<Record<string, string | number | boolean>>().notNull(),
-    /** What was consented to, in the words that were shown. */
+    /** The consents, with the wording that the visitor saw. */
     consents: jsonb().$type<{ fieldId: string; wording: string }[]>().notNull(),
-    /** Of the sender's key and what was sent: a repetition is recognised by it. */
+    /** A hash of the sender's key and the values, which detects a repeated submission. */
     repetitionHash: text(),
     createdAt: createdAt(),
   },

@@ -9,7 +9,7 @@ export const idempotencyRecords = tenantTable(
     requestHash: text().notNull(),
     status: integer().notNull(),
     location: text(),
-    /** The answer's body, encrypted: it may hold a secret that is shown only once. */
+    /** The response body, encrypted: it may contain a secret that is shown only once. */
     body: text().notNull(),
     createdAt: createdAt(),
   },

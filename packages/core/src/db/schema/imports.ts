@@ -5,17 +5,17 @@ import { tenantTable } from './tenant-table.ts'
 
 export const importStatuses = ['RECEIVING', 'QUEUED', 'RUNNING', 'COMPLETED', 'FAILED'] as const
 
-/** An import of contacts. What was done of it, and where it stands, change in one transaction with the contacts. */
+/** An import of contacts. Its counters and position are updated in the same transaction as the contacts. */
 export const imports = tenantTable(
   'imports',
   {
     id: id('imp').notNull(),
     status: text({ enum: importStatuses }).notNull(),
     format: text({ enum: ['csv', 'ndjson'] }).notNull(),
-    /** What a CSV's header says: what separates its cells, and what each column is (see `matchColumns`). */
+    /** The layout of a CSV file, read from its header: see `matchColumns`. */
     layout: jsonb().$type<{ delimiter: string; columns: (string | null)[] }>(),
     onConflict: text({ enum: ['skip', 'update'] }).notNull(),
-    /** No foreign key: the record of what was done outlives the list. The subscriptions have theirs. */
+    /** No foreign key: the import outlives the list. The subscriptions have a foreign key. */
     listId: id('lst'),
     dryRun: boolean().notNull(),
     eachEvent: boolean().notNull(),
@@ -24,16 +24,16 @@ export const imports = tenantTable(
     updated: integer().notNull().default(0),
     skipped: integer().notNull().default(0),
     failed: integer().notNull().default(0),
-    /** The first hundred rows that failed, with their lines; and why the import failed as a whole. */
+    /** The first 100 rows that failed, with their line numbers, and the reason if the whole import failed. */
     errors: jsonb().$type<{ line: number; message: string }[]>().notNull().default([]),
-    /** Bytes of the file, uncompressed. */
+    /** The uncompressed size of the file in bytes. */
     size: bigint({ mode: 'number' }).notNull().default(0),
-    /** Where the first row that is not done begins: byte, and line counted from 1. */
+    /** The byte offset and the line number (from 1) of the first row that is not processed. */
     position: bigint({ mode: 'number' }).notNull(),
     line: integer().notNull(),
     workerId: uuid(),
     createdAt: createdAt(),
-    /** When the last part of the file came in. */
+    /** When the last part of the file was received. */
     receivedAt: createdAt(),
     startedAt: timestamptz(),
     completedAt: timestamptz(),
@@ -49,19 +49,19 @@ export const imports = tenantTable(
   },
 )
 
-/** The file of an import, in parts, until it is done: the API and the worker need not share a disk. */
+/** The file of an unfinished import, in parts, so that the API and the worker need no shared disk. */
 export const importParts = tenantTable(
   'import_parts',
   {
     importId: id('imp').notNull(),
-    /** Where in the file the part begins, in bytes. */
+    /** The byte offset of the part in the file. */
     position: bigint({ mode: 'number' }).notNull(),
     bytes: bytea().notNull(),
   },
   { key: ['importId', 'position'], ownedBy: { importId: imports } },
 )
 
-/** The addresses that a dry run has come across, as hashes: it writes no contact by which it would know them again. */
+/** Hashes of the addresses in a dry run. They detect duplicate rows, as a dry run writes no contacts. */
 export const importSeen = tenantTable(
   'import_seen',
   {

@@ -1,6 +1,6 @@
 /**
- * Every table, a file for each slice. The slices stand in the order of their imports, from the ground up: a slice imports
- * those before it and none after it (import-boundaries.test.ts).
+ * Every table, with one file per slice. The order defines which slices may import each other: a slice may import only
+ * slices above it in this list (import-boundaries.test.ts).
  */
 export * from './jobs.ts'
 export * from './idempotency.ts'

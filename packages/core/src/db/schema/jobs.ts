@@ -2,7 +2,7 @@ import { index, integer, pgTable, text, uuid } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, id } from './columns.ts'
 import { workspaces } from './workspaces.ts'
 
-/** Work that is not done yet: a row per job, under the id of its subject. A delivery needs none: its own row is the work. */
+/** Unfinished work: one row per job, with the id of its subject. Deliveries have none: they are their own queue. */
 export const outbox = pgTable(
   'outbox',
   {
@@ -11,13 +11,13 @@ export const outbox = pgTable(
       .notNull()
       .references(() => workspaces.id, { onDelete: 'cascade' }),
     queue: text().notNull(),
-    /** When its job was last added to the queue; null: not yet. In the future: not before then, see `delayWork`. */
+    /** When a job was last added to the queue; null: never. A future time delays publishing, see `delayWork`. */
     publishedAt: timestamptz(),
-    /** The request that asked for this, for logs and traces. */
+    /** The request that caused this work, for logs and traces. */
     requestId: text(),
     traceparent: text(),
     createdAt: createdAt(),
-    /** APIs of the release before write these two, and `relays`; the next release drops them. */
+    /** APIs of the previous release write `lane`, `relayedEpoch` and `relays`. The next release drops them. */
     lane: uuid(),
     relayedEpoch: text(),
     relayedAt: timestamptz(),
@@ -26,7 +26,7 @@ export const outbox = pgTable(
   (t) => [index('outbox_publishing_index').on(t.queue, t.workspaceId, t.createdAt, t.id)],
 )
 
-/** The worker processes that are alive. One that has not been seen for a while is dead, and what it had in hand is interrupted. */
+/** The registered workers. A worker without a recent heartbeat has crashed, and its claims are recovered. */
 export const workers = pgTable('workers', {
   id: uuid().primaryKey(),
   host: text().notNull(),

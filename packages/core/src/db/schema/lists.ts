@@ -11,13 +11,13 @@ export const lists = tenantTable(
     doubleOptIn: boolean().notNull().default(true),
     createdAt: createdAt(),
     updatedAt: createdAt(),
-    /** Gone for everyone; the worker takes its subscriptions away, and then the row. */
+    /** Soft delete: the worker deletes the subscriptions, then the row. */
     deletedAt: timestamptz(),
   },
   {
     key: ['id'],
     extra: (t) => [
-      // The public route knows a list by its id alone.
+      // The public route looks up a list by its id alone.
       unique('lists_id_key').on(t.id),
       index('lists_created_index').on(t.workspaceId, t.createdAt, t.id),
     ],

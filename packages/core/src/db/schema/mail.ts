@@ -16,7 +16,7 @@ export const mailKinds = [
 
 export const mailStatuses = ['PENDING', 'SENDING', 'SENT', 'FAILED', 'INTERRUPTED'] as const
 
-/** What the template of a mail's kind reads. */
+/** The data for the template of an email. */
 export interface MailData {
   userId?: UserId
   passwordResetId?: PasswordResetId
@@ -27,7 +27,7 @@ export interface MailData {
   webhookId?: WebhookId
 }
 
-/** Single mails, each asked for by somebody's own act. `data` holds ids for the kind's template, never a secret. */
+/** Transactional emails. `data` contains ids for the template, never a secret. */
 export const mails = tenantTable(
   'mails',
   {
@@ -54,7 +54,7 @@ export const mails = tenantTable(
   },
 )
 
-/** The reports of mail providers that were taken, as hashes, so that one that is repeated counts once. */
+/** Hashes of processed reports of mail providers, so that a repeated report counts once. */
 export const mailReports = tenantTable(
   'mail_reports',
   {
@@ -64,9 +64,9 @@ export const mailReports = tenantTable(
   { key: ['fingerprint'], extra: (t) => [index('mail_reports_created_index').on(t.createdAt)] },
 )
 
-/** One row: the moment from which the next mail may leave, so that MAIL_RATE holds over all workers. */
+/** The mail rate limiter (one row): when the next mail may be sent. MAIL_RATE applies to all workers together. */
 export const mailPace = pgTable('mail_pace', {
   id: bigint({ mode: 'number' }).primaryKey(),
-  /** To the microsecond: at a thousand mails a second, milliseconds would round. */
+  /** With microseconds: at 1,000 mails per second, milliseconds would be too coarse. */
   nextAt: timestamp({ withTimezone: true, mode: 'date' }).notNull().defaultNow(),
 })

@@ -21,14 +21,14 @@ export const stages = tenantTable(
     pipelineId: id('pip').notNull(),
     name: text().notNull(),
     position: integer().notNull(),
-    /** Per cent. */
+    /** In percent. */
     winProbability: integer().notNull(),
   },
   {
     key: ['id'],
     ownedBy: { pipelineId: pipelines },
     extra: (t) => [
-      // So that a deal can name its pipeline and one of that pipeline's stages in one foreign key.
+      // The target of a deal's foreign key, which ensures that the stage belongs to the pipeline.
       unique('stages_pipeline_key').on(t.workspaceId, t.pipelineId, t.id),
       unique('stages_position_key').on(t.workspaceId, t.pipelineId, t.position),
       check('stages_win_probability_check', sql`${t.winProbability} between 0 and 100`),

@@ -13,7 +13,7 @@ export const subscriptions = tenantTable(
     contactId: id('con').notNull(),
     status: text({ enum: subscriptionStatuses }).notNull(),
     source: text(),
-    /** When a confirmation was asked for by mail, the last three times, newest first. */
+    /** When the last three confirmation emails were requested, newest first. */
     confirmationsRequestedAt: timestamptz().array().notNull().default([]),
     confirmedAt: timestamptz(),
     unsubscribedAt: timestamptz(),
@@ -31,7 +31,7 @@ export const subscriptions = tenantTable(
   },
 )
 
-/** The opt-outs of people who were deleted since: a keyed hash of the address, so that nobody is subscribed again by an import. */
+/** Opt-outs of deleted contacts, as keyed hashes of the address, so that an import does not resubscribe them. */
 export const optOuts = tenantTable(
   'opt_outs',
   {
@@ -43,7 +43,7 @@ export const optOuts = tenantTable(
   { key: ['listId', 'emailHash'], ownedBy: { listId: lists } },
 )
 
-/** Addresses that bounced for good or complained, as keyed hashes: kept out of every list of the workspace. */
+/** Addresses with a hard bounce or a complaint, as keyed hashes. No list of the workspace may contain them. */
 export const suppressions = tenantTable(
   'suppressions',
   {

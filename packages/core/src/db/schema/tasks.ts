@@ -7,7 +7,7 @@ import { contacts } from './contacts.ts'
 
 export const taskStatuses = ['OPEN', 'DONE'] as const
 
-/** What sorts by `dueAt`: open tasks by when they are due, those that never are after them, and last what is done. */
+/** The sort key of `dueAt`: open tasks by due date, then open tasks without one, then done tasks. */
 export const dueOrder = (t: Record<'status' | 'dueAt', AnyPgColumn>) =>
   sql`(case when ${t.status} = 'OPEN' then coalesce(${t.dueAt}, '10000-01-01 00:00:00+00'::timestamptz) else 'infinity'::timestamptz end)`
 
@@ -29,7 +29,7 @@ export const tasks = tenantTable(
     key: ['id'],
     ownedBy: { contactId: contacts },
     extra: (t) => [
-      // A migration makes it SET NULL (assignee_id): who leaves the workspace leaves their tasks to nobody.
+      // The migration narrows it to SET NULL (assignee_id): a member's tasks become unassigned when the member leaves.
       foreignKey({
         name: 'tasks_assignee_fk',
         columns: [t.workspaceId, t.assigneeId],

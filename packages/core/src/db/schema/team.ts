@@ -3,18 +3,18 @@ import { timestamptz, createdAt, lower, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { roles } from './auth.ts'
 
-/** Who was asked to join. The row goes when they do: a token is good once. */
+/** Pending invites. Accepting an invite deletes its row, so a token can be used once. */
 export const invites = tenantTable(
   'invites',
   {
     id: id('inv').notNull(),
     email: text().notNull(),
     role: text({ enum: roles }).notNull(),
-    /** SHA-256 of the token in the newest mail. */
+    /** SHA-256 of the token in the latest email. */
     tokenHash: text().notNull(),
-    /** How often it was mailed again, each time with a token of its own. */
+    /** How often the invite was sent again, each time with a new token. */
     resends: integer().notNull().default(0),
-    /** The user who asked, by themselves or by an API key of theirs; who may be gone by now. */
+    /** The user who sent the invite, directly or with an API key. The user may have been deleted since. */
     createdBy: id('usr'),
     expiresAt: timestamptz().notNull(),
     createdAt: createdAt(),

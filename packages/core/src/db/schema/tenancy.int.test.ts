@@ -1,4 +1,4 @@
-/** The last wall between workspaces: what the database itself refuses, whatever the program asks of it. */
+/** Workspace isolation in the database: constraints that hold even if the application has a bug. */
 import { sql } from 'drizzle-orm'
 import { beforeAll, expect, test } from 'vitest'
 import { createApiKey } from '../../auth/api-keys.ts'
@@ -29,7 +29,7 @@ beforeAll(async () => {
   otherUuid = await fillWorkspace(await createTestCtx(database.db))
 })
 
-/** At least one row in every table. Answers the UUID of the workspace. */
+/** Inserts at least one row into every table. Returns the UUID of the workspace. */
 async function fillWorkspace(ctx: Ctx): Promise<string> {
   const { db } = ctx
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
@@ -52,13 +52,13 @@ async function fillWorkspace(ctx: Ctx): Promise<string> {
   const batch = await claimBatch(ctx, uuid, await createTestWorker(db))
   if (batch) await claimRecipients(ctx, batch, batch.contactUuids)
   await fillEmptyTables(ctx, await readTables(), (await createTestContact(ctx)).id)
-  // No address is in both workspaces: what refuses a move must be a link.
+  // Makes addresses unique, so that only a foreign key can reject a move to the other workspace.
   await db.execute(sql`update contacts set email = id || '@example.com' where workspace_id = ${workspaceId}`)
   return uuidOf(ctx.workspaceId)
 }
-/** What hangs on contacts: made as rows, since it is about rows. */
+/** Inserts rows that belong to a contact, directly with SQL. */
 async function insertRelatedRows(ctx: Ctx) {
-  const [workspaceId, list] = [uuidOf(ctx.workspaceId), await createTestList(ctx, { name: 'Besides' })]
+  const [workspaceId, list] = [uuidOf(ctx.workspaceId), await createTestList(ctx, { name: 'Other' })]
   const contact = await createTestContact(ctx)
   for (const statement of [
     sql`insert into contact_aliases (workspace_id, id, contact_id) values (${workspaceId}, uuidv7(), ${uuidOf(contact.id)})`,
@@ -102,7 +102,7 @@ interface Link {
   parentColumns: string[]
 }
 
-/** Every foreign key in the database, as the database tells it. Those of a partition are its table's. */
+/** Reads every foreign key from the catalog, without those that partitions inherit. */
 async function readLinks(): Promise<Link[]> {
   const nameColumns = (relation: string, numbers: string) =>
     sql.raw(`(select array_agg(a.attname::text order by k.n) from unnest(c.${numbers}) with ordinality k (number, n)
@@ -124,7 +124,7 @@ async function readTables(): Promise<string[]> {
   return found.rows.map(({ name }) => name)
 }
 
-/** Tries the change and takes it back; answers the constraint that refused it, or what happened instead. */
+/** Tries a change and rolls it back. Returns the constraint that rejected it, or the error. */
 async function tryChange(change: ReturnType<typeof sql>): Promise<string> {
   const refused = transaction(database.db, async (db) => {
     const { rowCount } = await db.execute(change)
@@ -133,7 +133,7 @@ async function tryChange(change: ReturnType<typeof sql>): Promise<string> {
   return refused.catch((error: unknown) => violatedConstraint(error) ?? String(error))
 }
 
-test('every table has rows of both workspaces, so that the tests below can fail', async () => {
+test('every table has rows of both workspaces (a precondition of the next tests)', async () => {
   for (const table of await readTables()) {
     const found = await database.db.execute(sql`
       select distinct workspace_id from ${sql.identifier(table)} where workspace_id in (${ownUuid}, ${otherUuid})`)
@@ -141,7 +141,7 @@ test('every table has rows of both workspaces, so that the tests below can fail'
   }
 })
 
-test('no row can be linked to a row of another workspace: each foreign key between tables of a workspace refuses it', async () => {
+test('every foreign key rejects a reference to another workspace', async () => {
   const tables = await readTables()
   const links = (await readLinks()).filter(({ parent }) => tables.includes(parent))
   expect(links.length).toBeGreaterThan(8)
@@ -156,7 +156,7 @@ test('no row can be linked to a row of another workspace: each foreign key betwe
   }
 })
 
-test('no row that is linked to others can be moved to another workspace', async () => {
+test('a row with references cannot be moved to another workspace', async () => {
   const tables = await readTables()
   const links = (await readLinks()).filter(({ parent }) => tables.includes(parent))
   for (const table of new Set(links.flatMap(({ table, parent }) => [table, parent]))) {
@@ -165,7 +165,7 @@ test('no row that is linked to others can be moved to another workspace', async 
   }
 })
 
-test('a link between tables of a workspace leads with the workspace, on both sides', async () => {
+test('foreign keys between tenant tables start with workspace_id on both sides', async () => {
   const tables = await readTables()
   const wrong = (await readLinks()).filter(
     ({ table, parent, columns, parentColumns }) =>
@@ -175,17 +175,17 @@ test('a link between tables of a workspace leads with the workspace, on both sid
   expect(wrong).toEqual([])
 })
 
-test('the key of every table of a workspace leads with the workspace, but for those named here', async () => {
+test('primary keys of tenant tables start with workspace_id, with two exceptions', async () => {
   const found = await database.db.execute<{ name: string }>(sql`
     select c.conrelid::regclass::text as name from pg_constraint c
     join pg_attribute a on a.attrelid = c.conrelid and a.attnum = c.conkey[1]
     where c.contype = 'p' and c.connamespace = 'public'::regnamespace and a.attname = 'workspace_id'`)
   const leading = found.rows.map(({ name }) => name)
-  // Found by a token that nobody can guess, and by the id of the subject, which every job carries with its workspace.
+  // Sessions are found by a secret token, outbox rows by the id of their subject.
   expect((await readTables()).filter((table) => !leading.includes(table))).toEqual(['outbox', 'sessions'])
 })
 
-test('every table of a workspace is tied to its workspace, at the latest by its parents', async () => {
+test('every tenant table references its workspace, directly or through parents', async () => {
   const links = await readLinks()
   const linked = new Set(['workspaces'])
   for (let size = 0; size !== linked.size; ) {

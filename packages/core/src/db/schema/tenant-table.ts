@@ -12,7 +12,7 @@ import { id } from './columns.ts'
 import { workspaces } from './workspaces.ts'
 
 type Columns = Record<string, PgColumnBuilderBase>
-/** A table that others point to by `(workspace_id, id)`. */
+/** A table that foreign keys reference by `(workspace_id, id)`. */
 type Parent = Record<'workspaceId' | 'id', AnyPgColumn>
 
 const workspaceId = () => id('wsp').notNull()
@@ -21,17 +21,17 @@ type WithWorkspace<Own extends Columns> = { workspaceId: ReturnType<typeof works
 interface TenantOptions<Own extends Columns, Name extends string> {
   /** The primary key, after `workspace_id`. */
   key: readonly (keyof Own & string)[]
-  /** The parents that a row is deleted with, by the column that names each. Without any, that is its workspace. */
+  /** The parents by column: a row is deleted with its parents. Without parents it is deleted with its workspace. */
   ownedBy?: Partial<Record<keyof Own, Parent>>
-  /** Rows that must exist, and cannot be deleted before the column is emptied. */
+  /** Referenced rows by column. A row that is referenced cannot be deleted. */
   references?: Partial<Record<keyof Own, Parent>>
-  /** Indexes, checks and further keys. */
+  /** Indexes, checks and additional keys. */
   extra?: (t: BuildExtraConfigColumns<Name, WithWorkspace<Own>, 'pg'>) => PgTableExtraConfigValue[]
 }
 
 /**
- * A table of a workspace: `workspace_id` comes first in it and in its primary key, and every foreign key names both
- * columns, so that PostgreSQL itself refuses a link between two workspaces.
+ * Defines a table whose rows belong to a workspace. `workspace_id` is its first column, starts its primary key and is
+ * part of every foreign key, so that PostgreSQL itself rejects a reference to another workspace.
  */
 export function tenantTable<Name extends string, Own extends Columns>(
   name: Name,

@@ -10,12 +10,12 @@ export const webhooks = tenantTable(
     url: text().notNull(),
     eventTypes: text().array().notNull(),
     enabled: boolean().notNull().default(true),
-    /** Why the worker disabled it; null when it is enabled, or when a user disabled it. */
+    /** Why the worker disabled the webhook; null if it is enabled or a user disabled it. */
     disabledReason: text(),
     encryptedSecret: text().notNull(),
-    /** Secrets that were replaced and sign beside the present one `until` then. */
+    /** Replaced secrets. Until `until`, deliveries are signed with them as well. */
     formerSecrets: jsonb().$type<{ encrypted: string; until: string }[]>().notNull().default([]),
-    /** To everyone but the worker it is gone; the worker takes what hangs on it away, a little at a time. */
+    /** Soft delete: the worker deletes the deliveries in small batches, then the row. */
     deletedAt: timestamptz(),
     createdAt: createdAt(),
   },
@@ -29,28 +29,28 @@ export const webhooks = tenantTable(
 )
 
 /**
- * The drain of each webhook: the job that owns its backlog, the deliveries which that has out, and the state of the
- * receiver. Apart from `webhooks`, as it changes with each batch of deliveries.
+ * The drain of each webhook: the owner of its backlog, the deliveries that are in flight, and the health of the
+ * receiver. Separate from `webhooks`, because it changes with each batch of deliveries.
  */
 export const webhookDrains = tenantTable(
   'webhook_drains',
   {
     webhookId: id('whk').notNull(),
-    /** The worker that owns the backlog, and its claim, which is renewed with each batch; null: it is unclaimed. */
+    /** The worker that owns the backlog, and the token of its claim, which is new for each batch; null: unclaimed. */
     workerId: uuid(),
     token: uuid(),
-    /** The deliveries that may be out at this moment: what is INTERRUPTED if the worker dies. */
+    /** The deliveries that may be in flight. They become INTERRUPTED if the worker crashes. */
     deliveryIds: uuid().array().notNull().default([]),
     takenAt: timestamptz(),
-    /** Attempts in a row that got no response. */
+    /** Consecutive attempts without a response. */
     unreachableCount: integer().notNull().default(0),
     pausedUntil: timestamptz(),
     lastSuccessAt: timestamptz(),
     lastFailureAt: timestamptz(),
-    /** The first failure since the last success, and how many attempts have failed since. */
+    /** The first failure since the last success, and the number of failed attempts since then. */
     failingSince: timestamptz(),
     failureCount: integer().notNull().default(0),
-    /** When owners and admins got an email about it; null again after a success. */
+    /** When owners and admins were notified by email; reset by a success. */
     warnedAt: timestamptz(),
   },
   {
@@ -66,26 +66,27 @@ export const webhookDrains = tenantTable(
 export const deliveryStatuses = ['PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const
 
 /**
- * In partitions by the time in its ids, see `partitions.ts`. PENDING rows are the queue of their webhook. Few indexes, as
- * every delivery is written twice: all filters of the log go by the key, but for failures.
+ * Partitioned by the timestamp in the ids, see `partitions.ts`. The PENDING rows are the queue of their webhook. Every
+ * delivery is written twice, so there are few indexes: filters of the delivery log use the primary key, except those
+ * for failures.
  */
 export const deliveries = tenantTable(
   'deliveries',
   {
     id: id('dlv').notNull(),
     webhookId: id('whk').notNull(),
-    /** No foreign key: no partition of events could be dropped. A statement that adds a row locks its event, or makes it. */
+    /** No foreign key: it would prevent dropping partitions of events. Inserts lock or create the event instead. */
     eventId: id('evt').notNull(),
     eventType: text().notNull(),
     status: text({ enum: deliveryStatuses }).notNull().default('PENDING'),
-    /** The worker that died during the attempt of an INTERRUPTED one. */
+    /** The worker that crashed during the attempt of an INTERRUPTED delivery. */
     workerId: uuid(),
     attemptedAt: timestamptz(),
     durationMs: integer(),
     responseStatus: integer(),
     responseBody: text(),
     error: text(),
-    /** The request that caused it, for logs and traces. */
+    /** The request that caused the delivery, for logs and traces. */
     requestId: text(),
     traceparent: text(),
     createdAt: createdAt(),
@@ -94,7 +95,7 @@ export const deliveries = tenantTable(
     key: ['webhookId', 'id'],
     ownedBy: { webhookId: webhooks },
     extra: (t) => [
-      // By `created_at`, which no other index has, so that no plan can prefer another and step over all that is done.
+      // Sorted by `created_at`: no other index has this order, so no plan can use one that also contains done rows.
       index('deliveries_pending_index')
         .on(t.workspaceId, t.webhookId, t.createdAt, t.id)
         .where(sql`${t.status} = 'PENDING'`),

@@ -10,6 +10,6 @@ export const workspaces = pgTable('workspaces', {
   postalAddress: text(),
   createdAt: createdAt(),
   updatedAt: createdAt(),
-  /** Gone for everyone; the worker takes away what is in it, and then the row. */
+  /** Soft delete: the worker deletes the data of the workspace, then the row. */
   deletedAt: timestamptz(),
 })
