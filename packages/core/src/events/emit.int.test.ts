@@ -25,7 +25,7 @@ async function webhooksWithDelivery(): Promise<string[]> {
 
 const disable = (id: WebhookId) => ctx.db.update(webhooks).set({ enabled: false }).where(eq(webhooks.id, id))
 
-test('an event has one delivery for each enabled webhook of its workspace that wants the type, and work for each', async () => {
+test('an event creates one delivery per subscribed, enabled webhook', async () => {
   const named = await createTestWebhook(ctx, { eventTypes: ['deal.created', 'contact.created'] })
   const both = await createTestWebhook(ctx, { eventTypes: ['*', 'contact.created'] })
   const all = await createTestWebhook(ctx, { eventTypes: ['*'] })
@@ -38,26 +38,26 @@ test('an event has one delivery for each enabled webhook of its workspace that w
   expect(await webhooksWithDelivery()).toEqual([named.id, both.id, all.id].toSorted())
 })
 
-test('where nobody listens, the event is recorded and nothing is to be done', async () => {
+test('without subscribed webhooks an event is recorded without deliveries', async () => {
   await createTestContact(ctx)
   expect(await listEventTypes(ctx)).toEqual(['contact.created'])
   expect(await webhooksWithDelivery()).toEqual([])
 })
 
-test('a change that is rolled back leaves no event, no delivery and no work', async () => {
+test('a rolled-back change leaves no event, delivery or work', async () => {
   await createTestWebhook(ctx)
   const rolledBack = inTransaction(ctx, async (ctx) => {
     await createTestContact(ctx)
-    throw new Error('changed my mind')
+    throw new Error('roll back')
   })
-  await expect(rolledBack).rejects.toThrow('changed my mind')
+  await expect(rolledBack).rejects.toThrow('roll back')
   await createTestContact(ctx, { email: 'ada@example.com' })
   await expect(createTestContact(ctx, { email: 'ADA@example.com' })).rejects.toMatchObject({ code: 'conflict' })
   expect(await listEventTypes(ctx)).toEqual(['contact.created'])
   expect(await webhooksWithDelivery()).toHaveLength(1)
 })
 
-test('what is delivered is what was subscribed at that instant: later changes of a webhook change nothing', async () => {
+test('later changes of webhooks do not affect the deliveries of an event', async () => {
   const before = await createTestWebhook(ctx)
   await createTestContact(ctx)
   await disable(before.id)
@@ -65,13 +65,13 @@ test('what is delivered is what was subscribed at that instant: later changes of
   expect(await webhooksWithDelivery()).toEqual([before.id])
 })
 
-test('an event holds the record as the API shows it, in its order', async () => {
+test('event data equals the record of the API, with the same field order', async () => {
   const contact = await createTestContact(ctx, { firstName: 'Ada "the first" \\ é 🦉' })
   const [event] = await ctx.db.select().from(events).where(eq(events.workspaceId, ctx.workspaceId))
   expect(JSON.stringify(event?.data)).toBe(JSON.stringify(contact))
 })
 
-test('a stranger who adds nothing new is no event', async () => {
+test('findOrCreateContact emits no event if nothing changes', async () => {
   const ada = { email: 'ada@example.com', firstName: 'Ada', lastName: '', source: 'subscription' }
   await findOrCreateContact(ctx, ada)
   await findOrCreateContact(ctx, { ...ada, firstName: 'Augusta' })
@@ -80,7 +80,7 @@ test('a stranger who adds nothing new is no event', async () => {
   expect(await listEventTypes(ctx)).toEqual(['contact.created', 'contact.updated'])
 })
 
-test('a webhook that is deleted at the same moment fails nobody else', async () => {
+test('a concurrently deleted webhook does not make the change fail', async () => {
   const webhook = await createTestWebhook(ctx)
   const deleting = await openTransaction(ctx.db, (db) => db.delete(webhooks).where(eq(webhooks.id, webhook.id)))
   const creating = createTestContact(ctx, { email: 'ada@example.com' })
@@ -90,7 +90,7 @@ test('a webhook that is deleted at the same moment fails nobody else', async () 
   expect(await listEventTypes(ctx)).toEqual(['contact.created'])
 })
 
-test('events of one workspace never reach another, even by a webhook of the same id', async () => {
+test('events never reach a webhook of another workspace, even with the same id', async () => {
   const other = await createTestCtx(database.db)
   const webhook = await createTestWebhook(other)
   await database.db.execute(sql`

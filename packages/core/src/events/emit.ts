@@ -15,8 +15,8 @@ function contactOf(type: string, data: EventSubject): string | null {
 }
 
 /**
- * Records an event in the transaction of the change, with a delivery for each enabled webhook that subscribes to its type
- * when the statement begins. One statement: without such a webhook it writes the event alone.
+ * Emits an event in the transaction of the change: records it, with a delivery for each enabled webhook that subscribes
+ * to its type when the statement starts.
  */
 export function emit<Data extends EventSubject>(
   ctx: Ctx,
@@ -26,7 +26,7 @@ export function emit<Data extends EventSubject>(
   return emitMany(ctx, definition, [data])
 }
 
-/** Emits an event for each record, in their order, by one statement. */
+/** Emits an event for each record, in the given order, with one statement. */
 export async function emitMany<Data extends EventSubject>(
   ctx: Ctx,
   { type }: EventDefinition<Data>,
@@ -37,13 +37,13 @@ export async function emitMany<Data extends EventSubject>(
   wakeDrains(ctx, await emitToSubscribed(ctx.db, toEventParams(ctx, type, events)))
 }
 
-/** What happened, and the request that caused it: a statement may serve several. */
+/** The data of an event and the request that caused it: one statement may emit events of several requests. */
 export interface EventRecord<Data> {
   data: Data
   origin: Pick<Ctx, 'requestId' | 'traceparent'>
 }
 
-/** Emits an event to one webhook, whatever that subscribes to. Returns the id of its delivery, if the webhook exists. */
+/** Emits an event to one webhook, regardless of its subscriptions. Returns the delivery id if the webhook exists. */
 export async function emitTo<Data extends EventSubject>(
   ctx: Ctx,
   { type }: EventDefinition<Data>,
@@ -56,18 +56,18 @@ export async function emitTo<Data extends EventSubject>(
   return idOf('dlv', delivery.id)
 }
 
-/** Wakes the relays for the webhooks that got deliveries: the rows of a statement each name all of them. */
+/** Notifies the relays about webhooks with new deliveries. Every row of a statement lists all of them. */
 export function wakeDrains(ctx: Ctx, [row]: readonly WithWebhookIds[]): void {
   wakeForWebhooks(ctx.db, ctx.workspaceId, row?.webhookIds ?? [])
 }
 
-/** The webhooks for which `emitCtes` wrote deliveries; null: none. */
+/** The webhooks for which `emitCtes` inserted deliveries; null: none. */
 export interface WithWebhookIds {
   webhookIds: string[] | null
 }
 export const webhookIds = sql.raw('(select array_agg(distinct webhook_id) from delivery) as "webhookIds"')
 
-/** The events of one statement, an array for each column. */
+/** The events of one statement, with one array per column. */
 export interface EventParams extends Record<string, unknown> {
   workspaceId: string
   type: string
@@ -104,7 +104,7 @@ const emitToWebhook = preparedSql<EventParams & { webhookId: string }, { id: str
 
 function insertEvents(param: Params<EventParams>, isReceiver: SQL): SQL {
   return sql`
-    -- Locks the workspace before the table of events, as the upkeep of partitions does: else the two could deadlock.
+    -- Locks the workspace before the events table, like partition maintenance. Otherwise both could deadlock.
     with workspace as (
       select id from workspaces where id = ${param('workspaceId')}::uuid for key share),
     new_event as (
@@ -116,10 +116,9 @@ function insertEvents(param: Params<EventParams>, isReceiver: SQL): SQL {
 }
 
 /**
- * CTEs that write the events of an earlier CTE `new_event` (`id`, `data` as JSON text, `contact_id`, `request_id`,
- * `traceparent`), with a PENDING delivery for each webhook `w` that fulfills the condition. Ids and times of events and
- * deliveries come from the database, since the order of the feed and the partitions depend on them; those of the record
- * come from the process.
+ * CTEs that insert the events of an earlier CTE `new_event` (`id`, `data` as JSON text, `contact_id`, `request_id`,
+ * `traceparent`), with a PENDING delivery for each webhook `w` that meets the condition. The database generates the ids
+ * and timestamps of events and deliveries, because the order of the feed and the partitions depend on them.
  */
 export function emitCtes(param: Params<EventParams>, isReceiver: SQL): SQL {
   const workspaceId = sql`${param('workspaceId')}::uuid`
@@ -132,7 +131,7 @@ export function emitCtes(param: Params<EventParams>, isReceiver: SQL): SQL {
       select w.workspace_id, uuidv7(), w.id, new_event.id, ${param('type')}, request_id, traceparent
       from new_event cross join webhooks w
       where w.workspace_id = ${workspaceId} and ${isReceiver}
-      -- PostgreSQL skips a webhook that is deleted meanwhile, where the foreign key would fail.
+      -- Skips a webhook that is deleted concurrently, for which the foreign key would fail.
       for key share of w
       returning id, webhook_id)`
 }
@@ -141,8 +140,8 @@ const hasPendingDelivery = sql`exists (
   select from deliveries d where d.workspace_id = e.workspace_id and d.event_id = e.id and d.status = 'PENDING')`
 
 /**
- * Deletes events past their lifetime that lie in a partition which cannot be dropped yet, as it spans more than a week, a
- * few at a time. An event with a PENDING delivery stays. Returns the count.
+ * Deletes up to 500 expired events in partitions that span more than a week and cannot be dropped yet. Keeps events
+ * with a PENDING delivery. Returns the number of deleted events.
  */
 export function purgeEvents(db: Db): Promise<number> {
   return transaction(db, async (db) => {

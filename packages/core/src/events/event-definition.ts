@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { ContactId, IdOf, IdPrefix } from '../kernel/ids.ts'
 
-/** Every type that a webhook can subscribe to. The names only: the schemas belong to the slices. */
+/** The names of all event types that a webhook can subscribe to. Their schemas belong to the slices. */
 export const eventTypes = [
   'contact.created',
   'contact.updated',
@@ -30,10 +30,10 @@ export const eventTypes = [
 ] as const
 export type EventType = (typeof eventTypes)[number]
 
-/** `webhook.test` is emitted to a single webhook, which cannot subscribe to it. */
+/** Webhooks cannot subscribe to `webhook.test`: it is emitted to a single webhook. */
 export type EmittedType = EventType | 'webhook.test'
 
-/** An event belongs to a contact's timeline by its `contactId`, or by its `id` if it is a contact's own event. */
+/** Assigns an event to a contact's timeline: `id` for `contact.*` events, otherwise `contactId`. */
 export interface EventSubject {
   id?: IdOf<IdPrefix>
   contactId?: ContactId | null
@@ -41,13 +41,13 @@ export interface EventSubject {
 
 export interface EventDefinition<Data extends EventSubject, Type extends EmittedType = EmittedType> {
   readonly type: Type
-  /** Needs an `id` and an example in its `meta`, which the API documents. */
+  /** Its `meta` must contain an `id` and an example for the API documentation. */
   readonly schema: z.ZodType<Data>
-  /** Of `data`, if the first example of the schema does not fit the type. */
+  /** An example of `data`, if the first example of the schema does not fit the event type. */
   readonly example?: unknown
 }
 
-/** An event of a slice. `emit` takes the definition and checks `data` against its type. */
+/** Defines an event of a slice. The compiler checks the `data` of `emit` against the definition. */
 export function defineEvent<Data extends EventSubject, Type extends EmittedType>(
   type: Type,
   schema: z.ZodType<Data>,

@@ -35,7 +35,7 @@ beforeEach(async () => {
   ctx = await createTestCtx(database.db)
 })
 
-/** Work without a subject. Returns its UUIDs, the oldest first. */
+/** Enqueues work without a subject. Returns its UUIDs, oldest first. */
 async function enqueueSome(count: number, options: { on?: Ctx; queue?: OutboxQueue } = {}): Promise<string[]> {
   const { on = ctx, queue = 'mail' } = options
   const { rows } = await on.db.execute<{ id: string }>(sql`
@@ -47,19 +47,19 @@ async function enqueueSome(count: number, options: { on?: Ctx; queue?: OutboxQue
 
 const find = async () => (await findPublishableWork(database.db)).map(({ job }) => job.id)
 
-/** What a relay publishes at this moment. */
+/** Publishes all publishable work, as a relay does. Returns its UUIDs. */
 async function publish(): Promise<string[]> {
   const uuids = await find()
   await markPublished(database.db, uuids)
   return uuids
 }
 
-/** Moves the times at which work was published, or is to be published, into the past. */
+/** Moves all publishing times into the past, as if so many seconds had passed. */
 const backdatePublishing = (seconds: number) =>
   database.db.execute(sql`update outbox set published_at = published_at - make_interval(secs => ${seconds})`)
 
 describe('work', () => {
-  test('that was rolled back is never published', async () => {
+  test('is never published if its transaction is rolled back', async () => {
     const enqueueOne = async (ctx: Ctx) => {
       const uuid = randomUUID()
       await enqueue(ctx, 'mail', idOf('mai', uuid))
@@ -67,12 +67,12 @@ describe('work', () => {
     }
     const fail = async (ctx: Ctx) => {
       await enqueueOne(ctx)
-      throw new Error('changed my mind')
+      throw new Error('roll back')
     }
-    await expect(inTransaction(ctx, fail)).rejects.toThrow('changed my mind')
+    await expect(inTransaction(ctx, fail)).rejects.toThrow('roll back')
     const kept = await inTransaction(ctx, async (ctx) => {
       const outer = await enqueueOne(ctx)
-      await expect(inTransaction(ctx, fail)).rejects.toThrow('changed my mind')
+      await expect(inTransaction(ctx, fail)).rejects.toThrow('roll back')
       expect(await find()).toEqual([])
       return outer
     })
@@ -90,7 +90,7 @@ describe('work', () => {
     ])
   })
 
-  test('is published again after ten seconds, for a queue that lost it, until it is finished', async () => {
+  test('is published again every ten seconds until it is finished', async () => {
     const uuids = await enqueueSome(2)
     expect(await publish()).toEqual(uuids)
     expect(await find()).toEqual([])
@@ -103,7 +103,7 @@ describe('work', () => {
     expect(await find()).toEqual(uuids.slice(1))
   })
 
-  test('that is requeued is published at once, and finished work never', async () => {
+  test('is published immediately when requeued, and never when finished', async () => {
     const [finished = '', kept = ''] = await enqueueSome(2)
     await publish()
     await finishWork(database.db, [finished])
@@ -111,7 +111,7 @@ describe('work', () => {
     expect(await publish()).toEqual([kept])
   })
 
-  test('that is being claimed at this moment keeps no relay waiting', async () => {
+  test('does not block a relay while it is being claimed', async () => {
     const uuids = await enqueueSome(3)
     const claiming = await openTransaction(database.db, (db) =>
       db.execute(sql`select from outbox where id = ${uuids[0]} for update`),
@@ -122,7 +122,7 @@ describe('work', () => {
     await claiming.commit()
   })
 
-  test('of deliveries, which APIs of the release before add, is deleted and never published', async () => {
+  test('that the previous release added for deliveries is deleted, not published', async () => {
     await database.db.execute(sql`
       insert into outbox (id, workspace_id, queue, lane)
       select uuidv7(), ${uuidOf(ctx.workspaceId)}, 'webhooks', uuidv7() from generate_series(1, 5)`)
@@ -133,13 +133,13 @@ describe('work', () => {
   })
 })
 
-describe('workspaces take turns', () => {
+describe('fair sharing between workspaces', () => {
   test.each<[OutboxQueue, number]>([
     ['campaigns', 20],
     ['mail', 100],
     ['imports', 4],
     ['maintenance', 20],
-  ])('in %s: of one workspace %i jobs at a time are published, the oldest first', async (queue, limit) => {
+  ])('in %s, at most %i jobs per workspace are published, oldest first', async (queue, limit) => {
     const many = await enqueueSome(1_000, { queue })
     const other = await enqueueSome(2, { on: await createTestCtx(database.db), queue })
     const published = await publish()
@@ -151,7 +151,7 @@ describe('workspaces take turns', () => {
     expect((await find()).toSorted()).toEqual([...many.slice(2, limit + 2), ...other].toSorted())
   })
 
-  test('each queue has its own count', async () => {
+  test('each queue has its own limit', async () => {
     const imports = await enqueueSome(10, { queue: 'imports' })
     const batches = await enqueueSome(30, { queue: 'campaigns' })
     const mails = await enqueueSome(3)
@@ -159,7 +159,7 @@ describe('workspaces take turns', () => {
     expect((await find()).toSorted()).toEqual(expected.toSorted())
   })
 
-  test('tens of thousands that wait are not read to find the next', async () => {
+  test('finding work does not read tens of thousands of waiting rows', async () => {
     await enqueueSome(30_000, { queue: 'campaigns' })
     await database.pool.query('vacuum analyze outbox')
     const read = async () => {
@@ -175,8 +175,8 @@ describe('workspaces take turns', () => {
   })
 })
 
-describe('postponed work', () => {
-  test('is published after ten minutes, or when it is requeued, and counts for no limit until then', async () => {
+describe('delayed work', () => {
+  test('is published after ten minutes or when requeued; not counted until then', async () => {
     const uuids = await enqueueSome(10, { queue: 'imports' })
     await delayWork(database.db, uuids.slice(0, 4))
     expect(await publish()).toEqual(uuids.slice(4, 8))
@@ -189,7 +189,7 @@ describe('postponed work', () => {
     expect(await find()).toEqual(uuids.slice(0, 4))
   })
 
-  test('because its subject cannot be claimed, is left as it is if it was requeued in the meantime', async () => {
+  test('is not delayed if it was requeued while a job tried to claim it', async () => {
     const [first = '', second = ''] = await enqueueSome(2)
     await publish()
     await requeueWork(database.db, [first])
@@ -201,17 +201,17 @@ describe('postponed work', () => {
     expect(await find()).toEqual([first, second])
   })
 
-  test('of a paused campaign does not keep another campaign of the workspace waiting', async () => {
+  test('of a paused campaign does not block another campaign of the workspace', async () => {
     const paused = await startTestCampaign(ctx, 200 * 25)
     await pauseCampaign(ctx, paused.id)
-    const list = await createTestList(ctx, { name: 'Besides' })
+    const list = await createTestList(ctx, { name: 'Other' })
     await addSubscribers(ctx, list.id, { count: 3, name: 'other' })
     const other = await createTestCampaign(ctx, { listId: list.id })
     await sendCampaign(ctx, other.id)
     const [batch = ''] = (await listPendingWork(ctx, 'campaigns')).filter((uuid) => !paused.batches.includes(uuid))
     expect(await publish()).toEqual([batch])
     await resumeCampaign(ctx, paused.id)
-    // The job of the other campaign counts for the limit as long as it is not done.
+    // The job of the other campaign counts toward the limit until it is done.
     const resumed = await publish()
     expect(resumed).toHaveLength(20)
     expect(paused.batches).toEqual(expect.arrayContaining(resumed))
@@ -223,7 +223,7 @@ describe('postponed work', () => {
   })
 })
 
-test('the same rows can be requeued, postponed and published by many at once', async () => {
+test('the same rows can be requeued, delayed and published concurrently', async () => {
   const uuids = await enqueueSome(200)
   const shuffled = () => uuids.toSorted(() => Math.random() - 0.5)
   const all = Array.from({ length: 8 }, () => [

@@ -1,8 +1,8 @@
 /**
- * The outbox: a row for each piece of work, written in the transaction of the change that asks for it and deleted with the
- * outcome. A relay publishes the rows, which adds a job for each to its queue. Publishing twice is harmless: the queue
- * ignores a job that it still has, and a claim in PostgreSQL guards the work. So no row needs to record which jobs a queue
- * has lost: rows that were published some seconds ago and are still here are published again.
+ * The outbox: one row for each piece of work, written in the transaction of the change that causes it and deleted when
+ * the outcome is recorded. A relay publishes the rows: it adds a job for each row to its queue. Publishing a row twice
+ * is harmless: the queue ignores a job that it still has, and a claim in PostgreSQL guards the work. Rows that still
+ * exist some seconds after publishing are published again, so lost jobs need no tracking.
  */
 import { inArray, type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
@@ -12,7 +12,7 @@ import type { Ctx } from '../request/context.ts'
 import type { OutboxQueue, WorkJob } from './queues.ts'
 import { wakeForOutbox } from './wake-relays.ts'
 
-/** Enqueues work in the caller's transaction: it exists if, and only if, that commits. `id` is its subject's. */
+/** Enqueues work in the caller's transaction. `id` is the id of the subject, such as a mail or an import. */
 export async function enqueue(ctx: Ctx, queue: OutboxQueue, id: IdOf<IdPrefix>): Promise<void> {
   const { requestId, traceparent = null } = ctx
   await ctx.db.insert(outbox).values({ id: uuidOf(id), workspaceId: ctx.workspaceId, queue, requestId, traceparent })
@@ -30,13 +30,13 @@ export function enqueueMany(ctx: Ctx, queue: OutboxQueue, source: string): SQL {
       select id, workspace_id, ${queue}, ${ctx.requestId}, ${ctx.traceparent ?? null} from ${sql.identifier(source)})`
 }
 
-/** Deletes the rows of work whose outcome is recorded in the same transaction. UUIDs of the subjects. */
+/** Deletes the rows of finished work. Call it in the transaction that records the outcome. Takes UUIDs of subjects. */
 export async function finishWork(db: Db, uuids: readonly string[]): Promise<void> {
   if (uuids.length === 0) return
   await db.delete(outbox).where(inArray(outbox.id, [...uuids]))
 }
 
-/** Has the relays publish released work again at once. */
+/** Makes the relays publish released work again immediately. */
 export async function requeueWork(db: Db, uuids: readonly string[]): Promise<void> {
   if (uuids.length === 0) return
   await setPublishedAt(db, null, sql`id = any(${sql.param([...uuids])}::uuid[])`)
@@ -45,14 +45,14 @@ export async function requeueWork(db: Db, uuids: readonly string[]): Promise<voi
 
 const delayMs = 600_000
 
-/** Keeps the relays from publishing work for ten minutes, unless it is requeued: for work that is paused. */
+/** Delays the publishing of paused work by ten minutes, unless it is requeued earlier. */
 export async function delayWork(db: Db, uuids: readonly string[]): Promise<void> {
   await setPublishedAt(db, inTenMinutes(), sql`id = any(${sql.param([...uuids])}::uuid[])`)
 }
 
 /**
- * The same for a job that cannot claim its subject, as that is paused or claimed by another worker. Work that has been
- * requeued in the meantime, and not published since, is left as it is.
+ * Delays work that a job could not claim, because it is paused or claimed by another worker. Does nothing if the work
+ * was requeued in the meantime and is not published yet.
  */
 export async function delayUnclaimableWork(db: Db, uuid: string): Promise<void> {
   await setPublishedAt(db, inTenMinutes(), sql`id = ${uuid} and published_at is not null`)
@@ -60,30 +60,30 @@ export async function delayUnclaimableWork(db: Db, uuid: string): Promise<void> 
 
 const inTenMinutes = () => new Date(Date.now() + delayMs)
 
-/** Locks the rows in the order of their ids, so that two statements do not deadlock. */
+/** Locks the rows in the order of their ids to prevent deadlocks. */
 async function setPublishedAt(db: Db, publishedAt: Date | null, condition: SQL): Promise<void> {
   const locked = sql`select id from outbox where ${condition} order by id for update`
   await db.update(outbox).set({ publishedAt }).where(sql`id in (${locked})`)
 }
 
 /**
- * How many jobs of one workspace a queue has at a time. The rest waits in the outbox, so that workspaces take turns: a
- * queue itself is first in, first out.
+ * The maximum number of published jobs per workspace and queue. The rest waits in the outbox, which ensures fair
+ * sharing between workspaces: a queue itself is first in, first out.
  */
 const publishedPerWorkspace: Record<OutboxQueue, number> = { campaigns: 20, mail: 100, imports: 4, maintenance: 20 }
 
-/** After this time a job that is not done may be lost, with the data of Redis for example. */
+/** After this time a published row that still exists is published again: Redis may have lost the job. */
 const republishMs = 10_000
 
-/** Work to be added to its queue. */
+/** A job to be added to a queue. */
 export interface PublishableWork {
   queue: OutboxQueue
   job: WorkJob
 }
 
 /**
- * Finds the work to publish: of each workspace and queue the oldest rows, as far as they have not been published lately.
- * The first CTE steps from workspace to workspace in the index, so that the number of rows does not matter.
+ * Finds the work to publish: the oldest rows of each workspace and queue that were not published recently. The first
+ * CTE is a loose index scan over queues and workspaces, so the cost does not depend on the number of rows.
  */
 export async function findPublishableWork(db: Db): Promise<PublishableWork[]> {
   const now = new Date()
@@ -118,7 +118,7 @@ function toPublishableWork({ id, workspace_id, queue, request_id, traceparent }:
   return { queue, job: { workspaceId: idOf('wsp', workspace_id), id, requestId: request_id, traceparent } }
 }
 
-/** Records that jobs for this work were added to its queue. A row that is locked may be published once more. */
+/** Records that jobs for this work were added to the queue. Skips locked rows, which may be published once more. */
 export async function markPublished(db: Db, uuids: readonly string[]): Promise<void> {
   const locked = sql`
     select id from outbox where id = any(${sql.param([...uuids])}::uuid[]) order by id for update skip locked`
@@ -126,8 +126,8 @@ export async function markPublished(db: Db, uuids: readonly string[]): Promise<v
 }
 
 /**
- * Deletes the rows that APIs of the release before add for deliveries, whose own rows are the work. For one release.
- * Returns how many there were.
+ * Deletes the rows that APIs of the previous release add for deliveries, which no longer need them. For one release
+ * only. Returns the number of deleted rows.
  */
 export async function deleteOutboxRowsOfDeliveries(db: Db): Promise<number> {
   const result = await db.execute(sql`delete from outbox where queue = 'webhooks'`)

@@ -35,7 +35,7 @@ const listener = useForTest(async () => {
   return { wakes, close: () => client.end() }
 })
 
-/** The notifications of all commits so far: the program sends them in their order, and then one of this function. */
+/** Reads the notifications of all commits so far: they arrive in order, so it sends a marker and waits for it. */
 async function readWakes(): Promise<Wake[]> {
   const marker = crypto.randomUUID()
   const isMarker = (wake: Wake) => wake !== 'outbox' && wake.webhookId === marker
@@ -50,7 +50,7 @@ const wakeOf = (webhookId: WebhookId, on = ctx): Wake => ({
 })
 const inOrder = (wakes: Wake[]) => wakes.map((wake) => JSON.stringify(wake)).toSorted()
 
-test('a commit sends one notification for each webhook that got deliveries, however many', async () => {
+test('a commit sends one notification per webhook with new deliveries', async () => {
   const [first, second] = [await createTestWebhook(ctx), await createTestWebhook(ctx, { eventTypes: ['*'] })]
   await createTestWebhook(ctx, { eventTypes: ['deal.won'] })
   await readWakes()
@@ -60,7 +60,7 @@ test('a commit sends one notification for each webhook that got deliveries, howe
   expect(inOrder(await readWakes())).toEqual(inOrder([wakeOf(first.id), wakeOf(second.id)]))
 })
 
-test('a create outside of a transaction sends a notification too, one that no webhook wants sends none', async () => {
+test('a create without a transaction notifies only if a webhook subscribes', async () => {
   await createTestContact(ctx)
   expect(await readWakes()).toEqual([])
   const { id } = await createTestWebhook(ctx)
@@ -68,7 +68,7 @@ test('a create outside of a transaction sends a notification too, one that no we
   expect(await readWakes()).toEqual([wakeOf(id)])
 })
 
-test('a notification is sent after the commit and not before', async () => {
+test('a notification is sent after the commit, not before', async () => {
   const { id } = await createTestWebhook(ctx)
   await inTransaction(ctx, async (ctx) => {
     await createTestContact(ctx)
@@ -79,15 +79,15 @@ test('a notification is sent after the commit and not before', async () => {
   expect(inOrder(await readWakes())).toEqual(inOrder(['outbox', wakeOf(id)]))
 })
 
-test('a transaction that is rolled back sends no notification, and the next on its connection none of it', async () => {
+test('a rolled-back transaction sends no notification, not even a later one', async () => {
   const { id } = await createTestWebhook(ctx)
   for (let count = 0; count < 20; count++) {
     const rolledBack = inTransaction(ctx, async (ctx) => {
       await createTestContact(ctx)
       wakeForOutbox(ctx.db)
-      throw new Error('changed my mind')
+      throw new Error('roll back')
     })
-    await expect(rolledBack).rejects.toThrow('changed my mind')
+    await expect(rolledBack).rejects.toThrow('roll back')
     await inTransaction(ctx, (ctx) => ctx.db.execute(sql`select 1`))
   }
   expect(await readWakes()).toEqual([])
@@ -95,7 +95,7 @@ test('a transaction that is rolled back sends no notification, and the next on i
     await createTestContact(ctx)
     await ctx.db.execute(sql`select 1 / 0`).catch(() => {})
   })
-  await expect(failing).rejects.toThrow('had failed')
+  await expect(failing).rejects.toThrow('was rolled back')
   expect(await readWakes()).toEqual([])
   await testWebhook(ctx, id)
   expect(await readWakes()).toEqual([wakeOf(id)])
@@ -117,6 +117,6 @@ test('requeued work, a redelivery and a recovered claim send notifications', asy
   expect(await readWakes()).toEqual([wakeOf(id)])
 })
 
-test('a payload of the release before, which names no webhook, wakes for the outbox', () => {
+test('a payload without a webhook, as the previous release sends, means the outbox', () => {
   expect([readWake(''), readWake('anything')]).toEqual(['outbox', 'outbox'])
 })

@@ -1,4 +1,4 @@
-/** Wakes the relays of all workers when there is work. A hint: a relay that misses it finds the work by its poll. */
+/** Notifies the relays of all workers about new work. Only a hint: a relay that misses it finds the work by polling. */
 import { sql } from 'drizzle-orm'
 import { type Db, memoizePerDb } from '../db/client.ts'
 import { afterCommit } from '../db/transaction.ts'
@@ -6,14 +6,14 @@ import { uuidOf, type WorkspaceId } from '../kernel/ids.ts'
 import { microBatch } from '../kernel/micro-batch.ts'
 import { workChannel } from './queues.ts'
 
-/** What a relay is notified of: a webhook that has new deliveries, or rows of the outbox. */
+/** The subject of a notification: a webhook with new deliveries, or new rows in the outbox. */
 export type Wake = { workspaceId: string; webhookId: string } | 'outbox'
 
 const outboxPayload = ''
 
 /**
- * After the commit and not inside the transaction, where NOTIFY takes a lock that every commit of the database waits for.
- * The notifications of requests that arrive together share a statement.
+ * Sends notifications after the commit: inside a transaction, NOTIFY takes a lock that all commits of the database
+ * share. Notifications of concurrent requests share a statement.
  */
 const notifierOf = memoizePerDb((db: Db) =>
   microBatch(async (payloads: string[]) => {
@@ -30,17 +30,17 @@ function notify(db: Db, payload: string): void {
   })
 }
 
-/** There are new rows in the outbox, or released ones. */
+/** Notifies the relays that the outbox has new or released rows. */
 export function wakeForOutbox(db: Db): void {
   notify(db, outboxPayload)
 }
 
-/** These webhooks have new deliveries. UUIDs, as statements return them. */
+/** Notifies the relays that these webhooks have new deliveries. Takes UUIDs, as statements return them. */
 export function wakeForWebhooks(db: Db, workspaceId: WorkspaceId, webhookUuids: Iterable<string>): void {
   for (const webhookUuid of new Set(webhookUuids)) notify(db, `${uuidOf(workspaceId)} ${webhookUuid}`)
 }
 
-/** Reads a notification. APIs of the release before send an empty payload for deliveries too. */
+/** Parses a notification. APIs of the previous release send an empty payload for deliveries too. */
 export function readWake(payload: string): Wake {
   const [workspaceId, webhookId] = payload.split(' ')
   return workspaceId && webhookId ? { workspaceId, webhookId } : 'outbox'

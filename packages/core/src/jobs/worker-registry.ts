@@ -1,15 +1,15 @@
-/** The worker processes that are alive. A worker registers before its first claim, as a claim names its worker. */
+/** The worker registry. A worker registers before its first claim, because a claim names its worker. */
 import { hostname } from 'node:os'
 import { eq, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { workers } from '../db/schema/index.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 
-/** How often a worker shows that it lives, and after what silence it counts as dead: by the database's clock. */
+/** A worker without a heartbeat for longer than `heartbeatTimeout`, by the database's clock, counts as crashed. */
 export const heartbeatIntervalMs = 3_000
 export const heartbeatTimeout = sql`interval '15 seconds'`
 
-/** Shows that this worker lives; to be called before its first claim. One that was taken for dead comes back by this. */
+/** Registers the worker or renews its heartbeat. A worker that counted as crashed is registered again. */
 export async function recordHeartbeat(db: Db, workerId: string): Promise<void> {
   await db
     .insert(workers)
@@ -25,7 +25,7 @@ export interface WorkerState {
   isAlive: boolean
 }
 
-/** Those who have shown themselves and not taken leave, the longest serving first. */
+/** Registered workers, oldest first. */
 export async function listWorkers(db: Db): Promise<WorkerState[]> {
   const rows = await db
     .select({
@@ -40,12 +40,12 @@ export async function listWorkers(db: Db): Promise<WorkerState[]> {
   return rows.map((row) => ({ ...row, startedAt: toTimestamp(row.startedAt) }))
 }
 
-/** Removes a worker that stops. A claim that it still has is recovered like that of a dead one. */
+/** Removes a worker that shuts down. Its remaining claims are recovered like those of a crashed worker. */
 export async function deregisterWorker(db: Db, workerId: string): Promise<void> {
   await db.delete(workers).where(eq(workers.id, workerId))
 }
 
-/** Whether this worker is the first of those that were seen lately: it does what one worker of all is enough for. */
+/** Whether this worker is the one that polls for work on behalf of all: the live worker with the smallest id. */
 export async function isPollingWorker(db: Db, workerId: string): Promise<boolean> {
   const result = await db.execute<{ id: string }>(
     sql`select id from workers where seen_at > now() - interval '7 seconds' order by id limit 1`,
