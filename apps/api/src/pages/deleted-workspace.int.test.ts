@@ -30,8 +30,8 @@ async function prepare() {
      from campaign_batches b join contacts c on c.workspace_id = b.workspace_id and c.email = $1`,
     [contact.email],
   )
-  const person = { campaignId: campaign.id, contactId: contact.id }
-  const tracking = createTracking(ctx, { person, opens: true, clicks: true })
+  const recipient = { campaignId: campaign.id, contactId: contact.id }
+  const tracking = createTracking(ctx, { recipient, opens: true, clicks: true })
   const html = trackHtml('<a href="https://example.com/">x</a>', tracking)
   const [click = '', pixel = ''] = html.match(/(?<=https:\/\/crm\.example\.com)\/public\/[^"]+/g) ?? []
   const pathOf = (url: string) => url.replace('https://crm.example.com', '')

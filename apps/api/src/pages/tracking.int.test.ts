@@ -24,8 +24,8 @@ beforeEach(async () => {
      select workspace_id, campaign_id, contact_ids[1], id, 'SENT' from campaign_batches
      where campaign_id = (select campaign_id from campaign_batches order by id desc limit 1) returning contact_id`,
   )
-  const person = { campaignId: campaign.id, contactId: idOf('con', String(sent?.['contact_id'])) }
-  const tracking = createTracking(api.ctx(workspace.id), { person, opens: true, clicks: true })
+  const recipient = { campaignId: campaign.id, contactId: idOf('con', String(sent?.['contact_id'])) }
+  const tracking = createTracking(api.ctx(workspace.id), { recipient, opens: true, clicks: true })
   const html = trackHtml('<a href="https://example.com/?a=1&amp;b=%0d%0aX:y">x</a>', tracking)
   const paths = [...html.matchAll(/https:\/\/crm\.example\.com(\/public\/[^"]+)/g)].map(([, path = '']) => path)
   ;[link = '', pixel = ''] = paths

@@ -53,7 +53,9 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       // Who only asks whether the page is there (HEAD) has not clicked.
-      const url = await resolveTrackedLink(request.baseCtx, request.query.token, { isNoted: request.method === 'GET' })
+      const url = await resolveTrackedLink(request.baseCtx, request.query.token, {
+        shouldRecord: request.method === 'GET',
+      })
       return reply.code(302).header('location', url).send('')
     },
   )

@@ -8,8 +8,8 @@ import {
   releaseBacklog,
   type TakeResult,
 } from '@rapport/core/webhooks/drain/backlog-claim.ts'
-import { pauseMsAfter } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
-import { conclusiveOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
+import { getPauseMs } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
+import { getConclusiveOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
 import type { EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes.ts'
 import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
 import type { DrainRequests } from '../webhook-delivery/request-capacity.ts'
@@ -122,18 +122,18 @@ async function runTurn(
       requests.setOut(out.size)
       countOutcomes(progress, ended)
       onProgress(progress)
-      deps.concurrency.adapt(claim.webhookId, conclusiveOutcomes(claim, ended))
+      deps.concurrency.adapt(claim.webhookId, getConclusiveOutcomes(claim, ended))
       // With slow requests still out, the job keeps its place anyway: it goes on beside them unless another job waits.
       const isTurnOver = performance.now() > endsAt && (out.size === 0 || deps.places.hasWaiting())
       const isOver: boolean = !current || isTurnOver || deps.stopping.aborted
       const limit: number = isOver ? 0 : requests.reserve(deps.concurrency.get(claim.webhookId)) - out.size
-      const round = { ended, out: [...out.keys()], limit: Math.max(0, limit) }
+      const round = { ended, inFlight: [...out.keys()], limit: Math.max(0, limit) }
       current = await retryWhileDatabaseDown(() =>
         deps.limitDrainTransactions(() => recordAndTakeNext(deps.db, claim, round)),
       )
       if (current) attemptAll(current)
     }
-    return current !== undefined && current.hasMore && pauseMsAfter(claim.unreachableCount) === 0
+    return current !== undefined && current.hasMore && getPauseMs(claim.unreachableCount) === 0
   } finally {
     await Promise.allSettled(out.values())
     await connections.close()

@@ -15,9 +15,9 @@ import {
 import { senderAddress } from '../mail/senders.ts'
 import { campaigns, lists, workspaces } from '../db/schema/index.ts'
 import type { Preview, PreviewInput, SendResult, SendTestInput } from './campaigns.schema.ts'
-import { findNamedContact, readCampaign } from './campaigns.ts'
+import { findReferencedContact, readCampaign } from './campaigns.ts'
 import { type Recipient, toRecipient } from './recipient.ts'
-import { renderCopy, renderMails } from './templates/rendering.ts'
+import { renderPreview, renderMails } from './templates/rendering.ts'
 import type { TemplateFault } from './templates/template-sources.ts'
 import { createTracking } from './tracking.ts'
 import { contactExample } from '../contacts/contacts.schema.ts'
@@ -44,10 +44,10 @@ export async function loadCampaignRenderer(ctx: Ctx, campaignId: CampaignId): Pr
       const prepared = recipients.map(prepareMail)
       const inputs = prepared.map(({ templateInput }) => templateInput)
       const rendered = await renderMails(ctx.workspaceId, { sources, recipients: inputs })
-      return prepared.map(({ headerOf }, index) => {
+      return prepared.map(({ createHeader }, index) => {
         const result = rendered[index]
         if (!result) throw new Error('renderMails returned fewer results than recipients')
-        return 'fault' in result ? result : { mail: { ...result, ...headerOf(result.subject) } }
+        return 'fault' in result ? result : { mail: { ...result, ...createHeader(result.subject) } }
       })
     },
   }
@@ -57,19 +57,19 @@ export async function loadCampaignRenderer(ctx: Ctx, campaignId: CampaignId): Pr
  * `kind` is `mail` for the mail of a recipient, and `copy` for a preview or a test: a copy has neither tracking pixel nor
  * tracked links, and its unsubscribe link does not count for the campaign.
  */
-async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'copy') {
+async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'preview') {
   const [found] = await ctx.db
     .select({ campaign: campaigns, list: lists, workspace: workspaces })
     .from(campaigns)
     .innerJoin(lists, and(eq(lists.workspaceId, campaigns.workspaceId), eq(lists.id, campaigns.listId)))
     .innerJoin(workspaces, eq(workspaces.id, campaigns.workspaceId))
     .where(and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.id, campaignId)))
-  if (!found) throw listDeleted()
+  if (!found) throw createListDeletedError()
   const { campaign, list, workspace } = found
   const { subject, html, text } = campaign
   const opens = campaign.trackOpens && kind === 'mail'
   const clicks = campaign.trackClicks && kind === 'mail'
-  const common = {
+  const sharedValues = {
     campaign: { id: campaign.id, name: campaign.name },
     list: { id: list.id, name: list.name },
     workspace: { name: workspace.name, postalAddress: workspace.postalAddress },
@@ -86,10 +86,10 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'co
    * subject.
    */
   function prepareMail(to: Recipient) {
-    const person = { campaignId: campaign.id, contactId: to.id }
-    const mailed = kind === 'mail' ? { ...person, email: to.email } : { contactId: to.id }
-    const unsubscribe = unsubscribeUrl(ctx, { listId: list.id, ...mailed })
-    const headerOf = (subject: string): MailHeader => ({
+    const recipient = { campaignId: campaign.id, contactId: to.id }
+    const linkTarget = kind === 'mail' ? { ...recipient, email: to.email } : { contactId: to.id }
+    const unsubscribe = unsubscribeUrl(ctx, { listId: list.id, ...linkTarget })
+    const createHeader = (subject: string): MailHeader => ({
       from,
       to: { name: toHeaderText(`${to.firstName} ${to.lastName}`), address: to.email },
       ...(campaign.replyTo && { replyTo: campaign.replyTo }),
@@ -103,10 +103,10 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'co
       },
     })
     const templateInput = {
-      values: { ...common, contact: { ...to.customFieldValues, ...to }, unsubscribeUrl: unsubscribe },
-      tracking: opens || clicks ? createTracking(ctx, { person, opens, clicks }) : undefined,
+      values: { ...sharedValues, contact: { ...to.customFieldValues, ...to }, unsubscribeUrl: unsubscribe },
+      tracking: opens || clicks ? createTracking(ctx, { recipient, opens, clicks }) : undefined,
     }
-    return { templateInput, headerOf }
+    return { templateInput, createHeader }
   }
 }
 
@@ -114,13 +114,13 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'co
 export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const { campaignId, contactId } = mail.data
   if (!campaignId) return undefined
-  const copy = await makeCopy(ctx, campaignId, async () =>
-    contactId ? await readContact(ctx, contactId) : inventedRecipient,
+  const preview = await renderPreviewMail(ctx, campaignId, async () =>
+    contactId ? await readContact(ctx, contactId) : exampleRecipient,
   )
   return {
-    ...copy,
+    ...preview,
     to: { name: '', address: mail.toAddress },
-    subject: `[Test] ${copy.subject}`,
+    subject: `[Test] ${preview.subject}`,
     messageId: `<${mail.id}@${mailDomain(ctx.settings.mailFrom)}>`,
   }
 }
@@ -131,8 +131,8 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
  */
 export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contactId }: PreviewInput): Promise<Preview> {
   await readCampaign(ctx, campaignId)
-  const { subject, html, text } = await makeCopy(ctx, campaignId, async () =>
-    contactId ? await findNamedContact(ctx, contactId) : inventedRecipient,
+  const { subject, html, text } = await renderPreviewMail(ctx, campaignId, async () =>
+    contactId ? await findReferencedContact(ctx, contactId) : exampleRecipient,
   )
   return { subject, html: html ?? null, text }
 }
@@ -146,7 +146,7 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
   await previewCampaign(ctx, id, { contactId })
   return inTransaction(ctx, async (ctx) => {
     const { listId } = await readCampaign(ctx, id)
-    if (listId === null || !(await lockList(ctx, listId))) throw listDeleted()
+    if (listId === null || !(await lockList(ctx, listId))) throw createListDeletedError()
     await enqueueMail(ctx, {
       kind: 'CAMPAIGN_TEST',
       to: email,
@@ -156,22 +156,26 @@ export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId 
   })
 }
 
-async function makeCopy(ctx: Ctx, id: CampaignId, findRecipient: () => Promise<Recipient>): Promise<OutgoingMail> {
-  const { sources, prepareMail } = await loadCampaign(ctx, id, 'copy')
-  const { templateInput, headerOf } = prepareMail(await findRecipient())
-  const rendered = await renderCopy(ctx.workspaceId, { sources, recipient: templateInput })
+async function renderPreviewMail(
+  ctx: Ctx,
+  id: CampaignId,
+  findRecipient: () => Promise<Recipient>,
+): Promise<OutgoingMail> {
+  const { sources, prepareMail } = await loadCampaign(ctx, id, 'preview')
+  const { templateInput, createHeader } = prepareMail(await findRecipient())
+  const rendered = await renderPreview(ctx.workspaceId, { sources, recipient: templateInput })
   if ('fault' in rendered) {
     const { field, message } = rendered.fault
-    const sentence = `The template cannot be rendered: ${message}`
-    throw new AppError('invalid', sentence, { issues: [{ path: field, message: sentence }] })
+    const issue = `The template cannot be rendered: ${message}`
+    throw new AppError('invalid', issue, { issues: [{ path: field, message: issue }] })
   }
-  return { ...rendered, ...headerOf(rendered.subject) }
+  return { ...rendered, ...createHeader(rendered.subject) }
 }
 
-const listDeleted = () => conflict('The list of this campaign was deleted')
+const createListDeletedError = () => conflict('The list of this campaign was deleted')
 
 /** No contact of any workspace has the nil UUID, so that the unsubscribe link of a test copy does nothing. */
-const inventedRecipient: Recipient = {
+const exampleRecipient: Recipient = {
   ...toRecipient(contactExample),
   id: idOf('con', '00000000-0000-0000-0000-000000000000'),
   company: 'Analytical Engines',

@@ -8,13 +8,13 @@ import { readCampaign } from './campaigns.ts'
 /** Whom a `send` at this instant would reach, and whom on the list it would not: nobody where the list was deleted. */
 export async function readAudience(ctx: Ctx, id: CampaignId): Promise<Audience> {
   const { listId } = await readCampaign(ctx, id)
-  const result = await ctx.db.execute<{ status: string; people: number }>(sql`
-    select status, count(*)::int as people from subscriptions
+  const result = await ctx.db.execute<{ status: string; count: number }>(sql`
+    select status, count(*)::int as count from subscriptions
     where workspace_id = ${uuidOf(ctx.workspaceId)} and list_id = ${listId && uuidOf(listId)}::uuid
       and exists (select from lists where id = list_id and deleted_at is null)
     group by status`)
-  const people = Object.fromEntries(result.rows.map((row) => [row.status, row.people]))
-  const { CONFIRMED = 0, PENDING = 0, UNSUBSCRIBED = 0, BOUNCED = 0, COMPLAINED = 0 } = people
+  const counts = Object.fromEntries(result.rows.map((row) => [row.status, row.count]))
+  const { CONFIRMED = 0, PENDING = 0, UNSUBSCRIBED = 0, BOUNCED = 0, COMPLAINED = 0 } = counts
   return {
     willReceive: CONFIRMED,
     excluded: { pending: PENDING, unsubscribed: UNSUBSCRIBED, bounced: BOUNCED, complained: COMPLAINED },

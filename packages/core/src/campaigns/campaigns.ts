@@ -88,7 +88,7 @@ export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
     .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
     .returning({ id: campaigns.id })
     .catch(listNotFound)
-  if (!row) throw await notADraft(ctx, id, 'changed')
+  if (!row) throw await createNotDraftError(ctx, id, 'changed')
 }
 
 /** Deletes a DRAFT. Any other campaign is a conflict: it is the record of the mails that were sent. */
@@ -98,22 +98,26 @@ export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
       .delete(campaigns)
       .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning({ name: campaigns.name })
-    if (!row) throw await notADraft(ctx, id, 'deleted')
+    if (!row) throw await createNotDraftError(ctx, id, 'deleted')
     await audit(ctx, 'campaign.deleted', { subjectId: id, name: row.name })
   })
 }
 
 /** The contact that a body names: one that is not there is invalid. */
-export async function findNamedContact(ctx: Ctx, contactId: ContactId): Promise<Contact> {
+export async function findReferencedContact(ctx: Ctx, contactId: ContactId): Promise<Contact> {
   return readContact(ctx, contactId).catch((error: unknown) => {
     throw error instanceof AppError ? invalidField('contactId', 'Contact not found') : error
   })
 }
 
 /** The error of a verb that needs a DRAFT: the campaign has another status, or does not exist. */
-export async function notADraft(ctx: Ctx, id: CampaignId, what: 'changed' | 'deleted' | 'sent'): Promise<AppError> {
+export async function createNotDraftError(
+  ctx: Ctx,
+  id: CampaignId,
+  action: 'changed' | 'deleted' | 'sent',
+): Promise<AppError> {
   const { status } = await readCampaign(ctx, id)
-  return conflict(`Only a DRAFT can be ${what}: this campaign is ${status}`)
+  return conflict(`Only a DRAFT can be ${action}: this campaign is ${status}`)
 }
 
 export function toCampaign(row: CampaignRow): Campaign {

@@ -18,33 +18,33 @@ export interface RecipientKey {
  * Notes it of a person and in the campaign's sums. Who was not a recipient, or has done it before, changes nothing; nor
  * does anybody where the workspace was deleted.
  */
-export async function recordEngagement(ctx: Ctx, person: RecipientKey, engagement: Engagement): Promise<void> {
-  const [moment, count] = [sql.identifier(`${engagement}_at`), sql.identifier(engagement)]
+export async function recordEngagement(ctx: Ctx, recipient: RecipientKey, engagement: Engagement): Promise<void> {
+  const [column, counter] = [sql.identifier(`${engagement}_at`), sql.identifier(engagement)]
   await ctx.db.execute(sql`
-    with noted as (
-      update campaign_recipients set ${moment} = now()
-      where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(person.campaignId)}
-        and contact_id = ${uuidOf(person.contactId)} and ${moment} is null
+    with recorded as (
+      update campaign_recipients set ${column} = now()
+      where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(recipient.campaignId)}
+        and contact_id = ${uuidOf(recipient.contactId)} and ${column} is null
         and ${isInLiveWorkspace(sql`campaign_recipients.workspace_id`)}
       returning workspace_id, batch_id)
-    update campaign_batches b set ${count} = b.${count} + 1
-    from noted where b.workspace_id = noted.workspace_id and b.id = noted.batch_id`)
+    update campaign_batches b set ${counter} = b.${counter} + 1
+    from recorded where b.workspace_id = recorded.workspace_id and b.id = recorded.batch_id`)
 }
 
-const personIds = z.object({ campaignId: Id('cmp'), contactId: Id('con') })
-const messageId = /^<?cmp_(\w{26})\.con_(\w{26})@[^@<>\s]+>?$/
+const RecipientIds = z.object({ campaignId: Id('cmp'), contactId: Id('con') })
+const messageIdPattern = /^<?cmp_(\w{26})\.con_(\w{26})@[^@<>\s]+>?$/
 
 /** Whose mail of which campaign a `Message-ID` names; undefined when it is none of a campaign's. */
 export function parseMessageId(text: string): RecipientKey | undefined {
-  const [, campaign, contact] = messageId.exec(text) ?? []
-  return personIds.safeParse({ campaignId: `cmp_${campaign}`, contactId: `con_${contact}` }).data
+  const [, campaign, contact] = messageIdPattern.exec(text) ?? []
+  return RecipientIds.safeParse({ campaignId: `cmp_${campaign}`, contactId: `con_${contact}` }).data
 }
 
 /** Whether that person was among the campaign's recipients, in this workspace. */
-export async function isCampaignRecipient(ctx: Ctx, person: RecipientKey): Promise<boolean> {
+export async function isCampaignRecipient(ctx: Ctx, recipient: RecipientKey): Promise<boolean> {
   const found = await ctx.db.execute(sql`
     select from campaign_recipients
-    where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(person.campaignId)}
-      and contact_id = ${uuidOf(person.contactId)}`)
+    where workspace_id = ${uuidOf(ctx.workspaceId)} and campaign_id = ${uuidOf(recipient.campaignId)}
+      and contact_id = ${uuidOf(recipient.contactId)}`)
   return found.rows.length > 0
 }

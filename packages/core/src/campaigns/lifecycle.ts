@@ -26,7 +26,7 @@ export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = 
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'PAUSED') return toCampaign(campaign)
-    mustBe(campaign, ['SENDING'], 'paused')
+    requireStatus(campaign, ['SENDING'], 'paused')
     await delayWork(ctx.db, await findOpenBatches(ctx, id))
     return setStatus(ctx, campaign, { status: 'PAUSED', pauseReason: reason })
   })
@@ -37,7 +37,7 @@ export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'SENDING') return toCampaign(campaign)
-    mustBe(campaign, ['PAUSED'], 'resumed')
+    requireStatus(campaign, ['PAUSED'], 'resumed')
     await requeueWork(ctx.db, await findOpenBatches(ctx, id))
     return setStatus(ctx, campaign, { status: 'SENDING', pauseReason: null })
   })
@@ -51,7 +51,7 @@ export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
     if (campaign.status === 'CANCELED') return toCampaign(campaign)
-    mustBe(campaign, ['SENDING', 'PAUSED'], 'canceled')
+    requireStatus(campaign, ['SENDING', 'PAUSED'], 'canceled')
     await requeueWork(ctx.db, await findOpenBatches(ctx, id))
     const canceled = await setStatus(ctx, campaign, { status: 'CANCELED', pauseReason: null })
     await emit(ctx, campaignCanceled, canceled)
@@ -66,11 +66,11 @@ export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
 export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: RetryInput): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
-    mustBe(campaign, ['SENDING', 'PAUSED', 'SENT'], 'retried')
+    requireStatus(campaign, ['SENDING', 'PAUSED', 'SENT'], 'retried')
     const batches = await findUnsentBatches(ctx, id, includeInterrupted)
     let queued = 0
-    for (let start = 0; start < batches.length; start += batchesAtOnce) {
-      const uuids = batches.slice(start, start + batchesAtOnce)
+    for (let start = 0; start < batches.length; start += batchesPerStatement) {
+      const uuids = batches.slice(start, start + batchesPerStatement)
       queued += await reopenRecipients(ctx, uuids, includeInterrupted)
       await reopenBatches(ctx, uuids)
     }
@@ -84,7 +84,7 @@ export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: 
 }
 
 /** Batches per statement. At 200 recipients each, it stays well below the statement timeout. */
-const batchesAtOnce = 250
+const batchesPerStatement = 250
 
 async function lockCampaign(ctx: Ctx, id: CampaignId): Promise<CampaignRow> {
   const [row] = await ctx.db
@@ -96,9 +96,9 @@ async function lockCampaign(ctx: Ctx, id: CampaignId): Promise<CampaignRow> {
   return row
 }
 
-function mustBe({ status }: CampaignRow, allowed: CampaignRow['status'][], what: string) {
+function requireStatus({ status }: CampaignRow, allowed: CampaignRow['status'][], action: string) {
   if (allowed.includes(status)) return
-  throw conflict(`Only a campaign that is ${allowed.join(' or ')} can be ${what}: this campaign is ${status}`)
+  throw conflict(`Only a campaign that is ${allowed.join(' or ')} can be ${action}: this campaign is ${status}`)
 }
 
 type Change = Partial<Pick<CampaignRow, 'status' | 'pauseReason' | 'completedAt'>>
@@ -142,16 +142,16 @@ async function findUnsentBatches(ctx: Ctx, id: CampaignId, includeInterrupted: b
 /** Clears the worker, so that its late outcome of an earlier attempt is not recorded. */
 async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupted: boolean): Promise<number> {
   const statuses = includeInterrupted ? ['FAILED', 'INTERRUPTED'] : ['FAILED']
-  const result = await ctx.db.execute<{ people: number }>(sql`
-    with again as (
+  const result = await ctx.db.execute<{ count: number }>(sql`
+    with reopened as (
       update campaign_recipients
       set status = 'WAITING', attempts = 0, worker_id = null, settled_at = null
       where workspace_id = ${uuidOf(ctx.workspaceId)} and batch_id = any(${sql.param(batchUuids)}::uuid[])
         and status = any(${sql.param(statuses)}::text[])
       returning workspace_id, batch_id, old.status as was, new.status as became),
-    ${updateRecipientCounters('again')}
-    select count(*)::int as people from again`)
-  return result.rows[0]?.people ?? 0
+    ${updateRecipientCounters('reopened')}
+    select count(*)::int as count from reopened`)
+  return result.rows[0]?.count ?? 0
 }
 
 /** Reopens and enqueues the batches that were DONE. The other batches are still on the queue. */

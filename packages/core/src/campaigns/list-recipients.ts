@@ -18,22 +18,22 @@ export async function listRecipients(
     const data = found.filter(({ status }) => query.status === undefined || query.status === status)
     return { data, nextCursor: null }
   }
-  const page = query.status === 'PENDING' ? listPending(ctx, id, query) : listReached(ctx, id, query)
+  const page = query.status === 'PENDING' ? listPending(ctx, id, query) : listClaimed(ctx, id, query)
   const { data, nextCursor } = await page
   return { data: data.map((row) => toRecipient(row, campaign)), nextCursor }
 }
 
-function listReached(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<Page<RecipientRow>> {
+function listClaimed(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<Page<RecipientRow>> {
   return readPage<RecipientRow>(ctx, {
     name: `recipients ${id} ${query.status ?? ''}`,
     query,
-    key: { column: sql`r.created_at`, type: 'timestamptz', valueOf: (row) => momentOf(row, 'created_at') ?? '' },
+    key: { column: sql`r.created_at`, type: 'timestamptz', valueOf: (row) => readTimestamp(row, 'created_at') ?? '' },
     id: { column: sql`r.contact_id`, valueOf: (row) => idOf('con', String(row['contact_id'])) },
     read: ({ after = sql`true`, orderBy, limit }) =>
       readRows(ctx, {
         from: sql`campaign_recipients r`,
         contactId: sql`r.contact_id`,
-        where: sql`${isOf(ctx, id, 'r')} and ${after}
+        where: sql`${matchesCampaign(ctx, id, 'r')} and ${after}
           ${query.status ? sql`and r.status = ${query.status}` : sql``}
           order by ${sql.join(orderBy, sql`, `)} limit ${limit}`,
       }),
@@ -49,13 +49,13 @@ function listPending(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<P
     name: `recipients ${id} PENDING`,
     query,
     key: { column: sql`b.id`, type: 'uuid', valueOf: (row) => String(row['batch']) },
-    id: { column: sql`person.id`, valueOf: (row) => idOf('con', String(row['contact_id'])) },
+    id: { column: sql`recipient.id`, valueOf: (row) => idOf('con', String(row['contact_id'])) },
     read: ({ after = sql`true`, from = sql`true`, orderBy, limit }) =>
       readRows(ctx, {
-        from: sql`campaign_batches b cross join lateral unnest(b.contact_ids) as person (id)
-          left join campaign_recipients r on ${isOf(ctx, id, 'r')} and r.contact_id = person.id`,
-        contactId: sql`person.id`,
-        where: sql`${isOf(ctx, id, 'b')} and b.status <> 'DONE' and ${from} and ${after}
+        from: sql`campaign_batches b cross join lateral unnest(b.contact_ids) as recipient (id)
+          left join campaign_recipients r on ${matchesCampaign(ctx, id, 'r')} and r.contact_id = recipient.id`,
+        contactId: sql`recipient.id`,
+        where: sql`${matchesCampaign(ctx, id, 'b')} and b.status <> 'DONE' and ${from} and ${after}
           and coalesce(r.status in ('SENDING', 'WAITING'), true)
           order by ${sql.join(orderBy, sql`, `)} limit ${limit}`,
         batch: sql`b.id`,
@@ -70,16 +70,16 @@ async function findRecipient(ctx: Ctx, campaign: Campaign, contactId: ContactId)
     from: sql`(
         select ${contactUuid}::uuid as id union
         select id from contact_aliases
-        where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${contactUuid}) as person
-      left join campaign_recipients r on ${isOf(ctx, campaign.id, 'r')} and r.contact_id = person.id`,
-    contactId: sql`person.id`,
+        where workspace_id = ${uuidOf(ctx.workspaceId)} and contact_id = ${contactUuid}) as recipient
+      left join campaign_recipients r on ${matchesCampaign(ctx, campaign.id, 'r')} and r.contact_id = recipient.id`,
+    contactId: sql`recipient.id`,
     where: sql`(r.contact_id is not null or exists (
-      select from campaign_batches b where ${isOf(ctx, campaign.id, 'b')} and person.id = any(b.contact_ids)))`,
+      select from campaign_batches b where ${matchesCampaign(ctx, campaign.id, 'b')} and recipient.id = any(b.contact_ids)))`,
   })
   return rows.map((row) => toRecipient(row, campaign))
 }
 
-function isOf(ctx: Ctx, campaignId: CampaignId, table: 'b' | 'r') {
+function matchesCampaign(ctx: Ctx, campaignId: CampaignId, table: 'b' | 'r') {
   const name = sql.raw(table)
   return sql`${name}.workspace_id = ${uuidOf(ctx.workspaceId)} and ${name}.campaign_id = ${uuidOf(campaignId)}`
 }
@@ -99,24 +99,24 @@ async function readRows(ctx: Ctx, parts: { from: SQL; contactId: SQL; where: SQL
 
 /** Who is being sent to, or waits for another try, is pending still, as is who has no row yet. */
 function toRecipient(row: RecipientRow, campaign: Campaign): CampaignRecipient {
-  const moment = (column: string) => momentOf(row, column)
+  const timestamp = (column: string) => readTimestamp(row, column)
   const status = String(row['status'])
   return {
     contactId: idOf('con', String(row['contact_id'])),
     email: row['email'] as string | null,
     status: /^(SENT|FAILED|SKIPPED|INTERRUPTED)$/.test(status) ? (status as CampaignRecipient['status']) : 'PENDING',
     error: row['error'] as string | null,
-    createdAt: moment('created_at') ?? campaign.sentAt ?? toTimestamp(new Date()),
-    settledAt: moment('settled_at'),
-    openedAt: moment('opened_at'),
-    clickedAt: moment('clicked_at'),
-    unsubscribedAt: moment('unsubscribed_at'),
-    bouncedAt: moment('bounced_at'),
-    complainedAt: moment('complained_at'),
+    createdAt: timestamp('created_at') ?? campaign.sentAt ?? toTimestamp(new Date()),
+    settledAt: timestamp('settled_at'),
+    openedAt: timestamp('opened_at'),
+    clickedAt: timestamp('clicked_at'),
+    unsubscribedAt: timestamp('unsubscribed_at'),
+    bouncedAt: timestamp('bounced_at'),
+    complainedAt: timestamp('complained_at'),
   }
 }
 
-function momentOf(row: RecipientRow, column: string): string | null {
-  const moment = row[column] as string | null
-  return toTimestampOrNull(moment === null ? null : new Date(moment))
+function readTimestamp(row: RecipientRow, column: string): string | null {
+  const value = row[column] as string | null
+  return toTimestampOrNull(value === null ? null : new Date(value))
 }

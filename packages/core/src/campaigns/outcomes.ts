@@ -36,9 +36,9 @@ export const minConclusiveGroupSize = 5
  * permanent refusal, the refusal is final, and the attempts are undone so that a resumed campaign has three again.
  */
 export function decideOutcomes(group: readonly SmtpOutcome[]): GroupOutcome {
-  const reason = refusalOfAll(group)
-  if (reason === undefined) return { outcomes: group.map(outcomeFor) }
-  const isFinal = group.some((one) => isPermanent(one) || one.recipient.attempts >= maxAttempts)
+  const reason = findGroupRefusal(group)
+  if (reason === undefined) return { outcomes: group.map(decideOutcome) }
+  const isFinal = group.some((outcome) => isPermanent(outcome) || outcome.recipient.attempts >= maxAttempts)
   const outcomes = group.map(({ recipient }) => ({
     contactId: recipient.id,
     status: 'WAITING' as const,
@@ -49,19 +49,21 @@ export function decideOutcomes(group: readonly SmtpOutcome[]): GroupOutcome {
 }
 
 /** The server's first error if it refused every mail of the group for a reason that affects all mails. */
-function refusalOfAll(group: readonly SmtpOutcome[]): string | undefined {
-  const refusals = group.filter((one) => one.kind === 'refused')
+function findGroupRefusal(group: readonly SmtpOutcome[]): string | undefined {
+  const refusals = group.filter((outcome) => outcome.kind === 'refused')
   if (refusals.length === 0 || refusals.length < group.length) return undefined
   const isConclusive = refusals.length >= minConclusiveGroupSize
-  const affectAll = refusals.every(({ affectsAll, error }) => affectsAll === true || (isConclusive && isPolicy(error)))
-  return affectAll ? refusals[0]?.error : undefined
+  const areGroupWide = refusals.every(
+    ({ affectsAll, error }) => affectsAll === true || (isConclusive && isPolicy(error)),
+  )
+  return areGroupWide ? refusals[0]?.error : undefined
 }
 
 /** Such as "554 5.7.1 Relay access denied" (RFC 3463, X.7.X). */
 const isPolicy = (error: string) => /^\d{3}[ -][45]\.7\.\d+\b/.test(error)
 const isPermanent = (outcome: SmtpOutcome) => outcome.kind === 'refused' && !outcome.temporary
 
-function outcomeFor(outcome: SmtpOutcome): RecipientOutcome {
+function decideOutcome(outcome: SmtpOutcome): RecipientOutcome {
   const { id: contactId, attempts } = outcome.recipient
   if (outcome.kind === 'sent') return { contactId, status: 'SENT', error: null }
   if (outcome.kind === 'ambiguous') return { contactId, status: 'INTERRUPTED', error: outcome.error }

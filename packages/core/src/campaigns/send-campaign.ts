@@ -12,7 +12,7 @@ import { byId } from '../request/by-id.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { readWorkspace } from '../workspaces/workspaces.ts'
 import { campaignSending } from './campaign-events.ts'
-import { type CampaignRow, notADraft, toCampaign } from './campaigns.ts'
+import { type CampaignRow, createNotDraftError, toCampaign } from './campaigns.ts'
 import type { SendResult } from './campaigns.schema.ts'
 
 /** Recipients per batch, which is one job: small enough to end soon, large enough that a million need few jobs. */
@@ -31,7 +31,7 @@ export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
       .set({ status: 'SENDING', sentAt: now, updatedAt: now })
       .where(and(byId(campaigns, ctx, id), eq(campaigns.status, 'DRAFT')))
       .returning()
-    if (!draft) throw await notADraft(ctx, id, 'sent')
+    if (!draft) throw await createNotDraftError(ctx, id, 'sent')
     checkSender(ctx, draft.fromEmail ?? (await readWorkspace(ctx)).fromEmail)
     const queued = await snapshotAudience(ctx, draft)
     if (queued === 0) throw new AppError('invalid', 'List has no subscribed recipients')

@@ -88,13 +88,13 @@ export async function claimRecipients(
   batch: ClaimedBatch,
   contactUuids: readonly string[],
 ): Promise<{ stopped: boolean; recipients: ClaimedRecipient[] }> {
-  const rows = await claimGroup(ctx.db, { ...paramsOf(ctx, batch), contactUuids })
-  const maySend = rows.length > 0
+  const rows = await claimGroup(ctx.db, { ...toBatchParams(ctx, batch), contactUuids })
+  const isSending = rows.length > 0
   const claimed = rows.filter((row) => row.id !== null)
-  return { stopped: !maySend, recipients: claimed.map((row) => ({ ...row, id: idOf('con', row.id) })) }
+  return { stopped: !isSending, recipients: claimed.map((row) => ({ ...row, id: idOf('con', row.id) })) }
 }
 
-const paramsOf = (ctx: Ctx, batch: ClaimedBatch): BatchParams => ({
+const toBatchParams = (ctx: Ctx, batch: ClaimedBatch): BatchParams => ({
   workspaceUuid: uuidOf(ctx.workspaceId),
   campaignUuid: uuidOf(batch.campaignId),
   batchUuid: batch.uuid,
@@ -126,7 +126,7 @@ export async function recordRecipientOutcomes(
 ): Promise<void> {
   if (outcomes.length === 0) return
   await recordGroupOutcomes(ctx.db, {
-    ...paramsOf(ctx, batch),
+    ...toBatchParams(ctx, batch),
     contactUuids: outcomes.map((outcome) => uuidOf(outcome.contactId)),
     statuses: outcomes.map((outcome) => outcome.status),
     errors: outcomes.map((outcome) => outcome.error),
@@ -144,7 +144,7 @@ export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'wa
     // Serializes batches that finish concurrently: otherwise each sees the other one open, and neither completes the
     // campaign. A retry, which reopens batches, takes the same lock. Claims do not wait for it: the foreign key of a
     // recipient takes `for key share`, which is compatible.
-    await ctx.db.select({ id: campaigns.id }).from(campaigns).where(isCampaignOf(ctx, batch)).for('no key update')
+    await ctx.db.select({ id: campaigns.id }).from(campaigns).where(isCampaignOfBatch(ctx, batch)).for('no key update')
     if (await hasOpenRecipients(ctx, batch)) {
       await releaseBatch(ctx, batch)
       return 'waiting'
@@ -175,7 +175,7 @@ async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<Campaign
     })
     .where(
       and(
-        isCampaignOf(ctx, batch),
+        isCampaignOfBatch(ctx, batch),
         inArray(campaigns.status, ['SENDING', 'PAUSED', 'CANCELED']),
         sql`not exists (
           select from campaign_batches b
@@ -241,6 +241,6 @@ function isOwnedBatch(ctx: Ctx, batch: BatchClaim) {
   )
 }
 
-function isCampaignOf(ctx: Ctx, batch: ClaimedBatch) {
+function isCampaignOfBatch(ctx: Ctx, batch: ClaimedBatch) {
   return and(eq(campaigns.workspaceId, ctx.workspaceId), eq(campaigns.id, batch.campaignId))
 }

@@ -6,11 +6,11 @@ import { trackHtml } from './templates/track-html.ts'
 import { resolveTrackedLink, recordOpen, createTracking } from './tracking.ts'
 
 const ctx = { settings: testSettings, workspaceId: newId('wsp') } as Ctx
-const person = { campaignId: newId('cmp'), contactId: newId('con') }
-const track = (html: string, given: { opens?: boolean; clicks?: boolean } = { clicks: true }) =>
-  trackHtml(html, createTracking(ctx, { person, opens: false, clicks: false, ...given }))
+const recipient = { campaignId: newId('cmp'), contactId: newId('con') }
+const track = (html: string, options: { opens?: boolean; clicks?: boolean } = { clicks: true }) =>
+  trackHtml(html, createTracking(ctx, { recipient, opens: false, clicks: false, ...options }))
 const tokenIn = (html: string) => /\/public\/(?:click|open)\?token=([\w.-]+)/.exec(html)?.[1] ?? ''
-const follow = (html: string) => resolveTrackedLink(ctx, tokenIn(html), { isNoted: false })
+const follow = (html: string) => resolveTrackedLink(ctx, tokenIn(html), { shouldRecord: false })
 
 describe('a link', () => {
   test.each([
@@ -52,7 +52,7 @@ describe('a link', () => {
     const forged = `${Buffer.from(JSON.stringify(evil)).toString('base64url')}.${mac}`
     const wrong = [forged, body, `${body}.`, `x${token}`, `${token}x`, '', tokenIn(track('', { opens: true }))]
     for (const one of wrong) {
-      await expect(resolveTrackedLink(ctx, one, { isNoted: false })).rejects.toMatchObject({ code: 'invalid' })
+      await expect(resolveTrackedLink(ctx, one, { shouldRecord: false })).rejects.toMatchObject({ code: 'invalid' })
     }
     await expect(recordOpen(ctx, token)).rejects.toMatchObject({ code: 'invalid' })
   })

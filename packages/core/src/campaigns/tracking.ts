@@ -12,43 +12,43 @@ import type { Tracking } from './templates/track-html.ts'
 /** For `trackHtml`, in the mail to one person. */
 export function createTracking(
   ctx: Ctx,
-  { person, ...what }: { person: RecipientKey; opens: boolean; clicks: boolean },
+  { recipient, ...options }: { recipient: RecipientKey; opens: boolean; clicks: boolean },
 ): Tracking {
   const { publicUrl, keys } = ctx.settings
   return {
-    ...what,
+    ...options,
     publicUrl,
     key: keys.links[0],
-    payload: [ctx.workspaceId, person.campaignId, person.contactId].map(uuidOf),
+    payload: [ctx.workspaceId, recipient.campaignId, recipient.contactId].map(uuidOf),
   }
 }
 
 /** Notes an opening, by the token of a pixel. Forged or damaged: invalid. */
 export async function recordOpen(base: BaseCtx, token: string): Promise<void> {
   const payload = verifyPayload(base.settings.keys.links, 'open', token)
-  if (!payload) throw invalidLink()
-  await note(base, payload, 'opened')
+  if (!payload) throw createInvalidLinkError()
+  await tryToRecord(base, payload, 'opened')
 }
 
 /** Notes a click, by the token of a link, and answers where it leads. Forged or damaged: invalid. */
 export async function resolveTrackedLink(
   base: BaseCtx,
   token: string,
-  { isNoted }: { isNoted: boolean },
+  { shouldRecord }: { shouldRecord: boolean },
 ): Promise<string> {
   const payload = verifyPayload(base.settings.keys.links, 'click', token)
-  if (!payload) throw invalidLink()
-  if (isNoted) await note(base, payload, 'clicked')
+  if (!payload) throw createInvalidLinkError()
+  if (shouldRecord) await tryToRecord(base, payload, 'clicked')
   return new URL(String(payload[3])).href
 }
 
-const invalidLink = () => new AppError('invalid', 'Invalid or expired link')
+const createInvalidLinkError = () => new AppError('invalid', 'Invalid or expired link')
 
 /** What cannot be noted now is not noted: the reader is to see the picture and the page all the same. */
-async function note(base: BaseCtx, [workspace, campaign, contact]: (string | number)[], engagement: Engagement) {
+async function tryToRecord(base: BaseCtx, [workspace, campaign, contact]: (string | number)[], engagement: Engagement) {
   const ctx = publicContext(base, idOf('wsp', String(workspace)))
-  const person = { campaignId: idOf('cmp', String(campaign)), contactId: idOf('con', String(contact)) }
-  await recordEngagement(ctx, person, engagement).catch((error: unknown) => {
+  const recipient = { campaignId: idOf('cmp', String(campaign)), contactId: idOf('con', String(contact)) }
+  await recordEngagement(ctx, recipient, engagement).catch((error: unknown) => {
     if (!isDatabaseUnavailable(error)) throw error
   })
 }

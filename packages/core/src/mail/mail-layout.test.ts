@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { renderLetter } from './mail-layout.ts'
+import { renderMailLayout } from './mail-layout.ts'
 
-const { html, text } = renderLetter({
+const { html, text } = renderMailLayout({
   title: 'Tea & <b>cake</b>',
   paragraphs: ['One.', 'Two.'],
   button: { label: 'Come', url: 'https://crm.example.com/come?a=1&b=2' },

@@ -37,7 +37,7 @@ const layout = engine.parse(`<!doctype html>
 </td></tr></table>
 </body></html>`)
 
-export interface Letter {
+export interface MailContent {
   title: string
   paragraphs: string[]
   button: { label: string; url: string }
@@ -45,8 +45,8 @@ export interface Letter {
 }
 
 /** A short letter with one button, as HTML and as text. Everything is escaped: a stranger's name stays a name. */
-export function renderLetter(letter: Letter): { html: string; text: string } {
-  const html = String(engine.renderSync(layout, letter))
-  const text = [letter.title, ...letter.paragraphs, `${letter.button.label}:\n${letter.button.url}`, letter.small]
+export function renderMailLayout(content: MailContent): { html: string; text: string } {
+  const html = String(engine.renderSync(layout, content))
+  const text = [content.title, ...content.paragraphs, `${content.button.label}:\n${content.button.url}`, content.small]
   return { html, text: `${text.join('\n\n')}\n` }
 }

@@ -34,9 +34,9 @@ export async function throttleInvites(ctx: Ctx, address: string): Promise<void> 
     sql`lower(${mails.toAddress}) = lower(${address})`,
     gt(at, sql`now() - interval '1 day'`),
   )
-  const freeAgain = sql`greatest(max(${at}) + interval '10 minutes', (array_agg(${at} order by ${at} desc))[3] + interval '1 day')`
+  const allowedAt = sql`greatest(max(${at}) + interval '10 minutes', (array_agg(${at} order by ${at} desc))[3] + interval '1 day')`
   const [wait] = await ctx.db
-    .select({ seconds: sql<number | null>`ceil(extract(epoch from ${freeAgain} - now()))::int` })
+    .select({ seconds: sql<number | null>`ceil(extract(epoch from ${allowedAt} - now()))::int` })
     .from(mails)
     .where(isRecent)
   const retryAfterSeconds = wait?.seconds ?? 0
@@ -86,10 +86,10 @@ export type MailOutcome =
  * wait again is no longer open to it once the work was ended as INTERRUPTED.
  */
 export async function recordMailOutcome(ctx: Ctx, mail: Mail, outcome: MailOutcome): Promise<'done' | 'retry'> {
-  const status = statusAfter(mail, outcome)
+  const status = decideStatus(mail, outcome)
   const error = outcome.kind === 'sent' ? null : outcome.error
   return inTransaction(ctx, async ({ db }) => {
-    const [settled] = await db
+    const [updated] = await db
       .update(mails)
       .set({
         status:
@@ -105,15 +105,15 @@ export async function recordMailOutcome(ctx: Ctx, mail: Mail, outcome: MailOutco
         ),
       )
       .returning({ status: mails.status })
-    if (settled?.status === 'PENDING') return 'retry'
-    if (settled) await finishWork(db, [uuidOf(mail.id)])
+    if (updated?.status === 'PENDING') return 'retry'
+    if (updated) await finishWork(db, [uuidOf(mail.id)])
     return 'done'
   })
 }
 
-function statusAfter(mail: Mail, outcome: MailOutcome): Mail['status'] {
+function decideStatus(mail: Mail, outcome: MailOutcome): Mail['status'] {
   if (outcome.kind === 'sent') return 'SENT'
-  const mayRepeat = outcome.kind === 'refused' ? outcome.temporary : mail.kind !== 'CAMPAIGN_TEST'
-  if (mayRepeat && mail.attempts < maxMailAttempts) return 'PENDING'
+  const isRetryable = outcome.kind === 'refused' ? outcome.temporary : mail.kind !== 'CAMPAIGN_TEST'
+  if (isRetryable && mail.attempts < maxMailAttempts) return 'PENDING'
   return outcome.kind === 'ambiguous' ? 'INTERRUPTED' : 'FAILED'
 }

@@ -30,9 +30,9 @@ export function encodePart(type: 'plain' | 'html', pieces: Pieces): Buffer[] {
   return [heads[type], ...encodePieces(pieces)]
 }
 
-const headOf = (type: string) =>
+const createHead = (type: string) =>
   Buffer.from(`Content-Type: text/${type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n`)
-const heads = { plain: headOf('plain'), html: headOf('html') }
+const heads = { plain: createHead('plain'), html: createHead('html') }
 
 /** Of pieces that are the same in many mails. */
 const encoded = new WeakMap<readonly string[], Buffer[]>()
@@ -40,10 +40,12 @@ const encoded = new WeakMap<readonly string[], Buffer[]>()
 function encodePieces({ fixed, between }: Pieces): Buffer[] {
   const last = fixed.length - 1
   // A soft line break may not be the end of a part: an empty line is, where nothing else follows.
-  const endOf = (piece: string) => (piece === '' && last > 0 ? '\n' : piece)
+  const avoidEmptyEnd = (piece: string) => (piece === '' && last > 0 ? '\n' : piece)
   const pieces =
     encoded.get(fixed) ??
-    fixed.map((piece, index) => (index < last ? toQuotedPrintable(piece, true) : toQuotedPrintable(endOf(piece))))
+    fixed.map((piece, index) =>
+      index < last ? toQuotedPrintable(piece, true) : toQuotedPrintable(avoidEmptyEnd(piece)),
+    )
   encoded.set(fixed, pieces)
   return pieces.flatMap((piece, index) =>
     index < last ? [piece, toQuotedPrintable(between[index] ?? '', true)] : piece,
@@ -53,13 +55,13 @@ function encodePieces({ fixed, between }: Pieces): Buffer[] {
 const [tab, lineFeed, carriageReturn, space, dot, equals] = [9, 10, 13, 32, 46, 61]
 const hexDigits = Buffer.from('0123456789ABCDEF')
 /** With the mark of a soft line break a line has 76 characters at most. */
-const longestLine = 75
+const maxLineLength = 75
 
 /**
  * Text in quoted-printable: ASCII in short lines, whatever is in it, and line ends CRLF. Where it `goesOn` it ends in a soft
  * line break, so that what follows may be encoded by itself. The mark of such a line keeps the blank before it.
  */
-export function toQuotedPrintable(text: string, goesOn = false): Buffer {
+export function toQuotedPrintable(text: string, isContinued = false): Buffer {
   const bytes = Buffer.from(text.replace(/\r\n?/g, '\n'))
   // Every byte as three, and a soft line break of three for every line of them.
   const out = Buffer.allocUnsafe(Math.ceil(bytes.length * 3.2) + 8)
@@ -73,9 +75,9 @@ export function toQuotedPrintable(text: string, goesOn = false): Buffer {
       continue
     }
     const isBlank = byte === space || byte === tab
-    const isLast = at + 1 === bytes.length ? !goesOn : bytes[at + 1] === lineFeed
+    const isLast = at + 1 === bytes.length ? !isContinued : bytes[at + 1] === lineFeed
     const isPlain = isBlank ? !isLast : byte > space && byte < 127 && byte !== equals
-    if (column + (isPlain ? 1 : 3) > longestLine) {
+    if (column + (isPlain ? 1 : 3) > maxLineLength) {
       out[size++] = equals
       out[size++] = carriageReturn
       out[size++] = lineFeed
@@ -92,7 +94,7 @@ export function toQuotedPrintable(text: string, goesOn = false): Buffer {
     out[size++] = hexDigits[byte & 15] ?? 0
     column += 3
   }
-  if (goesOn) size += out.write('=\r\n', size, 'latin1')
+  if (isContinued) size += out.write('=\r\n', size, 'latin1')
   // What is kept is to hold no more than itself.
   return Buffer.from(out.subarray(0, size))
 }

@@ -1,5 +1,5 @@
 import type { Ctx } from '../request/context.ts'
-import { type Letter, renderLetter } from './mail-layout.ts'
+import { type MailContent, renderMailLayout } from './mail-layout.ts'
 import type { Mail } from './mails.ts'
 import { toHeaderText, mailDomain, type OutgoingMail } from './outgoing-mail.ts'
 
@@ -7,14 +7,14 @@ import { toHeaderText, mailDomain, type OutgoingMail } from './outgoing-mail.ts'
 export function renderServiceMail(
   { settings }: Ctx,
   { id, toAddress }: Mail,
-  { from, ...letter }: Letter & { from?: OutgoingMail['from'] },
+  { from, ...content }: MailContent & { from?: OutgoingMail['from'] },
 ): OutgoingMail {
   return {
     from: from ?? { name: '', address: settings.mailFrom },
     to: { name: '', address: toAddress },
-    subject: toHeaderText(letter.title),
+    subject: toHeaderText(content.title),
     messageId: `<${id}@${mailDomain(settings.mailFrom)}>`,
     headers: { 'Auto-Submitted': 'auto-generated' },
-    ...renderLetter(letter),
+    ...renderMailLayout(content),
   }
 }

@@ -19,26 +19,26 @@ export function isAllowedAddress(address: string, allowedNetworks: readonly stri
 }
 
 /** The operator's networks, read once: each delivery asks for them. */
-const parsed = new Map<string, ReturnType<typeof ipaddr.parseCIDR>>()
+const parsedNetworks = new Map<string, ReturnType<typeof ipaddr.parseCIDR>>()
 
 function parseNetwork(network: string) {
-  const known = parsed.get(network) ?? ipaddr.parseCIDR(network)
-  parsed.set(network, known)
-  return known
+  const range = parsedNetworks.get(network) ?? ipaddr.parseCIDR(network)
+  parsedNetworks.set(network, range)
+  return range
 }
 
 /** Checks the address of a webhook as it is saved: what can be judged without asking DNS. Throws `invalid`. */
 export function checkWebhookUrl(text: string, allowedNetworks: readonly string[]): string {
-  const refuse = (message: string) => invalidField('url', `url: ${message}`)
+  const createError = (message: string) => invalidField('url', `url: ${message}`)
   const url = URL.parse(text)
-  if (!url || !/^https?:\/\//i.test(text)) throw refuse('must be an http or https address')
-  if (url.username || url.password) throw refuse('must not carry a user name or password')
+  if (!url || !/^https?:\/\//i.test(text)) throw createError('must be an http or https address')
+  if (url.username || url.password) throw createError('must not carry a user name or password')
   // Judged as URL folded it: 2130706433, 0x7f.1 and full-width digits have all become 127.0.0.1 here.
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '')
   const address = isIP(host) ? host : /(^|\.)localhost$/.test(host) ? '127.0.0.1' : undefined
-  if (address && !isAllowedAddress(address, allowedNetworks)) throw refuse('must not point to a private address')
+  if (address && !isAllowedAddress(address, allowedNetworks)) throw createError('must not point to a private address')
   const port = Number(url.port || (url.protocol === 'https:' ? 443 : 80))
-  if (port < 1024 && port !== 80 && port !== 443) throw refuse(`must not use port ${port}`)
+  if (port < 1024 && port !== 80 && port !== 443) throw createError(`must not use port ${port}`)
   return url.href
 }
 

@@ -15,7 +15,7 @@ import { webhookTest } from './webhook-events.ts'
 
 type DeliveryRow = typeof deliveries.$inferSelect
 
-const mostAtOnce = 100_000
+const maxRedeliveries = 100_000
 
 /** A page of a webhook's deliveries, in the order of their ids, which is that of their creation. */
 export async function listDeliveries(ctx: Ctx, webhookId: WebhookId, query: DeliveryQuery): Promise<Page<Delivery>> {
@@ -32,7 +32,7 @@ export async function listDeliveries(ctx: Ctx, webhookId: WebhookId, query: Deli
         .from(deliveries)
         .where(
           and(
-            isOf(ctx, webhookId),
+            isOfWebhook(ctx, webhookId),
             after,
             // As a literal: the planner uses a partial index only if it can see the value.
             status && sql`${deliveries.status} = ${sql.raw(`'${status}'`)}`,
@@ -51,7 +51,7 @@ export async function readDelivery(ctx: Ctx, webhookId: WebhookId, id: DeliveryI
   const [row] = await ctx.db
     .select()
     .from(deliveries)
-    .where(and(isOf(ctx, webhookId), eq(deliveries.id, id)))
+    .where(and(isOfWebhook(ctx, webhookId), eq(deliveries.id, id)))
   if (!row) throw notFound('Delivery')
   return toDelivery(row)
 }
@@ -77,9 +77,9 @@ export function redeliver(ctx: Ctx, webhookId: WebhookId, id: DeliveryId): Promi
     await readEnabledWebhook(ctx, webhookId)
     const { status, eventId } = await readDelivery(ctx, webhookId, id)
     if (status === 'PENDING') throw conflict('The delivery is still under way')
-    const [again] = await insertDeliveries(ctx, webhookId, sql`select ${uuidOf(eventId)}::uuid as event_id`)
-    if (!again) throw conflict('The event is past its time')
-    return readDelivery(ctx, webhookId, idOf('dlv', again))
+    const [uuid] = await insertDeliveries(ctx, webhookId, sql`select ${uuidOf(eventId)}::uuid as event_id`)
+    if (!uuid) throw conflict('The event is past its time')
+    return readDelivery(ctx, webhookId, idOf('dlv', uuid))
   })
 }
 
@@ -92,26 +92,29 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
     await readEnabledWebhook(ctx, webhookId)
     // Two requests at once would both find the same events. Not by a lock of the webhook's row: takes lock that.
     await ctx.db.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`redeliver ${webhookId}`}, 0))`)
-    const matches = sql`
+    const hasRequestedStatus = sql`
       created_at < ${input.until.toISOString()} and status = ${input.status}
       and event_type = coalesce(${input.eventType ?? null}, event_type)`
-    const wanted = sql`
+    const eventsToRedeliver = sql`
       select d.event_id from deliveries d
       where d.workspace_id = ${uuidOf(ctx.workspaceId)} and d.webhook_id = ${uuidOf(webhookId)}
         and d.created_at >= ${input.since.toISOString()}
         and exists (select from events e where e.workspace_id = d.workspace_id and e.id = d.event_id)
       group by d.event_id
-      having max(id::text) filter (where ${matches})
+      having max(id::text) filter (where ${hasRequestedStatus})
         >= coalesce(max(id::text) filter (where status in ('PENDING', 'SUCCEEDED')), '')`
     const counted = await ctx.db.execute<{ queued: number }>(
-      sql`select count(*)::int as queued from (${wanted} limit ${mostAtOnce + 1}) wanted`,
+      sql`select count(*)::int as queued from (${eventsToRedeliver} limit ${maxRedeliveries + 1}) wanted`,
     )
     const queued = counted.rows[0]?.queued ?? 0
-    if (queued > mostAtOnce) {
-      throw invalidField('since', `since: more than ${mostAtOnce.toLocaleString('en')} match, choose a shorter time`)
+    if (queued > maxRedeliveries) {
+      throw invalidField(
+        'since',
+        `since: more than ${maxRedeliveries.toLocaleString('en')} match, choose a shorter time`,
+      )
     }
     if (input.dryRun || queued === 0) return { queued }
-    return { queued: (await insertDeliveries(ctx, webhookId, wanted)).length }
+    return { queued: (await insertDeliveries(ctx, webhookId, eventsToRedeliver)).length }
   })
 }
 
@@ -138,7 +141,7 @@ async function readEnabledWebhook(ctx: Ctx, id: WebhookId) {
   return webhook
 }
 
-function isOf(ctx: Ctx, webhookId: WebhookId) {
+function isOfWebhook(ctx: Ctx, webhookId: WebhookId) {
   return and(eq(deliveries.workspaceId, ctx.workspaceId), eq(deliveries.webhookId, webhookId))
 }
 

@@ -20,7 +20,7 @@ import { events } from '../db/schema/index.ts'
 import type { Event } from './event-feed.schema.ts'
 import type { EventQuery } from './deliveries.schema.ts'
 
-const oldestRunning = sql`
+const oldestRunningTransaction = sql`
   select coalesce(min(running), pg_snapshot_xmax(pg_current_snapshot()))
   from pg_snapshot_xip(pg_current_snapshot()) as running
   where not exists (
@@ -35,10 +35,10 @@ export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Even
   const { after, type } = query
   if (after !== undefined && query.sort === '-createdAt')
     throw invalidField('sort', 'sort: must be createdAt with after')
-  const start = after === undefined ? undefined : await positionOf(ctx, after)
+  const isAfterStart = after === undefined ? undefined : await createIsAfter(ctx, after)
   const page = await readPage<EventRow>(ctx, {
     name: `events ${after ?? ''} ${type ?? ''}`,
-    query: { ...query, sort: query.sort ?? (start ? 'createdAt' : '-createdAt') },
+    query: { ...query, sort: query.sort ?? (isAfterStart ? 'createdAt' : '-createdAt') },
     key: { column: events.transactionId, type: 'xid8', valueOf: (row) => row.transactionId },
     id: { column: events.id, valueOf: (row) => row.id },
     read: ({ after: cursor, orderBy, limit }) =>
@@ -48,8 +48,8 @@ export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Even
         .where(
           and(
             eq(events.workspaceId, ctx.workspaceId),
-            sql`${events.transactionId} < (${oldestRunning})`,
-            start,
+            sql`${events.transactionId} < (${oldestRunningTransaction})`,
+            isAfterStart,
             cursor,
             type === undefined ? undefined : eq(events.type, type),
           ),
@@ -67,7 +67,7 @@ export async function readEvent(ctx: Ctx, id: EventId): Promise<Event> {
   return toEvent(row)
 }
 
-async function positionOf(ctx: Ctx, id: EventId) {
+async function createIsAfter(ctx: Ctx, id: EventId) {
   const row = await findEvent(ctx, id)
   if (!row) throw invalidField('after', 'Event not found')
   return sql`(${events.transactionId}, ${events.id}) > (${row.transactionId}::xid8, ${events.id.mapToDriverValue(id)}::uuid)`

@@ -6,23 +6,23 @@ import { webhooks } from '../db/schema/index.ts'
 import { type Keys, seal, storageKeyIds, unseal } from '../kernel/crypto.ts'
 import { transaction } from '../db/transaction.ts'
 
-export interface Resealed {
+export interface ResealResult {
   /** Webhooks whose secrets are now under the present key, and were not before. */
   resealed: number
   /** Webhooks with a secret that no known key opens: it is left as it is. */
   lost: number
 }
 
-const webhooksAtOnce = 100
+const batchSize = 100
 
 /**
  * Seals the secrets of every webhook under the present SECRET_KEY. In small transactions, so that it may run while
  * deliveries go out, be stopped, and run again: what is done is passed over.
  */
-export async function resealSecrets(db: Db, keys: Keys): Promise<Resealed> {
+export async function resealSecrets(db: Db, keys: Keys): Promise<ResealResult> {
   const total = { resealed: 0, lost: 0 }
-  for (let after: Place | undefined = start; after; ) {
-    const step: Resealed & { last: Place | undefined } = await resealSome(db, keys, after)
+  for (let after: WebhookKey | undefined = firstKey; after; ) {
+    const step: ResealResult & { last: WebhookKey | undefined } = await resealNextBatch(db, keys, after)
     total.resealed += step.resealed
     total.lost += step.lost
     after = step.last
@@ -30,19 +30,23 @@ export async function resealSecrets(db: Db, keys: Keys): Promise<Resealed> {
   return total
 }
 
-interface Place {
+interface WebhookKey {
   workspaceId: string
   id: string
 }
 
 const nil = '00000000-0000-0000-0000-000000000000'
-const start: Place = { workspaceId: nil, id: nil }
+const firstKey: WebhookKey = { workspaceId: nil, id: nil }
 
-function resealSome(db: Db, keys: Keys, after: Place): Promise<Resealed & { last: Place | undefined }> {
-  const [presentId = ''] = storageKeyIds(keys)
-  const isFormerSealedOtherwise = sql`exists (
+function resealNextBatch(
+  db: Db,
+  keys: Keys,
+  after: WebhookKey,
+): Promise<ResealResult & { last: WebhookKey | undefined }> {
+  const [currentKeyId = ''] = storageKeyIds(keys)
+  const hasFormerUnderOtherKey = sql`exists (
     select from jsonb_array_elements(${webhooks.formerSecrets}) former
-    where split_part(former ->> 'encrypted', '.', 1) <> ${presentId})`
+    where split_part(former ->> 'encrypted', '.', 1) <> ${currentKeyId})`
   return transaction(db, async (db) => {
     const rows = await db
       .select()
@@ -51,20 +55,20 @@ function resealSome(db: Db, keys: Keys, after: Place): Promise<Resealed & { last
         and(
           isNull(webhooks.deletedAt),
           sql`(${webhooks.workspaceId}, ${webhooks.id}) > (${after.workspaceId}::uuid, ${after.id}::uuid)`,
-          sql`(split_part(${webhooks.encryptedSecret}, '.', 1) <> ${presentId} or ${isFormerSealedOtherwise})`,
+          sql`(split_part(${webhooks.encryptedSecret}, '.', 1) <> ${currentKeyId} or ${hasFormerUnderOtherKey})`,
         ),
       )
       .orderBy(webhooks.workspaceId, webhooks.id)
-      .limit(webhooksAtOnce)
+      .limit(batchSize)
       .for('no key update')
     let lost = 0
     for (const { workspaceId, id, encryptedSecret, formerSecrets } of rows) {
-      const opens = (sealed: string) => tryToOpen(keys, sealed, id) !== undefined
+      const canUnseal = (sealed: string) => tryToUnseal(keys, sealed, id) !== undefined
       const reseal = (sealed: string) => {
-        const secret = tryToOpen(keys, sealed, id)
+        const secret = tryToUnseal(keys, sealed, id)
         return secret === undefined ? sealed : seal(keys, secret, id)
       }
-      if (![encryptedSecret, ...formerSecrets.map(({ encrypted }) => encrypted)].every(opens)) lost += 1
+      if (![encryptedSecret, ...formerSecrets.map(({ encrypted }) => encrypted)].every(canUnseal)) lost += 1
       await db
         .update(webhooks)
         .set({
@@ -73,7 +77,7 @@ function resealSome(db: Db, keys: Keys, after: Place): Promise<Resealed & { last
         })
         .where(and(eq(webhooks.workspaceId, workspaceId), eq(webhooks.id, id)))
     }
-    const last = rows.length === webhooksAtOnce ? rows.at(-1) : undefined
+    const last = rows.length === batchSize ? rows.at(-1) : undefined
     return {
       resealed: rows.length - lost,
       lost,
@@ -82,7 +86,7 @@ function resealSome(db: Db, keys: Keys, after: Place): Promise<Resealed & { last
   })
 }
 
-function tryToOpen(keys: Keys, sealed: string, id: string): string | undefined {
+function tryToUnseal(keys: Keys, sealed: string, id: string): string | undefined {
   try {
     return unseal(keys, sealed, id)
   } catch {

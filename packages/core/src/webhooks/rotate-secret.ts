@@ -22,7 +22,7 @@ export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
     const formerSecrets = [{ encrypted: current.encryptedSecret, until }, ...current.formerSecrets]
       .filter((former) => new Date(former.until).getTime() > Date.now())
       // One that was sealed under a lost SECRET_KEY signs nothing any more, and must not stand in the new one's way.
-      .filter(({ encrypted }) => opens(ctx, encrypted, id))
+      .filter(({ encrypted }) => canUnseal(ctx, encrypted, id))
     if (formerSecrets.length > maxFormerSecrets) {
       throw conflict(`A secret can be rotated ${maxFormerSecrets} times in 24 hours`)
     }
@@ -42,7 +42,7 @@ export async function countUnsignableWebhooks(db: Db, keys: Keys): Promise<numbe
   return db.$count(webhooks, and(isNull(webhooks.deletedAt), notInArray(keyId, storageKeyIds(keys))))
 }
 
-function opens(ctx: Ctx, sealed: string, id: WebhookId): boolean {
+function canUnseal(ctx: Ctx, sealed: string, id: WebhookId): boolean {
   try {
     unseal(ctx.settings.keys, sealed, id)
     return true

@@ -16,7 +16,7 @@ import {
   type HealthRow,
   healthColumns,
   isDrainOfWebhook,
-  noHealth,
+  initialHealth,
   resetHealth,
   resetPause,
   toHealth,
@@ -38,7 +38,7 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
   return inTransaction(ctx, async (ctx) => {
     // One at a time in a workspace, so that the count stays true.
     await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId)).for('no key update')
-    if ((await ctx.db.$count(webhooks, exists(ctx))) >= maxWebhooks) {
+    if ((await ctx.db.$count(webhooks, isLiveInWorkspace(ctx))) >= maxWebhooks) {
       throw conflict(`A workspace has at most ${maxWebhooks} webhooks`)
     }
     const id = newId('whk')
@@ -57,7 +57,7 @@ export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWeb
     }
     await ctx.db.insert(webhooks).values(webhook)
     await audit(ctx, 'webhook.created', { subjectId: id, url })
-    return { ...toWebhook({ ...webhook, ...noHealth }), secret }
+    return { ...toWebhook({ ...webhook, ...initialHealth }), secret }
   })
 }
 
@@ -76,7 +76,7 @@ export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<
     ...byCreation<WebhookWithHealth>(webhooks),
     read: ({ after, orderBy, limit }) =>
       selectWebhooks(ctx)
-        .where(and(exists(ctx), after))
+        .where(and(isLiveInWorkspace(ctx), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
@@ -102,7 +102,7 @@ export async function updateWebhook(ctx: Ctx, id: WebhookId, change: WebhookChan
     await audit(ctx, 'webhook.changed', { subjectId: id, url: row.url, enabled: String(row.enabled) })
     return readWebhook(ctx, id)
   })
-  if (change.enabled === false) await startedRequestsAreOut(ctx, id)
+  if (change.enabled === false) await waitForTakenRequests(ctx, id)
   return webhook
 }
 
@@ -111,7 +111,7 @@ export async function disableWebhooks(ctx: Ctx): Promise<void> {
   const disabled = await ctx.db
     .update(webhooks)
     .set({ enabled: false })
-    .where(and(exists(ctx), eq(webhooks.enabled, true)))
+    .where(and(isLiveInWorkspace(ctx), eq(webhooks.enabled, true)))
     .returning()
   for (const { id, url } of disabled) await audit(ctx, 'webhook.changed', { subjectId: id, url, enabled: 'false' })
 }
@@ -129,7 +129,7 @@ export async function deleteWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
     if (!rowCount) throw notFound('Webhook')
     await audit(ctx, 'webhook.deleted', { subjectId: id })
   })
-  await startedRequestsAreOut(ctx, id)
+  await waitForTakenRequests(ctx, id)
 }
 
 /**
@@ -148,28 +148,28 @@ export async function purgeWebhooks(db: Db): Promise<number> {
   await db.execute(sql`
     delete from webhook_drains using webhooks w
     where webhook_drains.workspace_id = w.workspace_id and webhook_drains.webhook_id = w.id and ${isEmpty}`)
-  const webhooksGone = await db.execute(sql`delete from webhooks w where ${isEmpty}`)
-  return webhooksGone.rowCount ?? 0
+  const deletedWebhooks = await db.execute(sql`delete from webhooks w where ${isEmpty}`)
+  return deletedWebhooks.rowCount ?? 0
 }
 
 /**
  * Waits for requests that were taken a moment ago, as they may not have started yet. No other can be taken after the commit
  * that disabled the webhook. A request starts well within two seconds; a worker's clock may be five seconds off.
  */
-async function startedRequestsAreOut(ctx: Ctx, id: WebhookId) {
-  const isFresh = sql`taken_at > now() - interval '7 seconds'`
+async function waitForTakenRequests(ctx: Ctx, id: WebhookId) {
+  const wasJustTaken = sql`taken_at > now() - interval '7 seconds'`
   const endsAt = performance.now() + 2_000
-  const mayStart = async () => {
+  const hasFreshTake = async () => {
     const fresh = await ctx.db.execute(sql`
       select from webhook_drains
       where workspace_id = ${uuidOf(ctx.workspaceId)} and webhook_id = ${uuidOf(id)}
-        and delivery_ids <> '{}' and ${isFresh}`)
+        and delivery_ids <> '{}' and ${wasJustTaken}`)
     return fresh.rowCount === 1
   }
-  while (performance.now() < endsAt && (await mayStart())) await pause(25)
+  while (performance.now() < endsAt && (await hasFreshTake())) await pause(25)
 }
 
-function exists(ctx: Ctx) {
+function isLiveInWorkspace(ctx: Ctx) {
   return and(eq(webhooks.workspaceId, ctx.workspaceId), isNull(webhooks.deletedAt))
 }
 

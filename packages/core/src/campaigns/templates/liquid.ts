@@ -5,7 +5,7 @@
 import { type FilterImplOptions, Liquid, type Template, toValue } from 'liquidjs'
 
 /** A part of a mail has at most so many characters, and so has what it captures on the way. */
-const longestPart = 1_572_864
+const maxPartLength = 1_572_864
 
 /**
  * No files: `templates` replaces the disk. `memoryLimit` is of characters and items, over a whole rendering. A thread ends the
@@ -29,37 +29,37 @@ export function createEngine(outputEscape?: 'escape' | FilterImplOptions): Engin
   const liquid = new Liquid({ ...limits, ...(outputEscape && { outputEscape: outputEscape as 'escape' }) })
   // The tags that ask for other templates: there are none, so they are refused as a template is saved.
   for (const tag of ['include', 'render', 'layout', 'block']) delete liquid.tags[tag]
-  for (const [name, filter] of Object.entries(liquid.filters)) liquid.registerFilter(name, limited(filter))
+  for (const [name, filter] of Object.entries(liquid.filters)) liquid.registerFilter(name, withLimits(filter))
   const { renderer } = liquid
   const renderTemplates = renderer.renderTemplates.bind(renderer)
-  let take = limitLength()
-  renderer.renderTemplates = (templates, context, emitter = createEmitter(take)) =>
+  let limitOutput = createLengthLimiter()
+  renderer.renderTemplates = (templates, context, emitter = createEmitter(limitOutput)) =>
     renderTemplates(templates, context, emitter)
   return {
     parse: (source) => liquid.parse(source),
     render(template, values) {
-      take = limitLength()
+      limitOutput = createLengthLimiter()
       return String(liquid.renderSync(template, values))
     },
   }
 }
 
 /** Passes pieces of text on until they are together longer than a part of a mail may be. */
-export function limitLength(longest = longestPart): (text: string) => string {
-  let room = longest
+export function createLengthLimiter(maxLength = maxPartLength): (text: string) => string {
+  let remaining = maxLength
   return (text) => {
-    room -= text.length
-    if (room < 0) throw new Error('length limit exceeded')
+    remaining -= text.length
+    if (remaining < 0) throw new Error('length limit exceeded')
     return text
   }
 }
 
 /** Collects what is rendered, as the engine's own emitter does. */
-function createEmitter(take: (text: string) => string) {
+function createEmitter(limitOutput: (text: string) => string) {
   return {
     buffer: '',
     write(value: unknown) {
-      this.buffer += take(textOf(value))
+      this.buffer += limitOutput(textOf(value))
     },
   }
 }
@@ -71,7 +71,7 @@ function textOf(value: unknown): string {
 }
 
 /** The engine looks at its clock between tags, not within a chain of filters, and at the input of a filter alone. */
-function limited(filter: FilterImplOptions): FilterImplOptions {
+function withLimits(filter: FilterImplOptions): FilterImplOptions {
   const { handler, raw } = typeof filter === 'function' ? { handler: filter, raw: false } : filter
   return {
     raw,

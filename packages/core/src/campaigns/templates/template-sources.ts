@@ -9,7 +9,7 @@ export const templateFields = ['subject', 'html', 'text'] as const
 export type TemplateField = (typeof templateFields)[number]
 
 /** Templates to be saved: some of them. */
-export type GivenSources = { [Field in TemplateField]?: string | null | undefined }
+export type PartialTemplateSources = { [Field in TemplateField]?: string | null | undefined }
 
 export interface TemplateValues {
   contact: Record<string, unknown>
@@ -33,23 +33,23 @@ export const plainTemplate = `<h1>{{ campaign.subject }}</h1>
 <p>here is the latest from {{ workspace.name }}.</p>
 `
 
-const mostTags = 5_000
-const mostFilters = 5_000
+const maxTags = 5_000
+const maxFilters = 5_000
 
 /** Whether the templates have more tags, outputs or filters than a parser should see; told by a look at the signs alone. */
-export function findExcess(sources: GivenSources): TemplateFault | undefined {
+export function findExcess(sources: PartialTemplateSources): TemplateFault | undefined {
   for (const field of templateFields) {
     const source = sources[field] ?? ''
-    if (count(source, '{{') + count(source, '{%') > mostTags)
-      return { field, message: `must have at most ${mostTags.toLocaleString('en')} tags and outputs` }
-    if (count(source, '|') > mostFilters)
-      return { field, message: `must have at most ${mostFilters.toLocaleString('en')} filters` }
+    if (countOccurrences(source, '{{') + countOccurrences(source, '{%') > maxTags)
+      return { field, message: `must have at most ${maxTags.toLocaleString('en')} tags and outputs` }
+    if (countOccurrences(source, '|') > maxFilters)
+      return { field, message: `must have at most ${maxFilters.toLocaleString('en')} filters` }
   }
   return undefined
 }
 
-function count(text: string, sign: string): number {
+function countOccurrences(text: string, search: string): number {
   let found = 0
-  for (let at = text.indexOf(sign); at >= 0; at = text.indexOf(sign, at + sign.length)) found += 1
+  for (let at = text.indexOf(search); at >= 0; at = text.indexOf(search, at + search.length)) found += 1
   return found
 }

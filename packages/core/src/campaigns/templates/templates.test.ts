@@ -1,10 +1,15 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { newId } from '../../kernel/ids.ts'
 import { checkTemplates as checkTemplatesOf, stopRenderingThread } from './rendering.ts'
-import { type GivenSources, plainTemplate, type TemplateSources, type TemplateValues } from './template-sources.ts'
-import { compileTemplates, joinLetter } from './templates.ts'
+import {
+  type PartialTemplateSources,
+  plainTemplate,
+  type TemplateSources,
+  type TemplateValues,
+} from './template-sources.ts'
+import { compileTemplates, joinMail } from './templates.ts'
 
-const checkTemplates = (sources: GivenSources) => checkTemplatesOf(newId('wsp'), sources)
+const checkTemplates = (sources: PartialTemplateSources) => checkTemplatesOf(newId('wsp'), sources)
 afterAll(stopRenderingThread)
 
 const values: TemplateValues = {
@@ -15,7 +20,7 @@ const values: TemplateValues = {
   unsubscribeUrl: 'https://crm.example.com/public/unsubscribe?token=abc.def',
 }
 const rendering = (sources: Partial<TemplateSources>, given: Partial<TemplateValues> = {}) =>
-  joinLetter(compileTemplates({ subject: 'News', html: null, text: null, ...sources })({ ...values, ...given }))
+  joinMail(compileTemplates({ subject: 'News', html: null, text: null, ...sources })({ ...values, ...given }))
 const named = (firstName: string) => ({ contact: { firstName } })
 const count = (text: string, part: string) => text.split(part).length - 1
 
@@ -120,7 +125,7 @@ describe('what is rendered', () => {
       ['$& $1', true],
     ] as const) {
       const contact = { firstName: name, vip, tags: ['one', 'two & three'], code: 'c7', note: '<b>bold</b>' }
-      const { html = '', text } = joinLetter(render({ ...values, contact }))
+      const { html = '', text } = joinMail(render({ ...values, contact }))
       expect(html).toContain(`<p>Hi ${name.replace('&', '&amp;').replace('<i>', '&lt;i&gt;')}!</p>`)
       expect(text).toContain(`Hi ${name.replace(/\s+/g, ' ')}!`)
       expect(text.includes(' * one\n * two & three')).toBe(vip)
@@ -144,7 +149,7 @@ describe('what is rendered', () => {
       ['', true],
     ] as const) {
       const given = { ...values, contact: { firstName, lastName: '=?x', vip, note: 'a "b" \'c\'  d' } }
-      const [marked, unmarked] = [joinLetter(render(given)), joinLetter(renderUnmarked(given))]
+      const [marked, unmarked] = [joinMail(render(given)), joinMail(renderUnmarked(given))]
       expect(marked.html).toBe(unmarked.html)
       // An empty value leaves the blank before it.
       expect(marked.text.replace(/ +$/gm, '')).toBe(unmarked.text)
@@ -177,8 +182,8 @@ describe('what is rendered', () => {
       html: null,
       text: '{% assign seen = seen | append: contact.firstName %}{{ seen }}{% increment n %}{{ unsubscribeUrl | slice: 0, 0 }}',
     })
-    expect(joinLetter(render({ ...values, ...named('Ada') })).text).toBe('Ada0')
-    expect(joinLetter(render({ ...values, ...named('Bob') })).text).toBe('Bob0')
+    expect(joinMail(render({ ...values, ...named('Ada') })).text).toBe('Ada0')
+    expect(joinMail(render({ ...values, ...named('Bob') })).text).toBe('Bob0')
   })
 })
 

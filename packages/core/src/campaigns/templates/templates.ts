@@ -2,14 +2,14 @@
 import { joinPieces, onePiece, type Parts, type Pieces } from '../../mail/mime.ts'
 import { createEngine, type Engine } from './liquid.ts'
 import {
-  type GivenSources,
+  type PartialTemplateSources,
   type TemplateFault,
   type TemplateField,
   templateFields,
   type TemplateSources,
   type TemplateValues,
 } from './template-sources.ts'
-import { cutShapes, fillMarks, markValues, type Marks } from './text-parts.ts'
+import { createSplitter, fillPlaceholders, createPlaceholderEscape, type PlaceholderValues } from './text-parts.ts'
 
 const htmlEngine = createEngine('escape')
 const textEngine = createEngine()
@@ -28,37 +28,40 @@ Unsubscribe: {{ unsubscribeUrl }}{% if workspace.postalAddress %}
 {{ workspace.postalAddress }}{% endif %}`
 
 /** Is told which of the templates is being worked on from here on. */
-type NoteField = (field: TemplateField) => void
+type SetCurrentField = (field: TemplateField) => void
 
 /** What is wrong with templates that are to be saved, with line and column; undefined when all can be parsed. */
-export function findFault(sources: GivenSources, noteField: NoteField = () => {}): TemplateFault | undefined {
+export function findFault(
+  sources: PartialTemplateSources,
+  setCurrentField: SetCurrentField = () => {},
+): TemplateFault | undefined {
   for (const field of templateFields) {
-    noteField(field)
-    const message = faultOf(field === 'html' ? htmlEngine : textEngine, sources[field])
+    setCurrentField(field)
+    const message = findParseError(field === 'html' ? htmlEngine : textEngine, sources[field])
     if (message !== undefined) return { field, message }
   }
   return undefined
 }
 
-function faultOf(engine: Engine, source: string | null | undefined): string | undefined {
+function findParseError(engine: Engine, source: string | null | undefined): string | undefined {
   if (!source) return undefined
   try {
     engine.parse(source)
     return undefined
   } catch (error) {
-    const [what = 'cannot be read'] = error instanceof Error ? error.message.split('\n') : []
-    const at = /^(.*), line:(\d+), col:(\d+)$/.exec(what)
-    return at ? `${at[1]} (line ${at[2]}, column ${at[3]})` : what
+    const [message = 'cannot be parsed'] = error instanceof Error ? error.message.split('\n') : []
+    const at = /^(.*), line:(\d+), col:(\d+)$/.exec(message)
+    return at ? `${at[1]} (line ${at[2]}, column ${at[3]})` : message
   }
 }
 
 /** A mail in pieces. */
-export interface Letter extends Parts<Pieces> {
+export interface MailInPieces extends Parts<Pieces> {
   subject: string
 }
 
 /** The same for whoever looks at it. */
-export const joinLetter = ({ subject, html, text }: Letter) => ({
+export const joinMail = ({ subject, html, text }: MailInPieces) => ({
   subject,
   ...(html && { html: joinPieces(html) }),
   text: joinPieces(text),
@@ -69,28 +72,28 @@ export const joinLetter = ({ subject, html, text }: Letter) => ({
  * footer where a part has no `unsubscribeUrl`, and makes the text part of the HTML where none was written. It throws
  * when a template exceeds its limits.
  */
-export function compileTemplates(sources: TemplateSources, noteField: NoteField = () => {}) {
-  noteField('subject')
+export function compileTemplates(sources: TemplateSources, setCurrentField: SetCurrentField = () => {}) {
+  setCurrentField('subject')
   const subject = textEngine.parse(sources.subject)
-  noteField('text')
+  setCurrentField('text')
   const text = sources.text === null ? undefined : compileText(sources.text)
-  noteField('html')
+  setCurrentField('html')
   const html = sources.html === null ? undefined : compileHtml(sources.html, { withText: !text })
-  return (given: TemplateValues): Letter => {
-    noteField('subject')
-    const renderedSubject = textEngine.render(subject, given)
+  return (input: TemplateValues): MailInPieces => {
+    setCurrentField('subject')
+    const renderedSubject = textEngine.render(subject, input)
     // The body's `campaign.subject` is what the recipient reads in the header.
-    const values = { ...given, campaign: { ...given.campaign, subject: renderedSubject } }
-    noteField('text')
+    const values = { ...input, campaign: { ...input.campaign, subject: renderedSubject } }
+    setCurrentField('text')
     const textPart = text?.(values)
-    noteField('html')
+    setCurrentField('html')
     return { subject: renderedSubject, text: onePiece(''), ...html?.(values), ...textPart }
   }
 }
 
 function compileText(source: string) {
   const body = textEngine.parse(source)
-  const footer = textEngine.parse(footerFor(source, textFooter))
+  const footer = textEngine.parse(getFooter(source, textFooter))
   return (values: TemplateValues) => ({
     text: onePiece(textEngine.render(body, values) + textEngine.render(footer, values)),
   })
@@ -98,23 +101,23 @@ function compileText(source: string) {
 
 /** With the text that the HTML says, where no other was written. */
 function compileHtml(source: string, { withText }: { withText: boolean }) {
-  const marks: Marks = []
+  const placeholderValues: PlaceholderValues = []
   // What a template captures it may cut to pieces, and a mark with it.
-  const isMarked = !source.includes('capture')
-  const engine = isMarked ? createEngine(markValues(marks)) : htmlEngine
+  const canUsePlaceholders = !source.includes('capture')
+  const engine = canUsePlaceholders ? createEngine(createPlaceholderEscape(placeholderValues)) : htmlEngine
   const body = engine.parse(source)
-  const footer = engine.parse(footerFor(source, htmlFooter))
-  const shapeOf = cutShapes({ withText })
+  const footer = engine.parse(getFooter(source, htmlFooter))
+  const split = createSplitter({ withText })
   return (values: TemplateValues): { html: Pieces; text?: Pieces } => {
-    marks.length = 0
+    placeholderValues.length = 0
     // Added to what was rendered, not to the template: there it could fall into a comment, or break a tag.
-    const shape = shapeOf(insertAtEnd(engine.render(body, values), engine.render(footer, values)))
-    const html = fillMarks(shape.html, marks, 'html')
-    return withText ? { html, text: fillMarks(shape.text, marks, 'text') } : { html }
+    const parts = split(insertAtEnd(engine.render(body, values), engine.render(footer, values)))
+    const html = fillPlaceholders(parts.html, placeholderValues, 'html')
+    return withText ? { html, text: fillPlaceholders(parts.text, placeholderValues, 'text') } : { html }
   }
 }
 
-const footerFor = (source: string, footer: string) => (source.includes('unsubscribeUrl') ? '' : footer)
+const getFooter = (source: string, footer: string) => (source.includes('unsubscribeUrl') ? '' : footer)
 
 /** Puts something at the end of what is shown: before the last `</body>`, if there is one. */
 export function insertAtEnd(html: string, added: string): string {

@@ -8,93 +8,97 @@
 import { compile } from 'html-to-text'
 import { type FilterImplOptions, filters } from 'liquidjs'
 import { joinPieces, onePiece, type Pieces } from '../../mail/mime.ts'
-import { limitLength } from './liquid.ts'
+import { createLengthLimiter } from './liquid.ts'
 
 /** The values of one rendering, in order, as each part shows them. */
-export type Marks = { html: string; text: string }[]
+export type PlaceholderValues = { html: string; text: string }[]
 
 // Of Unicode's private use, which no text has a meaning for.
-const mark = /\ue000(\d+)\ue001/g
-const shapesKept = 16
-const charactersKept = 1_000_000
+const placeholder = /\ue000(\d+)\ue001/g
+const maxCachedSplits = 16
+const maxCachedCharacters = 1_000_000
 /** With more of them a part is left whole: to encode so many pieces would take more memory than it saves time. */
-const mostMarks = 1_000
+const maxPlaceholders = 1_000
 
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } }))
 const links = { selector: 'a', options: { hideLinkHrefIfSameAsText: true } }
-const toText = compile({ wordwrap: false, selectors: [...headings, links] })
+const htmlToText = compile({ wordwrap: false, selectors: [...headings, links] })
 const { escape } = filters as unknown as { escape: (this: unknown, value: unknown) => string }
 const unescaped: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&#34;': '"', '&#39;': "'" }
 
 /** For Liquid's `outputEscape`: escapes a value, keeps it in `marks` and leaves a mark in its place. */
-export function markValues(marks: Marks): FilterImplOptions & ((value: unknown) => string) {
+export function createPlaceholderEscape(values: PlaceholderValues): FilterImplOptions & ((value: unknown) => string) {
   return function (this: unknown, value: unknown): string {
     const html = escape.call(this, value)
-    marks.push({ html, text: html.replace(/&[^;]*;/g, (one) => unescaped[one] ?? one).replace(/\s+/g, ' ') })
-    return `\ue000${marks.length - 1}\ue001`
+    values.push({ html, text: html.replace(/&[^;]*;/g, (entity) => unescaped[entity] ?? entity).replace(/\s+/g, ' ') })
+    return `\ue000${values.length - 1}\ue001`
   } as FilterImplOptions & ((value: unknown) => string)
 }
 
 /** A part of a mail, cut at its marks: what stands between them, and which they are. */
-interface Cut {
+interface SplitPart {
   fixed: string[]
-  marks: number[]
+  valueIndexes: number[]
 }
 
 /** The part with the values in place of the marks. */
-export function fillMarks({ fixed, marks: places }: Cut, marks: Marks, kind: 'html' | 'text'): Pieces {
-  const take = limitLength()
-  const part = { fixed, between: places.map((place) => take(marks[place]?.[kind] ?? '')) }
-  return places.length > mostMarks ? onePiece(joinPieces(part)) : part
+export function fillPlaceholders(
+  { fixed, valueIndexes }: SplitPart,
+  values: PlaceholderValues,
+  kind: 'html' | 'text',
+): Pieces {
+  const limitOutput = createLengthLimiter()
+  const part = { fixed, between: valueIndexes.map((index) => limitOutput(values[index]?.[kind] ?? '')) }
+  return valueIndexes.length > maxPlaceholders ? onePiece(joinPieces(part)) : part
 }
 
-const cut = (part: string): Cut => {
-  const pieces = part.split(mark)
+const splitAtPlaceholders = (part: string): SplitPart => {
+  const pieces = part.split(placeholder)
   return {
     fixed: pieces.filter((_, index) => index % 2 === 0),
-    marks: pieces.filter((_, index) => index % 2 === 1).map(Number),
+    valueIndexes: pieces.filter((_, index) => index % 2 === 1).map(Number),
   }
 }
 
-interface Shape {
-  html: Cut
-  text: Cut
+interface SplitMail {
+  html: SplitPart
+  text: SplitPart
 }
 
 /** Cuts HTML at its marks, and what it says as text where that is asked for. The latest shapes are remembered. */
-export function cutShapes({ withText }: { withText: boolean }): (html: string) => Shape {
-  const known = new Map<string, Shape>()
+export function createSplitter({ withText }: { withText: boolean }): (html: string) => SplitMail {
+  const cache = new Map<string, SplitMail>()
   let characters = 0
   return (html) => {
-    const found = known.get(html)
-    if (found) return found
-    const shape = { html: cut(html), text: cut(withText ? textOf(html) : '') }
+    const cached = cache.get(html)
+    if (cached) return cached
+    const split = { html: splitAtPlaceholders(html), text: splitAtPlaceholders(withText ? convertToText(html) : '') }
     characters += html.length
-    if (known.size >= shapesKept || characters > charactersKept) {
-      known.clear()
+    if (cache.size >= maxCachedSplits || characters > maxCachedCharacters) {
+      cache.clear()
       characters = html.length
     }
-    known.set(html, shape)
-    return shape
+    cache.set(html, split)
+    return split
   }
 }
 
-const longestIndentation = 4_000_000
+const maxIndentation = 4_000_000
 
 /** Each line of a list within lists is indented again: so many that they would fill the memory are refused. */
-function textOf(html: string): string {
+function convertToText(html: string): string {
   let [depth, deepest] = [0, 0]
   for (const [tag] of html.matchAll(/<\/?(?:ul|ol|blockquote)\b/gi)) {
     depth = Math.max(0, depth + (tag.startsWith('</') ? -1 : 1))
     deepest = Math.max(deepest, depth)
   }
-  if (deepest * countLines(html) > longestIndentation) throw new Error('length limit exceeded')
-  return toText(html)
+  if (deepest * countMaxLines(html) > maxIndentation) throw new Error('length limit exceeded')
+  return htmlToText(html)
 }
 
 /** At most: an element may make three. */
-function countLines(html: string): number {
+function countMaxLines(html: string): number {
   let lines = 0
-  for (const [sign] of html.matchAll(/[<\n]/g)) lines += sign === '<' ? 3 : 1
+  for (const [character] of html.matchAll(/[<\n]/g)) lines += character === '<' ? 3 : 1
   return lines
 }

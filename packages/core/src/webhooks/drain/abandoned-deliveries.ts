@@ -12,10 +12,10 @@ const rowsPerStep = 500
  * Marks some of the backlog of a disabled or deleted webhook as FAILED, but those that are still `out`. For the owner of the
  * claim, in the transaction of its take. Returns whether there may be more.
  */
-export async function failBacklog(
+export async function failBacklogStep(
   db: Db,
   { workspaceId, webhookId }: BacklogKey,
-  out: readonly string[],
+  inFlight: readonly string[],
 ): Promise<boolean> {
   const result = await db.execute(sql`
     update deliveries d set status = 'FAILED',
@@ -26,12 +26,12 @@ export async function failBacklog(
       and d.id in (
         select id from deliveries
         where workspace_id = ${uuidOf(workspaceId)} and webhook_id = ${uuidOf(webhookId)}
-          and status = 'PENDING' and id <> all(${sql.param([...out])}::uuid[])
+          and status = 'PENDING' and id <> all(${sql.param([...inFlight])}::uuid[])
         order by created_at, id limit ${rowsPerStep})`)
   return result.rowCount === rowsPerStep
 }
 
-interface OldBacklog extends Record<string, unknown> {
+interface BacklogRow extends Record<string, unknown> {
   workspace_id: string
   webhook_id: string
 }
@@ -42,7 +42,7 @@ interface OldBacklog extends Record<string, unknown> {
  */
 export async function expireDeliveries(db: Db): Promise<number> {
   // Without locks: it crosses workspaces.
-  const old = await db.execute<OldBacklog>(sql`
+  const old = await db.execute<BacklogRow>(sql`
     select distinct workspace_id, webhook_id from (
       select workspace_id, webhook_id from deliveries
       where status = 'PENDING' and created_at < now() - ${eventLifetimeDays} * interval '1 day' limit ${rowsPerStep}) old`)
@@ -52,7 +52,7 @@ export async function expireDeliveries(db: Db): Promise<number> {
 }
 
 /** Locks the drain's row first, as a take does. */
-function expireBacklog(db: Db, { workspace_id, webhook_id }: OldBacklog): Promise<number> {
+function expireBacklog(db: Db, { workspace_id, webhook_id }: BacklogRow): Promise<number> {
   return transaction(db, async (db) => {
     const isOfWebhook = sql`workspace_id = ${workspace_id} and webhook_id = ${webhook_id}`
     await db.execute(sql`
@@ -60,12 +60,12 @@ function expireBacklog(db: Db, { workspace_id, webhook_id }: OldBacklog): Promis
     const drains = await db.execute<{ delivery_ids: string[] }>(
       sql`select delivery_ids from webhook_drains where ${isOfWebhook} for update`,
     )
-    const out = drains.rows[0]?.delivery_ids ?? []
+    const inFlight = drains.rows[0]?.delivery_ids ?? []
     const result = await db.execute(sql`
       update deliveries set status = 'FAILED', error = 'expired'
       where ${isOfWebhook} and status = 'PENDING' and id in (
         select id from deliveries
-        where ${isOfWebhook} and status = 'PENDING' and id <> all(${sql.param(out)}::uuid[])
+        where ${isOfWebhook} and status = 'PENDING' and id <> all(${sql.param(inFlight)}::uuid[])
           and created_at < now() - ${eventLifetimeDays} * interval '1 day'
         order by created_at, id limit ${rowsPerStep})`)
     return result.rowCount ?? 0
@@ -77,10 +77,10 @@ function expireBacklog(db: Db, { workspace_id, webhook_id }: OldBacklog): Promis
  * few at a time. Returns the count.
  */
 export async function purgeDeliveries(db: Db): Promise<number> {
-  const until = uuidAt(Date.now() - (eventLifetimeDays + 7) * 86_400_000)
+  const firstKeptId = uuidAt(Date.now() - (eventLifetimeDays + 7) * 86_400_000)
   // Finds them without locks, as it gives a range of ids, see `backlog-claim.ts`.
   const old = await db.execute<Record<'workspace_id' | 'webhook_id' | 'id', string>>(sql`
-    select workspace_id, webhook_id, id from deliveries where id < ${until} and status <> 'PENDING' limit ${rowsPerStep}`)
+    select workspace_id, webhook_id, id from deliveries where id < ${firstKeptId} and status <> 'PENDING' limit ${rowsPerStep}`)
   const column = (name: 'workspace_id' | 'webhook_id' | 'id') => sql.param(old.rows.map((row) => row[name]))
   const purged = await db.execute(sql`
     delete from deliveries d

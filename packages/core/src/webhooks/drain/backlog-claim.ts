@@ -17,11 +17,16 @@ import { preparedSql } from '../../db/prepared-query.ts'
 import { transaction } from '../../db/transaction.ts'
 import { type EventId, idOf, uuidOf } from '../../kernel/ids.ts'
 import { serializeEvent } from '../signature.ts'
-import { failBacklog } from './abandoned-deliveries.ts'
+import { failBacklogStep } from './abandoned-deliveries.ts'
 import { limitAttempts } from './circuit-breaker.ts'
-import { planning } from './planning.ts'
-import { type Claim, type EndedDelivery, recordOutcomes } from './record-outcomes.ts'
-import { conclusiveOutcomes, type ReceiverState, setReceiverState, stateAfter } from './receiver-state.ts'
+import { indexScanSettings } from './index-scan-settings.ts'
+import { type Claim, type EndedDelivery, recordDeliveryOutcomes } from './record-outcomes.ts'
+import {
+  getConclusiveOutcomes,
+  type ReceiverState,
+  assignReceiverState,
+  computeReceiverState,
+} from './receiver-state.ts'
 import type { Receiver } from './signed-delivery.ts'
 
 /** The claim of one job. Only the functions of this file change it. */
@@ -60,21 +65,21 @@ export function claimBacklog(
   claim: BacklogClaim,
   { limit, admitUnreachable }: { limit: number; admitUnreachable: () => boolean },
 ): Promise<TakeResult | 'empty' | 'unclaimable'> {
-  return withNextToken(db, claim, async (db, token) => {
-    const [backlog] = await findPending(db, keyOf(claim))
+  return runWithNewToken(db, claim, async (db, token) => {
+    const [backlog] = await findPending(db, toKeyParams(claim))
     if (!backlog) return 'empty'
     if (backlog.unreachable_count > 0 && !admitUnreachable()) return 'unclaimable'
-    const [row] = await claimRow(db, { ...keyOf(claim), token, now: new Date() })
+    const [row] = await claimRow(db, { ...toKeyParams(claim), token, now: new Date() })
     if (!row) return 'unclaimable'
     claim.unreachableCount = row.unreachable_count
-    return takeOldest(db, claim, { token, ended: [], out: [], limit })
+    return takeOldest(db, claim, { token, ended: [], inFlight: [], limit })
   })
 }
 
 interface Progress {
   ended: readonly EndedDelivery[]
   /** The deliveries of this claim that are still out. */
-  out: readonly string[]
+  inFlight: readonly string[]
   /** At most so many more; with 0 and nothing out, the claim is released. */
   limit: number
 }
@@ -84,8 +89,8 @@ interface Progress {
  * outcomes are recorded all the same. Safe to repeat after an error.
  */
 export function recordAndTakeNext(db: Db, claim: BacklogClaim, progress: Progress): Promise<TakeResult | undefined> {
-  return withNextToken(db, claim, async (db, token) => {
-    const { isOwner, recorded } = await recordOutcomes(db, claim, progress.ended)
+  return runWithNewToken(db, claim, async (db, token) => {
+    const { isOwner, recorded } = await recordDeliveryOutcomes(db, claim, progress.ended)
     return isOwner ? takeOldest(db, claim, { ...progress, ended: recorded, token }) : undefined
   })
 }
@@ -99,7 +104,7 @@ export async function releaseBacklog(db: Db, claim: BacklogClaim): Promise<void>
 }
 
 /** Runs an attempt to take, in a transaction with a new token. An attempt that fails may have been committed all the same. */
-async function withNextToken<Result>(
+async function runWithNewToken<Result>(
   db: Db,
   claim: BacklogClaim,
   attempt: (db: Db, token: string) => Promise<Result>,
@@ -109,18 +114,18 @@ async function withNextToken<Result>(
     claim.tokens = [...claim.tokens, token]
     return attempt(db, token)
   }
-  const result = await transaction(db, work, planning)
+  const result = await transaction(db, work, indexScanSettings)
   claim.tokens = [token]
   return result
 }
 
-const keyOf = ({ workspaceId, webhookId, workerId }: BacklogClaim) => ({
+const toKeyParams = ({ workspaceId, webhookId, workerId }: BacklogClaim) => ({
   workspaceId: uuidOf(workspaceId),
   webhookId: uuidOf(webhookId),
   workerId,
 })
 
-type Key = ReturnType<typeof keyOf>
+type Key = ReturnType<typeof toKeyParams>
 
 /** Before the claim: a job without deliveries, such as one that was added while another was active, writes nothing. */
 const findPending = preparedSql<Key, { unreachable_count: number }>(
@@ -147,17 +152,24 @@ const claimRow = preparedSql<Key & { token: string; now: Date }, { unreachable_c
 )
 
 async function takeOldest(db: Db, claim: BacklogClaim, progress: Progress & { token: string }): Promise<TakeResult> {
-  const { ended, out, token } = progress
-  const state = stateAfter(claim, ended)
+  const { ended, inFlight, token } = progress
+  const state = computeReceiverState(claim, ended)
   const { pausedUntil, unreachableCount } = state
-  const limit = pausedUntil ? 0 : limitAttempts(progress.limit, { unreachableCount, out: out.length })
-  const rows = await take(db, { ...keyOf(claim), ...state, token, out: [...out], limit, now: new Date() })
+  const limit = pausedUntil ? 0 : limitAttempts(progress.limit, { unreachableCount, inFlightCount: inFlight.length })
+  const rows = await takeDeliveries(db, {
+    ...toKeyParams(claim),
+    ...state,
+    token,
+    inFlight: [...inFlight],
+    limit,
+    now: new Date(),
+  })
   claim.unreachableCount = rows[0]?.unreachable_count ?? 0
-  if (conclusiveOutcomes(claim, ended).length > 0) claim.assessedAt = new Date()
+  if (getConclusiveOutcomes(claim, ended).length > 0) claim.assessedAt = new Date()
   const deliveries = rows.filter((row): row is TakenRow => row.id !== null)
   const receiver = rows[0]?.url ? toReceiver(rows[0]) : undefined
   if (receiver) return { receiver, deliveries: deliveries.map(toTaken), hasMore: deliveries.length === limit }
-  return { receiver, deliveries: [], hasMore: await failBacklog(db, claim, out) }
+  return { receiver, deliveries: [], hasMore: await failBacklogStep(db, claim, inFlight) }
 }
 
 interface ReceiverRow {
@@ -181,7 +193,7 @@ interface TakenRow extends ReceiverRow {
  * Returns a row for each delivery that it takes, or one without. Statements that lock rows are not given a range of ids,
  * which would spare them partitions: PostgreSQL 18.4 crashes where such a statement meets a row that was just changed.
  */
-const take = preparedSql<Key & ReceiverState & TakeParams, (ReceiverRow & { id: null }) | TakenRow>(
+const takeDeliveries = preparedSql<Key & ReceiverState & TakeParams, (ReceiverRow & { id: null }) | TakenRow>(
   'take deliveries',
   (param) => sql`
     with receiver as (
@@ -191,18 +203,18 @@ const take = preparedSql<Key & ReceiverState & TakeParams, (ReceiverRow & { id: 
     oldest as (
       select id, event_id, request_id, traceparent, created_at from deliveries
       where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid
-        and status = 'PENDING' and id <> all(${param('out')}::uuid[]) and exists (select from receiver)
+        and status = 'PENDING' and id <> all(${param('inFlight')}::uuid[]) and exists (select from receiver)
       order by created_at, id limit ${param('limit')}::int),
-    may_be_out as (
-      select ${param('out')}::uuid[] || array(select id from oldest) as ids),
+    in_flight as (
+      select ${param('inFlight')}::uuid[] || array(select id from oldest) as ids),
     drain as (
       update webhook_drains drain
       set token = case when ids <> '{}' then ${param('token')}::uuid end,
         worker_id = case when ids <> '{}' then ${param('workerId')}::uuid end,
         delivery_ids = ids,
         taken_at = case when exists (select from oldest) then ${param('now')}::timestamptz else drain.taken_at end,
-        ${setReceiverState(param)}
-      from may_be_out
+        ${assignReceiverState(param)}
+      from in_flight
       where workspace_id = ${param('workspaceId')}::uuid and webhook_id = ${param('webhookId')}::uuid
       returning unreachable_count)
     select drain.unreachable_count, receiver.*, oldest.id, oldest.event_id, oldest.request_id, oldest.traceparent, event.*
@@ -214,7 +226,7 @@ const take = preparedSql<Key & ReceiverState & TakeParams, (ReceiverRow & { id: 
 
 interface TakeParams {
   token: string
-  out: string[]
+  inFlight: string[]
   limit: number
   now: Date
 }

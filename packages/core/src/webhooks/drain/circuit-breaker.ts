@@ -2,7 +2,7 @@
 
 /** Rounds in a row without a response before the breaker opens. */
 const threshold = 3
-const [firstPauseMs, longestPauseMs] = [1_000, 60_000]
+const [firstPauseMs, maxPauseMs] = [1_000, 60_000]
 
 /** The count of rounds in a row that got no response, after a round of attempts side by side. */
 export function countUnreachable(count: number, round: readonly { responseStatus: number | null }[]): number {
@@ -11,15 +11,15 @@ export function countUnreachable(count: number, round: readonly { responseStatus
 }
 
 /** How long the webhook is paused after so many rounds without a response: 1 s, doubling to 60 s. 0: not at all. */
-export function pauseMsAfter(unreachableCount: number): number {
+export function getPauseMs(unreachableCount: number): number {
   if (unreachableCount < threshold) return 0
-  return Math.min(firstPauseMs * 2 ** (unreachableCount - threshold), longestPauseMs)
+  return Math.min(firstPauseMs * 2 ** (unreachableCount - threshold), maxPauseMs)
 }
 
 /** How many more attempts may start beside `out` others: one at a time for a receiver that did not respond to the last. */
 export function limitAttempts(
   limit: number,
-  { unreachableCount, out }: { unreachableCount: number; out: number },
+  { unreachableCount, inFlightCount }: { unreachableCount: number; inFlightCount: number },
 ): number {
-  return unreachableCount === 0 ? limit : Math.max(0, Math.min(limit, 1 - out))
+  return unreachableCount === 0 ? limit : Math.max(0, Math.min(limit, 1 - inFlightCount))
 }

@@ -3,7 +3,7 @@ import type { Db } from '../../db/client.ts'
 import { preparedSql } from '../../db/prepared-query.ts'
 import { transaction } from '../../db/transaction.ts'
 import { idOf, uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
-import { planning } from './planning.ts'
+import { indexScanSettings } from './index-scan-settings.ts'
 
 /** The webhook of a backlog. */
 export interface BacklogKey {
@@ -20,9 +20,9 @@ export interface BacklogPage {
 
 const pageSize = 1_000
 /** How many jobs of a workspace there are at a time, as far as this look decides it. */
-const jobsPerWorkspace = 20
+const maxJobsPerWorkspace = 20
 /** How many jobs of unreachable receivers a look adds: each may wait for ten seconds. */
-const jobsOfUnreachable = 10
+const maxUnreachableJobs = 10
 
 /**
  * Finds webhooks with PENDING deliveries, a page at a time, in the order of their keys: those that no job owns and that are
@@ -30,7 +30,11 @@ const jobsOfUnreachable = 10
  */
 export async function findBacklogs(db: Db, after?: BacklogKey): Promise<BacklogPage> {
   const start = after && { workspaceId: uuidOf(after.workspaceId), webhookId: uuidOf(after.webhookId) }
-  const rows = await transaction(db, (db) => findPage(db, { ...(start ?? firstKey), now: new Date() }), planning)
+  const rows = await transaction(
+    db,
+    (db) => findPage(db, { ...(start ?? firstKey), now: new Date() }),
+    indexScanSettings,
+  )
   const backlogs = rows.filter((row) => row.is_claimable).map(toKey)
   const last = rows.length === pageSize ? rows.at(-1) : undefined
   return { backlogs, last: last && toKey(last) }
@@ -83,7 +87,7 @@ const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date
         row_number() over (partition by is_unreachable order by is_claimed or is_paused, paused_until nulls first, taken_at nulls first) as of_unreachable
       from state)
     select workspace_id, webhook_id,
-      not is_claimed and not is_paused and of_workspace <= ${jobsPerWorkspace}::int
-        and (not is_unreachable or of_unreachable <= ${jobsOfUnreachable}::int) as is_claimable
+      not is_claimed and not is_paused and of_workspace <= ${maxJobsPerWorkspace}::int
+        and (not is_unreachable or of_unreachable <= ${maxUnreachableJobs}::int) as is_claimable
     from ranked order by workspace_id, webhook_id`,
 )

@@ -30,7 +30,7 @@ import { disableWebhooks } from '../webhooks.ts'
 import { expireDeliveries, purgeDeliveries } from './abandoned-deliveries.ts'
 import type { BacklogClaim } from './backlog-claim.ts'
 import { findBacklogs } from './find-backlogs.ts'
-import { planning } from './planning.ts'
+import { indexScanSettings } from './index-scan-settings.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -110,7 +110,7 @@ async function explainPrepared({ db }: Database): Promise<Record<string, Node[]>
       }
       return plans
     },
-    planning,
+    indexScanSettings,
   )
 }
 

@@ -1,7 +1,7 @@
 /** What the outcomes of attempts say about a receiver: columns of `webhook_drains` that the API shows as a webhook's health. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Params } from '../../db/prepared-query.ts'
-import { countUnreachable, pauseMsAfter } from './circuit-breaker.ts'
+import { countUnreachable, getPauseMs } from './circuit-breaker.ts'
 import type { DeliveryOutcome, EndedDelivery } from './record-outcomes.ts'
 
 /** The changes that one round of attempts makes. */
@@ -17,34 +17,34 @@ export interface ReceiverState extends Record<string, unknown> {
 }
 
 /** The outcomes of the deliveries that were attempted. */
-const attemptedOutcomes = (ended: readonly EndedDelivery[]): DeliveryOutcome[] =>
+const getAttemptedOutcomes = (ended: readonly EndedDelivery[]): DeliveryOutcome[] =>
   ended.map(({ outcome }) => outcome).filter(({ attemptedAt }) => attemptedAt !== null)
 
 /**
  * The outcomes that say whether the receiver responds now: an attempt without a response counts only if it started after the
  * last response and the last round that was counted. So a few slow requests among many that get responses open no circuit.
  */
-export function conclusiveOutcomes(
+export function getConclusiveOutcomes(
   { assessedAt }: { assessedAt?: Date },
   ended: readonly EndedDelivery[],
 ): DeliveryOutcome[] {
-  return attemptedOutcomes(ended).filter(
+  return getAttemptedOutcomes(ended).filter(
     ({ attemptedAt, responseStatus }) =>
       responseStatus !== null || assessedAt === undefined || (attemptedAt ?? assessedAt) >= assessedAt,
   )
 }
 
 /** `ended` is in the order in which the attempts ended. */
-export function stateAfter(
+export function computeReceiverState(
   claim: { unreachableCount: number; assessedAt?: Date },
   ended: readonly EndedDelivery[],
   now = new Date(),
 ): ReceiverState {
-  const outcomes = attemptedOutcomes(ended)
+  const outcomes = getAttemptedOutcomes(ended)
   const lastSuccess = outcomes.findLastIndex(({ status }) => status === 'SUCCEEDED')
   const failures = outcomes.slice(lastSuccess + 1)
-  const unreachableCount = countUnreachable(claim.unreachableCount, conclusiveOutcomes(claim, ended))
-  const pauseMs = unreachableCount > claim.unreachableCount ? pauseMsAfter(unreachableCount) : 0
+  const unreachableCount = countUnreachable(claim.unreachableCount, getConclusiveOutcomes(claim, ended))
+  const pauseMs = unreachableCount > claim.unreachableCount ? getPauseMs(unreachableCount) : 0
   return {
     succeededAt: lastSuccess === -1 ? null : now,
     failedAt: outcomes.some(({ status }) => status === 'FAILED') ? now : null,
@@ -60,7 +60,7 @@ export function stateAfter(
  * The assignments of an UPDATE of `webhook_drains drain`. A pause that a user has reset in the meantime stays reset: then the
  * count is no longer the one that is known.
  */
-export function setReceiverState(param: Params<ReceiverState>): SQL {
+export function assignReceiverState(param: Params<ReceiverState>): SQL {
   const succeededAt = sql`${param('succeededAt')}::timestamptz`
   const isKnown = sql`drain.unreachable_count = ${param('knownUnreachableCount')}::int`
   return sql`

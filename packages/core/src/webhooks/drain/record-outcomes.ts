@@ -40,7 +40,7 @@ interface Recorded {
  * Records outcomes, and locks the row of the claim first. If recovery released the claim, as this worker was considered dead,
  * the deliveries are INTERRUPTED: a late outcome of the same worker overwrites that.
  */
-export async function recordOutcomes(
+export async function recordDeliveryOutcomes(
   db: Db,
   { workspaceId, webhookId, workerId, tokens }: Claim,
   ended: readonly EndedDelivery[],

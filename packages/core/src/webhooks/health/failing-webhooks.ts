@@ -66,7 +66,7 @@ export function disableFailingWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook 
       .where(and(drainById(ctx, id), shouldBeDisabled))
       .for('no key update')
     if (!drain?.failingSince) return undefined
-    const disabledReason = `All ${drain.failureCount} attempts since ${toSeconds(drain.failingSince)} failed`
+    const disabledReason = `All ${drain.failureCount} attempts since ${formatToSeconds(drain.failingSince)} failed`
     const { rowCount } = await ctx.db
       .update(webhooks)
       .set({ enabled: false, disabledReason })
@@ -80,7 +80,7 @@ export function disableFailingWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook 
 }
 
 /** `2026-11-18T06:00:00Z` */
-export const toSeconds = (date: Date) => date.toISOString().replace(/\.\d+Z$/, 'Z')
+export const formatToSeconds = (date: Date) => date.toISOString().replace(/\.\d+Z$/, 'Z')
 
 const isEnabled = and(eq(webhooks.enabled, true), isNull(webhooks.deletedAt))
 

@@ -25,7 +25,12 @@ export const isDrainOfWebhook = and(
 )
 
 /** The health of a webhook without any attempt. */
-export const noHealth: HealthRow = { lastSuccessAt: null, lastFailureAt: null, failingSince: null, pausedUntil: null }
+export const initialHealth: HealthRow = {
+  lastSuccessAt: null,
+  lastFailureAt: null,
+  failingSince: null,
+  pausedUntil: null,
+}
 
 export function toHealth(row: HealthRow): Pick<Webhook, keyof HealthRow> {
   const isPaused = row.pausedUntil !== null && row.pausedUntil.getTime() > Date.now()

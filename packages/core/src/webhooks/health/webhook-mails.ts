@@ -3,16 +3,16 @@ import type { Mail } from '../../mail/mails.ts'
 import type { OutgoingMail } from '../../mail/outgoing-mail.ts'
 import { renderServiceMail } from '../../mail/service-mail.ts'
 import type { Ctx } from '../../request/context.ts'
-import { toSeconds } from './failing-webhooks.ts'
+import { formatToSeconds } from './failing-webhooks.ts'
 import { isDrainOfWebhook } from './webhook-health.ts'
 import { isLiveWebhook } from '../webhooks.ts'
 
 /** The warning that a webhook fails; undefined if it succeeds again, is disabled or deleted meanwhile. */
 export async function renderWebhookFailingMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  const webhook = await readFailing(ctx, mail)
+  const webhook = await readWebhookOfMail(ctx, mail)
   if (!webhook?.enabled || !webhook.failingSince) return undefined
   const { id, url, failureCount } = webhook
-  const since = toSeconds(webhook.failingSince)
+  const since = formatToSeconds(webhook.failingSince)
   return renderServiceMail(ctx, mail, {
     title: `A webhook has been failing since ${since}`,
     paragraphs: [
@@ -27,7 +27,7 @@ export async function renderWebhookFailingMail(ctx: Ctx, mail: Mail): Promise<Ou
 
 /** The notice that the worker disabled a webhook; undefined if it is enabled again or deleted meanwhile. */
 export async function renderWebhookDisabledMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
-  const webhook = await readFailing(ctx, mail)
+  const webhook = await readWebhookOfMail(ctx, mail)
   if (!webhook || webhook.enabled || !webhook.disabledReason) return undefined
   const { id, url, disabledReason } = webhook
   return renderServiceMail(ctx, mail, {
@@ -46,7 +46,7 @@ const forAdmins = 'Owners and admins of the workspace receive this email.'
 
 const referenceButton = (ctx: Ctx) => ({ label: 'Open the API reference', url: `${ctx.settings.publicUrl}/docs` })
 
-async function readFailing(ctx: Ctx, { data }: Mail) {
+async function readWebhookOfMail(ctx: Ctx, { data }: Mail) {
   if (!data.webhookId) return undefined
   const [row] = await ctx.db
     .select({
