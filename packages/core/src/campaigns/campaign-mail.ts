@@ -29,7 +29,7 @@ export type CampaignMail = { mail: EncodedMail | OutgoingMail } | { fault: Templ
 export interface CampaignRenderer {
   /** Renders the mails of a group of recipients, in the order of the recipients. */
   render: (recipients: readonly Recipient[]) => Promise<CampaignMail[]>
-  /** The maximum number of recipients per call: lower for long templates, so that a group's mails fit into memory. */
+  /** The maximum number of recipients per call. Long templates get a lower maximum, so that the mails fit in memory. */
   maxGroupSize: number
 }
 
@@ -54,8 +54,8 @@ export async function loadCampaignRenderer(ctx: Ctx, campaignId: CampaignId): Pr
 }
 
 /**
- * `kind` is `mail` for the mail of a recipient, and `copy` for a preview or a test: a copy has neither tracking pixel nor
- * tracked links, and its unsubscribe link does not count for the campaign.
+ * `kind` is `mail` for the mail of a recipient, and `preview` for a preview or a test mail. A preview has no tracking
+ * pixel and no tracked links, and its unsubscribe link is not counted in the campaign's statistics.
  */
 async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'preview') {
   const [found] = await ctx.db
@@ -81,10 +81,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
   }
   return { sources: { subject, html, text }, prepareMail }
 
-  /**
-   * Prepares what differs per recipient: the input of the templates, and the header, which needs the rendered
-   * subject.
-   */
+  /** Prepares the template input and the header of one recipient. The header needs the rendered subject. */
   function prepareMail(to: Recipient) {
     const recipient = { campaignId: campaign.id, contactId: to.id }
     const linkTarget = kind === 'mail' ? { ...recipient, email: to.email } : { contactId: to.id }
@@ -94,7 +91,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
       to: { name: toHeaderText(`${to.firstName} ${to.lastName}`), address: to.email },
       ...(campaign.replyTo && { replyTo: campaign.replyTo }),
       subject: toHeaderText(subject),
-      // The same for every mail of this campaign to this recipient, so that mail servers can detect a duplicate.
+      // Deterministic, so that a mail server can detect a duplicate.
       messageId: `<${campaign.id}.${to.id}@${domain}>`,
       headers: {
         'List-Id': `<${list.id}.${domain}>`,
@@ -110,7 +107,7 @@ async function loadCampaign(ctx: Ctx, campaignId: CampaignId, kind: 'mail' | 'pr
   }
 }
 
-/** Renders a test mail for the contact that it names, or for an invented one. */
+/** Renders a test mail with the values of its contact, or of an example contact. */
 export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const { campaignId, contactId } = mail.data
   if (!campaignId) return undefined
@@ -126,8 +123,8 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
 }
 
 /**
- * Renders the mail for a contact, or for an invented one, and sends nothing. A template that exceeds its limits is
- * invalid.
+ * Renders the campaign's mail with the values of a contact, or of an example contact. Sends nothing. A template that
+ * exceeds its limits is invalid.
  */
 export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contactId }: PreviewInput): Promise<Preview> {
   await readCampaign(ctx, campaignId)
@@ -138,11 +135,11 @@ export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contac
 }
 
 /**
- * Enqueues one test mail, in any status of the campaign, rendered for `contactId` if given. A template that exceeds its
- * limits is invalid.
+ * Enqueues one test mail. The campaign can have any status. With `contactId`, the mail shows the values of that
+ * contact. A template that exceeds its limits is invalid.
  */
 export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId }: SendTestInput): Promise<SendResult> {
-  // Outside the transaction, which would stay open while the templates are rendered.
+  // Before the transaction: it must not stay open while the templates are rendered.
   await previewCampaign(ctx, id, { contactId })
   return inTransaction(ctx, async (ctx) => {
     const { listId } = await readCampaign(ctx, id)
@@ -174,7 +171,7 @@ async function renderPreviewMail(
 
 const createListDeletedError = () => conflict('The list of this campaign was deleted')
 
-/** No contact of any workspace has the nil UUID, so that the unsubscribe link of a test copy does nothing. */
+/** No contact has the nil UUID, so the unsubscribe link of a test mail has no effect. */
 const exampleRecipient: Recipient = {
   ...toRecipient(contactExample),
   id: idOf('con', '00000000-0000-0000-0000-000000000000'),

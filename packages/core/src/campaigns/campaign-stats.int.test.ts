@@ -26,11 +26,11 @@ beforeEach(async () => {
 const start = (confirmed: number) => startTestCampaign(ctx, confirmed)
 const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)
 
-/** Sends to those at `from` to `to` of the batch, with one outcome for all. */
+/** Sends to the recipients from index `from` to `to` of the batch, and records the same outcome for all of them. */
 const send = async (batch: ClaimedBatch, [from, to]: [number, number], status?: RecipientOutcome['status']) =>
   (await sendTestBatch(ctx, batch, { from, to, ...(status && { status }) })).stopped
 
-test('the counts of a campaign are those of its people, whatever happened to them', async () => {
+test('the counters of a campaign match the statuses of its recipients', async () => {
   const { id, batches } = await start(230)
   const [first, second] = [await claim(batches[0]), await claim(batches[1], await createTestWorker(database.db))]
   await database.db.execute(sql`update subscriptions set status = 'UNSUBSCRIBED'
@@ -60,14 +60,14 @@ test('the counts of a campaign are those of its people, whatever happened to the
   })
 })
 
-test('a DRAFT can be deleted; what was sent stays, as the record of who got it', async () => {
+test('a DRAFT can be deleted; a sent campaign can be neither deleted nor changed', async () => {
   const draft = await createTestCampaign(ctx, { confirmed: 1 })
   await deleteCampaign(ctx, draft.id)
   await expect(readCampaign(ctx, draft.id)).rejects.toMatchObject({ code: 'not_found' })
   await expect(deleteCampaign(ctx, draft.id)).rejects.toMatchObject({ code: 'not_found' })
   const sent = await createTestCampaign(ctx, { listId: draft.listId ?? newId('lst') })
   await sendCampaign(ctx, sent.id)
-  for (const refused of [() => deleteCampaign(ctx, sent.id), () => updateCampaign(ctx, sent.id, { name: 'x' })]) {
-    await expect(refused()).rejects.toMatchObject({ code: 'conflict', message: expect.stringMatching(/^Only a DRAFT/) })
+  for (const change of [() => deleteCampaign(ctx, sent.id), () => updateCampaign(ctx, sent.id, { name: 'x' })]) {
+    await expect(change()).rejects.toMatchObject({ code: 'conflict', message: expect.stringMatching(/^Only a DRAFT/) })
   }
 })

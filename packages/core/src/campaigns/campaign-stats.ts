@@ -5,7 +5,7 @@ import { type CampaignId, uuidOf } from '../kernel/ids.ts'
 import type { Audience, CampaignStats } from './campaigns.schema.ts'
 import { readCampaign } from './campaigns.ts'
 
-/** Whom a `send` at this instant would reach, and whom on the list it would not: nobody where the list was deleted. */
+/** Counts the subscribers that `send` would reach or exclude now. All counts are 0 if the list was deleted. */
 export async function readAudience(ctx: Ctx, id: CampaignId): Promise<Audience> {
   const { listId } = await readCampaign(ctx, id)
   const result = await ctx.db.execute<{ status: string; count: number }>(sql`
@@ -21,7 +21,7 @@ export async function readAudience(ctx: Ctx, id: CampaignId): Promise<Audience> 
   }
 }
 
-/** A campaign's sums, exact and of one instant. Read from its batches: a row for two hundred people. */
+/** Reads the counters of a campaign in one snapshot. Sums the counters of its batches: one row per 200 recipients. */
 export async function readStats(ctx: Ctx, id: CampaignId): Promise<CampaignStats> {
   const sum = (column: string) => sql.raw(`coalesce(sum(b.${column}), 0)::int as ${column}`)
   const columns = [

@@ -29,14 +29,14 @@ async function readBatches(campaignId: CampaignId) {
   return batches.toSorted((one, other) => other.contactUuids.length - one.contactUuids.length)
 }
 
-async function audienceOf(campaignId: CampaignId): Promise<string[]> {
+async function listAudience(campaignId: CampaignId): Promise<string[]> {
   return (await readBatches(campaignId)).flatMap(({ contactUuids }) => contactUuids).toSorted()
 }
 
 const uuids = (ids: ContactId[]) => ids.map(uuidOf).toSorted()
 
 describe('sending', () => {
-  test('freezes exactly who is confirmed at that instant, in batches with a job each', async () => {
+  test('snapshots the CONFIRMED subscribers in batches, with one job per batch', async () => {
     const list = await createTestList(ctx)
     const confirmed = await addSubscribers(ctx, list.id, { count: 450 })
     for (const status of ['PENDING', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const) {
@@ -47,7 +47,7 @@ describe('sending', () => {
 
     expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 450 })
     await addSubscribers(ctx, list.id, { count: 2, name: 'late' })
-    expect(await audienceOf(campaign.id)).toEqual(uuids(confirmed))
+    expect(await listAudience(campaign.id)).toEqual(uuids(confirmed))
     const batches = await readBatches(campaign.id)
     expect(batches.map(({ contactUuids }) => contactUuids.length)).toEqual([200, 200, 50])
     expect(await listPendingWork(ctx, 'campaigns')).toEqual(batches.map(({ uuid }) => uuid).toSorted())
@@ -60,18 +60,15 @@ describe('sending', () => {
     expect(await listEventTypes(ctx)).toEqual(['campaign.sending'])
   })
 
-  test.each([1, 199, 200, 201, 400, 401])(
-    'to %d people makes batches that are neither empty nor overfull',
-    async (n) => {
-      const campaign = await createTestCampaign(ctx, { confirmed: n })
-      expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: n })
-      const sizes = (await readBatches(campaign.id)).map(({ contactUuids }) => contactUuids.length)
-      expect(sizes).toHaveLength(Math.ceil(n / 200))
-      expect(new Set(await audienceOf(campaign.id)).size).toBe(n)
-    },
-  )
+  test.each([1, 199, 200, 201, 400, 401])('to %d subscribers creates no empty batch and none above 200', async (n) => {
+    const campaign = await createTestCampaign(ctx, { confirmed: n })
+    expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: n })
+    const sizes = (await readBatches(campaign.id)).map(({ contactUuids }) => contactUuids.length)
+    expect(sizes).toHaveLength(Math.ceil(n / 200))
+    expect(new Set(await listAudience(campaign.id)).size).toBe(n)
+  })
 
-  test('fifty times at once succeeds once; the others conflict, and nobody is queued twice', async () => {
+  test('50 times concurrently succeeds once and conflicts 49 times', async () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 300 })
     const results = await Promise.allSettled(Array.from({ length: 50 }, () => sendCampaign(ctx, campaign.id)))
     const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []))
@@ -82,12 +79,12 @@ describe('sending', () => {
         message: 'Only a DRAFT can be sent: this campaign is SENDING',
       })
     }
-    expect(await audienceOf(campaign.id)).toHaveLength(300)
+    expect(await listAudience(campaign.id)).toHaveLength(300)
     expect(await listPendingWork(ctx, 'campaigns')).toHaveLength(2)
     expect(await listEventTypes(ctx)).toEqual(['campaign.sending'])
   })
 
-  test('to nobody is refused in the words of the specification, and the campaign is a DRAFT still', async () => {
+  test('to a list without confirmed subscribers is invalid and keeps the DRAFT', async () => {
     const list = await createTestList(ctx)
     await addSubscribers(ctx, list.id, { count: 2, status: 'PENDING' })
     const campaign = await createTestCampaign(ctx, { listId: list.id })
@@ -99,10 +96,10 @@ describe('sending', () => {
     expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1 })
   })
 
-  test('that is rolled back half-way leaves no trace', async () => {
+  test('writes nothing if its transaction is rolled back', async () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 3 })
     await createTestWebhook(ctx, { eventTypes: ['*'] })
-    // The last thing it does is refused by the database.
+    // The last statement of the transaction fails.
     await database.db.execute(
       sql`alter table events add constraint no_sending check (type <> 'campaign.sending') not valid`,
     )
@@ -113,7 +110,7 @@ describe('sending', () => {
     expect(await listPendingWork(ctx)).toEqual([])
   })
 
-  test('counts who is just leaving as what the snapshot says, and queued is what the batches hold', async () => {
+  test('queues the subscribers of its snapshot during a concurrent unsubscribe', async () => {
     const list = await createTestList(ctx)
     const [first = newId('con'), ...others] = await addSubscribers(ctx, list.id, { count: 30 })
     const campaign = await createTestCampaign(ctx, { listId: list.id })
@@ -122,10 +119,10 @@ describe('sending', () => {
     const { queued } = await sendCampaign(ctx, campaign.id)
     await leaving.commit()
     expect(queued).toBe(30)
-    expect(await audienceOf(campaign.id)).toEqual(uuids([first, ...others]))
+    expect(await listAudience(campaign.id)).toEqual(uuids([first, ...others]))
   })
 
-  test('and changing at the same moment: either the change comes first, or it conflicts', async () => {
+  test('makes a concurrent change of the campaign a conflict', async () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 1 })
     const sending = await openTransaction(database.db, (db) => sendCampaign({ ...ctx, db }, campaign.id))
     const changing = updateCampaign(ctx, campaign.id, { subject: 'Too late' })
@@ -138,22 +135,22 @@ describe('sending', () => {
 
   test('a campaign of another workspace is not found', async () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 1 })
-    const stranger = await createTestCtx(database.db)
+    const otherCtx = await createTestCtx(database.db)
     const notFound = { code: 'not_found', message: 'Campaign not found' }
-    await expect(sendCampaign(stranger, campaign.id)).rejects.toMatchObject(notFound)
-    await expect(updateCampaign(stranger, campaign.id, { name: 'Mine' })).rejects.toMatchObject(notFound)
-    await expect(sendTestMail(stranger, campaign.id, { email: 'a@example.com' })).rejects.toMatchObject(notFound)
+    await expect(sendCampaign(otherCtx, campaign.id)).rejects.toMatchObject(notFound)
+    await expect(updateCampaign(otherCtx, campaign.id, { name: 'Mine' })).rejects.toMatchObject(notFound)
+    await expect(sendTestMail(otherCtx, campaign.id, { email: 'a@example.com' })).rejects.toMatchObject(notFound)
   })
 })
 
 describe('a campaign', () => {
-  test('with no text of its own starts from a plain template, and can be sent as it is', async () => {
+  test('without html and text gets a plain HTML template', async () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 1 })
     expect(campaign).toMatchObject({ status: 'DRAFT', html: expect.stringContaining('campaign.subject'), text: null })
     expect(await createTestCampaign(ctx, { text: 'Hello' })).toMatchObject({ html: null, text: 'Hello' })
   })
 
-  test('to a list that does not exist, or is of another workspace, is refused by the name of the field', async () => {
+  test('with an unknown list or a list of another workspace is invalid', async () => {
     const others = await createTestList(await createTestCtx(database.db))
     const campaign = await createTestCampaign(ctx)
     const refusal = { code: 'invalid', issues: [{ path: 'listId', message: 'List not found' }] }
@@ -163,7 +160,7 @@ describe('a campaign', () => {
     }
   })
 
-  test('that was sent can be changed no more', async () => {
+  test('cannot be changed after it was sent', async () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 1 })
     await updateCampaign(ctx, campaign.id, { subject: 'Better' })
     await sendCampaign(ctx, campaign.id)
@@ -172,8 +169,8 @@ describe('a campaign', () => {
   })
 })
 
-describe('a test copy', () => {
-  test('is one mail, in any status of the campaign, and changes nothing else', async () => {
+describe('a test mail', () => {
+  test('can be sent in any status of the campaign and does not change it', async () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 1 })
     const contact = await createTestContact(ctx)
     expect(await sendTestMail(ctx, campaign.id, { email: 'me@example.com' })).toEqual({ queued: 1 })
@@ -194,7 +191,7 @@ describe('a test copy', () => {
     expect(await readCampaign(ctx, campaign.id)).toMatchObject({ queued: 1 })
   })
 
-  test("with another workspace's contact is refused by the name of the field", async () => {
+  test('with a contact of another workspace is invalid', async () => {
     const campaign = await createTestCampaign(ctx)
     const { id } = await createTestContact(await createTestCtx(database.db))
     const refusal = { code: 'invalid', issues: [{ path: 'contactId', message: 'Contact not found' }] }

@@ -19,7 +19,10 @@ export const Campaign = z
     trackOpens: z.boolean(),
     trackClicks: z.boolean(),
     queued: z.number().int(),
-    pauseReason: z.string().nullable().describe('Why the system paused it, if it did'),
+    pauseReason: z
+      .string()
+      .nullable()
+      .describe('Why the system paused the campaign. `null` if it is not paused, or if a user paused it.'),
     createdAt: Timestamp,
     updatedAt: Timestamp,
     sentAt: Timestamp.nullable(),
@@ -31,7 +34,7 @@ export const Campaign = z
     examples: [
       {
         id: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
-        name: 'November letter',
+        name: 'November newsletter',
         subject: 'What is new, {{ contact.firstName | default: "friend" }}',
         listId: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
         status: 'DRAFT',
@@ -71,7 +74,7 @@ const fields = {
 export const CampaignInput = z.strictObject(fields).meta({
   examples: [
     {
-      name: 'November letter',
+      name: 'November newsletter',
       subject: 'What is new, {{ contact.firstName | default: "friend" }}',
       listId: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
       html: '<p>Hello {{ contact.firstName | default: "friend" }},</p>',
@@ -90,7 +93,10 @@ export const CampaignQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type CampaignQuery = z.output<typeof CampaignQuery>
 
 export const SendTestInput = z
-  .strictObject({ email: Email, contactId: Id('con').optional().describe('Whose values fill the template') })
+  .strictObject({
+    email: Email,
+    contactId: Id('con').optional().describe('Renders the templates for this contact. Default: an example contact.'),
+  })
   .meta({ examples: [{ email: 'me@example.com' }] })
 export type SendTestInput = z.output<typeof SendTestInput>
 
@@ -104,13 +110,15 @@ export const RetryInput = z
     includeInterrupted: z
       .boolean()
       .default(false)
-      .describe('Also those whose mail may have arrived: they may get it twice'),
+      .describe('Also retries INTERRUPTED recipients. Their email may have been delivered, so they may get it twice.'),
   })
   .meta({ examples: [{ includeInterrupted: false }] })
 export type RetryInput = z.output<typeof RetryInput>
 
 export const PreviewInput = z
-  .strictObject({ contactId: Id('con').optional().describe('Whose values fill the template; otherwise invented ones') })
+  .strictObject({
+    contactId: Id('con').optional().describe('Renders the templates for this contact. Default: an example contact.'),
+  })
   .meta({ examples: [{}] })
 export type PreviewInput = z.output<typeof PreviewInput>
 
@@ -129,7 +137,8 @@ export const Audience = z
   })
   .meta({
     id: 'CampaignAudience',
-    description: 'Whom a `send` at this instant would reach, and whom on the list it would not.',
+    description:
+      'The number of subscribers that `send` would reach now, and the numbers that it would exclude, by status.',
     examples: [{ willReceive: 1207, excluded: { pending: 12, unsubscribed: 48, bounced: 5, complained: 1 } }],
   })
 export type Audience = z.output<typeof Audience>
@@ -142,15 +151,15 @@ export const CampaignStats = z
     skipped: count,
     interrupted: count,
     pending: count,
-    opened: count.describe('People, not openings'),
-    clicked: count,
-    unsubscribed: count.describe("Who left by this campaign's own link"),
+    opened: count.describe('Recipients who opened the email, each counted once'),
+    clicked: count.describe('Recipients who clicked a link, each counted once'),
+    unsubscribed: count.describe('Recipients who used the unsubscribe link of this campaign'),
     bounced: count,
     complained: count,
   })
   .meta({
     id: 'CampaignStats',
-    description: 'At every instant queued = sent + failed + skipped + interrupted + pending.',
+    description: 'In every response, queued = sent + failed + skipped + interrupted + pending.',
     examples: [
       {
         queued: 1207,
@@ -169,16 +178,21 @@ export const CampaignStats = z
   })
 export type CampaignStats = z.output<typeof CampaignStats>
 
-/** As people are told: who is being sent to, or waits for another try, is pending still. */
+/** The API shows the internal statuses SENDING and WAITING as PENDING. */
 const shownStatuses = ['PENDING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as const
 
 export const CampaignRecipient = z
   .object({
     contactId: RecordId('con'),
-    email: z.string().nullable().describe('null when the contact is gone'),
+    email: z.string().nullable().describe('`null` if the contact was deleted'),
     status: z.enum(shownStatuses),
-    error: z.string().nullable().describe('Why not; of a PENDING one, why not yet'),
-    createdAt: Timestamp.describe('When their turn came; of those it has not come to, when the campaign was sent'),
+    error: z
+      .string()
+      .nullable()
+      .describe('Why the email was not sent. For a PENDING recipient, why the last attempt failed.'),
+    createdAt: Timestamp.describe(
+      'When a worker first claimed the recipient. Before that, when the campaign was sent.',
+    ),
     settledAt: Timestamp.nullable(),
     openedAt: Timestamp.nullable(),
     clickedAt: Timestamp.nullable(),
@@ -186,7 +200,7 @@ export const CampaignRecipient = z
     bouncedAt: Timestamp.nullable(),
     complainedAt: Timestamp.nullable(),
   })
-  .meta({ id: 'CampaignRecipient', description: 'What became of one person of a campaign.' })
+  .meta({ id: 'CampaignRecipient', description: 'A recipient of a campaign and the delivery status of the email.' })
 export type CampaignRecipient = z.output<typeof CampaignRecipient>
 
 export const RecipientQuery = PageQuery.extend({
@@ -194,7 +208,9 @@ export const RecipientQuery = PageQuery.extend({
   status: z
     .enum(shownStatuses)
     .optional()
-    .describe('Without it: everyone whose turn has come. PENDING includes those whose turn has not'),
+    .describe(
+      'Default: all recipients that a worker has claimed. PENDING includes recipients that are not claimed yet.',
+    ),
   contactId: Id('con').optional(),
 })
 export type RecipientQuery = z.output<typeof RecipientQuery>

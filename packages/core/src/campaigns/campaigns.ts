@@ -19,7 +19,7 @@ export type CampaignRow = typeof campaigns.$inferSelect
 
 const listNotFound = onConstraint('campaigns_list_fk', () => invalidField('listId', 'List not found'))
 
-/** Creates a DRAFT. With neither `html` nor `text` it starts from a plain template, so that it can be sent as it is. */
+/** Creates a DRAFT. Without `html` and `text`, it gets a plain template that can be sent unchanged. */
 export async function createCampaign(ctx: Ctx, input: CampaignInput): Promise<Campaign> {
   await checkTemplates(ctx.workspaceId, input)
   checkSender(ctx, input.fromEmail)
@@ -60,7 +60,7 @@ export async function readCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> 
   return toCampaign(row)
 }
 
-/** A page of the workspace's campaigns. */
+/** Lists a page of the workspace's campaigns. */
 export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Page<Campaign>> {
   const page = await readPage<CampaignRow>(ctx, {
     name: 'campaigns',
@@ -103,14 +103,14 @@ export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
   })
 }
 
-/** The contact that a body names: one that is not there is invalid. */
+/** Reads the contact that a request body refers to. A contact that does not exist is a validation error. */
 export async function findReferencedContact(ctx: Ctx, contactId: ContactId): Promise<Contact> {
   return readContact(ctx, contactId).catch((error: unknown) => {
     throw error instanceof AppError ? invalidField('contactId', 'Contact not found') : error
   })
 }
 
-/** The error of a verb that needs a DRAFT: the campaign has another status, or does not exist. */
+/** Creates the error for an operation that needs a DRAFT. Throws `not_found` if the campaign does not exist. */
 export async function createNotDraftError(
   ctx: Ctx,
   id: CampaignId,

@@ -1,4 +1,4 @@
-/** What people did with a campaign's mail. Each counts once for a person, however often they do it. */
+/** Opens, clicks, unsubscribes, bounces and complaints of a campaign. Each kind is counted once per recipient. */
 import { sql } from 'drizzle-orm'
 import { z } from 'zod'
 import type { Ctx } from '../request/context.ts'
@@ -8,15 +8,15 @@ import { isInLiveWorkspace } from '../workspaces/is-live.ts'
 const engagements = ['opened', 'clicked', 'unsubscribed', 'bounced', 'complained'] as const
 export type Engagement = (typeof engagements)[number]
 
-/** A person of a campaign, as a link in their mail names them: by the id they had when it was sent. */
+/** Identifies a recipient in a link of a mail. `contactId` is the id at the time of sending, before any merge. */
 export interface RecipientKey {
   campaignId: CampaignId
   contactId: ContactId
 }
 
 /**
- * Notes it of a person and in the campaign's sums. Who was not a recipient, or has done it before, changes nothing; nor
- * does anybody where the workspace was deleted.
+ * Records an engagement for the recipient and in the counters of the campaign. No-op if it is already recorded, if the
+ * contact is not a recipient of the campaign, or if the workspace was deleted.
  */
 export async function recordEngagement(ctx: Ctx, recipient: RecipientKey, engagement: Engagement): Promise<void> {
   const [column, counter] = [sql.identifier(`${engagement}_at`), sql.identifier(engagement)]
@@ -34,13 +34,12 @@ export async function recordEngagement(ctx: Ctx, recipient: RecipientKey, engage
 const RecipientIds = z.object({ campaignId: Id('cmp'), contactId: Id('con') })
 const messageIdPattern = /^<?cmp_(\w{26})\.con_(\w{26})@[^@<>\s]+>?$/
 
-/** Whose mail of which campaign a `Message-ID` names; undefined when it is none of a campaign's. */
+/** Parses the `Message-ID` of a campaign mail. Returns undefined for any other `Message-ID`. */
 export function parseMessageId(text: string): RecipientKey | undefined {
   const [, campaign, contact] = messageIdPattern.exec(text) ?? []
   return RecipientIds.safeParse({ campaignId: `cmp_${campaign}`, contactId: `con_${contact}` }).data
 }
 
-/** Whether that person was among the campaign's recipients, in this workspace. */
 export async function isCampaignRecipient(ctx: Ctx, recipient: RecipientKey): Promise<boolean> {
   const found = await ctx.db.execute(sql`
     select from campaign_recipients

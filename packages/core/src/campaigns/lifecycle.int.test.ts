@@ -33,11 +33,11 @@ beforeEach(async () => {
 const start = (confirmed: number) => startTestCampaign(ctx, confirmed)
 const claim = (uuid?: string, by = workerId) => claimTestBatch(ctx, uuid, by)
 
-/** Sends to those at `from` to `to` of the batch, with one outcome for all. */
+/** Sends to the recipients from index `from` to `to` of the batch, and records the same outcome for all of them. */
 const send = async (batch: ClaimedBatch, [from, to]: [number, number], status?: RecipientOutcome['status']) =>
   (await sendTestBatch(ctx, batch, { from, to, ...(status && { status }) })).stopped
 
-/** As a worker does with a batch of a campaign that was canceled. */
+/** Skips a batch of a canceled campaign, like a worker. */
 async function skip(uuid: string) {
   const batch = await claim(uuid)
   expect(batch.isCanceled).toBe(true)
@@ -45,16 +45,16 @@ async function skip(uuid: string) {
   return finishBatch(ctx, batch)
 }
 
-/** As if all work had been published to its queue. */
+/** Simulates that the relay has published all work. */
 const publishAll = () => database.db.execute(sql`update outbox set published_at = now()`)
-const waitingForRelay = async () =>
+const countUnpublished = async () =>
   (
     await database.db.execute(sql`select id from outbox where published_at is null
     and workspace_id = ${uuidOf(ctx.workspaceId)}`)
   ).rows.length
 
 describe('pausing', () => {
-  test('stops who has a batch in hand at their next group, keeps everyone else pending, and resuming goes on', async () => {
+  test('stops workers at their next group and keeps recipients pending until resumed', async () => {
     const { id, batches } = await start(250)
     const batch = await claim(batches[0])
     expect(await send(batch, [0, 20])).toBe(false)
@@ -64,13 +64,13 @@ describe('pausing', () => {
     expect(await readStats(ctx, id)).toMatchObject({ queued: 250, sent: 20, pending: 230 })
     await publishAll()
     expect(await resumeCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
-    // The jobs that came meanwhile found nothing to do: all batches that are open come again.
-    expect(await waitingForRelay()).toBe(2)
+    // Jobs that ran during the pause did nothing, so resuming enqueues all open batches again.
+    expect(await countUnpublished()).toBe(2)
     expect(await send(batch, [20, 40])).toBe(false)
     expect(await listEventTypes(ctx)).toEqual(['campaign.sending'])
   })
 
-  test('or resuming or canceling twice is harmless, and a conflict in any other status', async () => {
+  test('is idempotent and conflicts for a DRAFT, like resuming and canceling', async () => {
     const { id } = await start(3)
     const paused = await pauseCampaign(ctx, id, 'because')
     expect(await pauseCampaign(ctx, id, 'for another reason')).toEqual(paused)
@@ -81,17 +81,17 @@ describe('pausing', () => {
     expect(await cancelCampaign(ctx, id)).toEqual(canceled)
     expect(await listEventTypes(ctx)).toEqual(['campaign.sending', 'campaign.canceled'])
     const draft = await createTestCampaign(ctx, { listId: canceled.listId ?? newId('lst') })
-    for (const [step, what, allowed] of [
+    for (const [operation, action, allowed] of [
       [pauseCampaign, 'paused', 'SENDING'],
       [resumeCampaign, 'resumed', 'PAUSED'],
       [cancelCampaign, 'canceled', 'SENDING or PAUSED'],
     ] as const) {
-      const message = `Only a campaign that is ${allowed} can be ${what}: this campaign is DRAFT`
-      await expect(step(ctx, draft.id)).rejects.toMatchObject({ code: 'conflict', message })
+      const message = `Only a campaign that is ${allowed} can be ${action}: this campaign is DRAFT`
+      await expect(operation(ctx, draft.id)).rejects.toMatchObject({ code: 'conflict', message })
     }
   })
 
-  test('as the last batch ends: either it was paused first and is complete all the same, or it is SENT already', async () => {
+  test('while the last batch finishes leaves the campaign SENT', async () => {
     for (const pausesFirst of [true, false]) {
       const { id, batches } = await start(3)
       const batch = await claim(batches.at(-1))
@@ -111,7 +111,7 @@ describe('pausing', () => {
 })
 
 describe('canceling', () => {
-  test('skips everyone whose turn has not come, lets what is out arrive, and ends with nobody pending', async () => {
+  test('skips the pending recipients and keeps the outcomes of mails being sent', async () => {
     const { id, batches } = await start(410)
     const batch = await claim(batches[0])
     await send(batch, [0, 20])
@@ -137,15 +137,15 @@ describe('canceling', () => {
     expect(await listPendingWork(ctx)).toEqual([])
   })
 
-  test('of a paused campaign puts its batches on the queue again, to be skipped', async () => {
+  test('a paused campaign requeues its batches, so that workers skip them', async () => {
     const { id } = await start(250)
     await pauseCampaign(ctx, id)
     await publishAll()
     await cancelCampaign(ctx, id)
-    expect(await waitingForRelay()).toBe(2)
+    expect(await countUnpublished()).toBe(2)
   })
 
-  test('and a worker dying amid the skipping leaves nobody out and nobody twice', async () => {
+  test('skips each recipient once, also after a worker crash', async () => {
     const { id, batches } = await start(30)
     await cancelCampaign(ctx, id)
     const batch = await claim(batches[0])
@@ -157,7 +157,7 @@ describe('canceling', () => {
     expect(await readStats(ctx, id)).toMatchObject({ skipped: 30, pending: 0 })
   })
 
-  test('while somebody sends it: one comes first, and the other conflicts or cancels what was sent', async () => {
+  test('waits for a concurrent send and then cancels the campaign', async () => {
     const campaign = await createTestCampaign(ctx, { confirmed: 3 })
     const sending = await openTransaction(database.db, (db) => sendCampaign({ ...ctx, db }, campaign.id))
     const canceling = cancelCampaign(ctx, campaign.id)
@@ -168,7 +168,7 @@ describe('canceling', () => {
 })
 
 describe('a retry', () => {
-  test('is of who FAILED, and of who is INTERRUPTED only if asked for; the campaign is SENDING and then SENT again', async () => {
+  test('sends to FAILED recipients, and to INTERRUPTED ones only if requested', async () => {
     const { id, batches } = await start(5)
     const batch = await claim(batches[0])
     await send(batch, [0, 1])
@@ -181,7 +181,6 @@ describe('a retry', () => {
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING', completedAt: null })
     expect(await readStats(ctx, id)).toMatchObject({ sent: 1, failed: 0, interrupted: 2, pending: 2 })
     expect(await listPendingWork(ctx, 'campaigns')).toEqual(batches)
-    // To ask again changes nothing: nobody is left.
     expect(await retryCampaign(ctx, id, { includeInterrupted: false })).toEqual({ queued: 0 })
     const again = await claim(batches[0])
     await send(again, [0, 5])
@@ -197,19 +196,19 @@ describe('a retry', () => {
     expect((await listEventTypes(ctx)).filter((type) => type === 'campaign.sent')).toHaveLength(3)
   })
 
-  test('of many at once counts each person once', async () => {
+  test('run ten times concurrently queues each recipient once', async () => {
     const { id, batches } = await start(30)
     const batch = await claim(batches[0])
     await send(batch, [0, 30], 'FAILED')
     await finishBatch(ctx, batch)
-    const answers = await Promise.all(
+    const results = await Promise.all(
       Array.from({ length: 10 }, () => retryCampaign(ctx, id, { includeInterrupted: true })),
     )
-    expect(answers.map(({ queued }) => queued).toSorted((a, b) => b - a)).toEqual([30, ...Array<number>(9).fill(0)])
+    expect(results.map(({ queued }) => queued).toSorted((a, b) => b - a)).toEqual([30, ...Array<number>(9).fill(0)])
     expect(await readStats(ctx, id)).toMatchObject({ failed: 0, pending: 30 })
   })
 
-  test('as the batch ends leaves nobody waiting in a batch that is over', async () => {
+  test('while the batch finishes keeps the batch open', async () => {
     const { id, batches } = await start(4)
     const batch = await claim(batches[0])
     await send(batch, [0, 4], 'FAILED')
@@ -226,7 +225,7 @@ describe('a retry', () => {
     expect(await readStats(ctx, id)).toMatchObject({ sent: 4, pending: 0 })
   })
 
-  test('is not undone by the late truth of a worker that was taken for dead', async () => {
+  test('ignores the late outcome of a worker whose claim was recovered', async () => {
     const { id, batches } = await start(1)
     const batch = await claim(batches[0])
     const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids)
@@ -244,7 +243,7 @@ describe('a retry', () => {
     expect(await countRecipients(ctx, id)).toEqual({ WAITING: 1 })
   })
 
-  test('of a paused campaign leaves it paused; of a draft or one that was canceled it is a conflict', async () => {
+  test('keeps a PAUSED campaign paused and conflicts for a CANCELED one', async () => {
     const { id, batches } = await start(2)
     const batch = await claim(batches[0])
     await send(batch, [0, 1], 'FAILED')

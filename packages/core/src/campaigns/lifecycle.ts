@@ -1,6 +1,7 @@
 /**
- * Pause, resume, cancel and retry. Each locks the campaign's row first, as `finishBatch` does, so that they run one at a
- * time. Workers check the campaign's status in every claim of a group, so they stop within one group.
+ * Pause, resume, cancel and retry. Like `finishBatch`, each operation locks the campaign's row first, so that they run
+ * one at a time. Workers check the campaign's status whenever they claim a group of recipients, so they stop within one
+ * group.
  */
 import { and, eq, sql } from 'drizzle-orm'
 import { audit } from '../audit/audit.ts'
@@ -19,8 +20,8 @@ import { updateRecipientCounters } from './recipient-counters.ts'
 import { campaignCanceled, campaignSending } from './campaign-events.ts'
 
 /**
- * Stops sending; recipients not yet sent remain pending. `reason` is set if the worker pauses the campaign, null if a
- * user does.
+ * Stops sending. Pending recipients stay pending until the campaign is resumed. `reason` is set if a worker pauses the
+ * campaign, and null if a user pauses it.
  */
 export function pauseCampaign(ctx: Ctx, id: CampaignId, reason: string | null = null): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
@@ -44,8 +45,8 @@ export function resumeCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
 }
 
 /**
- * Ends a campaign for good. Mails that are being sent still arrive. The pending recipients become SKIPPED, batch by
- * batch, and `completedAt` is set after the last batch.
+ * Ends a campaign permanently. Mails that are being sent still arrive. Pending recipients become SKIPPED, batch by
+ * batch; `completedAt` is set after the last batch.
  */
 export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
   return inTransaction(ctx, async (ctx) => {
@@ -60,8 +61,8 @@ export function cancelCampaign(ctx: Ctx, id: CampaignId): Promise<Campaign> {
 }
 
 /**
- * Sets FAILED recipients, with `includeInterrupted` also INTERRUPTED ones, to WAITING and returns how many. A campaign
- * that was SENT is SENDING again; a PAUSED one stays PAUSED. Of two concurrent calls, the second finds no recipient.
+ * Sets FAILED recipients to WAITING, with `includeInterrupted` also INTERRUPTED recipients, and returns their number. A
+ * SENT campaign becomes SENDING again; a PAUSED campaign stays PAUSED. The second of two concurrent calls returns 0.
  */
 export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: RetryInput): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
@@ -83,7 +84,7 @@ export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: 
   })
 }
 
-/** Batches per statement. At 200 recipients each, it stays well below the statement timeout. */
+/** With 200 recipients per batch, a statement stays well below the statement timeout. */
 const batchesPerStatement = 250
 
 async function lockCampaign(ctx: Ctx, id: CampaignId): Promise<CampaignRow> {
@@ -112,7 +113,7 @@ async function setStatus(ctx: Ctx, current: CampaignRow, change: Change): Promis
   return toCampaign(saved)
 }
 
-/** The batches that are not DONE, as the UUIDs that their jobs carry. */
+/** Returns the UUIDs of the batches that are not DONE. */
 async function findOpenBatches(ctx: Ctx, id: CampaignId): Promise<string[]> {
   const open = await ctx.db
     .select({ id: campaignBatches.id })
@@ -139,7 +140,7 @@ async function findUnsentBatches(ctx: Ctx, id: CampaignId, includeInterrupted: b
   return rows.map((row) => uuidOf(row.id))
 }
 
-/** Clears the worker, so that its late outcome of an earlier attempt is not recorded. */
+/** Clears `worker_id`, so that a late outcome of the earlier attempt is not recorded. */
 async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupted: boolean): Promise<number> {
   const statuses = includeInterrupted ? ['FAILED', 'INTERRUPTED'] : ['FAILED']
   const result = await ctx.db.execute<{ count: number }>(sql`
@@ -154,7 +155,7 @@ async function reopenRecipients(ctx: Ctx, batchUuids: string[], includeInterrupt
   return result.rows[0]?.count ?? 0
 }
 
-/** Reopens and enqueues the batches that were DONE. The other batches are still on the queue. */
+/** Reopens and enqueues the batches that were DONE. The other batches are still queued. */
 async function reopenBatches(ctx: Ctx, batchUuids: string[]) {
   await ctx.db.execute(sql`
     with reopened as (

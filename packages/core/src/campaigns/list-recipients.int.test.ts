@@ -33,18 +33,18 @@ const list = (id: CampaignId, query: Record<string, string> = {}) =>
   listRecipients(ctx, id, RecipientQuery.parse(query))
 
 async function readAll(id: CampaignId, query: Record<string, string>) {
-  const people: string[] = []
+  const contactIds: string[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
     const page: Awaited<ReturnType<typeof list>> = await list(id, { ...query, ...(cursor && { cursor }) })
-    people.push(...page.data.map(({ contactId }) => contactId))
+    contactIds.push(...page.data.map(({ contactId }) => contactId))
     cursor = page.nextCursor
   }
-  return people
+  return contactIds
 }
 
 const uuidsToIds = (uuids: string[]) => uuids.map((uuid) => idOf('con', uuid)).toSorted()
 
-test('those whose turn has come are told with status, reason and time; by status or all, each once, page by page', async () => {
+test('lists claimed recipients with status, error and time, each once over all pages', async () => {
   const { id, batches } = await start(60)
   const [batch] = batches
   if (!batch) throw new Error('There is no batch')
@@ -79,21 +79,21 @@ test('those whose turn has come are told with status, reason and time; by status
   }
 })
 
-test('who is pending is told too, over many batches, each once, in both directions', async () => {
+test('lists pending recipients of several batches, each once, in both directions', async () => {
   const { id, batches } = await start(450)
   const [first, second] = batches
   if (!first || !second) throw new Error('There are no batches')
   const { recipients } = await claimRecipients(ctx, first, first.contactUuids.slice(0, 30))
   const [one, other] = [recipients.slice(0, 10), recipients.slice(10, 20)]
-  const settle = (people: typeof one, status: 'SENT' | 'WAITING', error: string | null) =>
+  const record = (group: typeof one, status: 'SENT' | 'WAITING', error: string | null) =>
     recordRecipientOutcomes(
       ctx,
       first,
-      people.map((person) => ({ contactId: person.id, status, error })),
+      group.map((recipient) => ({ contactId: recipient.id, status, error })),
     )
-  await settle(one, 'SENT', null)
-  await settle(other, 'WAITING', '450 later')
-  const sent = new Set(one.map((person) => person.id))
+  await record(one, 'SENT', null)
+  await record(other, 'WAITING', '450 later')
+  const sent = new Set(one.map((recipient) => recipient.id))
   const pending = uuidsToIds(batches.flatMap((batch) => batch.contactUuids)).filter((contactId) => !sent.has(contactId))
   for (const sort of ['createdAt', '-createdAt']) {
     for (const limit of ['100', '37']) {
@@ -101,11 +101,11 @@ test('who is pending is told too, over many batches, each once, in both directio
       expect(found.toSorted()).toEqual(pending)
     }
   }
-  const whole = await list(id, { status: 'PENDING', contactId: other[0]?.id ?? '' })
-  expect(whole.data).toMatchObject([{ status: 'PENDING', error: '450 later', settledAt: null }])
+  const found = await list(id, { status: 'PENDING', contactId: other[0]?.id ?? '' })
+  expect(found.data).toMatchObject([{ status: 'PENDING', error: '450 later', settledAt: null }])
 })
 
-test('one contact: did she get it? Also when her turn has not come, she is gone, or was merged into another since', async () => {
+test('finds one contact, also if it is not claimed yet, deleted or merged', async () => {
   const { id, batches } = await start(5)
   const [batch] = batches
   if (!batch) throw new Error('There is no batch')
@@ -115,16 +115,18 @@ test('one contact: did she get it? Also when her turn has not come, she is gone,
     batch,
     recipients.map((one) => ({ contactId: one.id, status: 'SENT', error: null })),
   )
-  const [sent = newId('con'), gone = newId('con'), waits = newId('con')] = batch.contactUuids.map((uuid) =>
+  const [sent = newId('con'), deleted = newId('con'), unclaimed = newId('con')] = batch.contactUuids.map((uuid) =>
     idOf('con', uuid),
   )
   expect((await list(id, { contactId: sent })).data).toMatchObject([{ contactId: sent, status: 'SENT' }])
   expect((await list(id, { contactId: sent, status: 'FAILED' })).data).toEqual([])
-  expect((await list(id, { contactId: waits })).data).toMatchObject([
-    { contactId: waits, status: 'PENDING', settledAt: null, createdAt: expect.any(String) },
+  expect((await list(id, { contactId: unclaimed })).data).toMatchObject([
+    { contactId: unclaimed, status: 'PENDING', settledAt: null, createdAt: expect.any(String) },
   ])
-  await deleteContact(ctx, gone)
-  expect((await list(id, { contactId: gone })).data).toMatchObject([{ contactId: gone, email: null, status: 'SENT' }])
+  await deleteContact(ctx, deleted)
+  expect((await list(id, { contactId: deleted })).data).toMatchObject([
+    { contactId: deleted, email: null, status: 'SENT' },
+  ])
   const survivor = await createTestContact(ctx)
   expect((await list(id, { contactId: survivor.id })).data).toEqual([])
   await mergeContacts(ctx, survivor.id, { contactId: sent })

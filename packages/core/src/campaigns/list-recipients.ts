@@ -6,7 +6,7 @@ import { type Page, readPage } from '../request/paging.ts'
 import type { Campaign, CampaignRecipient, RecipientQuery } from './campaigns.schema.ts'
 import { readCampaign } from './campaigns.ts'
 
-/** What became of a campaign's people, page by page: everyone whose turn has come, or by status, or one contact. */
+/** Lists the recipients that a worker has claimed, the recipients with one status, or one contact. */
 export async function listRecipients(
   ctx: Ctx,
   id: CampaignId,
@@ -41,8 +41,8 @@ function listClaimed(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<P
 }
 
 /**
- * Who waits, in the order of their batches, as those whose turn has not come are in their batch alone. Few batches are
- * read for a page, however many there are.
+ * Lists pending recipients in the order of their batches: a recipient that no worker has claimed has no row, and is
+ * only in the `contact_ids` of its batch. A page reads a few batches, regardless of their total number.
  */
 function listPending(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<Page<RecipientRow>> {
   return readPage<RecipientRow>(ctx, {
@@ -63,7 +63,7 @@ function listPending(ctx: Ctx, id: CampaignId, query: RecipientQuery): Promise<P
   })
 }
 
-/** One contact, also under the ids that it had before it was merged. */
+/** Finds a contact, also by the ids of contacts that were merged into it. */
 async function findRecipient(ctx: Ctx, campaign: Campaign, contactId: ContactId): Promise<CampaignRecipient[]> {
   const contactUuid = uuidOf(contactId)
   const rows = await readRows(ctx, {
@@ -97,7 +97,7 @@ async function readRows(ctx: Ctx, parts: { from: SQL; contactId: SQL; where: SQL
   return result.rows
 }
 
-/** Who is being sent to, or waits for another try, is pending still, as is who has no row yet. */
+/** A recipient that is SENDING, WAITING or without a row is shown as PENDING. */
 function toRecipient(row: RecipientRow, campaign: Campaign): CampaignRecipient {
   const timestamp = (column: string) => readTimestamp(row, column)
   const status = String(row['status'])

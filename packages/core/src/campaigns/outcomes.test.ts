@@ -4,26 +4,26 @@ import { decideOutcomes } from './outcomes.ts'
 import type { ClaimedRecipient } from './sending.ts'
 
 const recipient = (attempts: number) => ({ id: 'con_1', attempts }) as ClaimedRecipient
-const group = (answers: MailOutcome[], attempts = 1) =>
-  decideOutcomes(answers.map((answer) => ({ ...answer, recipient: recipient(attempts) })))
+const group = (outcomes: MailOutcome[], attempts = 1) =>
+  decideOutcomes(outcomes.map((outcome) => ({ ...outcome, recipient: recipient(attempts) })))
 const sent: MailOutcome = { kind: 'sent' }
 const busy: MailOutcome = { kind: 'refused', temporary: true, error: '450 busy' }
 const unknown: MailOutcome = { kind: 'refused', temporary: false, error: '550 5.1.1 No such user' }
 const noRelay: MailOutcome = { kind: 'refused', temporary: false, error: '554 5.7.1 Relay access denied' }
 const noLogin: MailOutcome = { kind: 'refused', temporary: false, error: '535 wrong password', affectsAll: true }
-const away: MailOutcome = { kind: 'refused', temporary: true, error: 'connect ECONNREFUSED', affectsAll: true }
+const unavailable: MailOutcome = { kind: 'refused', temporary: true, error: 'connect ECONNREFUSED', affectsAll: true }
 const lost: MailOutcome = { kind: 'ambiguous', error: 'the connection closed' }
 
 const outcome = (status: string, error: string | null = null) => ({ contactId: 'con_1', status, error })
 
-test('a mail that was taken is SENT, and one of unknown fate is INTERRUPTED, at whichever attempt', () => {
+test('an accepted mail is SENT and an ambiguous outcome INTERRUPTED, at any attempt', () => {
   for (const attempts of [1, 2, 3]) {
     const outcomes = [outcome('SENT'), outcome('INTERRUPTED', 'the connection closed')]
     expect(group([sent, lost], attempts)).toEqual({ outcomes })
   }
 })
 
-test('a refusal for now waits for another try, three in all; one for good has FAILED at once', () => {
+test('a temporary refusal has three attempts; a permanent refusal is FAILED', () => {
   expect(group([busy, unknown], 1)).toEqual({
     outcomes: [outcome('WAITING', '450 busy'), outcome('FAILED', '550 5.1.1 No such user')],
   })
@@ -31,33 +31,33 @@ test('a refusal for now waits for another try, three in all; one for good has FA
   expect(group([busy], 3)).toEqual({ outcomes: [outcome('FAILED', '450 busy')] })
 })
 
-test('a login or sender that is refused is nobody’s fault: they wait, the try counts for nothing, and it is final', () => {
+test('a refused login is final and does not count as an attempt of the recipients', () => {
   expect(group([noLogin, noLogin])).toEqual({
     outcomes: [1, 2].map(() => ({ ...outcome('WAITING', '535 wrong password'), attemptsToUndo: 1 })),
     refusal: { reason: '535 wrong password', isFinal: true },
   })
 })
 
-test('a server that is away is tried three times, and then it is final', () => {
+test('an unavailable server is final after the third attempt', () => {
   for (const attempts of [1, 2]) {
-    expect(group([away, away], attempts)).toMatchObject({
+    expect(group([unavailable, unavailable], attempts)).toMatchObject({
       outcomes: [{ status: 'WAITING', attemptsToUndo: 0 }, { status: 'WAITING' }],
       refusal: { isFinal: false },
     })
   }
-  expect(group([away, away], 3)).toMatchObject({
+  expect(group([unavailable, unavailable], 3)).toMatchObject({
     outcomes: [{ status: 'WAITING', attemptsToUndo: 3 }, { status: 'WAITING' }],
     refusal: { isFinal: true },
   })
 })
 
-test('a server that takes any mail of a group does not refuse everything', () => {
+test('a refusal is not group-wide if the server accepts any mail of the group', () => {
   expect(group([noLogin, sent])).toEqual({ outcomes: [outcome('FAILED', '535 wrong password'), outcome('SENT')] })
-  expect(group([away, lost])).toMatchObject({ outcomes: [{ status: 'WAITING' }, { status: 'INTERRUPTED' }] })
+  expect(group([unavailable, lost])).toMatchObject({ outcomes: [{ status: 'WAITING' }, { status: 'INTERRUPTED' }] })
   expect(group([]).refusal).toBeUndefined()
 })
 
-test('a policy that refuses every recipient is the server’s; addresses that are dead are not, however many', () => {
+test('only policy refusals of a large enough group are group-wide', () => {
   expect(group(Array.from({ length: 5 }, () => noRelay)).refusal).toEqual({
     reason: '554 5.7.1 Relay access denied',
     isFinal: true,

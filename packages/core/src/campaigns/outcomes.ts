@@ -10,30 +10,31 @@ export interface RecipientOutcome {
   contactId: ContactId
   status: 'SENT' | 'WAITING' | 'FAILED' | 'INTERRUPTED'
   error: string | null
-  /** Subtracted from the recipient's attempts: the recipient did not cause their failure. */
+  /** Subtracted from the recipient's attempts, if the recipient did not cause the failures. */
   attemptsToUndo?: number
 }
 
 export interface GroupOutcome {
   outcomes: RecipientOutcome[]
   /**
-   * Every mail of the group was refused for a reason that affects all mails. `isFinal`: a retry would not help, so
-   * the campaign is to be paused.
+   * Set if the server refused every mail of the group for a reason that affects all mails. `isFinal`: a retry would
+   * fail too, so the caller pauses the campaign.
    */
   refusal?: { reason: string; isFinal: boolean }
 }
 
 const maxAttempts = 3
-/** In a smaller group, all mails may fail by coincidence, for reasons of their own. */
+/** In a smaller group, all mails may fail for unrelated reasons. */
 export const minConclusiveGroupSize = 5
 
 /**
- * Decides the status of every recipient of a group. An ambiguous outcome is INTERRUPTED and never sent again. A temporary
- * refusal is WAITING until the third attempt, then FAILED.
- *
- * If the server refuses every mail for a reason that affects all of them (login, sender, connection, policy), the
- * recipients are WAITING, also after a permanent refusal. The attempt counts until the third; after the third, or a
- * permanent refusal, the refusal is final, and the attempts are undone so that a resumed campaign has three again.
+ * Decides the status of every recipient of a group:
+ * - Ambiguous outcome: INTERRUPTED. Only a user can retry the recipient.
+ * - Permanent refusal: FAILED.
+ * - Temporary refusal: WAITING, and FAILED after the third attempt.
+ * - The server refused every mail of the group for a reason that affects all mails (login, sender, connection, policy):
+ *   every recipient is WAITING. The refusal is final if it is permanent or if this was the third attempt. A final
+ *   refusal resets the attempts to 0, so that each recipient has three attempts again when the campaign is resumed.
  */
 export function decideOutcomes(group: readonly SmtpOutcome[]): GroupOutcome {
   const reason = findGroupRefusal(group)
@@ -48,7 +49,7 @@ export function decideOutcomes(group: readonly SmtpOutcome[]): GroupOutcome {
   return { outcomes, refusal: { reason, isFinal } }
 }
 
-/** The server's first error if it refused every mail of the group for a reason that affects all mails. */
+/** Returns the first error if the server refused every mail of the group for a reason that affects all mails. */
 function findGroupRefusal(group: readonly SmtpOutcome[]): string | undefined {
   const refusals = group.filter((outcome) => outcome.kind === 'refused')
   if (refusals.length === 0 || refusals.length < group.length) return undefined
@@ -59,7 +60,7 @@ function findGroupRefusal(group: readonly SmtpOutcome[]): string | undefined {
   return areGroupWide ? refusals[0]?.error : undefined
 }
 
-/** Such as "554 5.7.1 Relay access denied" (RFC 3463, X.7.X). */
+/** RFC 3463, X.7.X: for example "554 5.7.1 Relay access denied". */
 const isPolicy = (error: string) => /^\d{3}[ -][45]\.7\.\d+\b/.test(error)
 const isPermanent = (outcome: SmtpOutcome) => outcome.kind === 'refused' && !outcome.temporary
 

@@ -2,12 +2,12 @@ import { type SQL, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 
 /**
- * A CTE that updates the counters of the batches whose recipients an earlier CTE of the same statement changed.
- * `changedCte` is the name of that CTE; it returns `workspace_id`, `batch_id` and, for each changed recipient, the status
- * before (`was`, null for a new row) and after (`became`).
+ * Returns a CTE that updates the recipient counters of batches. `changedCte` is the name of an earlier CTE in the same
+ * statement. That CTE changes recipients and returns, for each of them, `workspace_id`, `batch_id`, the old status
+ * `was` (null for a new row) and the new status `became`.
  *
  * Recipients and counters change in one statement, so that the counters are exact in every snapshot. The counters of a
- * campaign are the sums over its batches: one row for 200 recipients.
+ * campaign are the sums over its batches: one row per 200 recipients.
  */
 export function updateRecipientCounters(changedCte: string): SQL {
   const difference = (status: string) =>
@@ -25,7 +25,7 @@ export function updateRecipientCounters(changedCte: string): SQL {
         and (d.sent, d.failed, d.skipped, d.interrupted) <> (0, 0, 0, 0))`
 }
 
-/** Sets the recipients that match the condition to INTERRUPTED. Returns how many. */
+/** Sets the recipients that match the condition to INTERRUPTED. Returns their number. */
 export async function interruptRecipients(db: Db, condition: SQL, error: string): Promise<number> {
   const result = await db.execute<{ count: number }>(sql`
     with interrupted as (

@@ -5,7 +5,6 @@ import type { Contact } from '../contacts/contacts.schema.ts'
 export const recipientProperties = ['id', 'email', ...textPropertyNames, 'customFieldValues', 'tags'] as const
 export type Recipient = Pick<Contact, (typeof recipientProperties)[number]>
 
-/** The properties of a contact that a template can use, and no others. */
 export function toRecipient(contact: Contact): Recipient {
   return Object.fromEntries(recipientProperties.map((name) => [name, contact[name]])) as Recipient
 }

@@ -15,13 +15,13 @@ import { campaignSending } from './campaign-events.ts'
 import { type CampaignRow, createNotDraftError, toCampaign } from './campaigns.ts'
 import type { SendResult } from './campaigns.schema.ts'
 
-/** Recipients per batch, which is one job: small enough to end soon, large enough that a million need few jobs. */
+/** One job sends one batch. A small batch finishes soon; a large batch keeps the number of jobs low. */
 const batchSize = 200
 
 /**
  * Starts sending a DRAFT to the subscribers that are CONFIRMED on its list now, and returns their exact number. The
- * transaction is short for any list: it writes one row per batch, not per recipient. Of two concurrent calls, one is a
- * conflict.
+ * transaction is short even for a large list: it writes one row per batch, not per recipient. The second of two
+ * concurrent calls is a conflict.
  */
 export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {
@@ -42,26 +42,23 @@ export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
       .returning()
     if (!sending) throw notFound('Campaign')
     await emit(ctx, campaignSending, toCampaign(sending))
-    // The audit action records the request, at the start. The event of the same name is emitted at completion, see
-    // `finishBatch`. Both are stored values, so they keep their names.
+    // The audit entry `campaign.sent` records this request. The event `campaign.sent` is emitted when the campaign
+    // completes, see `finishBatch`. Both names are stored, so they cannot change.
     await audit(ctx, 'campaign.sent', { subjectId: id, queued })
     return { queued }
   })
 }
 
-/**
- * Writes the CONFIRMED subscribers of the list to batches, enqueues the batches, and returns the number of
- * subscribers.
- */
+/** Writes the CONFIRMED subscribers of the list to batches and enqueues them. Returns the number of subscribers. */
 async function snapshotAudience(ctx: Ctx, campaign: CampaignRow): Promise<number> {
   if (campaign.listId === null || !(await lockList(ctx, campaign.listId))) return 0
   const workspaceId = sql`${uuidOf(ctx.workspaceId)}::uuid`
-  // Keeps the ids of a million subscribers in memory: on disk, the statement takes twice as long.
+  // Enough memory for the ids of a million subscribers. With temporary files, the statement takes twice as long.
   await ctx.db.execute(sql`set local work_mem = '64MB'`)
-  // One array that is cut into slices: `row_number()` and grouping take twice as long.
+  // Slices of one array: `row_number()` with `group by` takes twice as long.
   const result = await ctx.db.execute<{ queued: number }>(sql`
     with audience as materialized (
-      -- Without ORDER BY: the order of sending is not defined.
+      -- No ORDER BY: the sending order is unspecified.
       select array_agg(contact_id) as ids from subscriptions
       where workspace_id = ${workspaceId} and list_id = ${uuidOf(campaign.listId)}::uuid and status = 'CONFIRMED'),
     batches as (

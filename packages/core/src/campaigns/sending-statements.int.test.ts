@@ -13,7 +13,7 @@ import { claimBatch, claimRecipients, recordRecipientOutcomes } from './sending.
 
 const database = useTestDatabase()
 
-test('what became of a group is recorded with a look at its batch alone, though nothing is known of the table yet', async () => {
+test('recording outcomes reads only the batch, even without table statistics', async () => {
   const ctx = await createTestCtx(database.db)
   const { id } = await createTestCampaign(ctx, { confirmed: 3 })
   await sendCampaign(ctx, id)

@@ -1,11 +1,11 @@
-/** The prepared statements of a campaign batch. `sending.ts` runs both of them once for every group of recipients. */
+/** Prepared statements that `sending.ts` runs once for every group of recipients. */
 import { sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import { preparedSql } from '../db/prepared-query.ts'
 import { type Recipient, recipientProperties } from './recipient.ts'
 import { updateRecipientCounters } from './recipient-counters.ts'
 
-/** A batch and the worker that claimed it, as statement parameters. */
+/** A batch and the worker that claimed it. */
 export interface BatchParams extends Record<string, unknown> {
   workspaceUuid: string
   campaignUuid: string
@@ -13,7 +13,7 @@ export interface BatchParams extends Record<string, unknown> {
   workerId: string
 }
 
-/** A claimed recipient, with its UUID as `id`; or nulls only. */
+/** A claimed recipient, with its UUID as `id`. All columns are null if no recipient was claimed. */
 type ClaimedRow = (Recipient & { attempts: number }) | (Record<keyof Recipient, null> & { attempts: null })
 
 const recipientColumns = sql.raw(
@@ -22,7 +22,7 @@ const recipientColumns = sql.raw(
 
 /**
  * Claims the recipients of a group that have no row yet or are WAITING. Returns no row if the worker does not own the
- * batch or the campaign is not SENDING, and one row of nulls if no recipient could be claimed.
+ * batch or the campaign is not SENDING. Returns one row of nulls if no recipient could be claimed.
  */
 export const claimGroup = preparedSql<BatchParams & { contactUuids: readonly string[] }, ClaimedRow>(
   'claim recipients',
@@ -37,7 +37,7 @@ export const claimGroup = preparedSql<BatchParams & { contactUuids: readonly str
         (workspace_id, campaign_id, contact_id, batch_id, status, worker_id, error, settled_at)
       select ${param('workspaceUuid')}::uuid, ${param('campaignUuid')}::uuid, recipient.id, ${param('batchUuid')}::uuid,
         case when s.status = 'CONFIRMED' then 'SENDING' else 'SKIPPED' end, ${param('workerId')}::uuid,
-        case when s.status = 'CONFIRMED' then null else 'Left the list before the mail was sent' end,
+        case when s.status = 'CONFIRMED' then null else 'The contact is no longer subscribed' end,
         case when s.status = 'CONFIRMED' then null else now() end
       from owned_batch
       cross join unnest(${param('contactUuids')}::uuid[]) as recipient (id)
@@ -57,7 +57,7 @@ export const claimGroup = preparedSql<BatchParams & { contactUuids: readonly str
       where claimed.became = 'SENDING') c on true`,
 )
 
-/** The arrays have one element for each recipient, in the same order. */
+/** The arrays have one element per recipient, in the same order. */
 interface GroupOutcomes extends BatchParams {
   contactUuids: string[]
   statuses: string[]
@@ -66,8 +66,8 @@ interface GroupOutcomes extends BatchParams {
 }
 
 /**
- * Records the outcomes of recipients that this worker claimed. The rows are selected by batch, not by campaign: without
- * statistics the planner cannot rank the indexes that begin with the campaign, and might read all of its recipients.
+ * Records the outcomes of recipients that this worker claimed. Selects the rows by batch, not by campaign: without
+ * table statistics, the planner may choose an index on the campaign and read all recipients of the campaign.
  */
 export const recordGroupOutcomes = preparedSql<GroupOutcomes>(
   'record recipient outcomes',

@@ -1,12 +1,13 @@
 /**
- * The worker's side of a campaign: claim a batch, claim its recipients group by group, record the outcomes, finish.
+ * How a worker sends a campaign: it claims a batch, claims the recipients of the batch group by group, records their
+ * outcomes, and finishes the batch.
  *
- * No recipient gets two mails, although a batch may run twice, even concurrently:
- * - Only the worker that moves a recipient to SENDING, by inserting the row or from WAITING, sends to that recipient.
- * - SENDING goes back to WAITING only if the mail surely did not leave: it was not rendered, the server refused it, or
- *   the claim was undone.
- * - The row exists before the mail is sent. If the worker dies, its SENDING recipients become INTERRUPTED, and are not
- *   sent to again unless a user retries them.
+ * A batch may run twice, even concurrently, but a recipient never gets two mails:
+ * - A worker claims a recipient before it sends: it inserts the recipient's row as SENDING, or updates it from WAITING
+ *   to SENDING. Only that worker sends to the recipient.
+ * - A SENDING recipient becomes WAITING again only if no mail was sent: the mail was not rendered, the server refused
+ *   it, or the claim was released.
+ * - If a worker crashes, its SENDING recipients become INTERRUPTED. Only a user can retry them.
  */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -21,7 +22,7 @@ import { type BatchParams, claimGroup, recordGroupOutcomes } from './sending-sta
 import { interruptRecipients, updateRecipientCounters } from './recipient-counters.ts'
 import { campaignSent } from './campaign-events.ts'
 
-/** A batch that a worker has claimed. `isCanceled`: its campaign is CANCELED, so its recipients are to be skipped. */
+/** A batch that a worker has claimed. `isCanceled`: the campaign is CANCELED, so the worker skips the recipients. */
 export interface ClaimedBatch {
   uuid: string
   campaignId: CampaignId
@@ -32,7 +33,7 @@ export interface ClaimedBatch {
 
 type BatchClaim = Pick<ClaimedBatch, 'uuid' | 'workerId'>
 
-/** Claims a PENDING batch if its campaign is SENDING or CANCELED; returns undefined otherwise. */
+/** Claims a PENDING batch of a SENDING or CANCELED campaign. Returns undefined if that is not possible. */
 export async function claimBatch(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedBatch | undefined> {
   const [row] = await ctx.db
     .update(campaignBatches)
@@ -58,7 +59,7 @@ export async function claimBatch(ctx: Ctx, uuid: string, workerId: string): Prom
   return { uuid, campaignId, contactUuids, workerId, isCanceled: campaignStatus === 'CANCELED' }
 }
 
-/** Sets the pending recipients of a CANCELED campaign's batch to SKIPPED. Idempotent. */
+/** Sets the pending recipients of a batch to SKIPPED, after its campaign was canceled. Idempotent. */
 export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'done'> {
   await ctx.db.execute(sql`
     with skipped as (
@@ -76,12 +77,12 @@ export async function skipRecipients(ctx: Ctx, batch: ClaimedBatch): Promise<'do
   return 'done'
 }
 
-/** A recipient whom only this worker may send to. `attempts` counts this attempt. */
+/** A recipient that only this worker may send to. `attempts` includes this attempt. */
 export type ClaimedRecipient = Recipient & { attempts: number }
 
 /**
  * Claims the recipients of a group that have no row yet or are WAITING. Recipients that are no longer subscribed become
- * SKIPPED and are not returned. `stopped`: the campaign is not SENDING or this worker no longer owns the batch.
+ * SKIPPED and are not returned. `stopped`: the campaign is not SENDING, or this worker does not own the batch anymore.
  */
 export async function claimRecipients(
   ctx: Ctx,
@@ -102,9 +103,9 @@ const toBatchParams = (ctx: Ctx, batch: ClaimedBatch): BatchParams => ({
 })
 
 /**
- * Undoes a claim whose response was lost: the claimed recipients become WAITING, as no mail was sent to them. Every
- * SENDING recipient of this worker in the group belongs to that claim: earlier runs recorded their outcomes or ended
- * with `interruptAndReleaseBatch`.
+ * Releases the recipients of a group after the response to `claimRecipients` was lost. No mail was sent to them, so
+ * they become WAITING. Every SENDING recipient of this worker in the group belongs to the lost claim: an earlier run of
+ * the batch left none, because it recorded the outcomes or ended with `interruptAndReleaseBatch`.
  */
 export async function releaseRecipients(ctx: Ctx, batch: ClaimedBatch, contactUuids: readonly string[]): Promise<void> {
   await ctx.db.execute(sql`
@@ -116,8 +117,9 @@ export async function releaseRecipients(ctx: Ctx, batch: ClaimedBatch, contactUu
 }
 
 /**
- * Records the outcomes of a group in one statement. A late outcome overwrites INTERRUPTED if the same worker had claimed the
- * recipient. A late WAITING is recorded as FAILED: the batch may be DONE, and no job would claim the recipient again.
+ * Records the outcomes of a group in one statement. An outcome that arrives after recovery overwrites INTERRUPTED, if
+ * the same worker had claimed the recipient. Then WAITING is recorded as FAILED, because the batch may already be DONE,
+ * and no job would claim the recipient again.
  */
 export async function recordRecipientOutcomes(
   ctx: Ctx,
@@ -135,15 +137,17 @@ export async function recordRecipientOutcomes(
 }
 
 /**
- * Sets a batch to DONE after all of its groups were processed. The last batch of a campaign completes it: the campaign
- * becomes SENT and `campaign.sent` is emitted, unless it was CANCELED. Returns `waiting`, and releases the batch instead,
- * while a recipient is WAITING for another attempt or SENDING by a worker that owned the batch before.
+ * Sets a batch to DONE after all of its groups were processed. The last batch completes the campaign: unless it was
+ * CANCELED, the campaign becomes SENT and `campaign.sent` is emitted.
+ *
+ * Releases the batch and returns `waiting` if a recipient is WAITING for another attempt, or if a previous owner of the
+ * batch is still SENDING to a recipient.
  */
 export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'waiting'> {
   return inTransaction(ctx, async (ctx) => {
-    // Serializes batches that finish concurrently: otherwise each sees the other one open, and neither completes the
-    // campaign. A retry, which reopens batches, takes the same lock. Claims do not wait for it: the foreign key of a
-    // recipient takes `for key share`, which is compatible.
+    // This lock serializes batches that finish concurrently. Without it, two last batches could each see the other one
+    // as open, and neither would complete the campaign. A retry reopens batches and takes the same lock. Claims do not
+    // wait for it: the foreign key of `campaign_recipients` locks `for key share`, which does not conflict.
     await ctx.db.select({ id: campaigns.id }).from(campaigns).where(isCampaignOfBatch(ctx, batch)).for('no key update')
     if (await hasOpenRecipients(ctx, batch)) {
       await releaseBatch(ctx, batch)
@@ -157,13 +161,13 @@ export function finishBatch(ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'wa
     if (done.length === 0) return 'done'
     await finishWork(ctx.db, [batch.uuid])
     const completed = await completeCampaign(ctx, batch)
-    // The audit entry of the same name was recorded when sending began, see `sendCampaign`.
+    // `sendCampaign` recorded the audit entry of the same name.
     if (completed?.status === 'SENT') await emit(ctx, campaignSent, toCampaign(completed))
     return 'done'
   })
 }
 
-/** Completes the campaign if all of its batches are DONE, also a PAUSED one. */
+/** Completes the campaign, which may be PAUSED, if all of its batches are DONE. */
 async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<CampaignRow | undefined> {
   const [completed] = await ctx.db
     .update(campaigns)
@@ -186,7 +190,7 @@ async function completeCampaign(ctx: Ctx, batch: ClaimedBatch): Promise<Campaign
   return completed
 }
 
-/** Releases a batch that is not DONE. The caller throws afterwards, so that the queue retries the job. */
+/** Releases a batch, for a job that then fails and is retried. Returns false if the worker does not own the batch. */
 export async function releaseBatch(ctx: Ctx, batch: BatchClaim): Promise<boolean> {
   const released = await ctx.db
     .update(campaignBatches)
@@ -197,20 +201,21 @@ export async function releaseBatch(ctx: Ctx, batch: BatchClaim): Promise<boolean
 }
 
 /**
- * Releases a batch after an error, when outcomes may not have been recorded: in the same transaction, the recipients that
- * are still SENDING by this worker become INTERRUPTED. `releaseRecipients` relies on it. Returns how many there were.
+ * Releases a batch after an error. In the same transaction, the recipients that this worker left SENDING become
+ * INTERRUPTED, because their outcomes may not have been recorded; `releaseRecipients` relies on this. Returns their
+ * number.
  */
 export function interruptAndReleaseBatch(ctx: Ctx, batch: BatchClaim): Promise<number> {
   return inTransaction(ctx, async (ctx) => {
     const isClaimed = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and batch_id = ${batch.uuid}
       and worker_id = ${batch.workerId} and status = 'SENDING'`
-    const interrupted = await interruptRecipients(ctx.db, isClaimed, 'How it ended could not be recorded')
+    const interrupted = await interruptRecipients(ctx.db, isClaimed, 'The outcome could not be recorded')
     await releaseBatch(ctx, batch)
     return interrupted
   })
 }
 
-/** Releases and requeues a batch: for a job that ends without an error, which the queue does not retry. */
+/** Releases and requeues a batch. For a job that ends without an error: the queue retries only jobs that fail. */
 export function releaseAndRequeueBatch(ctx: Ctx, batch: BatchClaim): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     if (await releaseBatch(ctx, batch)) await requeueWork(ctx.db, [batch.uuid])

@@ -1,6 +1,6 @@
 /**
- * Opt-in tracking: a pixel tells an opening, a link a click. What a link leads to is inside its signed token, so that
- * nobody can make one that leads elsewhere.
+ * Opt-in tracking: a pixel records an open, and a link records a click. The target URL of a link is part of its signed
+ * token, so that a third party cannot create a link to another URL.
  */
 import { type BaseCtx, type Ctx, publicContext } from '../request/context.ts'
 import { AppError, isDatabaseUnavailable } from '../kernel/errors.ts'
@@ -9,7 +9,7 @@ import { verifyPayload } from '../kernel/crypto.ts'
 import { type Engagement, type RecipientKey, recordEngagement } from './engagement.ts'
 import type { Tracking } from './templates/track-html.ts'
 
-/** For `trackHtml`, in the mail to one person. */
+/** Creates the input of `trackHtml` for the mail of one recipient. */
 export function createTracking(
   ctx: Ctx,
   { recipient, ...options }: { recipient: RecipientKey; opens: boolean; clicks: boolean },
@@ -23,14 +23,14 @@ export function createTracking(
   }
 }
 
-/** Notes an opening, by the token of a pixel. Forged or damaged: invalid. */
+/** Records an open. Throws `invalid` if the token of the pixel is forged or damaged. */
 export async function recordOpen(base: BaseCtx, token: string): Promise<void> {
   const payload = verifyPayload(base.settings.keys.links, 'open', token)
   if (!payload) throw createInvalidLinkError()
   await tryToRecord(base, payload, 'opened')
 }
 
-/** Notes a click, by the token of a link, and answers where it leads. Forged or damaged: invalid. */
+/** Records a click and returns the target URL of the link. Throws `invalid` if the token is forged or damaged. */
 export async function resolveTrackedLink(
   base: BaseCtx,
   token: string,
@@ -44,7 +44,7 @@ export async function resolveTrackedLink(
 
 const createInvalidLinkError = () => new AppError('invalid', 'Invalid or expired link')
 
-/** What cannot be noted now is not noted: the reader is to see the picture and the page all the same. */
+/** Records nothing while the database is unavailable: the reader still gets the image or the page. */
 async function tryToRecord(base: BaseCtx, [workspace, campaign, contact]: (string | number)[], engagement: Engagement) {
   const ctx = publicContext(base, idOf('wsp', String(workspace)))
   const recipient = { campaignId: idOf('cmp', String(campaign)), contactId: idOf('con', String(contact)) }

@@ -1,22 +1,23 @@
 /**
- * Liquid with limits on all that a template can make grow: it is a customer's program. They keep its values small
- * enough that none of them takes the memory of the process at one stroke, which no thread would survive.
+ * Liquid with limits on everything that a template can make grow, because customers write the templates. The limits
+ * keep each value small: one very large allocation would end the process, not only the rendering thread.
  */
 import { type FilterImplOptions, Liquid, type Template, toValue } from 'liquidjs'
 
-/** A part of a mail has at most so many characters, and so has what it captures on the way. */
+/** The maximum number of characters of a part of a mail, and of everything that a template captures. */
 const maxPartLength = 1_572_864
 
 /**
- * No files: `templates` replaces the disk. `memoryLimit` is of characters and items, over a whole rendering. A thread ends the
- * process with it when one object asks for more than 16 MiB beyond the thread's limit, which is how far Node lets it go while
- * it ends it. So no object may be as large. The largest that these limits leave are the array of a range of a million (12 MB
- * as it grows), the text of a million line breaks as `<br />` (14 MB), and the marks of a part that is nothing else (13 MB);
- * what is encoded is not on the heap.
+ * `templates: {}` disables access to files. `memoryLimit` counts characters and items over a whole rendering.
+ *
+ * Node ends a thread that exceeds its heap limit, and lets the heap grow by another 16 MiB while it does so. An object
+ * that needs more than that ends the whole process, so no object may be that large. The largest objects within these
+ * limits are the array of a range of a million items (12 MB while it grows), the text of a million line breaks as
+ * `<br />` (14 MB), and a part that consists of placeholders only (13 MB). Encoded parts are not on the heap.
  */
 const limits = { templates: {}, ownPropertyOnly: true, parseLimit: 4_000_000, renderLimit: 250, memoryLimit: 1_000_000 }
 
-/** How an error begins that says that a template took too long. */
+/** The beginning of liquidjs's error message for a template that takes too long. */
 export const renderLimitExceeded = 'template render limit exceeded'
 
 export interface Engine {
@@ -24,10 +25,10 @@ export interface Engine {
   render(template: Template[], values: object): string
 }
 
-/** An engine that reads no files. `outputEscape` is applied to every value. */
+/** Creates an engine that reads no files. `outputEscape` is applied to every value. */
 export function createEngine(outputEscape?: 'escape' | FilterImplOptions): Engine {
   const liquid = new Liquid({ ...limits, ...(outputEscape && { outputEscape: outputEscape as 'escape' }) })
-  // The tags that ask for other templates: there are none, so they are refused as a template is saved.
+  // There are no other templates to load. Without these tags, the parser rejects a template that uses them.
   for (const tag of ['include', 'render', 'layout', 'block']) delete liquid.tags[tag]
   for (const [name, filter] of Object.entries(liquid.filters)) liquid.registerFilter(name, withLimits(filter))
   const { renderer } = liquid
@@ -44,7 +45,7 @@ export function createEngine(outputEscape?: 'escape' | FilterImplOptions): Engin
   }
 }
 
-/** Passes pieces of text on until they are together longer than a part of a mail may be. */
+/** Creates a function that returns its text, and throws as soon as all texts together exceed the maximum length. */
 export function createLengthLimiter(maxLength = maxPartLength): (text: string) => string {
   let remaining = maxLength
   return (text) => {
@@ -54,7 +55,7 @@ export function createLengthLimiter(maxLength = maxPartLength): (text: string) =
   }
 }
 
-/** Collects what is rendered, as the engine's own emitter does. */
+/** Like the engine's own emitter, but with a length limit. */
 function createEmitter(limitOutput: (text: string) => string) {
   return {
     buffer: '',
@@ -70,7 +71,7 @@ function textOf(value: unknown): string {
   return Array.isArray(plain) ? plain.map(textOf).join('') : String(plain ?? '')
 }
 
-/** The engine looks at its clock between tags, not within a chain of filters, and at the input of a filter alone. */
+/** Adds what the engine itself does not check: the time between chained filters, and the size of a filter's result. */
 function withLimits(filter: FilterImplOptions): FilterImplOptions {
   const { handler, raw } = typeof filter === 'function' ? { handler: filter, raw: false } : filter
   return {
@@ -84,7 +85,7 @@ function withLimits(filter: FilterImplOptions): FilterImplOptions {
   }
 }
 
-/** What an array holds is small, as it may hold one text many times, but it is not as text. */
+/** Counts the characters of an array as text. In memory, the array can be smaller: it may repeat one string. */
 function sizeOf(value: unknown): number {
   if (typeof value === 'string') return value.length
   if (!Array.isArray(value)) return 1

@@ -1,4 +1,4 @@
-/** The thread that parses and renders templates for rendering.ts. One message in, one out; it imports as little as it can. */
+/** Parses and renders templates for rendering.ts, one response per task. Has few imports, to start fast. */
 import { getHeapStatistics } from 'node:v8'
 import { isMainThread, parentPort, workerData } from 'node:worker_threads'
 import { encodePart, joinPieces, onePiece, type Parts } from '../../mail/mime.ts'
@@ -14,7 +14,7 @@ import {
 import { compileTemplates, findFault, joinMail, type MailInPieces } from './templates.ts'
 import { trackHtml, type Tracking } from './track-html.ts'
 
-/** Templates as they are saved, to be parsed. */
+/** Parses templates that are about to be saved. */
 export interface CheckTask {
   kind: 'check'
   sources: PartialTemplateSources
@@ -25,14 +25,14 @@ interface TemplateRecipient {
   tracking: Tracking | undefined
 }
 
-/** A group of recipients, to be rendered for as it goes over the wire. */
+/** Renders and encodes the mails of a group of recipients. */
 export interface RenderMailsTask {
   kind: 'mail'
   sources: TemplateSources
   recipients: TemplateRecipient[]
 }
 
-/** One recipient, to be rendered for as text that somebody looks at. */
+/** Renders the mail of one recipient as plain strings, for a preview or a test mail. */
 export interface RenderPreviewTask {
   kind: 'preview'
   sources: TemplateSources
@@ -42,7 +42,7 @@ export interface RenderPreviewTask {
 export type Task = CheckTask | RenderMailsTask | RenderPreviewTask
 
 export type PlainMail = { subject: string } & Parts<string>
-/** Each part is from one byte of the answer's to another. */
+/** Each part is a range `[start, end]` in the `bytes` of the response. */
 export interface EncodedRanges {
   subject: string
   parts: [number, number][]
@@ -55,19 +55,18 @@ export interface FaultyMail {
 export interface ThreadResponse {
   fault?: TemplateFault | undefined
   mail?: PlainMail
-  /** Of the first recipients, one at least: the others are to be asked for again. */
+  /** At least one mail, in the order of the recipients. The caller sends another task for the remaining recipients. */
   mails?: (EncodedRanges | PlainMail | FaultyMail)[]
   bytes?: ArrayBuffer
 }
 
-/** Shared with whoever ends the thread: which template it was at, by its place in `templateFields`. */
+/** The template that is being processed, as an index of `templateFields`. rendering.ts reads this shared memory. */
 const currentField = workerData as Int32Array
 const setCurrentField = (field: TemplateField) => void (currentField[0] = templateFields.indexOf(field))
 
-/** More than so much is not held at a time. */
 const maxResponseBytes = 4_000_000
 
-/** The bytes of all are one buffer, which changes hands: they are not copied from thread to thread. */
+/** All parts share one buffer, which is transferred to the other thread without a copy. */
 function renderMails({ sources, recipients }: RenderMailsTask): ThreadResponse {
   const mails: (EncodedRanges | PlainMail | FaultyMail)[] = []
   const chunks: Buffer[] = []
@@ -86,7 +85,7 @@ function renderMails({ sources, recipients }: RenderMailsTask): ThreadResponse {
       const parts = [encodePart('plain', rendered.text), encodePart('html', rendered.html)]
       mails.push({ subject: rendered.subject, parts: parts.map(addPart) })
     } else {
-      // nodemailer takes encoded parts in a multipart only.
+      // nodemailer accepts encoded parts only in a multipart.
       const mail = joinMail(rendered)
       characters += mail.text.length
       mails.push(mail)
@@ -114,10 +113,10 @@ function render(sources: TemplateSources, { values, tracking }: TemplateRecipien
   }
 }
 
-/** The latest ones: of the campaigns that are sent at a time, whose groups come in turns. */
+/** A cache, because groups of several campaigns may alternate. The most recently compiled templates come first. */
 const compiledTemplates: { sources: TemplateSources; render: ReturnType<typeof compileTemplates> }[] = []
 const maxCompiledTemplates = 4
-/** With more in use they are forgotten, so that what one campaign keeps is no other's lack of memory. */
+/** If the thread uses more heap, the cache is cleared, so that one campaign does not take the memory of another. */
 const maxCachedHeapBytes = 64 * 1_048_576
 
 function getCompiledTemplates(sources: TemplateSources) {

@@ -1,7 +1,7 @@
 /**
- * Templates are customers' programs, and what a program does cannot be interrupted from its own thread. So they are parsed
- * and rendered in a thread beside, which is ended and replaced when one of them takes too long or too much memory. It does
- * one thing at a time, and workspaces take turns: a slow template costs another workspace its deadline, and no more.
+ * Customers write the templates, and a thread cannot interrupt its own work. So templates are parsed and rendered in a
+ * separate thread, which is terminated and replaced if a template takes too long or too much memory. The thread runs
+ * one task at a time, and workspaces take turns: a slow template delays another workspace by at most its deadline.
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
@@ -24,20 +24,19 @@ import {
   type TemplateSources,
 } from './template-sources.ts'
 
-/** The time for one look at templates, at least: as they are saved, previewed or tested. */
+/** The deadline of a single check, preview or test mail, unless the templates are long. */
 const minDeadlineMs = 1_000
-/** The time for a group of recipients: so much for each; but for a few, or for a long letter, as much as for one look. */
+/** The deadline of a group grows with the number of recipients and with the length of the templates. */
 const msPerRecipient = 50
 const charactersPerMs = 500
-/** Into so many a deadline is cut. */
 const deadlineSteps = 10
-/** So many of one workspace may wait. */
+/** Per workspace. */
 const maxQueueLength = 20
 
-/** Ours, and large beside what the limits in liquid.ts let a template have: what meets them does so little by little. */
+/** Well above what the limits in liquid.ts allow, so that a thread reaches them only with many small allocations. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
 
-/** Checks templates as they are saved. A broken one is invalid, with line and column; so is one that takes too long. */
+/** Throws `invalid` if a template cannot be parsed, with line and column, or if parsing takes too long. */
 export async function checkTemplates(workspaceId: WorkspaceId, sources: PartialTemplateSources): Promise<void> {
   const fault = findExcess(sources) ?? (await parseInThread(workspaceId, sources))
   if (fault) throw invalidField(fault.field, `${fault.field}: ${fault.message}`)
@@ -51,15 +50,15 @@ async function parseInThread(
   return (await queueTask(workspaceId, { kind: 'check', sources }, minDeadlineMs)).fault
 }
 
-/** A mail of text and HTML, see `encodePart`. */
+/** A mail with a text part and an HTML part, both encoded by `encodePart`. */
 export interface EncodedParts {
   subject: string
   parts: Uint8Array[]
 }
 
 /**
- * Renders for a group of recipients, each of whom gets a mail or what is wrong with it, in order: when the thread had to be
- * ended, the same for everyone. The templates are parsed once, unless many campaigns are sent at a time.
+ * Renders the mails of a group of recipients. Returns a mail or a fault for each recipient, in their order. If the
+ * thread had to be terminated, all recipients have the same fault.
  */
 export async function renderMails(
   workspaceId: WorkspaceId,
@@ -81,7 +80,7 @@ export async function renderMails(
   return rendered
 }
 
-/** The same as text, of one, for whoever looks at it. */
+/** Renders the mail of one recipient, not encoded. */
 export async function renderPreview(
   workspaceId: WorkspaceId,
   input: Omit<RenderPreviewTask, 'kind'>,
@@ -101,7 +100,7 @@ function computeDeadlineMs(sources: TemplateSources, recipientCount: number): nu
   return Math.ceil(Math.max(minDeadlineMs, characters / charactersPerMs, recipientCount * msPerRecipient))
 }
 
-/** Ends the thread as soon as nobody waits for it. Whoever asks again gets a new one. */
+/** Terminates the thread once its queues are empty. A later task starts a new thread. */
 export async function stopRenderingThread(): Promise<void> {
   if (!processing) return terminateThread()
   await processing
@@ -117,20 +116,20 @@ interface Job {
 
 interface Thread {
   worker: Worker
-  /** Which of the templates it is at, by its place in `templateFields`. */
+  /** The template that the thread is processing, as an index of `templateFields`. */
   currentField: Int32Array
 }
 
 let thread: Thread | undefined
 let processing: Promise<void> | undefined
-/** By workspace. The first of the first has its turn next. */
+/** Per workspace. The first job of the first queue runs next; its queue then moves to the end. */
 const queues = new Map<string, Job[]>()
 
 function queueTask(workspaceId: WorkspaceId, task: Task, deadlineMs: number): Promise<ThreadResponse> {
   return new Promise((resolve, reject) => {
     const queue = queues.get(workspaceId) ?? []
     if (queue.length >= maxQueueLength)
-      throw new AppError('throttled', 'Too many templates wait', { retryAfterSeconds: 1 })
+      throw new AppError('throttled', 'Too many template renderings are queued', { retryAfterSeconds: 1 })
     queue.push({ task, deadlineMs, resolve, reject })
     queues.set(workspaceId, queue)
     processing ??= processQueues()
@@ -153,7 +152,7 @@ function takeNextJob(): Job | undefined {
   return job
 }
 
-/** The deadline counts from here: no time in the line, nor the start of a thread. */
+/** The deadline does not include the time in the queue or the start of the thread. */
 async function runJob(job: Job): Promise<ThreadResponse> {
   thread ??= await startThread()
   thread.worker.ref()
@@ -175,11 +174,12 @@ function waitForResult(worker: Worker, { task, deadlineMs }: Job): Promise<JobRe
   return new Promise((resolve) => {
     const onMessage = (response: ThreadResponse) => finish({ kind: 'responded', response })
     const onError = (error: Error) => finish({ kind: 'crashed', error })
-    // Counted in steps, as a process that stood still or starved comes late to each of them, and so does its thread.
+    // Counted in steps, because time also passes while the whole process is suspended or starved of CPU time. An
+    // interval does not make up for the steps that it missed.
     let steps = 0
     const timer = setInterval(() => {
       steps += 1
-      // One turn more: the answer may be there already.
+      // The response may already be in the queue of the event loop.
       if (steps === deadlineSteps) setImmediate(() => finish({ kind: 'timed-out' }))
     }, deadlineMs / deadlineSteps)
     worker.on('message', onMessage).on('error', onError).postMessage(task)
@@ -196,7 +196,7 @@ async function startThread(): Promise<Thread> {
   const currentField = new Int32Array(new SharedArrayBuffer(4))
   const script = new URL('./rendering-thread.ts', import.meta.url)
   const worker = new Worker(script, { workerData: currentField, resourceLimits, env: {} })
-  // Whoever waits for it hears of its errors; with nobody waiting they would end this process.
+  // `waitForResult` handles errors. An error at any other time would end this process without a listener.
   worker.on('error', () => {})
   await once(worker, 'message')
   return { worker, currentField }

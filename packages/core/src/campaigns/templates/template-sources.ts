@@ -1,4 +1,3 @@
-/** What a campaign's templates are, to whoever does not parse them. */
 export interface TemplateSources {
   subject: string
   html: string | null
@@ -8,7 +7,6 @@ export interface TemplateSources {
 export const templateFields = ['subject', 'html', 'text'] as const
 export type TemplateField = (typeof templateFields)[number]
 
-/** Templates to be saved: some of them. */
 export type PartialTemplateSources = { [Field in TemplateField]?: string | null | undefined }
 
 export interface TemplateValues {
@@ -19,15 +17,15 @@ export interface TemplateValues {
   unsubscribeUrl: string
 }
 
-/** What is wrong with a template, or with what became of it. */
+/** An error in a template, or in rendering it. */
 export interface TemplateFault {
   field: TemplateField
   message: string
-  /** It takes too long, or so much memory that its thread was ended. */
+  /** The template took too long, or its thread was terminated for using too much memory. */
   isSlow?: boolean
 }
 
-/** What a campaign starts from that was given neither HTML nor text. */
+/** The HTML of a campaign that is created without `html` and `text`. */
 export const plainTemplate = `<h1>{{ campaign.subject }}</h1>
 <p>Hello {{ contact.firstName | default: "there" }},</p>
 <p>here is the latest from {{ workspace.name }}.</p>
@@ -36,7 +34,7 @@ export const plainTemplate = `<h1>{{ campaign.subject }}</h1>
 const maxTags = 5_000
 const maxFilters = 5_000
 
-/** Whether the templates have more tags, outputs or filters than a parser should see; told by a look at the signs alone. */
+/** Finds a template with too many tags, outputs or filters. Counts delimiters, because parsing would take too long. */
 export function findExcess(sources: PartialTemplateSources): TemplateFault | undefined {
   for (const field of templateFields) {
     const source = sources[field] ?? ''

@@ -15,30 +15,30 @@ afterAll(stopRenderingThread)
 const values: TemplateValues = {
   contact: { firstName: 'Ada', email: 'ada@example.com', tags: ['vip'], 'shoe size': 41 },
   campaign: { id: 'cmp_1', name: 'November' },
-  list: { id: 'lst_1', name: 'Monthly letter' },
+  list: { id: 'lst_1', name: 'Monthly news' },
   workspace: { name: 'Engines', postalAddress: '12 Dorset Street' },
   unsubscribeUrl: 'https://crm.example.com/public/unsubscribe?token=abc.def',
 }
-const rendering = (sources: Partial<TemplateSources>, given: Partial<TemplateValues> = {}) =>
-  joinMail(compileTemplates({ subject: 'News', html: null, text: null, ...sources })({ ...values, ...given }))
+const rendering = (sources: Partial<TemplateSources>, input: Partial<TemplateValues> = {}) =>
+  joinMail(compileTemplates({ subject: 'News', html: null, text: null, ...sources })({ ...values, ...input }))
 const named = (firstName: string) => ({ contact: { firstName } })
 const count = (text: string, part: string) => text.split(part).length - 1
 
-describe('a template that is broken', () => {
+describe('a template with a syntax error', () => {
   test.each([
     ['subject', '{{ contact.firstName', 'output "{{ contact.firstName" not closed (line 1, column 1)'],
     ['html', '<p>\n  {% if contact %}', 'tag {% if contact %} not closed (line 2, column 3)'],
     ['html', 'a\nb {% endif %}', 'tag "endif" not found (line 2, column 3)'],
     ['text', '\n\n {% for x in %}{% endfor %}', 'illegal tag: {% for x in %} (line 3, column 2)'],
     ['text', '{% raw %}', 'tag {% raw %} not closed (line 1, column 1)'],
-  ])('in %s, "%s", is refused with its place', async (field, source, what) => {
-    const message = `${field}: ${what}`
+  ])('in %s, "%s", is rejected with line and column', async (field, source, error) => {
+    const message = `${field}: ${error}`
     await expect(checkTemplates({ [field]: source })).rejects.toThrow(
-      expect.objectContaining({ code: 'invalid', message, issues: [{ path: field, message: what }] }),
+      expect.objectContaining({ code: 'invalid', message, issues: [{ path: field, message: error }] }),
     )
   })
 
-  test.each(['render', 'include', 'layout', 'block'])('as it would read a file with %s, is refused', async (tag) => {
+  test.each(['render', 'include', 'layout', 'block'])('that uses the file tag %s is rejected', async (tag) => {
     for (const file of ['/etc/passwd', '../../../etc/passwd', 'constructor', '__proto__', 'toString', 'x.liquid']) {
       const message = `html: tag "${tag}" not found (line 1, column 1)`
       await expect(checkTemplates({ html: `{% ${tag} '${file}' %}` })).rejects.toThrow(
@@ -49,14 +49,14 @@ describe('a template that is broken', () => {
     }
   })
 
-  test('is told from one that is merely odd', async () => {
+  test('is distinguished from an unusual but valid template', async () => {
     const odd = { subject: '50% off {x} }} %}', html: '{{ nothing.at.all }}', text: null }
     await expect(checkTemplates(odd)).resolves.toBeUndefined()
     await expect(checkTemplates({})).resolves.toBeUndefined()
   })
 })
 
-describe('what a template cannot reach', () => {
+describe('an inaccessible value', () => {
   test.each([
     '{{ contact.constructor }}{{ contact.__proto__ }}{{ contact.toString }}{{ contact.hasOwnProperty }}',
     '{{ contact.tags.constructor }}{{ contact.tags.map }}{{ contact.email.constructor }}{{ contact.email.at }}',
@@ -74,12 +74,12 @@ describe('what a template cannot reach', () => {
     "{{ 'now' | date: '%0999999999d' }}",
     '{{ (1..19000000) | join: "xxxxxxxxxxxxxxxxxxxx" | size }}',
     '{% capture x %}{% for i in (1..4000000) %}{% cycle "a", "b" %}{% endfor %}{% endcapture %}',
-  ])('%s ends at a limit', (source) => {
+  ])('%s stops at a limit', (source) => {
     expect(() => rendering({ html: source })).toThrow(/limit exceeded/)
   })
 })
 
-describe('what is rendered', () => {
+describe('a rendered mail', () => {
   test('escapes values in HTML and leaves subject and text as they are', () => {
     const name = `<img src=x onerror="alert('1')"> & co {{ 7 | times: 7 }}`
     const source = 'Hello {{ contact.firstName }} {{ unsubscribeUrl }}'
@@ -89,7 +89,7 @@ describe('what is rendered', () => {
     expect(text).toContain(`Hello ${name}`)
   })
 
-  test('shows the subject that the recipient reads as campaign.subject, escaped', () => {
+  test('shows the rendered subject as campaign.subject, escaped in HTML', () => {
     const { subject, html } = rendering(
       { subject: 'For {{ contact.firstName }}', html: '<h1>{{ campaign.subject }}</h1>' },
       named('<b>Ada</b>'),
@@ -98,19 +98,19 @@ describe('what is rendered', () => {
     expect(html).toContain('<h1>For &lt;b&gt;Ada&lt;/b&gt;</h1>')
   })
 
-  test('has every value, also by names with spaces', () => {
+  test('shows all values, including names with spaces', () => {
     const text =
       '{{ contact["shoe size"] }} {{ campaign.name }} {{ list.name }} {{ workspace.name }} {{ unsubscribeUrl }}'
-    expect(rendering({ text }).text).toBe(`41 November Monthly letter Engines ${values.unsubscribeUrl}`)
+    expect(rendering({ text }).text).toBe(`41 November Monthly news Engines ${values.unsubscribeUrl}`)
   })
 
-  test('has a text part made of the HTML where none was written', () => {
+  test('has a text part converted from the HTML if there is no text template', () => {
     const { text } = rendering({ html: '<h1>Hello</h1><p>Read <a href="https://example.com/a">this</a>.</p>' })
     expect(text).toContain('Hello\n\nRead this [https://example.com/a].')
     expect(text).toContain(values.unsubscribeUrl)
   })
 
-  test('has in its text part the values of each recipient, whichever way the template goes for them', () => {
+  test('has the values of each recipient in its text part, in every branch', () => {
     const render = compileTemplates({
       subject: 'x',
       html: `<p>Hi {{ contact.firstName }}!</p>{% if contact.vip %}<ul>{% for tag in contact.tags %}<li>{{ tag }}</li>{% endfor %}</ul>{% endif %}
@@ -133,12 +133,12 @@ describe('what is rendered', () => {
     }
   })
 
-  test('is the same as where the HTML of each recipient becomes text by itself', () => {
+  test('has the same text as a conversion of its own HTML', () => {
     const html = `<h1>Hi {{ contact.firstName }}</h1>{% if contact.vip %}<p>For {{ contact.lastName }} only</p>{% endif %}
       <ul><li>{{ contact.note }}</li></ul><a href="{{ unsubscribeUrl }}">Leave</a>`
     const render = compileTemplates({ subject: 'x', html, text: null })
-    // A template that captures is not marked.
-    const renderUnmarked = compileTemplates({
+    // A template with `capture` is rendered without placeholders.
+    const renderWithoutPlaceholders = compileTemplates({
       subject: 'x',
       html: `${html}{% capture x %}{% endcapture %}`,
       text: null,
@@ -148,15 +148,18 @@ describe('what is rendered', () => {
       ['Zoë 🦉', false],
       ['', true],
     ] as const) {
-      const given = { ...values, contact: { firstName, lastName: '=?x', vip, note: 'a "b" \'c\'  d' } }
-      const [marked, unmarked] = [joinMail(render(given)), joinMail(renderUnmarked(given))]
-      expect(marked.html).toBe(unmarked.html)
-      // An empty value leaves the blank before it.
-      expect(marked.text.replace(/ +$/gm, '')).toBe(unmarked.text)
+      const input = { ...values, contact: { firstName, lastName: '=?x', vip, note: 'a "b" \'c\'  d' } }
+      const [withPlaceholders, withoutPlaceholders] = [
+        joinMail(render(input)),
+        joinMail(renderWithoutPlaceholders(input)),
+      ]
+      expect(withPlaceholders.html).toBe(withoutPlaceholders.html)
+      // An empty value leaves the preceding space.
+      expect(withPlaceholders.text.replace(/ +$/gm, '')).toBe(withoutPlaceholders.text)
     }
   })
 
-  test('has all values in their places, however many there are', () => {
+  test('shows all values in order, also more than 1,000', () => {
     const { html, text } = rendering({
       html: '{% for i in (1..1100) %}<i>{{ i }}</i> {% endfor %}{{ unsubscribeUrl }}',
     })
@@ -165,18 +168,18 @@ describe('what is rendered', () => {
     expect(text).toBe(`${numbers.join(' ')} ${values.unsubscribeUrl}`)
   })
 
-  test('keeps what a template captures and cuts, in both parts', () => {
+  test('shows captured and sliced values in both parts', () => {
     const html = '{% capture name %}{{ contact.firstName }}{% endcapture %}<p>{{ name | slice: 0, 3 }}</p>'
     const { html: part, text } = rendering({ html }, named('Augusta'))
     expect(part).toContain('<p>Aug</p>')
     expect(text).toContain('Aug\n')
   })
 
-  test('has no HTML where only text was written', () => {
+  test('has no HTML part if there is only a text template', () => {
     expect(rendering({ text: 'Hi' })).not.toHaveProperty('html')
   })
 
-  test('works for one recipient after another without a trace of the one before', () => {
+  test('contains no values of the previous recipient', () => {
     const render = compileTemplates({
       subject: 'x',
       html: null,
@@ -190,23 +193,23 @@ describe('what is rendered', () => {
 describe('the footer', () => {
   const link = `<a href="${values.unsubscribeUrl}"`
 
-  test('with link and postal address is added to each part whose template has no link', () => {
+  test('with link and postal address is added to each part without a link', () => {
     const { html, text } = rendering({ html: '<p>Hi</p>', text: 'Hi' })
     expect(html).toMatch(/^<p>Hi<\/p>\n<div/)
     expect(html).toContain(link)
     expect(html).toContain('12 Dorset Street')
     expect(text).toBe(
-      `Hi\n\n--\nYou receive this because you subscribed to Monthly letter.\nUnsubscribe: ${values.unsubscribeUrl}\n12 Dorset Street`,
+      `Hi\n\n--\nYou are receiving this email because you subscribed to Monthly news.\nUnsubscribe: ${values.unsubscribeUrl}\n12 Dorset Street`,
     )
   })
 
-  test('is not added where the template has the link, in that part alone', () => {
+  test('is omitted only from the part whose template has the link', () => {
     const { html, text } = rendering({ html: '<p><a href="{{ unsubscribeUrl }}">bye</a></p>', text: 'Hi' })
     expect(html).toBe(`<p><a href="${values.unsubscribeUrl}">bye</a></p>`)
     expect(text).toContain(`Unsubscribe: ${values.unsubscribeUrl}`)
   })
 
-  test('leaves the postal address out when the workspace has none, and escapes what it has', () => {
+  test('omits a missing postal address and escapes the values', () => {
     const without = rendering({ text: 'Hi' }, { workspace: { name: 'Engines', postalAddress: null } })
     expect(without.text.endsWith(values.unsubscribeUrl)).toBe(true)
     const { html } = rendering({ html: 'Hi' }, { list: { name: '<i>L</i>' }, workspace: { postalAddress: '<b>1</b>' } })
@@ -222,7 +225,7 @@ describe('the footer', () => {
     '<body>{% assign end = "</body>" %}{{ end | raw }}',
     '{% comment %}</body>{% endcomment %}<p>Hi</p>',
     '<body><p>{{ "</body>" }}</p>{% if true %}</body>{% endif %}',
-  ])('stands once and whole, within the body, in %s', async (source) => {
+  ])('is added once, inside the body, to %s', async (source) => {
     await checkTemplates({ html: source })
     const { html = '' } = rendering({ html: source })
     expect(count(html, link)).toBe(1)
@@ -232,7 +235,7 @@ describe('the footer', () => {
   })
 })
 
-test('a campaign that was given neither HTML nor text can be rendered as it is', async () => {
+test('the default template of a campaign without HTML and text can be rendered', async () => {
   await checkTemplates({ html: plainTemplate })
   const { html, text } = rendering({ subject: 'News & more', html: plainTemplate })
   expect(html).toContain('<h1>News &amp; more</h1>\n<p>Hello Ada,</p>')

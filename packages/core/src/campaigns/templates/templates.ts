@@ -1,4 +1,4 @@
-/** Runs in the thread of rendering.ts alone, as nothing interrupts it: how a campaign's templates become a mail. */
+/** Renders a campaign's templates to a mail. Runs only in the rendering thread, which can be terminated. */
 import { joinPieces, onePiece, type Parts, type Pieces } from '../../mail/mime.ts'
 import { createEngine, type Engine } from './liquid.ts'
 import {
@@ -14,23 +14,22 @@ import { createSplitter, fillPlaceholders, createPlaceholderEscape, type Placeho
 const htmlEngine = createEngine('escape')
 const textEngine = createEngine()
 
-/** In the letter's own colours, light or dark: it stands in a page that is somebody else's. */
+/** Inherits the text color of the customer's HTML, which may be light or dark. */
 const htmlFooter = `
 <div style="margin-top:32px;padding-top:16px;border-top:1px solid #80838d;font:13px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,Helvetica,Arial,sans-serif;color:inherit;overflow-wrap:anywhere">
-You receive this because you subscribed to {{ list.name }}. <a href="{{ unsubscribeUrl }}" style="color:inherit">Unsubscribe</a>
+You are receiving this email because you subscribed to {{ list.name }}. <a href="{{ unsubscribeUrl }}" style="color:inherit">Unsubscribe</a>
 {%- if workspace.postalAddress %}<br>{{ workspace.postalAddress }}{% endif %}
 </div>`
 const textFooter = `
 
 --
-You receive this because you subscribed to {{ list.name }}.
+You are receiving this email because you subscribed to {{ list.name }}.
 Unsubscribe: {{ unsubscribeUrl }}{% if workspace.postalAddress %}
 {{ workspace.postalAddress }}{% endif %}`
 
-/** Is told which of the templates is being worked on from here on. */
 type SetCurrentField = (field: TemplateField) => void
 
-/** What is wrong with templates that are to be saved, with line and column; undefined when all can be parsed. */
+/** Parses all templates. Returns the first error, with line and column. */
 export function findFault(
   sources: PartialTemplateSources,
   setCurrentField: SetCurrentField = () => {},
@@ -55,12 +54,10 @@ function findParseError(engine: Engine, source: string | null | undefined): stri
   }
 }
 
-/** A mail in pieces. */
 export interface MailInPieces extends Parts<Pieces> {
   subject: string
 }
 
-/** The same for whoever looks at it. */
 export const joinMail = ({ subject, html, text }: MailInPieces) => ({
   subject,
   ...(html && { html: joinPieces(html) }),
@@ -68,9 +65,9 @@ export const joinMail = ({ subject, html, text }: MailInPieces) => ({
 })
 
 /**
- * Parses a campaign's templates once, for many recipients. The renderer escapes values in HTML, adds the unsubscribe
- * footer where a part has no `unsubscribeUrl`, and makes the text part of the HTML where none was written. It throws
- * when a template exceeds its limits.
+ * Parses a campaign's templates once, for many recipients. The returned function renders a mail: it escapes values in
+ * HTML, adds the unsubscribe footer to each part without `unsubscribeUrl`, and converts the HTML to text if there is no
+ * text template. It throws if a template exceeds its limits.
  */
 export function compileTemplates(sources: TemplateSources, setCurrentField: SetCurrentField = () => {}) {
   setCurrentField('subject')
@@ -82,7 +79,7 @@ export function compileTemplates(sources: TemplateSources, setCurrentField: SetC
   return (input: TemplateValues): MailInPieces => {
     setCurrentField('subject')
     const renderedSubject = textEngine.render(subject, input)
-    // The body's `campaign.subject` is what the recipient reads in the header.
+    // In the body, `campaign.subject` is the rendered subject.
     const values = { ...input, campaign: { ...input.campaign, subject: renderedSubject } }
     setCurrentField('text')
     const textPart = text?.(values)
@@ -99,10 +96,10 @@ function compileText(source: string) {
   })
 }
 
-/** With the text that the HTML says, where no other was written. */
+/** `withText`: also converts the HTML to a text part. */
 function compileHtml(source: string, { withText }: { withText: boolean }) {
   const placeholderValues: PlaceholderValues = []
-  // What a template captures it may cut to pieces, and a mark with it.
+  // A template can slice captured text, and thereby cut a placeholder in two.
   const canUsePlaceholders = !source.includes('capture')
   const engine = canUsePlaceholders ? createEngine(createPlaceholderEscape(placeholderValues)) : htmlEngine
   const body = engine.parse(source)
@@ -110,7 +107,7 @@ function compileHtml(source: string, { withText }: { withText: boolean }) {
   const split = createSplitter({ withText })
   return (values: TemplateValues): { html: Pieces; text?: Pieces } => {
     placeholderValues.length = 0
-    // Added to what was rendered, not to the template: there it could fall into a comment, or break a tag.
+    // Inserted into the rendered HTML: in the template, the position could be inside a comment or a tag.
     const parts = split(insertAtEnd(engine.render(body, values), engine.render(footer, values)))
     const html = fillPlaceholders(parts.html, placeholderValues, 'html')
     return withText ? { html, text: fillPlaceholders(parts.text, placeholderValues, 'text') } : { html }
@@ -119,7 +116,7 @@ function compileHtml(source: string, { withText }: { withText: boolean }) {
 
 const getFooter = (source: string, footer: string) => (source.includes('unsubscribeUrl') ? '' : footer)
 
-/** Puts something at the end of what is shown: before the last `</body>`, if there is one. */
+/** Inserts HTML before the last `</body>`, or appends it if there is none. */
 export function insertAtEnd(html: string, added: string): string {
   const end = [...html.matchAll(/<\/body/gi)].at(-1)?.index ?? html.length
   return html.slice(0, end) + added + html.slice(end)

@@ -1,23 +1,25 @@
 /**
- * HTML and its text, for many recipients. The parts of a mail differ from one recipient to the next mostly by values. So each
- * value is a mark while HTML becomes text: that happens once for each shape that the template takes, and the values are
- * filled in after. To render and encode the newsletter of the bench `campaigns` (20 KB) takes 400 to 660 microseconds of
- * processor time this way, and 2,000 to 2,700 with the text made for each recipient (22 November 2026). `mime.ts` builds on
- * it: with the pieces encoded once it takes 150 to 480.
+ * Converts HTML to text once for many recipients. The mails of a campaign differ mostly by the values in them. So the
+ * template is rendered with a placeholder for each value, the result is converted to text and cached, and then the
+ * values are filled in.
+ *
+ * Processor time to render and encode the newsletter of the `campaigns` benchmark (20 KB), measured on 22 November
+ * 2026: 2,000 to 2,700 microseconds if the text is converted for each recipient, 400 to 660 with placeholders, and 150
+ * to 480 if `mime.ts` also encodes the fixed pieces only once.
  */
 import { compile } from 'html-to-text'
 import { type FilterImplOptions, filters } from 'liquidjs'
 import { joinPieces, onePiece, type Pieces } from '../../mail/mime.ts'
 import { createLengthLimiter } from './liquid.ts'
 
-/** The values of one rendering, in order, as each part shows them. */
+/** The values of one rendering, in the order of their placeholders, as HTML and as text. */
 export type PlaceholderValues = { html: string; text: string }[]
 
-// Of Unicode's private use, which no text has a meaning for.
+// Delimited by private-use characters of Unicode, which have no meaning in text.
 const placeholder = /\ue000(\d+)\ue001/g
 const maxCachedSplits = 16
 const maxCachedCharacters = 1_000_000
-/** With more of them a part is left whole: to encode so many pieces would take more memory than it saves time. */
+/** A part with more placeholders is encoded as a whole: so many pieces would cost more memory than they save time. */
 const maxPlaceholders = 1_000
 
 const headings = ['h1', 'h2', 'h3', 'h4', 'h5', 'h6'].map((selector) => ({ selector, options: { uppercase: false } }))
@@ -26,7 +28,7 @@ const htmlToText = compile({ wordwrap: false, selectors: [...headings, links] })
 const { escape } = filters as unknown as { escape: (this: unknown, value: unknown) => string }
 const unescaped: Record<string, string> = { '&amp;': '&', '&lt;': '<', '&gt;': '>', '&#34;': '"', '&#39;': "'" }
 
-/** For Liquid's `outputEscape`: escapes a value, keeps it in `marks` and leaves a mark in its place. */
+/** Creates an `outputEscape` for Liquid that escapes a value, adds it to `values` and returns a placeholder. */
 export function createPlaceholderEscape(values: PlaceholderValues): FilterImplOptions & ((value: unknown) => string) {
   return function (this: unknown, value: unknown): string {
     const html = escape.call(this, value)
@@ -35,13 +37,13 @@ export function createPlaceholderEscape(values: PlaceholderValues): FilterImplOp
   } as FilterImplOptions & ((value: unknown) => string)
 }
 
-/** A part of a mail, cut at its marks: what stands between them, and which they are. */
+/** A part of a mail, split at its placeholders. `valueIndexes` are the placeholders between the `fixed` pieces. */
 interface SplitPart {
   fixed: string[]
   valueIndexes: number[]
 }
 
-/** The part with the values in place of the marks. */
+/** Replaces the placeholders of a part by the values. */
 export function fillPlaceholders(
   { fixed, valueIndexes }: SplitPart,
   values: PlaceholderValues,
@@ -65,7 +67,7 @@ interface SplitMail {
   text: SplitPart
 }
 
-/** Cuts HTML at its marks, and what it says as text where that is asked for. The latest shapes are remembered. */
+/** Creates a function that splits HTML, and its text, at the placeholders. Caches the latest results. */
 export function createSplitter({ withText }: { withText: boolean }): (html: string) => SplitMail {
   const cache = new Map<string, SplitMail>()
   let characters = 0
@@ -85,7 +87,7 @@ export function createSplitter({ withText }: { withText: boolean }): (html: stri
 
 const maxIndentation = 4_000_000
 
-/** Each line of a list within lists is indented again: so many that they would fill the memory are refused. */
+/** Rejects HTML whose nested lists would use too much memory: the converter indents each line once per level. */
 function convertToText(html: string): string {
   let [depth, deepest] = [0, 0]
   for (const [tag] of html.matchAll(/<\/?(?:ul|ol|blockquote)\b/gi)) {
@@ -96,7 +98,7 @@ function convertToText(html: string): string {
   return htmlToText(html)
 }
 
-/** At most: an element may make three. */
+/** An upper bound: an element makes at most three lines. */
 function countMaxLines(html: string): number {
   let lines = 0
   for (const [character] of html.matchAll(/[<\n]/g)) lines += character === '<' ? 3 : 1

@@ -1,9 +1,9 @@
-/** Tracking as it is written into a mail. Apart from what is noted of people, as it happens where templates are rendered. */
+/** Adds tracking to HTML, in the rendering thread. `tracking.ts` is separate, because it uses the database. */
 import { type KeyRing, signPayload } from '../../kernel/crypto.ts'
 import { createLengthLimiter } from './liquid.ts'
 import { insertAtEnd } from './templates.ts'
 
-/** How the HTML to one person is tracked, and who that is: the UUIDs of workspace, campaign and contact. */
+/** How the HTML for one recipient is tracked. `payload`: the UUIDs of workspace, campaign and contact. */
 export interface Tracking {
   opens: boolean
   clicks: boolean
@@ -15,7 +15,7 @@ export interface Tracking {
 const maxUrlLength = 2_048
 const maxLinksLength = 4_000_000
 
-/** The links of an HTML part lead through clicks, and a pixel stands at its end, each where asked for. */
+/** Replaces links by tracked links if `clicks` is set, and appends a tracking pixel if `opens` is set. */
 export function trackHtml(html: string, { opens, clicks, publicUrl, key, payload }: Tracking): string {
   const limitOutput = createLengthLimiter(maxLinksLength)
   const tracked = clicks ? html.replace(linkInHtml, (...match: string[]) => limitOutput(trackLink(...match))) : html
@@ -26,7 +26,7 @@ export function trackHtml(html: string, { opens, clicks, publicUrl, key, payload
   function trackLink(...match: string[]): string {
     const [whole = '', before = '', quote = '', value = ''] = match
     const url = parseWebUrl(value)
-    // Our own pages stay what they are: above all the link that unsubscribes.
+    // Links to Rapport's own pages are not tracked, above all the unsubscribe link.
     if (url === undefined || url.startsWith(`${publicUrl}/public/`)) return whole
     return `${before}${quote}${createTokenUrl('click', [...payload, url])}${quote}`
   }
@@ -40,7 +40,7 @@ const linkInHtml = /(<(?:a|area)\s(?:[^<>"']|"[^"]*"|'[^']*')*?\bhref\s*=\s*)(["
 const characterReference = /&(?:#(\d{1,7})|#x([\da-f]{1,6})|(amp|lt|gt|quot|apos));/gi
 const namedReferences: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" }
 
-/** The http or https address that an attribute says; undefined for any other, and for what is not surely understood. */
+/** Parses an http or https URL from an HTML attribute. Returns undefined for anything else, and if it is ambiguous. */
 function parseWebUrl(attribute: string): string | undefined {
   const url = attribute
     .replace(characterReference, (...match: (string | undefined)[]) => {
