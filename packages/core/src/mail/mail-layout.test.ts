@@ -5,10 +5,10 @@ const { html, text } = renderMailLayout({
   title: 'Tea & <b>cake</b>',
   paragraphs: ['One.', 'Two.'],
   button: { label: 'Come', url: 'https://crm.example.com/come?a=1&b=2' },
-  small: 'Or stay.',
+  small: 'Small print.',
 })
 
-test('whatever has a colour of its own has a dark one too', () => {
+test('every element with a color has a dark color too', () => {
   const [, dark = ''] = /@media \(prefers-color-scheme: dark\) \{([^]*?)\n\}/.exec(html) ?? []
   const elements = [...html.matchAll(/<\w[^>]*style="([^"]*)"[^>]*>/g)]
   const colored = elements.filter(([, style = '']) => /(^|;)(color|background):/.test(style))
@@ -17,16 +17,18 @@ test('whatever has a colour of its own has a dark one too', () => {
     const [, name] = /class="(\w+)"/.exec(element) ?? []
     const [, rule = ''] = new RegExp(`\\.${name} \\{(.*)\\}`).exec(dark) ?? []
     for (const property of ['color', 'background']) {
-      const isIn = (declarations: string) => new RegExp(`(^|[; ])${property}:`).test(declarations)
-      expect([element, property, isIn(style) && !isIn(rule)]).toEqual([element, property, false])
+      const declares = (declarations: string) => new RegExp(`(^|[; ])${property}:`).test(declarations)
+      expect([element, property, declares(style) && !declares(rule)]).toEqual([element, property, false])
     }
   }
   expect(html).toContain('<meta name="color-scheme" content="light dark">')
 })
 
-test('the letter says the same as HTML and as text, and what it is given is shown, not obeyed', () => {
+test('HTML and text have the same content, and values are escaped in HTML', () => {
   expect(html).toContain('<h1 class="ink"')
   expect(html).toContain('>Tea &amp; &lt;b&gt;cake&lt;/b&gt;</h1>')
   expect(html).toContain('href="https://crm.example.com/come?a=1&amp;b=2"')
-  expect(text).toBe('Tea & <b>cake</b>\n\nOne.\n\nTwo.\n\nCome:\nhttps://crm.example.com/come?a=1&b=2\n\nOr stay.\n')
+  expect(text).toBe(
+    'Tea & <b>cake</b>\n\nOne.\n\nTwo.\n\nCome:\nhttps://crm.example.com/come?a=1&b=2\n\nSmall print.\n',
+  )
 })

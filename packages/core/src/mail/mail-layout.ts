@@ -3,8 +3,9 @@ import { Liquid } from 'liquidjs'
 const engine = new Liquid({ outputEscape: 'escape', templates: {}, ownPropertyOnly: true })
 
 /**
- * As mail programs need it. Light colours stand in each element, as some throw styles away; dark ones in a block, for those
- * that know the reader's choice. Tables and what is said to `mso` are for Outlook on Windows, which draws with Word.
+ * Light colors are inline, because some email clients remove style blocks. Dark colors are in a style block, for
+ * clients that support `prefers-color-scheme`. Tables and `mso` conditions are for Outlook on Windows, which renders
+ * HTML with Word.
  */
 const layout = engine.parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
@@ -44,7 +45,7 @@ export interface MailContent {
   small: string
 }
 
-/** A short letter with one button, as HTML and as text. Everything is escaped: a stranger's name stays a name. */
+/** Renders a short mail with one button, as HTML and as text. All values are escaped in HTML. */
 export function renderMailLayout(content: MailContent): { html: string; text: string } {
   const html = String(engine.renderSync(layout, content))
   const text = [content.title, ...content.paragraphs, `${content.button.label}:\n${content.button.url}`, content.small]

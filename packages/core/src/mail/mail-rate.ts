@@ -2,8 +2,8 @@ import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 
 /**
- * Reserves the next `count` places in the line of mails, which moves on by `perSecond` over all workers, and answers in
- * how many milliseconds the first of them may leave. By the database's clock (a leaky bucket, as in GCRA).
+ * Reserves the next `count` slots of the mail rate limit, which all workers share. Returns the milliseconds until the
+ * first mail may be sent. A leaky bucket (GCRA) that uses the clock of the database.
  */
 export async function reserveMailSlots(db: Db, count: number, perSecond: number): Promise<number> {
   const result = await db.execute<{ wait: number }>(sql`

@@ -52,7 +52,7 @@ async function read() {
   return mail
 }
 
-test('a mail that is asked for in a transaction which rolls back is never sent', async () => {
+test('a mail that is enqueued in a rolled-back transaction is never sent', async () => {
   const rolledBack = inTransaction(ctx, async (ctx) => {
     await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'ada@example.com', data: {} })
     throw new Error('changed my mind')
@@ -62,7 +62,7 @@ test('a mail that is asked for in a transaction which rolls back is never sent',
   expect(await listPendingWork(ctx)).toEqual([])
 })
 
-test.each(kinds)('of a hundred who would send a %s at once, one may', async (kind) => {
+test.each(kinds)('a %s is claimed by one of 100 concurrent calls', async (kind) => {
   const uuid = await enqueueOne(kind)
   const claims = await Promise.all(Array.from({ length: 100 }, () => claimMail(ctx, uuid, workerId)))
   expect(claims.filter(Boolean)).toHaveLength(1)
@@ -74,7 +74,7 @@ test('a mail of another workspace cannot be claimed', async () => {
   expect(await claimMail(await createTestCtx(database.db), uuid, workerId)).toBeUndefined()
 })
 
-test.each(kinds)('a %s that went out is done', async (kind) => {
+test.each(kinds)('a %s that was sent is SENT and has no job', async (kind) => {
   const uuid = await enqueueOne(kind)
   expect(await recordMailOutcome(ctx, await claim(uuid), sent)).toBe('done')
   expect(await read()).toMatchObject({ status: 'SENT', error: null, settledAt: expect.any(Date) })
@@ -82,7 +82,7 @@ test.each(kinds)('a %s that went out is done', async (kind) => {
   expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
-test.each(kinds)('a %s that is refused for good has FAILED, with the words of the server', async (kind) => {
+test.each(kinds)('a permanently refused %s is FAILED, with the error of the server', async (kind) => {
   expect(await recordMailOutcome(ctx, await claim(await enqueueOne(kind)), unknown)).toBe('done')
   expect(await read()).toMatchObject({ status: 'FAILED', error: '550 no such user', settledAt: expect.any(Date) })
   expect(await listPendingWork(ctx)).toEqual([])
@@ -92,7 +92,7 @@ test.each([
   ['CONFIRMATION', busy, 'FAILED'],
   ['CONFIRMATION', cutOff, 'INTERRUPTED'],
   ['CAMPAIGN_TEST', busy, 'FAILED'],
-] as const)('a %s is tried three times and no more', async (kind, outcome, end) => {
+] as const)('a %s has at most three attempts', async (kind, outcome, end) => {
   const uuid = await enqueueOne(kind)
   for (const attempt of [1, 2]) {
     expect(await recordMailOutcome(ctx, await claim(uuid), outcome)).toBe('retry')
@@ -104,14 +104,14 @@ test.each([
   expect(await listPendingWork(ctx)).toEqual([])
 })
 
-test('a test copy whose fate is unknown is INTERRUPTED and not sent again', async () => {
+test('a test mail with an ambiguous outcome is INTERRUPTED and not sent again', async () => {
   const uuid = await enqueueOne('CAMPAIGN_TEST')
   expect(await recordMailOutcome(ctx, await claim(uuid), cutOff)).toBe('done')
   expect(await read()).toMatchObject({ status: 'INTERRUPTED', error: 'the connection closed' })
   expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
-test('an outcome that is recorded twice, as its answer was lost, is recorded once', async () => {
+test('recording an outcome again after a lost response is a no-op', async () => {
   const mail = await claim(await enqueueOne())
   expect(await recordMailOutcome(ctx, mail, busy)).toBe('retry')
   expect(await recordMailOutcome(ctx, mail, busy)).toBe('retry')
@@ -122,7 +122,7 @@ test('an outcome that is recorded twice, as its answer was lost, is recorded onc
   expect(await read()).toMatchObject({ status: 'SENT', attempts: 2 })
 })
 
-test('a claim that was not acted upon is taken back and counts for nothing, and only by its own worker', async () => {
+test('only its owner can release a mail, and the attempt does not count', async () => {
   const uuid = await enqueueOne()
   const other = await createTestWorker(database.db)
   await releaseMail(ctx, uuid, workerId)
@@ -135,8 +135,8 @@ test('a claim that was not acted upon is taken back and counts for nothing, and 
   expect(await read()).toMatchObject({ status: 'PENDING', attempts: 0, workerId: null })
 })
 
-/** A worker falls silent with the mail in hand and is buried; it lives after all, and still knows how it went. */
-async function claimAndSeemDead(uuid: string): Promise<Mail> {
+/** Claims the mail for a worker whose heartbeat expires. Recovery then releases the claim. Returns the claimed mail. */
+async function claimAndExpire(uuid: string): Promise<Mail> {
   const frozen = await createTestWorker(database.db)
   const mail = await claim(uuid, frozen)
   await expireWorkerHeartbeat(database.db, frozen)
@@ -144,9 +144,9 @@ async function claimAndSeemDead(uuid: string): Promise<Mail> {
   return mail
 }
 
-test('a late truth: what was sent by a worker taken for dead is not sent again', async () => {
+test('a mail is not sent again if its worker records SENT after recovery', async () => {
   const uuid = await enqueueOne()
-  const mail = await claimAndSeemDead(uuid)
+  const mail = await claimAndExpire(uuid)
   expect(await read()).toMatchObject({ status: 'PENDING' })
   await recordMailOutcome(ctx, mail, sent)
   expect(await read()).toMatchObject({ status: 'SENT', error: null })
@@ -154,34 +154,34 @@ test('a late truth: what was sent by a worker taken for dead is not sent again',
   expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
-test('a late truth corrects a test copy that was INTERRUPTED', async () => {
-  const mail = await claimAndSeemDead(await enqueueOne('CAMPAIGN_TEST'))
+test('a late SENT overwrites INTERRUPTED of a test mail', async () => {
+  const mail = await claimAndExpire(await enqueueOne('CAMPAIGN_TEST'))
   expect(await read()).toMatchObject({ status: 'INTERRUPTED', settledAt: expect.any(Date) })
   await recordMailOutcome(ctx, mail, sent)
   expect(await read()).toMatchObject({ status: 'SENT' })
 })
 
-test('a late truth that is a refusal ends a test copy that was INTERRUPTED: its work was ended too', async () => {
-  const mail = await claimAndSeemDead(await enqueueOne('CAMPAIGN_TEST'))
+test('a late temporary refusal of an INTERRUPTED test mail is recorded as FAILED', async () => {
+  const mail = await claimAndExpire(await enqueueOne('CAMPAIGN_TEST'))
   expect(await recordMailOutcome(ctx, mail, busy)).toBe('done')
   expect(await read()).toMatchObject({ status: 'FAILED', error: '450 busy', settledAt: expect.any(Date) })
 })
 
-test('a mail whose worker dies each time is given up after three tries, as it may be what kills them', async () => {
+test('a mail whose worker crashes three times is INTERRUPTED', async () => {
   const uuid = await enqueueOne()
   for (const attempt of [1, 2]) {
-    await claimAndSeemDead(uuid)
+    await claimAndExpire(uuid)
     expect(await read()).toMatchObject({ status: 'PENDING', attempts: attempt })
     expect(await listPendingWork(ctx)).toEqual([uuid])
   }
-  await claimAndSeemDead(uuid)
+  await claimAndExpire(uuid)
   expect(await read()).toMatchObject({ status: 'INTERRUPTED', attempts: 3, settledAt: expect.any(Date) })
   expect(await listPendingWork(ctx)).toEqual([])
 })
 
-test('a late truth takes no work away from the worker that has the mail now: it dies, and the mail goes out all the same', async () => {
+test('a late outcome does not change a mail that another worker has claimed', async () => {
   const uuid = await enqueueOne()
-  const mail = await claimAndSeemDead(uuid)
+  const mail = await claimAndExpire(uuid)
   const second = await createTestWorker(database.db)
   await claim(uuid, second)
   await recordMailOutcome(ctx, mail, sent)
@@ -193,7 +193,7 @@ test('a late truth takes no work away from the worker that has the mail now: it 
   expect(await listPendingWork(ctx)).toEqual([])
 })
 
-test('mails are forgotten thirty days after they were settled; what is open is kept', async () => {
+test('mails are deleted 30 days after their outcome; PENDING mails are kept', async () => {
   for (const outcome of [sent, busy]) {
     const mail = await claim(await enqueueOne())
     await recordMailOutcome(ctx, mail, outcome)

@@ -10,10 +10,9 @@ import { type MailData, type mailKinds, mails } from '../db/schema/index.ts'
 export type MailKind = (typeof mailKinds)[number]
 export type Mail = typeof mails.$inferSelect
 
-/** How often a mail is tried, whatever ended the tries before. */
 export const maxMailAttempts = 3
 
-/** Asks for a single mail, in the caller's transaction. `data` names what the kind's template needs, by ids. */
+/** Enqueues a single mail in the caller's transaction. `data` contains the ids of the records that the mail shows. */
 export async function enqueueMail(ctx: Ctx, mail: { kind: MailKind; to: string; data: MailData }): Promise<void> {
   const id = newId('mai')
   await ctx.db
@@ -23,8 +22,8 @@ export async function enqueueMail(ctx: Ctx, mail: { kind: MailKind; to: string; 
 }
 
 /**
- * Spares an address: throws `throttled` when the workspace asked for an invite to it within ten minutes, or for three
- * within a day, and also when the invite is gone since. Who asks at the same time is to wait for a lock that both take.
+ * Throws `throttled` if the workspace sent an invite to the address within the last 10 minutes, or three within the
+ * last day. Deleted invites count too. Concurrent callers must take the same lock first.
  */
 export async function throttleInvites(ctx: Ctx, address: string): Promise<void> {
   const at = mails.createdAt
@@ -40,10 +39,10 @@ export async function throttleInvites(ctx: Ctx, address: string): Promise<void> 
     .from(mails)
     .where(isRecent)
   const retryAfterSeconds = wait?.seconds ?? 0
-  if (retryAfterSeconds > 0) throw new AppError('throttled', 'They were asked a moment ago', { retryAfterSeconds })
+  if (retryAfterSeconds > 0) throw new AppError('throttled', 'This address was invited recently', { retryAfterSeconds })
 }
 
-/** Takes a mail in hand: whoever gets it sends it, everyone else gets undefined and does nothing. */
+/** Claims a PENDING mail. Of concurrent callers, one gets the mail, and only that caller may send it. */
 export async function claimMail(ctx: Ctx, uuid: string, workerId: string): Promise<Mail | undefined> {
   const [mail] = await ctx.db
     .update(mails)
@@ -53,7 +52,7 @@ export async function claimMail(ctx: Ctx, uuid: string, workerId: string): Promi
   return mail
 }
 
-/** Takes a claim back that was surely not acted upon, as its answer never came. */
+/** Releases a mail if the response to `claimMail` was lost, so that the caller made no attempt. */
 export async function releaseMail(ctx: Ctx, uuid: string, workerId: string): Promise<void> {
   await ctx.db
     .update(mails)
@@ -61,7 +60,7 @@ export async function releaseMail(ctx: Ctx, uuid: string, workerId: string): Pro
     .where(and(byId(mails, ctx, idOf('mai', uuid)), eq(mails.status, 'SENDING'), eq(mails.workerId, workerId)))
 }
 
-/** Forgets mails that were settled more than thirty days ago, a few at a time. Answers how many. */
+/** Deletes up to 1,000 mails whose outcome was recorded more than 30 days ago. Returns their number. */
 export async function purgeMails(db: Db): Promise<number> {
   const result = await db.execute(sql`
     delete from mails where (workspace_id, id) in (
@@ -71,8 +70,8 @@ export async function purgeMails(db: Db): Promise<number> {
 }
 
 /**
- * The outcome of an SMTP attempt. Ambiguous: the connection failed before the response, so the server may have accepted
- * the mail. `affectsAll`: any other mail would be refused as well (no connection, login or sender refused, rendering failed).
+ * `ambiguous`: the connection was lost before the response, so the server may have accepted the mail. `affectsAll`:
+ * every other mail would fail too (no connection, login or sender refused, rendering failed).
  */
 export type MailOutcome =
   | { kind: 'sent' }
@@ -80,10 +79,13 @@ export type MailOutcome =
   | { kind: 'ambiguous'; error: string }
 
 /**
- * Records the outcome. `retry`: it waits again, as it is sure or harmless to send once more; three attempts at most.
- * A test copy goes out at most once, so one whose fate is unknown is INTERRUPTED; anything else is better had twice.
- * A late truth, of a worker that was taken for dead, still counts unless another worker has the mail by now; only to
- * wait again is no longer open to it once the work was ended as INTERRUPTED.
+ * Records the outcome of an attempt. Returns `retry` if the mail is PENDING again, which happens at most twice:
+ * - after a temporary refusal;
+ * - after an ambiguous outcome, because a duplicate confirmation, invite or reset is better than none. A test mail is
+ *   INTERRUPTED instead: it is sent at most once.
+ *
+ * If recovery released the claim, a late outcome of the worker is still recorded, unless another worker has claimed the
+ * mail. An INTERRUPTED mail has no job anymore, so it becomes FAILED instead of PENDING.
  */
 export async function recordMailOutcome(ctx: Ctx, mail: Mail, outcome: MailOutcome): Promise<'done' | 'retry'> {
   const status = decideStatus(mail, outcome)

@@ -9,8 +9,8 @@ const decode = (encoded: string) =>
     'latin1',
   ).toString()
 
-/** The body of a mail of one part. */
-function bodyOf(text: Pieces): string {
+/** Encodes a text part, checks its header fields and returns its body. */
+function encodeBody(text: Pieces): string {
   const [head = '', body = '', ...rest] = Buffer.concat(encodePart('plain', text)).toString('latin1').split('\r\n\r\n')
   expect(head).toBe('Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable')
   return [body, ...rest].join('\r\n\r\n')
@@ -32,7 +32,7 @@ const texts = [
   'From here\r\nline\rline\n\u0000\u007f',
 ]
 
-function mustBeFit(body: string) {
+function expectValidLines(body: string) {
   for (const line of body.split('\r\n')) {
     expect(line.length).toBeLessThanOrEqual(76)
     expect(line).toMatch(/^(?!\.)[\t\x20-\x7e]*$/)
@@ -41,29 +41,29 @@ function mustBeFit(body: string) {
   expect(body).not.toMatch(/=(\r\n)?$/)
 }
 
-test.each(texts)('%j comes back as it was, in short lines of printable ASCII that no dot begins', (text) => {
-  const body = bodyOf(onePiece(text))
+test.each(texts)('%j is encoded as short lines of printable ASCII and decodes to the same text', (text) => {
+  const body = encodeBody(onePiece(text))
   expect(decode(body)).toBe(asSent(text))
-  mustBeFit(body)
+  expectValidLines(body)
 })
 
-test('so does what is in pieces, whatever is at their ends, for one mail after another', () => {
+test('pieces decode to the same text, with any characters at their ends', () => {
   const fixed = texts.concat('the end')
   for (const between of [texts, texts.toReversed(), texts.map(() => ''), texts.map(() => ' '), texts.map(() => '.')]) {
-    const body = bodyOf({ fixed, between })
+    const body = encodeBody({ fixed, between })
     expect(decode(body)).toBe(fixed.map((piece, index) => asSent(piece) + asSent(between[index] ?? '')).join(''))
-    mustBeFit(body)
+    expectValidLines(body)
   }
 })
 
-test('a part that a value ends, if only with nothing, ends in no soft line break', () => {
+test('a part that ends in a value does not end in a soft line break', () => {
   for (const value of ['', 'x', ' ']) {
-    const body = bodyOf({ fixed: ['Hello ', ''], between: [value] })
+    const body = encodeBody({ fixed: ['Hello ', ''], between: [value] })
     expect(decode(body)).toBe(`Hello ${value}\r\n`)
-    mustBeFit(body)
+    expectValidLines(body)
   }
 })
 
-test('pieces are joined in their order', () => {
+test('joinPieces alternates fixed and variable pieces', () => {
   expect(joinPieces({ fixed: ['a', 'c', 'e'], between: ['b', 'd'] })).toBe('abcde')
 })

@@ -1,13 +1,14 @@
 /**
- * Quoted-printable (RFC 2045) for campaigns: what is the same in many mails is encoded once. With nodemailer's own encoder a
- * mail of 18 KB costs the processor 2,200 to 2,600 microseconds rather than 700 to 1,000, which halves the mails a second
- * (bare transport, 22 November 2026; see the bench `campaigns`). A test of the worker's mail transport compares the two.
+ * Quoted-printable encoding (RFC 2045) for campaigns: text that many mails share is encoded once. A mail of 18 KB takes
+ * 700 to 1,000 microseconds of processor time, and 2,200 to 2,600 with nodemailer's encoder, which halves the number of
+ * mails per second (transport alone, 22 November 2026; see the `campaigns` benchmark). A test of the worker compares
+ * the output of both.
  */
 
-/** A text in pieces: those that are the same in many mails, which are known again by their array, and those between. */
+/** `fixed` pieces are the same in many mails. Their encoding is cached by the identity of the array. */
 export interface Pieces {
   fixed: readonly string[]
-  /** After each of the fixed ones but the last. */
+  /** The variable pieces: one after each fixed piece except the last. */
   between: readonly string[]
 }
 
@@ -23,8 +24,8 @@ export function joinPieces({ fixed, between }: Pieces): string {
 }
 
 /**
- * One part of a mail, with its header fields, for a multipart that nodemailer composes. ASCII in short lines that end in CRLF,
- * and none of them begins with a dot.
+ * Encodes one part of a multipart mail, with its header fields. The result is ASCII in short lines that end in CRLF and
+ * never begin with a dot. nodemailer composes the multipart.
  */
 export function encodePart(type: 'plain' | 'html', pieces: Pieces): Buffer[] {
   return [heads[type], ...encodePieces(pieces)]
@@ -34,12 +35,12 @@ const createHead = (type: string) =>
   Buffer.from(`Content-Type: text/${type}; charset=utf-8\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n`)
 const heads = { plain: createHead('plain'), html: createHead('html') }
 
-/** Of pieces that are the same in many mails. */
+/** The encoded `fixed` pieces. */
 const encoded = new WeakMap<readonly string[], Buffer[]>()
 
 function encodePieces({ fixed, between }: Pieces): Buffer[] {
   const last = fixed.length - 1
-  // A soft line break may not be the end of a part: an empty line is, where nothing else follows.
+  // A part must not end in a soft line break. If its last piece is empty, it ends in a line break instead.
   const avoidEmptyEnd = (piece: string) => (piece === '' && last > 0 ? '\n' : piece)
   const pieces =
     encoded.get(fixed) ??
@@ -54,16 +55,16 @@ function encodePieces({ fixed, between }: Pieces): Buffer[] {
 
 const [tab, lineFeed, carriageReturn, space, dot, equals] = [9, 10, 13, 32, 46, 61]
 const hexDigits = Buffer.from('0123456789ABCDEF')
-/** With the mark of a soft line break a line has 76 characters at most. */
+/** The limit is 76 characters, including the `=` of a soft line break. */
 const maxLineLength = 75
 
 /**
- * Text in quoted-printable: ASCII in short lines, whatever is in it, and line ends CRLF. Where it `goesOn` it ends in a soft
- * line break, so that what follows may be encoded by itself. The mark of such a line keeps the blank before it.
+ * Encodes text as quoted-printable: ASCII in short lines that end in CRLF. With `isContinued`, the result ends in a
+ * soft line break, so that the next piece can be encoded separately. Spaces before a soft line break are not encoded.
  */
 export function toQuotedPrintable(text: string, isContinued = false): Buffer {
   const bytes = Buffer.from(text.replace(/\r\n?/g, '\n'))
-  // Every byte as three, and a soft line break of three for every line of them.
+  // The maximum: three bytes per byte, and a soft line break of three bytes per line.
   const out = Buffer.allocUnsafe(Math.ceil(bytes.length * 3.2) + 8)
   let [size, column] = [0, 0]
   for (let at = 0; at < bytes.length; at += 1) {
@@ -83,7 +84,7 @@ export function toQuotedPrintable(text: string, isContinued = false): Buffer {
       out[size++] = lineFeed
       column = 0
     }
-    // SMTP would have to double a dot that a line begins with.
+    // A dot at the beginning of a line is encoded: otherwise SMTP requires it to be doubled.
     if (isPlain && (column > 0 || byte !== dot)) {
       out[size++] = byte
       column += 1
@@ -95,6 +96,6 @@ export function toQuotedPrintable(text: string, isContinued = false): Buffer {
     column += 3
   }
   if (isContinued) size += out.write('=\r\n', size, 'latin1')
-  // What is kept is to hold no more than itself.
+  // A copy, because the result may be cached: a view would keep the whole buffer in memory.
   return Buffer.from(out.subarray(0, size))
 }

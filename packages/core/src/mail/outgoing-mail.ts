@@ -3,10 +3,10 @@ import type { Parts } from './mime.ts'
 /** A rendered mail, ready for the transport. */
 export type OutgoingMail = MailHeader & Parts<string>
 
-/** A mail with its text and its HTML, in this order, each encoded by `encodePart`. */
+/** A mail whose parts, text and HTML in this order, were encoded by `encodePart`. */
 export type EncodedMail = MailHeader & { parts: Uint8Array[] }
 
-/** Addresses stay apart from names: nobody ever parses a joined string. */
+/** Names and addresses are separate, so that no joined string has to be parsed. */
 export interface MailHeader {
   from: { name: string; address: string }
   to: { name: string; address: string }
@@ -16,12 +16,12 @@ export interface MailHeader {
   headers?: Record<string, string>
 }
 
-/** Text for a header: no line break or other control character gets through. */
+/** Replaces line breaks and other control characters, so that text cannot inject a header. */
 export function toHeaderText(text: string): string {
   return text.replace(/[\u0000-\u001f\u007f\u2028\u2029]+/g, ' ').trim()
 }
 
-/** The domain under which identifiers of mails and lists are made. */
+/** Returns the domain of an address. Message ids and list ids are created under the domain of `MAIL_FROM`. */
 export function mailDomain(mailFrom: string): string {
   return mailFrom.slice(mailFrom.lastIndexOf('@') + 1)
 }

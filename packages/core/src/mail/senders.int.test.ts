@@ -10,32 +10,35 @@ import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { updateWorkspace } from '../workspaces/update-workspace.ts'
 
 const database = useTestDatabase()
-let free: Ctx
-let bound: Ctx
+let unrestricted: Ctx
+let restricted: Ctx
 beforeAll(async () => {
-  free = await createTestCtx(database.db)
-  bound = { ...free, settings: { ...free.settings, mailFromDomains: ['example.org', 'example.net'] } }
+  unrestricted = await createTestCtx(database.db)
+  restricted = {
+    ...unrestricted,
+    settings: { ...unrestricted.settings, mailFromDomains: ['example.org', 'example.net'] },
+  }
 })
 
-const refused = {
+const senderError = {
   code: 'invalid',
   issues: [{ path: 'fromEmail', message: 'must be an address at example.org or example.net' }],
 }
 const wrong = ['ceo@bank.example', 'a@sub.example.org', 'a@example.org.evil.example', 'a@notexample.org']
 
-test.each(wrong)('an address that mail may not come from, %s, is refused where it is saved', async (fromEmail) => {
-  const { id } = await createTestCampaign(free)
-  await expect(createTestCampaign(bound, { fromEmail })).rejects.toMatchObject(refused)
-  await expect(updateCampaign(bound, id, { fromEmail })).rejects.toMatchObject(refused)
-  await expect(updateWorkspace(bound, { fromEmail })).rejects.toMatchObject(refused)
+test.each(wrong)('the sender %s, outside the allowed domains, cannot be saved', async (fromEmail) => {
+  const { id } = await createTestCampaign(unrestricted)
+  await expect(createTestCampaign(restricted, { fromEmail })).rejects.toMatchObject(senderError)
+  await expect(updateCampaign(restricted, id, { fromEmail })).rejects.toMatchObject(senderError)
+  await expect(updateWorkspace(restricted, { fromEmail })).rejects.toMatchObject(senderError)
 })
 
-test('one that it may come from is taken, whatever its capitals, and where no domain is named, any', async () => {
+test('a sender of an allowed domain can be saved, in upper or lower case', async () => {
   const senders = [
-    await createTestCampaign(bound, { fromEmail: 'News@Example.NET' }),
-    await updateWorkspace(bound, { fromEmail: 'news@example.org' }),
-    await updateWorkspace(bound, { fromEmail: null }),
-    await createTestCampaign(free, { fromEmail: 'ceo@bank.example' }),
+    await createTestCampaign(restricted, { fromEmail: 'News@Example.NET' }),
+    await updateWorkspace(restricted, { fromEmail: 'news@example.org' }),
+    await updateWorkspace(restricted, { fromEmail: null }),
+    await createTestCampaign(unrestricted, { fromEmail: 'ceo@bank.example' }),
   ]
   expect(senders.map(({ fromEmail }) => fromEmail)).toEqual([
     'News@Example.NET',
@@ -45,17 +48,17 @@ test('one that it may come from is taken, whatever its capitals, and where no do
   ])
 })
 
-test('what was saved before the operator named domains is refused when it is sent, and nothing goes out by it', async () => {
-  const own = await createTestCampaign(free, { fromEmail: 'ceo@bank.example', confirmed: 1 })
-  await expect(sendCampaign(bound, own.id)).rejects.toMatchObject(refused)
+test('a sender that was saved before the restriction is not used', async () => {
+  const own = await createTestCampaign(unrestricted, { fromEmail: 'ceo@bank.example', confirmed: 1 })
+  await expect(sendCampaign(restricted, own.id)).rejects.toMatchObject(senderError)
   const ctx = await createTestCtx(database.db)
   const campaign = await createTestCampaign(ctx, { confirmed: 1 })
   await ctx.db.update(workspaces).set({ fromEmail: 'ceo@bank.example' }).where(eq(workspaces.id, ctx.workspaceId))
-  const boundCtx = { ...ctx, settings: bound.settings }
-  await expect(sendCampaign(boundCtx, campaign.id)).rejects.toMatchObject(refused)
+  const restrictedCtx = { ...ctx, settings: restricted.settings }
+  await expect(sendCampaign(restrictedCtx, campaign.id)).rejects.toMatchObject(senderError)
   expect(await sendCampaign(ctx, campaign.id)).toEqual({ queued: 1 })
-  // One that was on its way by then comes from the operator's own address.
-  const { render } = await loadCampaignRenderer(boundCtx, campaign.id)
+  // A campaign that is already SENDING uses `MAIL_FROM`.
+  const { render } = await loadCampaignRenderer(restrictedCtx, campaign.id)
   expect(await render([await createTestContact(ctx)])).toMatchObject([
     { mail: { from: { address: ctx.settings.mailFrom } } },
   ])

@@ -2,18 +2,18 @@ import type { Settings } from '../request/context.ts'
 import { invalidField } from '../kernel/errors.ts'
 import { mailDomain } from './outgoing-mail.ts'
 
-/** Whether mail may come from this address: the operator may name the domains that it may come from. */
+/** `MAIL_FROM_DOMAINS` restricts the sender domains. If it is empty, every sender is allowed. */
 function isAllowedSender({ mailFromDomains }: Settings, email: string): boolean {
   return mailFromDomains.length === 0 || mailFromDomains.includes(mailDomain(email).toLowerCase())
 }
 
-/** Refuses a `fromEmail` that mail may not come from. None is fine: it is the operator's own then. */
+/** Throws `invalid` if `fromEmail` is not an allowed sender. Without a `fromEmail`, mail is sent from `MAIL_FROM`. */
 export function checkSender({ settings }: { settings: Settings }, email: string | null | undefined): void {
   if (!email || isAllowedSender(settings, email)) return
   throw invalidField('fromEmail', `fromEmail: must be an address at ${settings.mailFromDomains.join(' or ')}`)
 }
 
-/** The first of the addresses that mail may come from by now, or else the operator's own. */
+/** Returns the first address that is an allowed sender, or `MAIL_FROM`. */
 export function senderAddress(settings: Settings, emails: readonly (string | null)[]): string {
   return emails.find((email) => email !== null && isAllowedSender(settings, email)) ?? settings.mailFrom
 }

@@ -3,7 +3,7 @@ import { type MailContent, renderMailLayout } from './mail-layout.ts'
 import type { Mail } from './mails.ts'
 import { toHeaderText, mailDomain, type OutgoingMail } from './outgoing-mail.ts'
 
-/** A mail that somebody asked for by what they did, as a program writes it (RFC 3834). By the installation unless `from` is given. */
+/** Renders a transactional mail. Marked as generated automatically (RFC 3834). The default sender is `MAIL_FROM`. */
 export function renderServiceMail(
   { settings }: Ctx,
   { id, toAddress }: Mail,

@@ -123,7 +123,7 @@ test('who was asked already, or is in already, is a conflict, also of many at on
 test('an address is asked once in ten minutes and three times a day by one workspace, whatever is taken back', async () => {
   const { id } = await invite()
   const tries = () => [resendInvite(ctx, id), resendInvite(ctx, id), resendInvite(ctx, id)].map(outcomeOf)
-  const refused = 'They were asked a moment ago'
+  const refused = 'This address was invited recently'
   expect(await Promise.all(tries())).toEqual([refused, refused, refused])
   await letTimePass('9 minutes')
   await expect(resendInvite(ctx, id)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 60 })
