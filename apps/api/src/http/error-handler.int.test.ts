@@ -93,7 +93,7 @@ test('an issue says what is wrong and leaves where to its path; a message says b
       'POST',
       '/webhooks',
       { url: 'ftp://x', eventTypes: ['*'] },
-      { path: 'url', message: 'must be an http or https address' },
+      { path: 'url', message: 'must be an http or https URL' },
     ],
     [
       'POST',

@@ -198,7 +198,7 @@ describe('to deliver again', () => {
   test('is a new delivery of the same event, and not of one that is under way', async () => {
     await createContacts(1)
     const [first] = await list()
-    expectError(await post(`/deliveries/${first?.id}/redeliver`), 409, 'The delivery is still under way')
+    expectError(await post(`/deliveries/${first?.id}/redeliver`), 409, 'The delivery is still PENDING')
     await settle('SUCCEEDED')
     const { status, body } = await post<Delivery>(`/deliveries/${first?.id}/redeliver`)
     expect([status, body]).toMatchObject([202, { status: 'PENDING', eventId: first?.eventId }])

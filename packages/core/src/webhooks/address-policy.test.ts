@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { readApiConfig } from '../runtime/config.ts'
 import { checkWebhookUrl, isAllowedAddress } from './address-policy.ts'
 
-/** By IANA's registries of special-purpose addresses: the first, one within, and the last of each range. */
+/** From the IANA registries of special-purpose addresses: the first, one other and the last address of each range. */
 const special: Record<string, string[]> = {
   'this network': ['0.0.0.0', '0.1.2.3', '0.255.255.255'],
   'private 10/8': ['10.0.0.0', '10.1.2.3', '10.255.255.255'],
@@ -48,20 +48,20 @@ const neighbours = [
 ].flat()
 
 describe('without an allowed network, as in production', () => {
-  test.each(Object.entries(special))('%s is refused', (_range, addresses) => {
+  test.each(Object.entries(special))('%s is not allowed', (_range, addresses) => {
     expect(addresses.filter((address) => isAllowedAddress(address, []))).toEqual([])
   })
 
-  test('public addresses are allowed, up to the borders of the special ranges', () => {
+  test('public addresses are allowed, up to the bounds of the special ranges', () => {
     expect(neighbours.filter((address) => !isAllowedAddress(address, []))).toEqual([])
   })
 
-  test('what is no address is refused', () => {
+  test('an invalid address is not allowed', () => {
     const none = ['', 'localhost', 'example.com', '1.2.3.4.5', '256.1.1.1', ':::', '1::2::3', '8.8.8.8/8', ' 8.8.8.8']
     expect(none.filter((address) => isAllowedAddress(address, []))).toEqual([])
   })
 
-  test('it is the default: an environment that says nothing allows nothing', () => {
+  test('no network is allowed by default', () => {
     const config = readApiConfig({
       DATABASE_URL: 'postgres://localhost/rapport',
       PUBLIC_URL: 'https://crm.example.com',
@@ -75,7 +75,7 @@ describe('without an allowed network, as in production', () => {
 describe('with allowed networks', () => {
   const networks = ['127.0.0.0/8', 'fd00::/8', '10.1.0.0/16']
 
-  test('addresses within are allowed, mapped ones too, and no others', () => {
+  test('only addresses in these networks are allowed, including mapped ones', () => {
     const allowed = ['127.0.0.1', '127.9.9.9', '::ffff:127.0.0.1', 'fd00::1', '10.1.255.255', '8.8.8.8']
     expect(allowed.filter((address) => !isAllowedAddress(address, networks))).toEqual([])
     const refused = ['10.2.0.0', '10.0.255.255', '::1', 'fc00::1', '192.168.0.1', '64:ff9b::7f00:1', '2002:7f00:1::']
@@ -83,7 +83,7 @@ describe('with allowed networks', () => {
   })
 })
 
-describe('the address of a webhook', () => {
+describe('the URL of a webhook', () => {
   const refusal = (url: string, networks: string[] = []) => {
     try {
       checkWebhookUrl(url, networks)
@@ -138,8 +138,8 @@ describe('the address of a webhook', () => {
       ],
       ['http://255.255.255.255', 'http://localhost%2e', 'http://0x7f。1', 'http://１２７.1', 'http://127.0.0.1:443'],
     ].flat(),
-  )('%s is a private one, however it is spelled', (url) => {
-    expect(refusal(url)).toMatch(/must not point to a private address|must be an http or https address/)
+  )('%s is recognized as a private address', (url) => {
+    expect(refusal(url)).toMatch(/must not point to a private address|must be an http or https URL/)
   })
 
   test.each(
@@ -152,8 +152,8 @@ describe('the address of a webhook', () => {
       ],
       ['https://example.com@127.0.0.1/', 'http://%40@example.com'],
     ].flat(),
-  )('%s carries credentials', (url) => {
-    expect(refusal(url)).toBe('url: must not carry a user name or password')
+  )('%s is rejected because of its credentials', (url) => {
+    expect(refusal(url)).toBe('url: must not contain a user name or password')
   })
 
   test.each(
@@ -187,11 +187,11 @@ describe('the address of a webhook', () => {
       ['ws://example.com', 'blob:https://example.com/x', 'http://example.com:80a', 'unix:/var/run/docker.sock'],
       ['http://#@example.com/', 'http://?x', 'hTTp:example.com', ' http://example.com'],
     ].flat(),
-  )('"%s" is no http or https address', (url) => {
-    expect(refusal(url)).toBe('url: must be an http or https address')
+  )('"%s" is not an http or https URL', (url) => {
+    expect(refusal(url)).toBe('url: must be an http or https URL')
   })
 
-  test.each([0, 1, 22, 25, 53, 79, 81, 442, 444, 465, 587, 1023])('port %d is refused', (port) => {
+  test.each([0, 1, 22, 25, 53, 79, 81, 442, 444, 465, 587, 1023])('port %d is rejected', (port) => {
     expect(refusal(`http://example.com:${port}/`)).toBe(`url: must not use port ${port}`)
     expect(refusal(`https://8.8.8.8:${port}/`)).toBe(`url: must not use port ${port}`)
   })
@@ -208,11 +208,11 @@ describe('the address of a webhook', () => {
     ['https://localhost.example.com/', 'https://localhost.example.com/'],
     ['https://notlocalhost/', 'https://notlocalhost/'],
     ['https://example.com/@user', 'https://example.com/@user'],
-  ])('%s is kept as %s', (url, kept) => {
+  ])('%s is saved as %s', (url, kept) => {
     expect(checkWebhookUrl(url, [])).toBe(kept)
   })
 
-  test('a private address in an allowed network is taken, localhost with it', () => {
+  test('private addresses and localhost are accepted in an allowed network', () => {
     expect(refusal('http://127.0.0.1:4711/', ['127.0.0.0/8'])).toBe('allowed')
     expect(refusal('http://localhost:4711/', ['127.0.0.0/8'])).toBe('allowed')
     expect(refusal('http://10.0.0.1/', ['127.0.0.0/8'])).not.toBe('allowed')

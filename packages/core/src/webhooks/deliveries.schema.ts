@@ -4,7 +4,7 @@ import { TimestampInput, Timestamp } from '../kernel/validation.ts'
 import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort, SortBy } from '../request/paging.ts'
 
-/** A delivery that is being attempted at this moment still shows as PENDING. */
+/** A delivery stays PENDING while its request is in flight. */
 export const deliveryStatuses = ['PENDING', 'SUCCEEDED', 'FAILED', 'INTERRUPTED'] as const
 
 export const Delivery = z
@@ -17,14 +17,14 @@ export const Delivery = z
     attemptedAt: Timestamp.nullable(),
     durationMs: z.number().int().nullable(),
     responseStatus: z.number().int().nullable(),
-    responseBody: z.string().nullable().meta({ description: 'Its first 4 KiB' }),
+    responseBody: z.string().nullable().meta({ description: 'The first 4 KiB of the response body' }),
     error: z.string().nullable(),
     createdAt: Timestamp,
   })
   .meta({
     id: 'Delivery',
     description:
-      'One attempt to tell one webhook of one event. INTERRUPTED: the worker died while the request was out, or a backup was restored that has it waiting: nobody knows how it ended.',
+      'One attempt to deliver one event to one webhook. INTERRUPTED: the outcome is unknown, because the worker crashed during the request, or because a backup was restored in which the delivery was PENDING.',
     examples: [
       {
         id: 'dlv_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -56,10 +56,10 @@ export type DeliveryQuery = z.output<typeof DeliveryQuery>
 export const RedeliverInput = z
   .strictObject({
     status: Status.exclude(['PENDING'], { error: 'must be one of SUCCEEDED, FAILED, INTERRUPTED' }),
-    since: TimestampInput.describe('Deliveries created at this moment or later'),
-    until: TimestampInput.describe('… and before this one'),
+    since: TimestampInput.describe('Only deliveries created at or after this time'),
+    until: TimestampInput.describe('Only deliveries created before this time'),
     eventType: EventTypeFilter.optional(),
-    dryRun: z.boolean().default(false).describe('Counts, and queues nothing'),
+    dryRun: z.boolean().default(false).describe('Returns the number of deliveries without queueing them'),
   })
   .meta({
     examples: [{ status: 'FAILED', since: '2026-11-21T06:00:00Z', until: '2026-11-21T09:00:00Z', dryRun: true }],
@@ -72,8 +72,14 @@ export const RedeliverResult = z
 export type RedeliverResult = z.output<typeof RedeliverResult>
 
 export const EventQuery = PageQuery.extend({
-  sort: SortBy(['createdAt']).optional().describe('In the order of the feed; newest first unless `after` is given'),
-  after: Id('evt').optional().describe('Reads on in order after this event: keep the last id that you have dealt with'),
+  sort: SortBy(['createdAt'])
+    .optional()
+    .describe('The order of the feed. Default: newest first; with `after`, oldest first.'),
+  after: Id('evt')
+    .optional()
+    .describe(
+      'Returns the events after this event, oldest first. Store the id of the last event that you processed, and pass it here.',
+    ),
   type: EventTypeFilter.optional(),
 })
 export type EventQuery = z.output<typeof EventQuery>

@@ -1,4 +1,3 @@
-/** The log of deliveries, tests, and redeliveries. */
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { conflict, invalidField, notFound } from '../kernel/errors.ts'
@@ -17,7 +16,7 @@ type DeliveryRow = typeof deliveries.$inferSelect
 
 const maxRedeliveries = 100_000
 
-/** A page of a webhook's deliveries, in the order of their ids, which is that of their creation. */
+/** Lists a page of a webhook's deliveries, in the order of their ids, which is the order of creation. */
 export async function listDeliveries(ctx: Ctx, webhookId: WebhookId, query: DeliveryQuery): Promise<Page<Delivery>> {
   await readWebhook(ctx, webhookId)
   const { status, eventType } = query
@@ -34,7 +33,7 @@ export async function listDeliveries(ctx: Ctx, webhookId: WebhookId, query: Deli
           and(
             isOfWebhook(ctx, webhookId),
             after,
-            // As a literal: the planner uses a partial index only if it can see the value.
+            // A literal, because the planner uses a partial index only if it knows the value.
             status && sql`${deliveries.status} = ${sql.raw(`'${status}'`)}`,
             eventType && eq(deliveries.eventType, eventType),
           ),
@@ -56,12 +55,12 @@ export async function readDelivery(ctx: Ctx, webhookId: WebhookId, id: DeliveryI
   return toDelivery(row)
 }
 
-/** Emits a `webhook.test` event about the webhook to itself. A disabled webhook is a conflict. */
+/** Emits a `webhook.test` event to one webhook. A disabled webhook is a conflict. */
 export function testWebhook(ctx: Ctx, id: WebhookId): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
     const data = await readEnabledWebhook(ctx, id)
     const deliveryId = await emitTo(ctx, webhookTest, { webhookId: id, data })
-    // Deleted at this very moment.
+    // The webhook was deleted concurrently.
     if (!deliveryId) throw notFound('Webhook')
     await resetPause(ctx, id)
     return readDelivery(ctx, id, deliveryId)
@@ -69,28 +68,28 @@ export function testWebhook(ctx: Ctx, id: WebhookId): Promise<Delivery> {
 }
 
 /**
- * Makes a new delivery of the same event, so that the receiver gets the same `webhook-id`. A delivery that is PENDING, a
- * disabled webhook, or an event that is past its lifetime and gone, is a conflict.
+ * Creates a new delivery of the same event, so that the receiver gets the same `webhook-id`. A PENDING delivery, a
+ * disabled webhook and an expired event are conflicts.
  */
 export function redeliver(ctx: Ctx, webhookId: WebhookId, id: DeliveryId): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
     await readEnabledWebhook(ctx, webhookId)
     const { status, eventId } = await readDelivery(ctx, webhookId, id)
-    if (status === 'PENDING') throw conflict('The delivery is still under way')
+    if (status === 'PENDING') throw conflict('The delivery is still PENDING')
     const [uuid] = await insertDeliveries(ctx, webhookId, sql`select ${uuidOf(eventId)}::uuid as event_id`)
-    if (!uuid) throw conflict('The event is past its time')
+    if (!uuid) throw conflict('The event has expired')
     return readDelivery(ctx, webhookId, idOf('dlv', uuid))
   })
 }
 
 /**
- * The same for many: each event once whose deliveries match and of which none has succeeded since or is PENDING, so that
- * asking twice does not send twice. Returns how many; with `dryRun`, how many it would be.
+ * Redelivers each event that has a matching delivery. Skips an event if a later delivery has SUCCEEDED or is PENDING,
+ * so that a repeated request does not send an event twice. Returns the number of events, also with `dryRun`.
  */
 export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverInput): Promise<RedeliverResult> {
   return inTransaction(ctx, async (ctx) => {
     await readEnabledWebhook(ctx, webhookId)
-    // Two requests at once would both find the same events. Not by a lock of the webhook's row: takes lock that.
+    // Concurrent requests would find the same events. An advisory lock, because workers lock the row of the webhook.
     await ctx.db.execute(sql`select pg_advisory_xact_lock(hashtextextended(${`redeliver ${webhookId}`}, 0))`)
     const hasRequestedStatus = sql`
       created_at < ${input.until.toISOString()} and status = ${input.status}
@@ -110,7 +109,7 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
     if (queued > maxRedeliveries) {
       throw invalidField(
         'since',
-        `since: more than ${maxRedeliveries.toLocaleString('en')} match, choose a shorter time`,
+        `since: more than ${maxRedeliveries.toLocaleString('en')} events match; choose a shorter period`,
       )
     }
     if (input.dryRun || queued === 0) return { queued }
@@ -119,8 +118,8 @@ export function redeliverMany(ctx: Ctx, webhookId: WebhookId, input: RedeliverIn
 }
 
 /**
- * Inserts a PENDING delivery for each `event_id` of a query, as far as the events exist, and resets the pause of the webhook.
- * Returns their UUIDs. Locks the events as a foreign key would, so that none is deleted in the meantime with its partition.
+ * Inserts a PENDING delivery for each `event_id` of a query whose event exists, and ends the pause of the webhook.
+ * Returns the UUIDs. Locks the events like a foreign key does, so that their partition is not dropped concurrently.
  */
 async function insertDeliveries(ctx: Ctx, webhookId: WebhookId, eventIds: SQL): Promise<string[]> {
   const inserted = await ctx.db.execute<{ id: string }>(sql`
@@ -157,7 +156,7 @@ function toDelivery(row: DeliveryRow): Delivery {
     responseStatus: row.responseStatus,
     responseBody: row.responseBody,
     error: row.error,
-    // As the listing is in the order of the ids.
+    // From the id, because the list is in the order of the ids.
     createdAt: toTimestamp(new Date(timeOfUuid(uuidOf(row.id)))),
   }
 }

@@ -1,14 +1,16 @@
 /**
- * The feed of what happened, in an order that a reader can rely on: who has read up to an event and reads on after it
- * misses nothing, whatever was being written at that moment.
+ * The event feed. A client that resumes after the last event that it has read misses no event, regardless of concurrent
+ * transactions.
  *
- * Neither times nor ids give that. Both are chosen before the commit, so that a slow transaction commits an event with a
- * smaller id than one that was read long ago. So an event carries the number of its transaction, which costs its writer
- * nothing, and the feed is in the order of (transaction, id). It ends before the oldest transaction that is still
- * running: all with smaller numbers are over, so nothing can appear among them any more, and all to come have greater
- * numbers. The price is that a transaction which takes long keeps the newest events back until its end. The server ends
- * those of the API and the worker after ten seconds of idleness; and those of other databases, which its snapshot also
- * knows, are told apart by their locks. One that cannot be told is taken for ours.
+ * The feed cannot be in the order of times or ids: both are chosen before the commit, so a slow transaction may commit
+ * an event with a smaller id after a client has read past it. So each event has the id of its transaction, and the feed
+ * is in the order of (transaction id, event id). It ends before the oldest running transaction: all transactions with
+ * smaller ids have ended, so no event can be added among theirs, and new transactions get greater ids.
+ *
+ * The disadvantage: a long transaction delays all newer events. PostgreSQL ends a transaction of the API or the worker
+ * that is idle for ten seconds. The snapshot also includes transactions of other databases on the server; the query
+ * recognizes them by their locks and ignores them. If the database of a transaction cannot be determined, the
+ * transaction delays the feed.
  */
 import { and, eq, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
@@ -30,7 +32,7 @@ const oldestRunningTransaction = sql`
 
 type EventRow = typeof events.$inferSelect
 
-/** A page of the feed: the newest first, unless it is read on `after` an event, which the oldest of the rest follows. */
+/** Lists a page of the feed: newest first, or, with `after`, the events after that event, oldest first. */
 export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Event>> {
   const { after, type } = query
   if (after !== undefined && query.sort === '-createdAt')

@@ -7,10 +7,10 @@ import { resealSecrets } from './reseal-secrets.ts'
 import { countUnsignableWebhooks, rotateSecret } from './rotate-secret.ts'
 import { deleteWebhook } from './webhooks.ts'
 
-const [before, after, never] = ['the key before the change', 'the key after the change', 'a key that was lost by now']
+const [before, after, never] = ['the key before the change', 'the key after the change', 'a key that was lost']
 const former = deriveKeys(before)
-const present = deriveKeys(after, [before])
-const presentAlone = deriveKeys(after)
+const current = deriveKeys(after, [before])
+const currentOnly = deriveKeys(after)
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -27,44 +27,44 @@ const readStored = async () =>
   (await database.pool.query<Stored>('select encrypted_secret, former_secrets from webhooks order by id')).rows
 const withKeys = (keys: Keys): Ctx => ({ ...ctx, settings: { ...ctx.settings, keys } })
 
-test('secrets, and those that still sign beside them, open under the new key alone, as what they were', async () => {
+test('current and former secrets can be unsealed with only the new key', async () => {
   const { id, secret: first } = await createTestWebhook(ctx)
   const { secret: second } = await rotateSecret(ctx, id)
   const [old] = await readStored()
-  expect(await resealSecrets(database.db, present)).toEqual({ resealed: 1, lost: 0 })
+  expect(await resealSecrets(database.db, current)).toEqual({ resealed: 1, lost: 0 })
   const [row] = await readStored()
-  const [beside] = row?.former_secrets ?? []
-  expect(unseal(presentAlone, row?.encrypted_secret ?? '', id)).toBe(second)
-  expect(unseal(presentAlone, beside?.encrypted ?? '', id)).toBe(first)
-  expect(beside?.until).toBe(old?.former_secrets[0]?.until)
-  expect(await countUnsignableWebhooks(database.db, presentAlone)).toBe(0)
+  const [formerSecret] = row?.former_secrets ?? []
+  expect(unseal(currentOnly, row?.encrypted_secret ?? '', id)).toBe(second)
+  expect(unseal(currentOnly, formerSecret?.encrypted ?? '', id)).toBe(first)
+  expect(formerSecret?.until).toBe(old?.former_secrets[0]?.until)
+  expect(await countUnsignableWebhooks(database.db, currentOnly)).toBe(0)
 })
 
-test('a second time there is nothing to do, and one whose former secret alone is under the old key is done', async () => {
+test('a former secret is sealed again, and a second run is a no-op', async () => {
   const { id } = await createTestWebhook(ctx)
-  await rotateSecret(withKeys(present), id)
-  expect(await resealSecrets(database.db, present)).toEqual({ resealed: 1, lost: 0 })
+  await rotateSecret(withKeys(current), id)
+  expect(await resealSecrets(database.db, current)).toEqual({ resealed: 1, lost: 0 })
   const rows = await readStored()
-  expect(await resealSecrets(database.db, present)).toEqual({ resealed: 0, lost: 0 })
+  expect(await resealSecrets(database.db, current)).toEqual({ resealed: 0, lost: 0 })
   expect(await readStored()).toEqual(rows)
 })
 
-test('a secret under a key that is not named is left as it is and told, and opens once the key is named', async () => {
+test('a secret under an unknown key is kept and counted until the key is set', async () => {
   const { id, secret } = await createTestWebhook(withKeys(deriveKeys(never)))
   await createTestWebhook(ctx)
   const [lost] = await readStored()
-  expect(await resealSecrets(database.db, present)).toEqual({ resealed: 1, lost: 1 })
+  expect(await resealSecrets(database.db, current)).toEqual({ resealed: 1, lost: 1 })
   expect((await readStored())[0]).toEqual(lost)
   expect(await resealSecrets(database.db, deriveKeys(after, [before, never]))).toEqual({ resealed: 1, lost: 0 })
-  expect(unseal(presentAlone, (await readStored())[0]?.encrypted_secret ?? '', id)).toBe(secret)
+  expect(unseal(currentOnly, (await readStored())[0]?.encrypted_secret ?? '', id)).toBe(secret)
 })
 
-test('all webhooks of all workspaces are done, though only some at once, but those that are deleted', async () => {
+test('all webhooks of all workspaces are sealed in batches, except deleted ones', async () => {
   for (let workspace = 0; workspace < 5; workspace += 1) {
     const other = { ...(await createTestCtx(database.db)), settings: ctx.settings }
     for (let count = 0; count < 50; count += 1) await createTestWebhook(other)
   }
   await deleteWebhook(ctx, (await createTestWebhook(ctx)).id)
-  expect(await resealSecrets(database.db, present)).toEqual({ resealed: 250, lost: 0 })
-  expect(await countUnsignableWebhooks(database.db, presentAlone)).toBe(0)
+  expect(await resealSecrets(database.db, current)).toEqual({ resealed: 250, lost: 0 })
+  expect(await countUnsignableWebhooks(database.db, currentOnly)).toBe(0)
 })

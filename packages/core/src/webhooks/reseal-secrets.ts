@@ -1,4 +1,4 @@
-/** What a change of SECRET_KEY leaves to be done: the secrets at rest are encrypted anew, so that the old key opens none. */
+/** Encrypts the stored secrets of webhooks again after a change of SECRET_KEY, so that the former key is not needed. */
 import { and, eq, isNull, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { uuidOf } from '../kernel/ids.ts'
@@ -7,17 +7,17 @@ import { type Keys, seal, storageKeyIds, unseal } from '../kernel/crypto.ts'
 import { transaction } from '../db/transaction.ts'
 
 export interface ResealResult {
-  /** Webhooks whose secrets are now under the present key, and were not before. */
+  /** The number of webhooks whose secrets were sealed again, under the current key. */
   resealed: number
-  /** Webhooks with a secret that no known key opens: it is left as it is. */
+  /** The number of webhooks with a secret that no known key can unseal. Such a secret is not changed. */
   lost: number
 }
 
 const batchSize = 100
 
 /**
- * Seals the secrets of every webhook under the present SECRET_KEY. In small transactions, so that it may run while
- * deliveries go out, be stopped, and run again: what is done is passed over.
+ * Seals the secrets of all webhooks under the current SECRET_KEY. Works in small transactions, so that it can run while
+ * deliveries are sent. It can be interrupted and repeated: it skips webhooks that are already done.
  */
 export async function resealSecrets(db: Db, keys: Keys): Promise<ResealResult> {
   const total = { resealed: 0, lost: 0 }

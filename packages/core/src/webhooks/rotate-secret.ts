@@ -13,7 +13,7 @@ import type { CreatedWebhook } from './webhooks.schema.ts'
 const formerSecretLifetimeMs = 24 * 60 * 60 * 1000
 const maxFormerSecrets = 5
 
-/** Gives a new secret, in this answer alone; the old one signs as well for 24 hours. */
+/** Replaces the secret, and returns the new secret only here. For 24 hours, the former secret also signs. */
 export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db.select().from(webhooks).where(isLiveWebhook(ctx, id)).for('no key update')
@@ -21,7 +21,7 @@ export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
     const until = new Date(Date.now() + formerSecretLifetimeMs).toISOString()
     const formerSecrets = [{ encrypted: current.encryptedSecret, until }, ...current.formerSecrets]
       .filter((former) => new Date(former.until).getTime() > Date.now())
-      // One that was sealed under a lost SECRET_KEY signs nothing any more, and must not stand in the new one's way.
+      // A secret that cannot be unsealed, because its SECRET_KEY was lost, must not prevent the rotation.
       .filter(({ encrypted }) => canUnseal(ctx, encrypted, id))
     if (formerSecrets.length > maxFormerSecrets) {
       throw conflict(`A secret can be rotated ${maxFormerSecrets} times in 24 hours`)
@@ -36,7 +36,7 @@ export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
   })
 }
 
-/** How many webhooks of all workspaces cannot be signed, as their secrets were sealed under a SECRET_KEY that is not known. */
+/** Counts the webhooks, in all workspaces, whose secret is sealed under an unknown SECRET_KEY. */
 export async function countUnsignableWebhooks(db: Db, keys: Keys): Promise<number> {
   const keyId = sql`split_part(${webhooks.encryptedSecret}, '.', 1)`
   return db.$count(webhooks, and(isNull(webhooks.deletedAt), notInArray(keyId, storageKeyIds(keys))))

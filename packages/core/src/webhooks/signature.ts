@@ -1,16 +1,15 @@
-/** What a receiver of webhooks gets: the body of an event, and the headers of Standard Webhooks 1.0 that vouch for it. */
+/** The body and the signature headers of a webhook request (Standard Webhooks 1.0). */
 import { createHmac, randomBytes } from 'node:crypto'
 import type { EventId } from '../kernel/ids.ts'
 
-/** A new secret to sign with, as receivers keep it. */
 export const newSecret = () => `whsec_${randomBytes(32).toString('base64')}`
 
-/** The exact text to sign and to send. `data` is JSON already. */
+/** Returns the exact text to sign and to send. `data` is a JSON text. */
 export function serializeEvent({ id, type, timestamp, data }: Record<'id' | 'type' | 'timestamp' | 'data', string>) {
   return `${JSON.stringify({ id, type, timestamp }).slice(0, -1)},"data":${data}}`
 }
 
-/** HMAC-SHA256 over `id.timestamp.body` by each of the secrets (`whsec_` and base64), so that a receiver may know any. */
+/** Signs `id.timestamp.body` with HMAC-SHA256, once per secret (`whsec_` and base64). One valid signature suffices. */
 export function signBody(
   { eventId, body }: { eventId: EventId; body: string },
   secrets: readonly string[],

@@ -19,7 +19,7 @@ const example = {
   createdAt: '2026-11-21T06:35:49.123Z',
 }
 
-/** A webhook that the worker disabled. */
+/** A webhook that a worker disabled. */
 export const disabledExample = {
   ...example,
   enabled: false,
@@ -46,7 +46,7 @@ export const Webhook = z
     }),
     failingSince: Timestamp.nullable().meta({
       description:
-        'The first failed attempt since the last success. `null` after a success, and after `enabled` is set to `true`. After 24 hours owners and admins get an email.',
+        'The first failed attempt since the last success. `null` after a success, and after `enabled` is set to `true`. After 24 hours, owners and admins get an email.',
     }),
     pausedUntil: Timestamp.nullable().meta({
       description:
@@ -56,7 +56,7 @@ export const Webhook = z
   })
   .meta({
     id: 'Webhook',
-    description: 'An address that is told of events, each in one signed attempt.',
+    description: 'A URL that receives events. Each event is sent in one signed request, without automatic retries.',
     examples: [example],
   })
 export type Webhook = z.output<typeof Webhook>
@@ -64,7 +64,9 @@ export type Webhook = z.output<typeof Webhook>
 export const CreatedWebhook = z
   .object({
     ...Webhook.shape,
-    secret: z.string().meta({ description: 'Verifies signatures (Standard Webhooks). Shown in this answer only.' }),
+    secret: z
+      .string()
+      .meta({ description: 'Verifies signatures (Standard Webhooks). Returned only in this response.' }),
   })
   .meta({
     id: 'CreatedWebhook',

@@ -30,13 +30,13 @@ type WebhookWithHealth = WebhookRow & HealthRow
 const maxWebhooks = 50
 
 /**
- * Creates a webhook, enabled. Its secret is in this answer and in no other; stored, it is encrypted. More than fifty in
- * a workspace are a conflict.
+ * Creates an enabled webhook. Returns its secret only here; the database stores it encrypted. A workspace with the
+ * maximum number of webhooks is a conflict.
  */
 export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWebhook> {
   const url = checkWebhookUrl(input.url, ctx.settings.allowedNetworks)
   return inTransaction(ctx, async (ctx) => {
-    // One at a time in a workspace, so that the count stays true.
+    // Locks the workspace, so that concurrent calls cannot exceed the maximum.
     await ctx.db.select().from(workspaces).where(eq(workspaces.id, ctx.workspaceId)).for('no key update')
     if ((await ctx.db.$count(webhooks, isLiveInWorkspace(ctx))) >= maxWebhooks) {
       throw conflict(`A workspace has at most ${maxWebhooks} webhooks`)
@@ -68,7 +68,7 @@ export async function readWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook> {
   return toWebhook(row)
 }
 
-/** A page of the workspace's webhooks. */
+/** Lists a page of the workspace's webhooks. */
 export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<Webhook>> {
   const page = await readPage<WebhookWithHealth>(ctx, {
     name: 'webhooks',
@@ -84,8 +84,9 @@ export async function listWebhooks(ctx: Ctx, query: WebhookQuery): Promise<Page<
 }
 
 /**
- * Updates the given fields. PENDING deliveries go to the new url; those of a disabled webhook become FAILED without an
- * attempt, and after the response no new request starts. A new address and enabling end a pause.
+ * Updates the given fields. PENDING deliveries are sent to a new `url`. If the webhook is disabled, they become FAILED
+ * without an attempt, and no request starts after this function has returned. A new `url` or `enabled: true` ends a
+ * pause.
  */
 export async function updateWebhook(ctx: Ctx, id: WebhookId, change: WebhookChange): Promise<Webhook> {
   const url = change.url === undefined ? {} : { url: checkWebhookUrl(change.url, ctx.settings.allowedNetworks) }
@@ -106,7 +107,7 @@ export async function updateWebhook(ctx: Ctx, id: WebhookId, change: WebhookChan
   return webhook
 }
 
-/** Disables every webhook of the workspace: after the caller's commit, no more deliveries are taken. */
+/** Disables all webhooks of the workspace. After the caller's commit, workers take no more of their deliveries. */
 export async function disableWebhooks(ctx: Ctx): Promise<void> {
   const disabled = await ctx.db
     .update(webhooks)
@@ -117,8 +118,9 @@ export async function disableWebhooks(ctx: Ctx): Promise<void> {
 }
 
 /**
- * Deletes a webhook with its deliveries; those that wait are not attempted, and once this has answered no new request
- * starts. To all but the worker it is gone at once; its rows follow in small steps, as there may be very many.
+ * Deletes a webhook with its deliveries. PENDING deliveries are not attempted, and no request starts after this
+ * function has returned. The webhook is hidden immediately; `purgeWebhooks` deletes the rows in small steps, because
+ * there may be many.
  */
 export async function deleteWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
@@ -132,9 +134,7 @@ export async function deleteWebhook(ctx: Ctx, id: WebhookId): Promise<void> {
   await waitForTakenRequests(ctx, id)
 }
 
-/**
- * Takes away what hangs on deleted webhooks, a few rows at a time, and at last the webhooks. Answers how many rows.
- */
+/** Deletes up to 500 deliveries of deleted webhooks, or, if none is left, the webhooks. Returns the number of rows. */
 export async function purgeWebhooks(db: Db): Promise<number> {
   const purged = await db.execute(sql`
     delete from deliveries where (workspace_id, webhook_id, id) in (
@@ -144,7 +144,7 @@ export async function purgeWebhooks(db: Db): Promise<number> {
   if (purged.rowCount) return purged.rowCount
   const isEmpty = sql`w.deleted_at < now() - interval '1 minute' and not exists (
     select from deliveries d where d.workspace_id = w.workspace_id and d.webhook_id = w.id)`
-  // Not by cascade, which locks the webhook first: see the lock order in health/webhook-health.ts.
+  // A cascade would lock the webhook first: see the lock order in health/webhook-health.ts.
   await db.execute(sql`
     delete from webhook_drains using webhooks w
     where webhook_drains.workspace_id = w.workspace_id and webhook_drains.webhook_id = w.id and ${isEmpty}`)
@@ -153,20 +153,20 @@ export async function purgeWebhooks(db: Db): Promise<number> {
 }
 
 /**
- * Waits for requests that were taken a moment ago, as they may not have started yet. No other can be taken after the commit
- * that disabled the webhook. A request starts well within two seconds; a worker's clock may be five seconds off.
+ * Waits for deliveries that a worker has just taken, because their requests may not have started yet. After the commit
+ * that disabled the webhook, no worker takes more deliveries. A request starts within 2 seconds after its delivery was
+ * taken; the other 5 seconds allow for clock differences.
  */
 async function waitForTakenRequests(ctx: Ctx, id: WebhookId) {
-  const wasJustTaken = sql`taken_at > now() - interval '7 seconds'`
   const endsAt = performance.now() + 2_000
-  const hasFreshTake = async () => {
-    const fresh = await ctx.db.execute(sql`
+  const hasRecentTake = async () => {
+    const result = await ctx.db.execute(sql`
       select from webhook_drains
       where workspace_id = ${uuidOf(ctx.workspaceId)} and webhook_id = ${uuidOf(id)}
-        and delivery_ids <> '{}' and ${wasJustTaken}`)
-    return fresh.rowCount === 1
+        and delivery_ids <> '{}' and taken_at > now() - interval '7 seconds'`)
+    return result.rowCount === 1
   }
-  while (performance.now() < endsAt && (await hasFreshTake())) await pause(25)
+  while (performance.now() < endsAt && (await hasRecentTake())) await pause(25)
 }
 
 function isLiveInWorkspace(ctx: Ctx) {

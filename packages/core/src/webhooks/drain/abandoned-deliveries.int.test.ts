@@ -25,7 +25,7 @@ beforeEach(async () => {
   await database.pool.query('truncate workspaces cascade')
   Object.assign(ctx, await createTestCtx(database.db))
   webhookId = (await createTestWebhook(ctx)).id
-  // The row of the drain is there, so that only a lock of it can keep others waiting.
+  // Inserts the row of `webhook_drains`, so that a test waits for its lock, not for its insertion.
   await claimTestBacklog(ctx, webhookId, { workerId })
 })
 
@@ -36,11 +36,11 @@ async function readStatuses(uuids: string[]): Promise<string[]> {
     `select id, concat_ws(' ', status, error) as status from deliveries where id = any($1)`,
     [uuids],
   )
-  return uuids.map((uuid) => rows.find(({ id }) => id === uuid)?.status ?? 'gone')
+  return uuids.map((uuid) => rows.find(({ id }) => id === uuid)?.status ?? 'deleted')
 }
 
-describe('a delivery that waits', () => {
-  test('for more than thirty days is FAILED, and a younger one waits on', async () => {
+describe('a PENDING delivery', () => {
+  test('expires after 30 days and becomes FAILED', async () => {
     const old = await insertDeliveries(ctx, webhookId, { count: 2, ageMs: 30 * dayMs + 60_000 })
     const young = await insertDeliveries(ctx, webhookId, { ageMs: 30 * dayMs - 60_000 })
     const done = await insertDeliveries(ctx, webhookId, { ageMs: 31 * dayMs, status: 'SUCCEEDED' })
@@ -50,17 +50,17 @@ describe('a delivery that waits', () => {
     expect(statuses).toEqual(['FAILED expired', 'FAILED expired', 'PENDING', 'SUCCEEDED'])
   })
 
-  test('and is out is left to its outcome', async () => {
-    const [out = '', waiting = ''] = await insertDeliveries(ctx, webhookId, { count: 2, ageMs: 31 * dayMs })
+  test('that is in flight does not expire and gets its outcome', async () => {
+    const [inFlight = '', waiting = ''] = await insertDeliveries(ctx, webhookId, { count: 2, ageMs: 31 * dayMs })
     const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 1 })
     expect(await expireDeliveries(ctx.db)).toBe(1)
-    expect(await readStatuses([out, waiting])).toEqual(['PENDING', 'FAILED expired'])
-    expect(getTakenIds(await recordTestOutcomes(ctx, claim, { ended: asEnded([out]), limit: 20 }))).toEqual([])
-    expect(await readStatuses([out, waiting])).toEqual(['SUCCEEDED', 'FAILED expired'])
+    expect(await readStatuses([inFlight, waiting])).toEqual(['PENDING', 'FAILED expired'])
+    expect(getTakenIds(await recordTestOutcomes(ctx, claim, { ended: asEnded([inFlight]), limit: 20 }))).toEqual([])
+    expect(await readStatuses([inFlight, waiting])).toEqual(['SUCCEEDED', 'FAILED expired'])
   })
 
-  test('and is taken at this moment is left to its outcome', async () => {
-    const [out = '', waiting = ''] = await insertDeliveries(ctx, webhookId, { count: 2, ageMs: 31 * dayMs })
+  test('that is taken concurrently does not expire', async () => {
+    const [inFlight = '', waiting = ''] = await insertDeliveries(ctx, webhookId, { count: 2, ageMs: 31 * dayMs })
     const taking = await openTransaction(database.db, (db) =>
       claimTestBacklog({ ...ctx, db }, webhookId, { workerId, limit: 1 }),
     )
@@ -68,10 +68,10 @@ describe('a delivery that waits', () => {
     await waitUntilBlocked(database.db)
     await taking.commit()
     expect(await expiring).toBe(1)
-    expect(await readStatuses([out, waiting])).toEqual(['PENDING', 'FAILED expired'])
+    expect(await readStatuses([inFlight, waiting])).toEqual(['PENDING', 'FAILED expired'])
   })
 
-  test('and expires at this moment is not taken', async () => {
+  test('that expires concurrently is not taken', async () => {
     await insertDeliveries(ctx, webhookId, { count: 2, ageMs: 31 * dayMs })
     const expiring = await openTransaction(database.db, expireDeliveries)
     const claiming = claimTestBacklog(ctx, webhookId, { workerId })
@@ -80,7 +80,7 @@ describe('a delivery that waits', () => {
     expect((await claiming).take).toMatchObject({ deliveries: [] })
   })
 
-  test('expires in small steps, whatever its webhook and workspace', async () => {
+  test('expires in small steps, across webhooks and workspaces', async () => {
     const other = await createTestCtx(database.db)
     await insertDeliveries(other, (await createTestWebhook(other)).id, { ageMs: 31 * dayMs })
     await insertDeliveries(ctx, (await createTestWebhook(ctx)).id, { ageMs: 31 * dayMs })
@@ -93,7 +93,7 @@ describe('a delivery that waits', () => {
   })
 })
 
-test('deliveries past their lifetime are deleted in small steps, but for what is PENDING', async () => {
+test('expired deliveries are deleted in small steps; PENDING ones are kept', async () => {
   const old = { ageMs: 38 * dayMs, status: 'SUCCEEDED' } as const
   await insertDeliveries(ctx, webhookId, { ...old, count: 600 })
   const kept = [

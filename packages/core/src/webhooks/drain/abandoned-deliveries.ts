@@ -1,4 +1,4 @@
-/** Deliveries that end without an attempt. */
+/** Deliveries that end without an attempt: their webhook was disabled or deleted, or they expired. */
 import { sql } from 'drizzle-orm'
 import type { Db } from '../../db/client.ts'
 import { eventLifetimeDays } from '../../db/partitions.ts'
@@ -9,8 +9,8 @@ import type { BacklogKey } from './find-backlogs.ts'
 const rowsPerStep = 500
 
 /**
- * Marks some of the backlog of a disabled or deleted webhook as FAILED, but those that are still `out`. For the owner of the
- * claim, in the transaction of its take. Returns whether there may be more.
+ * Marks up to `rowsPerStep` PENDING deliveries of a disabled or deleted webhook as FAILED, except those in flight. Only
+ * the owner of the claim calls it, in the transaction of a take. Returns whether there may be more.
  */
 export async function failBacklogStep(
   db: Db,
@@ -37,11 +37,11 @@ interface BacklogRow extends Record<string, unknown> {
 }
 
 /**
- * Marks deliveries that have waited for more than thirty days as FAILED, so that no partition is kept for them. What may be
- * out at this moment is left to its owner. Returns how many there were, a few webhooks at a time.
+ * Marks deliveries that have been PENDING for more than 30 days as FAILED, so that their partition can be dropped.
+ * Skips deliveries that may be in flight. Processes a few webhooks per call, and returns the number of deliveries.
  */
 export async function expireDeliveries(db: Db): Promise<number> {
-  // Without locks: it crosses workspaces.
+  // Without locks, because this query covers all workspaces.
   const old = await db.execute<BacklogRow>(sql`
     select distinct workspace_id, webhook_id from (
       select workspace_id, webhook_id from deliveries
@@ -51,7 +51,7 @@ export async function expireDeliveries(db: Db): Promise<number> {
   return expired
 }
 
-/** Locks the drain's row first, as a take does. */
+/** Locks the row of `webhook_drains` first, like a take, so that `delivery_ids` cannot change. */
 function expireBacklog(db: Db, { workspace_id, webhook_id }: BacklogRow): Promise<number> {
   return transaction(db, async (db) => {
     const isOfWebhook = sql`workspace_id = ${workspace_id} and webhook_id = ${webhook_id}`
@@ -73,12 +73,12 @@ function expireBacklog(db: Db, { workspace_id, webhook_id }: BacklogRow): Promis
 }
 
 /**
- * Deletes deliveries past their lifetime that lie in a partition which cannot be dropped yet, as it spans more than a week, a
- * few at a time. Returns the count.
+ * Deletes up to `rowsPerStep` expired deliveries in a partition that cannot be dropped yet, because it spans more than
+ * a week. Returns their number.
  */
 export async function purgeDeliveries(db: Db): Promise<number> {
   const firstKeptId = uuidAt(Date.now() - (eventLifetimeDays + 7) * 86_400_000)
-  // Finds them without locks, as it gives a range of ids, see `backlog-claim.ts`.
+  // A separate query without locks, because it uses a range of ids: see `takeDeliveries` in `backlog-claim.ts`.
   const old = await db.execute<Record<'workspace_id' | 'webhook_id' | 'id', string>>(sql`
     select workspace_id, webhook_id, id from deliveries where id < ${firstKeptId} and status <> 'PENDING' limit ${rowsPerStep}`)
   const column = (name: 'workspace_id' | 'webhook_id' | 'id') => sql.param(old.rows.map((row) => row[name]))

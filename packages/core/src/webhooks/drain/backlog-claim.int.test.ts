@@ -34,7 +34,7 @@ async function readDrain() {
 }
 
 describe('a claim', () => {
-  test('is made by one of a hundred at once, with the row of the first claim', async () => {
+  test('succeeds for one of 100 concurrent jobs, also if the row does not exist yet', async () => {
     const uuids = await insertDeliveries(ctx, webhookId, { count: 3 })
     expect(await readDrain()).toBeUndefined()
     const claims = await Promise.all(Array.from({ length: 100 }, () => claim()))
@@ -46,7 +46,7 @@ describe('a claim', () => {
     expect(again.filter(({ take }) => take !== undefined)).toEqual([])
   })
 
-  test('is made by one of a hundred at once after the first was released', async () => {
+  test('succeeds for one of 100 concurrent jobs after a release', async () => {
     await insertDeliveries(ctx, webhookId)
     const { claim: first, take } = await claim()
     await recordTestOutcomes(ctx, first, { ended: asEnded(getTakenIds(take) ?? []), limit: 0 })
@@ -58,7 +58,7 @@ describe('a claim', () => {
     expect(await readDrain()).toMatchObject({ deliveryIds: [uuid] })
   })
 
-  test('finds no webhook of another workspace', async () => {
+  test('does not find the webhook of another workspace', async () => {
     await insertDeliveries(ctx, webhookId)
     const other = await createTestCtx(database.db)
     expect((await claimTestBacklog(other, webhookId, { workerId })).take).toBeUndefined()
@@ -68,7 +68,7 @@ describe('a claim', () => {
     expect(foreign.unreachableCount).toBe(0)
   })
 
-  test('takes no delivery of another webhook, nor of a webhook of the same id in another workspace', async () => {
+  test('takes deliveries only of its webhook and workspace', async () => {
     const [own] = await insertDeliveries(ctx, webhookId)
     await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
     const other = await createTestCtx(database.db)
@@ -79,7 +79,7 @@ describe('a claim', () => {
     expect(await takeFirst()).toEqual([own])
   })
 
-  test('is not made of a paused backlog until the pause is over', async () => {
+  test('of a paused webhook succeeds only after the pause', async () => {
     await insertDeliveries(ctx, webhookId)
     const pauseUntil = (moment: string) =>
       ctx.db.execute(sql`
@@ -93,7 +93,7 @@ describe('a claim', () => {
     expect(await takeFirst()).toHaveLength(1)
   })
 
-  test('of an unreachable receiver takes one delivery, and is not made where these are left out', async () => {
+  test('of an unreachable receiver takes one delivery, if such claims are admitted', async () => {
     await insertDeliveries(ctx, webhookId, { count: 5 })
     await ctx.db.execute(sql`
       insert into webhook_drains (workspace_id, webhook_id, unreachable_count)
@@ -113,7 +113,7 @@ describe('a claim', () => {
     expect(made.unreachableCount).toBe(1)
   })
 
-  test('of a deleted webhook takes nothing, and is not made once its row is gone', async () => {
+  test('of a deleted webhook takes nothing, and fails once its row is deleted', async () => {
     await insertDeliveries(ctx, webhookId)
     await deleteWebhook(ctx, webhookId)
     expect((await claim()).take).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
@@ -122,13 +122,13 @@ describe('a claim', () => {
     expect((await claim()).take).toBeUndefined()
   })
 
-  test('of an empty backlog is not made, and writes nothing', async () => {
+  test('of an empty backlog returns empty and writes nothing', async () => {
     const none: BacklogClaim = { workspaceId: ctx.workspaceId, webhookId, workerId, tokens: [], unreachableCount: 0 }
     expect(await claimBacklog(ctx.db, none, { limit: 20, admitUnreachable: () => true })).toBe('empty')
     expect(await readDrain()).toBeUndefined()
   })
 
-  test('is released by its own tokens alone, also by that of an attempt whose answer was lost', async () => {
+  test('is released only by its own tokens, including one of a lost response', async () => {
     await insertDeliveries(ctx, webhookId)
     const { claim: made } = await claim()
     await releaseBacklog(ctx.db, { ...made, tokens: [crypto.randomUUID()] })
@@ -140,7 +140,7 @@ describe('a claim', () => {
 })
 
 describe('a take', () => {
-  test('has the oldest deliveries first, at most its limit, and shows whether there may be more', async () => {
+  test('returns the oldest deliveries up to its limit, and whether there may be more', async () => {
     const newer = await insertDeliveries(ctx, webhookId, { count: 4, ageMs: 10_000 })
     const older = await insertDeliveries(ctx, webhookId, { count: 3, ageMs: 3_600_000 })
     const inOrder = [...older, ...newer]
@@ -151,7 +151,7 @@ describe('a take', () => {
     expect(await readDrain()).toMatchObject({ deliveryIds: inOrder })
   })
 
-  test('has an older delivery that a slow transaction commits after younger ones were taken', async () => {
+  test('returns an older delivery that a slow transaction committed later', async () => {
     const slow: string[] = []
     const holding = await openTransaction(database.db, async (db) => {
       slow.push(...(await insertDeliveries({ ...ctx, db }, webhookId, { ageMs: 3_600_000 })))
@@ -164,7 +164,7 @@ describe('a take', () => {
     expect(getTakenIds(next)).toEqual(slow)
   })
 
-  test('leaves out the deliveries that are out, and those that have ended', async () => {
+  test('skips the deliveries that are in flight or have ended', async () => {
     await insertDeliveries(ctx, webhookId, { count: 3, status: 'SUCCEEDED', ageMs: 3_600_000 })
     const uuids = await insertDeliveries(ctx, webhookId, { count: 6 })
     const { claim: made } = await claim(3)
@@ -174,7 +174,7 @@ describe('a take', () => {
     expect(await readDrain()).toMatchObject({ deliveryIds: uuids })
   })
 
-  test('with a limit of zero takes nothing, and keeps the claim while deliveries are out', async () => {
+  test('with limit 0 takes nothing and keeps the claim while deliveries are in flight', async () => {
     const uuids = await insertDeliveries(ctx, webhookId, { count: 2 })
     const { claim: made } = await claim(1)
     expect(await recordTestOutcomes(ctx, made, { out: uuids.slice(0, 1) })).toMatchObject({
@@ -184,7 +184,7 @@ describe('a take', () => {
     expect(await readDrain()).toMatchObject({ token: made.tokens[0], deliveryIds: uuids.slice(0, 1) })
   })
 
-  test('keeps the time of the last deliveries that it took', async () => {
+  test('without deliveries does not change taken_at', async () => {
     const uuids = await insertDeliveries(ctx, webhookId, { count: 2 })
     const { claim: made } = await claim(2)
     await ctx.db

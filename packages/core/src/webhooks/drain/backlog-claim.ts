@@ -1,14 +1,16 @@
 /**
- * The claim of a webhook's backlog. One job at a time drains it: it takes the oldest PENDING deliveries, attempts them, and
- * records their outcomes and takes the next ones in one transaction.
+ * The claim of a webhook's backlog. One job at a time drains the backlog: it takes the oldest PENDING deliveries and
+ * attempts them; then, in one transaction, it records their outcomes and takes the next deliveries.
  *
- * - The ids of the deliveries that may be out stand in `webhook_drains.delivery_ids`, and nowhere else: a delivery is PENDING
- *   until its outcome is recorded. When the worker dies, recovery marks these as INTERRUPTED and nothing more.
- * - Every take writes a fresh token and requires the one before. So a second job of the webhook, a claim that recovery has
- *   released, or a statement that arrives after its retry takes nothing.
- * - A take reads after its transaction has locked the row of `webhook_drains`, so it sees all that the owner before it has
- *   recorded. It locks the webhook's row FOR SHARE: disabling and deleting wait for it, and no later take finds the webhook.
- * - A take goes by `created_at` over all PENDING rows, without a cursor: a slow transaction commits an older delivery later.
+ * - `webhook_drains.delivery_ids` contains the deliveries that may be in flight. A delivery itself is PENDING until its
+ *   outcome is recorded. If the worker crashes, recovery marks the deliveries in `delivery_ids` as INTERRUPTED.
+ * - Every take requires the token of the previous take and writes a new one. So a second job of the webhook, a job
+ *   whose claim recovery has released, and a delayed statement that arrives after its retry take nothing.
+ * - A take locks the row of `webhook_drains` before it reads, so it sees everything that the previous owner recorded.
+ *   It locks the row of `webhooks` FOR SHARE: disabling and deleting wait for the take, and later takes see that
+ *   change.
+ * - A take reads all PENDING rows in the order of `created_at`. A cursor would miss an older delivery of a slow
+ *   transaction that commits later.
  */
 import { randomUUID } from 'node:crypto'
 import { sql } from 'drizzle-orm'
@@ -29,36 +31,37 @@ import {
 } from './receiver-state.ts'
 import type { Receiver } from './signed-delivery.ts'
 
-/** The claim of one job. Only the functions of this file change it. */
+/** The claim of one job. The functions of this file update it. */
 export interface BacklogClaim extends Claim {
-  /** Rounds of attempts in a row that got no response, see `circuit-breaker.ts`. */
+  /** The number of consecutive rounds without a response, see `circuit-breaker.ts`. */
   unreachableCount: number
-  /** The moment of the last response, or of the last round that was counted. */
+  /** The end of the last round with conclusive outcomes, see `getConclusiveOutcomes`. */
   assessedAt?: Date
 }
 
 export interface TakenDelivery {
   uuid: string
   eventId: EventId
-  /** The exact text to sign and to send. Undefined if the event is gone, which no foreign key forbids. */
+  /** The exact text to sign and to send. Undefined if the event was deleted, which no foreign key prevents. */
   body: string | undefined
   requestId: string | null
   traceparent: string | null
 }
 
-/** Without deliveries, and with none out, the claim is released. */
+/** If nothing was taken and nothing is in flight, the claim was released. */
 export interface TakeResult {
-  /** Undefined if the webhook is disabled or deleted: then some of its backlog was marked as FAILED instead. */
+  /** Undefined if the webhook is disabled or deleted. Then part of its backlog was marked as FAILED. */
   receiver: Receiver | undefined
   deliveries: TakenDelivery[]
-  /** Whether there may be more to take. */
+  /** Whether the backlog may contain more deliveries. */
   hasMore: boolean
 }
 
 /**
- * Claims the backlog of a webhook and takes its oldest deliveries, at most `limit`. `empty`: there is none. `unclaimable`:
- * another job owns it, it is paused, or its receiver is unreachable and `admitUnreachable` returns false. After an error the
- * caller calls `releaseBacklog`, as the claim may have been committed.
+ * Claims the backlog of a webhook and takes up to `limit` of its oldest deliveries. Returns `empty` if the backlog is
+ * empty, and `unclaimable` if another job owns it, if the webhook is paused, or if its receiver is unreachable and
+ * `admitUnreachable` returns false. After an error, the caller must call `releaseBacklog`, because the claim may have
+ * been committed.
  */
 export function claimBacklog(
   db: Db,
@@ -78,15 +81,15 @@ export function claimBacklog(
 
 interface Progress {
   ended: readonly EndedDelivery[]
-  /** The deliveries of this claim that are still out. */
+  /** The UUIDs of the deliveries whose requests are still running. */
   inFlight: readonly string[]
-  /** At most so many more; with 0 and nothing out, the claim is released. */
+  /** The maximum number of deliveries to take. With 0 and nothing in flight, the claim is released. */
   limit: number
 }
 
 /**
- * Records outcomes and takes the next deliveries. Undefined if the claim was lost, as this worker was considered dead: the
- * outcomes are recorded all the same. Safe to repeat after an error.
+ * Records outcomes and takes the next deliveries. Returns undefined if recovery has released the claim; the outcomes
+ * are recorded nevertheless. Can be repeated after an error.
  */
 export function recordAndTakeNext(db: Db, claim: BacklogClaim, progress: Progress): Promise<TakeResult | undefined> {
   return runWithNewToken(db, claim, async (db, token) => {
@@ -95,7 +98,7 @@ export function recordAndTakeNext(db: Db, claim: BacklogClaim, progress: Progres
   })
 }
 
-/** Releases a claim under which nothing is out. */
+/** Releases a claim without deliveries in flight. */
 export async function releaseBacklog(db: Db, claim: BacklogClaim): Promise<void> {
   await db.execute(sql`
     update webhook_drains set worker_id = null, token = null, delivery_ids = '{}'
@@ -103,7 +106,7 @@ export async function releaseBacklog(db: Db, claim: BacklogClaim): Promise<void>
       and token = any(${sql.param(claim.tokens)}::uuid[])`)
 }
 
-/** Runs an attempt to take, in a transaction with a new token. An attempt that fails may have been committed all the same. */
+/** Runs a take with a new token. After an error, keeps the former tokens: the transaction may be committed or not. */
 async function runWithNewToken<Result>(
   db: Db,
   claim: BacklogClaim,
@@ -127,7 +130,7 @@ const toKeyParams = ({ workspaceId, webhookId, workerId }: BacklogClaim) => ({
 
 type Key = ReturnType<typeof toKeyParams>
 
-/** Before the claim: a job without deliveries, such as one that was added while another was active, writes nothing. */
+/** Runs before the claim, so that a job whose webhook has an empty backlog writes nothing. */
 const findPending = preparedSql<Key, { unreachable_count: number }>(
   'find a pending delivery',
   (param) => sql`
@@ -138,7 +141,7 @@ const findPending = preparedSql<Key, { unreachable_count: number }>(
     left join webhook_drains using (workspace_id, webhook_id)`,
 )
 
-/** Inserts the row of a webhook at its first claim. Returns no row if the claim is not possible. */
+/** Claims the row of `webhook_drains`; the first claim inserts it. Returns no row if the claim is not possible. */
 const claimRow = preparedSql<Key & { token: string; now: Date }, { unreachable_count: number }>(
   'claim a backlog',
   (param) => sql`
@@ -190,8 +193,9 @@ interface TakenRow extends ReceiverRow {
 }
 
 /**
- * Returns a row for each delivery that it takes, or one without. Statements that lock rows are not given a range of ids,
- * which would spare them partitions: PostgreSQL 18.4 crashes where such a statement meets a row that was just changed.
+ * Returns one row per delivery, or one row without a delivery. Trap: a statement that locks rows of `deliveries` must
+ * not prune partitions by a parameter, such as a range of ids. PostgreSQL 18.4 crashes if such a statement waits for a
+ * row that is being changed.
  */
 const takeDeliveries = preparedSql<Key & ReceiverState & TakeParams, (ReceiverRow & { id: null }) | TakenRow>(
   'take deliveries',

@@ -14,14 +14,14 @@ beforeEach(async () => {
   ctx = await createTestCtx(database.db)
 })
 
-interface Given {
+interface BacklogOptions {
   on?: Ctx
   statuses?: string[]
   drain?: { isClaimed?: boolean; pausedForMs?: number; unreachableCount?: number; takenBeforeMs?: number }
 }
 
-/** Inserts webhooks with deliveries, and with the same drain each if one is given. Returns their UUIDs in order. */
-async function insertBacklogs(count: number, { on = ctx, statuses = ['PENDING'], drain }: Given = {}) {
+/** Inserts webhooks with deliveries and, if given, a row of `webhook_drains` each. Returns their UUIDs in order. */
+async function insertBacklogs(count: number, { on = ctx, statuses = ['PENDING'], drain }: BacklogOptions = {}) {
   const workspaceId = uuidOf(on.workspaceId)
   const inserted = await database.pool.query<{ id: string }>(
     `with webhook as (
@@ -54,18 +54,18 @@ const find = async (after?: BacklogKey) => {
 }
 
 describe('a backlog is found', () => {
-  test('by its PENDING deliveries, once, with its workspace', async () => {
+  test('once, if it has PENDING deliveries', async () => {
     const other = await createTestCtx(database.db)
     const many = ['PENDING', 'PENDING', 'SUCCEEDED', 'PENDING']
-    const [mine = ''] = await insertBacklogs(1, { statuses: many })
-    const [theirs = ''] = await insertBacklogs(1, { on: other, statuses: many })
+    const [own = ''] = await insertBacklogs(1, { statuses: many })
+    const [foreign = ''] = await insertBacklogs(1, { on: other, statuses: many })
     await insertBacklogs(3, { statuses: ['SUCCEEDED', 'FAILED', 'INTERRUPTED'] })
     await insertBacklogs(2, { statuses: [] })
     const { backlogs, last } = await findBacklogs(database.db)
     expect(last).toBeUndefined()
     expect(backlogs.map(({ workspaceId, webhookId }) => [workspaceId, uuidOf(webhookId)])).toEqual([
-      [ctx.workspaceId, mine],
-      [other.workspaceId, theirs],
+      [ctx.workspaceId, own],
+      [other.workspaceId, foreign],
     ])
   })
 
@@ -78,14 +78,14 @@ describe('a backlog is found', () => {
     expect((await find()).found).toEqual([...free, ...released, ...noLongerPaused])
   })
 
-  test('also if its webhook was disabled or deleted, as its deliveries are to be FAILED', async () => {
+  test('also if its webhook was disabled or deleted, so that a job marks it as FAILED', async () => {
     const uuids = await insertBacklogs(2)
     await database.db.execute(sql`update webhooks set enabled = false, deleted_at = now()`)
     expect((await find()).found).toEqual(uuids)
   })
 })
 
-test('twelve hundred webhooks are found in two pages, each once', async () => {
+test('1,200 webhooks are found in two pages, each once', async () => {
   for (let workspace = 0; workspace < 80; workspace++) {
     await insertBacklogs(15, { on: await createTestCtx(database.db) })
   }
@@ -99,7 +99,7 @@ test('twelve hundred webhooks are found in two pages, each once', async () => {
 })
 
 describe('of one workspace', () => {
-  test('at most twenty are found at a time, those that are claimed included', async () => {
+  test('at most 20 are found or claimed at a time', async () => {
     await insertBacklogs(30)
     await insertBacklogs(3, { on: await createTestCtx(database.db) })
     expect((await find()).found).toHaveLength(23)
@@ -115,7 +115,7 @@ describe('of one workspace', () => {
     expect((await find()).found).toEqual(free)
   })
 
-  test('webhooks take turns: those come first that have been served least recently', async () => {
+  test('the least recently served webhooks come first', async () => {
     await insertBacklogs(20, { drain: { takenBeforeMs: 1_000 } })
     const waiting = await insertBacklogs(5, { drain: { takenBeforeMs: 60_000 } })
     const never = await insertBacklogs(5)
@@ -124,7 +124,7 @@ describe('of one workspace', () => {
     expect(found.slice(-10)).toEqual([...waiting, ...never])
   })
 
-  test('unreachable receivers do not keep others waiting', async () => {
+  test('unreachable receivers do not delay other webhooks', async () => {
     await insertBacklogs(25, { drain: { unreachableCount: 1 } })
     const reachable = await insertBacklogs(15)
     const { found } = await find()
@@ -132,7 +132,7 @@ describe('of one workspace', () => {
   })
 })
 
-test('at most ten unreachable receivers are found at a time, those first whose pause ended first', async () => {
+test('at most 10 unreachable receivers are found, in the order of their pauses', async () => {
   const recent = await insertBacklogs(8, { drain: { unreachableCount: 4, pausedForMs: -1_000 } })
   await insertBacklogs(8, { drain: { unreachableCount: 4, pausedForMs: 60_000 } })
   await insertBacklogs(8, { drain: { unreachableCount: 4, isClaimed: true } })

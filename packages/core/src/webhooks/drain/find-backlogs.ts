@@ -5,7 +5,6 @@ import { transaction } from '../../db/transaction.ts'
 import { idOf, uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
 
-/** The webhook of a backlog. */
 export interface BacklogKey {
   workspaceId: WorkspaceId
   webhookId: WebhookId
@@ -14,19 +13,19 @@ export interface BacklogKey {
 export interface BacklogPage {
   /** The webhooks whose backlog a job can claim. */
   backlogs: BacklogKey[]
-  /** Where the next page starts; undefined after the last. */
+  /** The start of the next page. Undefined if this is the last page. */
   last: BacklogKey | undefined
 }
 
 const pageSize = 1_000
-/** How many jobs of a workspace there are at a time, as far as this look decides it. */
+/** The maximum number of active and new jobs per workspace. */
 const maxJobsPerWorkspace = 20
-/** How many jobs of unreachable receivers a look adds: each may wait for ten seconds. */
+/** The maximum number of jobs for unreachable receivers: each of them may wait for a timeout of ten seconds. */
 const maxUnreachableJobs = 10
 
 /**
- * Finds webhooks with PENDING deliveries, a page at a time, in the order of their keys: those that no job owns and that are
- * not paused. The number of deliveries does not matter, as the statement steps from webhook to webhook in the index.
+ * Finds webhooks with PENDING deliveries that no job owns and that are not paused. Returns a page in the order of their
+ * keys. The cost does not depend on the number of deliveries: the statement skips from webhook to webhook in the index.
  */
 export async function findBacklogs(db: Db, after?: BacklogKey): Promise<BacklogPage> {
   const start = after && { workspaceId: uuidOf(after.workspaceId), webhookId: uuidOf(after.webhookId) }
@@ -55,11 +54,12 @@ const toKey = ({ workspace_id, webhook_id }: PageRow): BacklogKey => ({
 })
 
 /**
- * Within a workspace, webhooks that are claimed come first in the count, so that these and the new jobs share the limit. Then
- * come those that were served least recently, so that all of them get their turn. Unreachable receivers count by themselves.
+ * Ranks the webhooks of each workspace for the limit: claimed webhooks first, because the limit includes their jobs,
+ * then the least recently served webhooks, so that all of them are served in turn. Unreachable receivers are ranked
+ * separately.
  *
- * In the order of `deliveries_pending_index`: the order of webhooks alone is that of the key as well, which would step over
- * all deliveries that are not PENDING.
+ * The ORDER BY lists all columns of `deliveries_pending_index`. With the webhook alone, PostgreSQL might use the index
+ * of the primary key, and read all deliveries that are not PENDING.
  */
 const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date }, PageRow>(
   'find backlogs',

@@ -1,7 +1,8 @@
 /**
- * Settings for transactions that look for PENDING deliveries. Their statements are planned once for each connection, and
- * these settings make them go by the index whatever the statistics say: a plan that is made while the table is empty would
- * later read all of it. Only the index of PENDING rows returns them in the order of `created_at`: with sorts off, the plan must use it.
+ * Planner settings for transactions that read PENDING deliveries. Each connection plans a prepared statement once.
+ * These settings force an index scan regardless of the statistics: a plan from the time when the table was empty would
+ * later read the whole table. With sorts disabled, the planner must use the index of PENDING rows, because only that
+ * index returns rows in the order of `created_at`.
  */
 export const indexScanSettings = {
   plan_cache_mode: 'force_generic_plan',

@@ -1,7 +1,4 @@
-/**
- * How PostgreSQL runs the statements of drains. They are planned once for each connection, in any state of the table, and run
- * in any other.
- */
+/** Query plans of the drain statements. A connection plans them once; the tables may change completely afterwards. */
 import { sql } from 'drizzle-orm'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import {
@@ -40,7 +37,7 @@ beforeAll(async () => {
   workerId = await createTestWorker(database.db)
 })
 
-/** A node of a plan, as `explain (format json)` has it. */
+/** A node of a plan in the format of `explain (format json)`. */
 interface Node {
   'Node Type': string
   'Parent Relationship'?: string
@@ -53,14 +50,14 @@ interface Node {
 
 const nodesOf = (node: Node): Node[] => [node, ...(node.Plans ?? []).flatMap(nodesOf)]
 const isDeliveries = (node: Node) => /^deliveries(_|$)/.test(node['Relation Name'] ?? '')
-/** Without the CTEs that a node starts with, whose rows are few. */
+/** Excludes CTEs, which have few rows. */
 const inputsOf = (node: Node): Node[] => [
   node,
   ...(node.Plans ?? []).filter((plan) => plan['Parent Relationship'] !== 'InitPlan').flatMap(inputsOf),
 ]
 const isSort = (node: Node) => node['Node Type'].endsWith('Sort')
 
-/** Replaces the indexes of partitions by those of the table that they belong to. */
+/** Replaces the names of partition indexes by the names of the indexes of the partitioned table. */
 async function nameIndexes(nodes: readonly Node[]): Promise<Node[]> {
   const { rows } = await database.pool.query<{ child: string; parent: string }>(
     'select inhrelid::regclass::text as child, inhparent::regclass::text as parent from pg_inherits',
@@ -72,7 +69,7 @@ async function nameIndexes(nodes: readonly Node[]): Promise<Node[]> {
   })
 }
 
-/** One connection, on which each statement was run once. */
+/** Opens a connection and runs each statement once on it. */
 async function openPrepared(): Promise<Database> {
   const connection = openDatabase(database.url, {
     applicationName: 'rapport test',
@@ -92,7 +89,7 @@ async function openPrepared(): Promise<Database> {
 const reading = ['find a pending delivery', 'take deliveries', 'find backlogs'] as const
 const statements = [...reading, 'claim a backlog', 'record outcomes'] as const
 
-/** The nodes of each prepared statement's plan, under the settings with which the program runs it. */
+/** Returns the plan nodes of each prepared statement, with the planner settings of production. */
 async function explainPrepared({ db }: Database): Promise<Record<string, Node[]>> {
   return transaction(
     db,
@@ -140,7 +137,7 @@ async function expectIndexScans(connection: Database): Promise<void> {
   for (const condition of conditions('record outcomes')) expect(condition).toMatch(/webhook_id = .* AND .*\bid = /)
 }
 
-describe('the statements of a drain go by their indexes, planned', () => {
+describe('the statements of a drain use index scans if they are planned', () => {
   const truncate = () => database.pool.query('truncate deliveries, webhook_drains')
   const analyze = () => database.pool.query('analyze')
   async function insertMany(pending: number, succeeded: number) {
@@ -161,21 +158,21 @@ describe('the statements of a drain go by their indexes, planned', () => {
     await expectIndexScans(await openPrepared())
   })
 
-  test('while all deliveries wait', async () => {
+  test('while all deliveries are PENDING', async () => {
     await truncate()
     await insertMany(2_000, 0)
     await analyze()
     await expectIndexScans(await openPrepared())
   })
 
-  test('while nearly all deliveries are over', async () => {
+  test('while nearly all deliveries have ended', async () => {
     await truncate()
     await insertMany(10, 4_000)
     await analyze()
     await expectIndexScans(await openPrepared())
   })
 
-  test('while none waits, and run with thousands that wait', async () => {
+  test('while no delivery is PENDING, and run with thousands of PENDING ones', async () => {
     await truncate()
     await insertMany(0, 2_000)
     await analyze()
@@ -185,7 +182,7 @@ describe('the statements of a drain go by their indexes, planned', () => {
   })
 })
 
-test('to drain a backlog reads each of its deliveries a few times, planned while there was none', async () => {
+test('a drain that is planned with empty tables reads each delivery only a few times', async () => {
   await database.pool.query('truncate deliveries, webhook_drains')
   const on = { ...ctx, db: (await openPrepared()).db }
   const { id } = await createTestWebhook(ctx)
@@ -193,11 +190,11 @@ test('to drain a backlog reads each of its deliveries a few times, planned while
   await insertDeliveries(ctx, id, { count: 2_000 })
   const before = await countReadRows(on)
   expect(await drainTestBacklog(on, id, { workerId })).toHaveLength(2_000)
-  // Five per delivery, and more while a vacuum keeps dead entries in the index; 310 with all deliveries read for each batch.
+  // Usually 5 rows per delivery, more with dead index entries; 310 if each batch reads all deliveries.
   expect((await countReadRows(on)) - before).toBeLessThan(250_000)
 })
 
-/** How many rows of deliveries have been read, by indexes and without. */
+/** Counts the rows of deliveries that index scans and sequential scans have read. */
 async function countReadRows({ db }: Ctx): Promise<number> {
   await db.execute(sql`select pg_stat_force_next_flush()`)
   const { rows } = await database.pool.query<{ count: string }>(`
@@ -206,10 +203,10 @@ async function countReadRows({ db }: Ctx): Promise<number> {
   return Number(rows[0]?.count)
 }
 
-// PostgreSQL 18.4 ends with a segmentation fault, and every connection with it, where a statement that locks rows leaves out
-// partitions by a parameter and then meets a row that was just changed.
-describe('a statement that locks deliveries leaves out no partition by a parameter', () => {
-  /** Explains what `work` runs on deliveries, each statement before it runs. */
+// PostgreSQL 18.4 crashes with a segmentation fault, which ends all connections, if a statement that locks rows prunes
+// partitions by a parameter and then waits for a row that is being changed.
+describe('a statement that locks deliveries does not prune partitions by a parameter', () => {
+  /** Explains each statement of `work` that changes deliveries. */
   async function explainWrites(work: (ctx: Ctx) => Promise<unknown>): Promise<Node[][]> {
     const found = await recordStatements(database, ctx, work)
     const writes = found.filter(({ text }) => /update deliveries|delete from deliveries/.test(text))
@@ -223,9 +220,11 @@ describe('a statement that locks deliveries leaves out no partition by a paramet
     return Promise.all(plans)
   }
 
-  async function createOutAndWaiting(given: { ageMs?: number } = {}): Promise<{ id: WebhookId; claim: BacklogClaim }> {
+  async function createInFlightAndPending(
+    options: { ageMs?: number } = {},
+  ): Promise<{ id: WebhookId; claim: BacklogClaim }> {
     const { id } = await createTestWebhook(ctx)
-    await insertDeliveries(ctx, id, { count: 3, ...given })
+    await insertDeliveries(ctx, id, { count: 3, ...options })
     const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 1 })
     return { id, claim }
   }
@@ -235,7 +234,7 @@ describe('a statement that locks deliveries leaves out no partition by a paramet
     [
       'failing a backlog',
       async (ctx) => {
-        const { claim } = await createOutAndWaiting()
+        const { claim } = await createInFlightAndPending()
         await disableWebhooks({ ...ctx, db: database.db })
         await recordTestOutcomes(ctx, claim, {})
       },
@@ -243,7 +242,7 @@ describe('a statement that locks deliveries leaves out no partition by a paramet
     [
       'expiring',
       async (ctx) => {
-        await createOutAndWaiting({ ageMs: 31 * dayMs })
+        await createInFlightAndPending({ ageMs: 31 * dayMs })
         await expireDeliveries(ctx.db)
       },
     ],
@@ -258,7 +257,7 @@ describe('a statement that locks deliveries leaves out no partition by a paramet
     [
       'recovery',
       async (ctx) => {
-        await createOutAndWaiting()
+        await createInFlightAndPending()
         await expireWorkerHeartbeat(ctx.db, workerId)
         await recoverOrphanedClaims(ctx.db)
       },
@@ -266,7 +265,7 @@ describe('a statement that locks deliveries leaves out no partition by a paramet
     [
       'interrupting restored work',
       async (ctx) => {
-        await createOutAndWaiting()
+        await createInFlightAndPending()
         await interruptRestoredWork(ctx.db, undefined)
       },
     ],
@@ -279,7 +278,7 @@ describe('a statement that locks deliveries leaves out no partition by a paramet
     }
   })
 
-  test('so that an outcome can wait for a row that is being changed', async () => {
+  test('and an outcome can wait for a row that is being changed', async () => {
     const { id } = await createTestWebhook(ctx)
     const uuids = await insertDeliveries(ctx, id, { count: 3 })
     const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 2 })

@@ -25,16 +25,16 @@ const kinds = {
   success: {},
   failure: { status: 'FAILED', responseStatus: 500, error: 'status 500' },
   noResponse: { status: 'FAILED', responseStatus: null, responseBody: null, error: 'connect timeout' },
-  eventGone: {
+  eventDeleted: {
     status: 'FAILED',
     attemptedAt: null,
     durationMs: null,
     responseStatus: null,
-    error: 'The event is gone',
+    error: 'The event no longer exists',
   },
 } satisfies Record<string, Partial<DeliveryOutcome>>
 type Kind = keyof typeof kinds
-const kindOf: Record<string, Kind> = { s: 'success', f: 'failure', n: 'noResponse', e: 'eventGone' }
+const kindOf: Record<string, Kind> = { s: 'success', f: 'failure', n: 'noResponse', e: 'eventDeleted' }
 
 const isDrain = () => eq(webhookDrains.webhookId, webhookId)
 const setDrain = (values: Partial<typeof webhookDrains.$inferInsert>) =>
@@ -42,11 +42,11 @@ const setDrain = (values: Partial<typeof webhookDrains.$inferInsert>) =>
 
 async function readDrain() {
   const [drain] = await ctx.db.select().from(webhookDrains).where(isDrain())
-  if (!drain) throw new Error('There is no drain')
+  if (!drain) throw new Error('The webhook has no row in webhook_drains')
   return drain
 }
 
-/** Records rounds of outcomes, one after the other, under one claim. */
+/** Records consecutive rounds of outcomes under one claim. */
 async function record(...rounds: Kind[][]) {
   const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 1 })
   for (const [index, round] of rounds.entries()) {
@@ -57,7 +57,7 @@ async function record(...rounds: Kind[][]) {
   return claim
 }
 
-/** The columns as names of what they hold: `new` is a time of this test. */
+/** Returns the health columns. Times are shown as `new` if this test set them, otherwise as `old`. */
 async function readHealth() {
   const { lastSuccessAt, lastFailureAt, failingSince, failureCount, warnedAt } = await readDrain()
   const describeTime = (time: Date | null) => (time === null ? null : time.getTime() < 1_000 ? 'old' : 'new')
@@ -65,7 +65,7 @@ async function readHealth() {
 }
 
 describe('the health of a webhook', () => {
-  /** Outcomes by the first letters of their kinds, a word for each round; `-` is a round without outcomes. */
+  /** Parses rounds: one word per round, one letter per outcome (see `kindOf`), `-` for a round without outcomes. */
   const roundsOf = (text: string) =>
     text.split(' ').map((word) => word.split('').flatMap((letter) => kindOf[letter] ?? []))
 
@@ -93,7 +93,7 @@ describe('the health of a webhook', () => {
     ['fn', ['old', 'new', 'old', 9, 'old']],
     ['s', ['new', 'old', null, 0, null]],
     ['sf', ['new', 'new', 'new', 1, null]],
-  ] as const)('of a receiver that fails already, after %s', async (rounds, health) => {
+  ] as const)('of a receiver that was already failing, after %s', async (rounds, health) => {
     await record([])
     await setDrain(failing)
     await record(...roundsOf(rounds))
@@ -103,7 +103,7 @@ describe('the health of a webhook', () => {
   test.each([
     ['fn', ['old', 'new', 'old', 9, 'old']],
     ['sf', ['new', 'new', 'new', 1, null]],
-  ] as const)('counts %s once that is recorded again after a lost response', async (rounds, health) => {
+  ] as const)('counts %s once if it is recorded again after a lost response', async (rounds, health) => {
     await record([])
     await setDrain(failing)
     const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 3 })
@@ -122,7 +122,7 @@ describe('the circuit breaker', () => {
   const noResponse: Kind[] = ['noResponse']
   const msUntil = (moment: Date | null) => (moment ? Math.round((moment.getTime() - Date.now()) / 1_000) * 1_000 : null)
 
-  test('opens after the third round without a response; the claim is released then', async () => {
+  test('opens after the third round without a response and releases the claim', async () => {
     const claim = await record(noResponse, noResponse)
     expect(await readDrain()).toMatchObject({ unreachableCount: 2, pausedUntil: null })
     expect(claim.unreachableCount).toBe(2)
@@ -146,7 +146,7 @@ describe('the circuit breaker', () => {
     expect(await readDrain()).toMatchObject({ unreachableCount: 0, pausedUntil: null })
   })
 
-  test('lets no delivery be taken beside one that is out after a round without a response', async () => {
+  test('allows one delivery in flight after a round without a response', async () => {
     const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 2 })
     const out = uuids.slice(1, 2)
     const ended = asEnded(uuids.slice(0, 1), kinds.noResponse)
@@ -165,7 +165,7 @@ describe('the circuit breaker', () => {
     expect(claim.unreachableCount).toBe(0)
   })
 
-  test('counts a round once whose response was lost', async () => {
+  test('counts a round once if it is recorded again after a lost response', async () => {
     await record([])
     await setDrain({ unreachableCount: 2 })
     const { claim } = await claimTestBacklog(ctx, webhookId, { workerId })

@@ -1,14 +1,14 @@
-/** What the outcomes of attempts say about a receiver: columns of `webhook_drains` that the API shows as a webhook's health. */
+/** Derives the state of a receiver from the outcomes of attempts. The API shows it as the health of the webhook. */
 import { type SQL, sql } from 'drizzle-orm'
 import type { Params } from '../../db/prepared-query.ts'
 import { countUnreachable, getPauseMs } from './circuit-breaker.ts'
 import type { DeliveryOutcome, EndedDelivery } from './record-outcomes.ts'
 
-/** The changes that one round of attempts makes. */
+/** How one round of attempts changes the row of `webhook_drains`. */
 export interface ReceiverState extends Record<string, unknown> {
   succeededAt: Date | null
   failedAt: Date | null
-  /** The first failure that no success follows, and how many there are. */
+  /** Set if the round ended with failures. `failures` is their number, after the last success of the round. */
   failingSince: Date | null
   failures: number
   knownUnreachableCount: number
@@ -16,13 +16,12 @@ export interface ReceiverState extends Record<string, unknown> {
   pausedUntil: Date | null
 }
 
-/** The outcomes of the deliveries that were attempted. */
 const getAttemptedOutcomes = (ended: readonly EndedDelivery[]): DeliveryOutcome[] =>
   ended.map(({ outcome }) => outcome).filter(({ attemptedAt }) => attemptedAt !== null)
 
 /**
- * The outcomes that say whether the receiver responds now: an attempt without a response counts only if it started after the
- * last response and the last round that was counted. So a few slow requests among many that get responses open no circuit.
+ * Returns the outcomes that show whether the receiver responds now. An attempt without a response counts only if it
+ * started after `assessedAt`. So a few slow requests among many successful ones do not open the circuit.
  */
 export function getConclusiveOutcomes(
   { assessedAt }: { assessedAt?: Date },
@@ -34,7 +33,7 @@ export function getConclusiveOutcomes(
   )
 }
 
-/** `ended` is in the order in which the attempts ended. */
+/** `ended` must be in the order in which the attempts ended. */
 export function computeReceiverState(
   claim: { unreachableCount: number; assessedAt?: Date },
   ended: readonly EndedDelivery[],
@@ -57,8 +56,8 @@ export function computeReceiverState(
 }
 
 /**
- * The assignments of an UPDATE of `webhook_drains drain`. A pause that a user has reset in the meantime stays reset: then the
- * count is no longer the one that is known.
+ * Returns the assignments for an UPDATE of `webhook_drains drain`. If a user has reset the pause concurrently, it stays
+ * reset: then `unreachable_count` differs from the count that the worker knows.
  */
 export function assignReceiverState(param: Params<ReceiverState>): SQL {
   const succeededAt = sql`${param('succeededAt')}::timestamptz`

@@ -47,14 +47,14 @@ async function readStatuses(): Promise<string[]> {
 }
 const pending = (count: number): string[] => Array.from({ length: count }, () => 'PENDING')
 
-/** As if the worker had been silent for long: its claim is released, and what it had out is INTERRUPTED. */
+/** Expires the heartbeat of the worker and runs recovery: its claim is released, its deliveries are INTERRUPTED. */
 async function recover() {
   await expireWorkerHeartbeat(ctx.db, workerId)
   await recoverOrphanedClaims(ctx.db)
 }
 
 describe('an outcome', () => {
-  test('is recorded with all that the log shows, and the delivery is not taken again', async () => {
+  test('is recorded with all fields, and the delivery is not taken again', async () => {
     const { claim: made } = await claim()
     const attemptedAt = new Date('2026-01-02T03:04:05.678Z')
     const failure = { status: 'FAILED', responseStatus: 500, responseBody: 'no ☹', error: 'status 500' } as const
@@ -77,17 +77,19 @@ describe('an outcome', () => {
     expect(second).toMatchObject({ ...failure, attemptedAt: null, durationMs: null })
   })
 
-  test('changes no delivery of another webhook or workspace', async () => {
+  test('does not change deliveries of another webhook or workspace', async () => {
     const [foreign = ''] = await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
     const other = await createTestCtx(database.db)
-    const [theirs = ''] = await insertDeliveries(other, (await createTestWebhook(other)).id)
+    const [otherWorkspaces = ''] = await insertDeliveries(other, (await createTestWebhook(other)).id)
     const { claim: made } = await claim()
-    await recordTestOutcomes(ctx, made, { ended: asEnded([foreign, theirs]) })
-    const { rows } = await database.pool.query('select status from deliveries where id = any($1)', [[foreign, theirs]])
+    await recordTestOutcomes(ctx, made, { ended: asEnded([foreign, otherWorkspaces]) })
+    const { rows } = await database.pool.query('select status from deliveries where id = any($1)', [
+      [foreign, otherWorkspaces],
+    ])
     expect(rows).toEqual([{ status: 'PENDING' }, { status: 'PENDING' }])
   })
 
-  test('that is not PENDING any more stays as it is', async () => {
+  test('that is already recorded is not overwritten', async () => {
     const { claim: made } = await claim()
     await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2) })
     const failed = asEnded(uuids.slice(0, 2), { status: 'FAILED' })
@@ -97,7 +99,7 @@ describe('an outcome', () => {
 })
 
 describe('a stale token', () => {
-  test('takes nothing; outcomes overwrite what is INTERRUPTED by the same worker', async () => {
+  test('takes nothing; its outcomes overwrite INTERRUPTED of the same worker', async () => {
     const { claim: made, take } = await claim()
     expect(getTakenIds(take)).toEqual(uuids.slice(0, 2))
     await recover()
@@ -108,7 +110,7 @@ describe('a stale token', () => {
     expect(await readDrain()).toMatchObject({ token: null, workerId: null, deliveryIds: [] })
   })
 
-  test('does not touch the claim of the next owner, nor what is INTERRUPTED by another worker', async () => {
+  test('does not change the claim or the INTERRUPTED deliveries of another worker', async () => {
     const { claim: made } = await claim()
     await recover()
     const { claim: next, take } = await claim(2, otherWorkerId)
@@ -122,7 +124,7 @@ describe('a stale token', () => {
     expect(getTakenIds(following)).toEqual(uuids.slice(4))
   })
 
-  test('of a random value takes nothing, also while the claim is released', async () => {
+  test('that never existed takes nothing, also while no job owns the claim', async () => {
     const unrelated: BacklogClaim = {
       ...(await claim()).claim,
       workerId: otherWorkerId,
@@ -153,7 +155,7 @@ describe('after a lost response', () => {
     const { claim: made } = await claim()
     const delayed = { ...made }
     const progress = { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 2 }
-    // The retry holds the token of the first attempt too, which the database has never had.
+    // The token of the first attempt, which has not reached the database yet.
     made.tokens = [...made.tokens, randomUUID()]
     await recordTestOutcomes(ctx, made, progress)
     const before = await readDrain()
@@ -175,10 +177,10 @@ describe('after a lost response', () => {
   test('a claim keeps the tokens of each attempt until one of them has a response', async () => {
     const { claim: made } = await claim()
     const [token] = made.tokens
-    // PostgreSQL refuses this text: the transaction has begun by then.
-    const refused = asEnded(uuids.slice(0, 1), { responseBody: '\u0000' })
+    // PostgreSQL rejects this text after the transaction has begun.
+    const invalid = asEnded(uuids.slice(0, 1), { responseBody: '\u0000' })
     for (let attempt = 0; attempt < 2; attempt++) {
-      await expect(recordTestOutcomes(ctx, made, { ended: refused })).rejects.toThrow()
+      await expect(recordTestOutcomes(ctx, made, { ended: invalid })).rejects.toThrow()
     }
     expect(made.tokens).toEqual([token, expect.any(String), expect.any(String)])
     await recordTestOutcomes(ctx, made, { out: uuids.slice(0, 2) })
@@ -187,7 +189,7 @@ describe('after a lost response', () => {
 })
 
 describe('the claim', () => {
-  test('is released when nothing is out and nothing is taken', async () => {
+  test('is released when nothing is in flight and nothing is taken', async () => {
     const { claim: made } = await claim()
     await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2) })
     expect(await readDrain()).toMatchObject({ workerId, token: made.tokens[0] })
@@ -198,7 +200,7 @@ describe('the claim', () => {
     expect(getTakenIds((await claim(20)).take)).toEqual(uuids.slice(2))
   })
 
-  test('of a second job waits for the take of the first, and has no delivery that this recorded', async () => {
+  test('of a second job waits for a concurrent take and sees its outcomes', async () => {
     const { claim: made } = await claim()
     const recording = await openTransaction(database.db, (db) =>
       recordTestOutcomes({ ...ctx, db }, made, { ended: asEnded(uuids.slice(0, 2)) }),
@@ -209,7 +211,7 @@ describe('the claim', () => {
     expect(getTakenIds((await second).take)).toEqual(uuids.slice(2))
   })
 
-  test('of a second job waits for the first claim, and is not made then', async () => {
+  test('of a second job waits for the first claim and then fails', async () => {
     const claiming = await openTransaction(database.db, (db) =>
       claimTestBacklog({ ...ctx, db }, webhookId, { workerId, limit: 2 }),
     )
@@ -220,7 +222,7 @@ describe('the claim', () => {
     expect(await readDrain()).toMatchObject({ workerId, deliveryIds: uuids.slice(0, 2) })
   })
 
-  test('that recovery releases at this moment takes nothing, and its outcomes overwrite INTERRUPTED', async () => {
+  test('that recovery releases concurrently takes nothing but records its outcomes', async () => {
     const { claim: made } = await claim()
     await expireWorkerHeartbeat(ctx.db, workerId)
     const recovering = await openTransaction(database.db, recoverOrphanedClaims)
@@ -231,7 +233,7 @@ describe('the claim', () => {
     expect(await readStatuses()).toEqual(['SUCCEEDED', 'SUCCEEDED', ...pending(4)])
   })
 
-  test('that recovery wants to release waits for the take of a worker that is slow, and takes precedence', async () => {
+  test('is released by recovery only after a concurrent take of a slow worker', async () => {
     const { claim: made } = await claim()
     await expireWorkerHeartbeat(ctx.db, workerId)
     const progress = { ended: asEnded(uuids.slice(0, 2)), limit: 2 }

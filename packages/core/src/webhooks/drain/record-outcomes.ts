@@ -3,10 +3,9 @@ import type { Db } from '../../db/client.ts'
 import { preparedSql } from '../../db/prepared-query.ts'
 import { uuidOf, type WebhookId, type WorkspaceId } from '../../kernel/ids.ts'
 
-/** How a delivery ended. */
 export interface DeliveryOutcome {
   status: 'SUCCEEDED' | 'FAILED'
-  /** Null if it was not attempted. */
+  /** Null if the delivery was not attempted. */
   attemptedAt: Date | null
   durationMs: number | null
   responseStatus: number | null
@@ -14,31 +13,29 @@ export interface DeliveryOutcome {
   error: string | null
 }
 
-/** A delivery that was attempted, and how that ended. */
 export interface EndedDelivery {
   uuid: string
   outcome: DeliveryOutcome
 }
 
-/** The claim under which deliveries were taken. */
 export interface Claim {
   readonly workspaceId: WorkspaceId
   readonly webhookId: WebhookId
   readonly workerId: string
-  /** The token in the database is one of these: there are several after an attempt whose answer was lost. */
+  /** The database has one of these tokens. There are several after an attempt whose response was lost. */
   tokens: string[]
 }
 
 interface Recorded {
   /** Whether the claim is still valid. */
   isOwner: boolean
-  /** Without those that an earlier call recorded whose response was lost. */
+  /** Excludes deliveries that an earlier call has already recorded, if its response was lost. */
   recorded: EndedDelivery[]
 }
 
 /**
- * Records outcomes, and locks the row of the claim first. If recovery released the claim, as this worker was considered dead,
- * the deliveries are INTERRUPTED: a late outcome of the same worker overwrites that.
+ * Locks the row of the claim and records outcomes. If recovery has released the claim, the deliveries are INTERRUPTED;
+ * a late outcome of the same worker overwrites that status.
  */
 export async function recordDeliveryOutcomes(
   db: Db,
@@ -77,9 +74,9 @@ interface RecordParams extends Record<string, unknown> {
 }
 
 /**
- * Without a join, so that each delivery is looked up by its whole key: as a join, a plan that is made while the table is small
- * reads all deliveries of the webhook. The ids come from a CTE: as a parameter they would spare the statement partitions, see
- * `backlog-claim.ts`.
+ * Uses no join, so that each delivery is found by its whole primary key. A join that is planned while the table is
+ * small reads all deliveries of the webhook. The ids come from a CTE instead of a parameter, to prevent partition
+ * pruning: see `takeDeliveries` in `backlog-claim.ts`.
  */
 const record = preparedSql<RecordParams, { is_valid: boolean | null; recorded: string[] }>(
   'record outcomes',

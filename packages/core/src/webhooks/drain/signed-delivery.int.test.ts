@@ -36,7 +36,7 @@ interface Claimed {
   receiver: Receiver
 }
 
-/** Takes the only delivery, and releases the claim again. */
+/** Takes the only delivery and releases the claim. */
 async function claim(): Promise<Claimed> {
   const { claim, take } = await claimTestBacklog(ctx, webhook.id, { workerId })
   await releaseBacklog(ctx.db, claim)
@@ -50,8 +50,8 @@ const sign = (
   { settings = ctx.settings, now = new Date() }: { settings?: Parameters<typeof signatureHeaders>[0]; now?: Date } = {},
 ) => signatureHeaders(settings, { webhookId: webhook.id, ...delivery }, now)
 
-describe('what is sent', () => {
-  test('is the event with the record as the API shows it, to the address as it is now', async () => {
+describe('a delivery', () => {
+  test('contains the event as the API returns it, and has the current url', async () => {
     await ctx.db.update(webhooks).set({ url: 'https://example.com/new' }).where(eq(webhooks.id, webhook.id))
     const delivery = await claim()
     const body = JSON.parse(delivery.body) as Record<string, unknown>
@@ -63,7 +63,7 @@ describe('what is sent', () => {
     expect(delivery.receiver.url).toBe('https://example.com/new')
   })
 
-  test('is signed so that the Standard Webhooks library verifies it with the secret that was shown once', async () => {
+  test('is verified by the Standard Webhooks library with the secret of the webhook', async () => {
     const delivery = await claim()
     const beforeSeconds = Math.floor(Date.now() / 1000)
     const headers = sign(delivery)
@@ -74,7 +74,7 @@ describe('what is sent', () => {
     expect(timestamp).toBeLessThanOrEqual(Math.ceil(Date.now() / 1000))
   })
 
-  test('does not verify with one bit of body, id, time or signature flipped, nor with another secret', async () => {
+  test('is not verified with a changed body, id, time, signature or secret', async () => {
     const delivery = await claim()
     const headers = sign(delivery)
     const verifier = new Verifier(webhook.secret)
@@ -95,7 +95,7 @@ describe('what is sent', () => {
     expect(() => new Verifier(other.secret).verify(delivery.body, headers)).toThrow('No matching signature')
   })
 
-  test('cannot be signed with a secret that was moved from another webhook', async () => {
+  test('cannot be signed with the encrypted secret of another webhook', async () => {
     const other = await createTestWebhook(ctx)
     await ctx.db.execute(sql`update webhooks set encrypted_secret =
       (select encrypted_secret from webhooks where id = ${uuidOf(other.id)}) where id = ${uuidOf(webhook.id)}`)
@@ -103,13 +103,13 @@ describe('what is sent', () => {
     expect(() => sign(delivery)).toThrow()
   })
 
-  test('holds no secret in the database in clear', async () => {
+  test('is signed with a secret that the database stores only encrypted', async () => {
     const stored = await ctx.db.execute(sql`select w::text as row from webhooks w where id = ${uuidOf(webhook.id)}`)
     expect(String(stored.rows[0]?.['row'])).not.toContain(webhook.secret.slice('whsec_'.length))
   })
 })
 
-test('for 24 hours after a rotation both secrets verify, and after that the new one alone', async () => {
+test('for 24 hours after a rotation both secrets verify, then only the new one', async () => {
   const { secret } = await rotateSecret(ctx, webhook.id)
   const delivery = await claim()
   const now = sign(delivery)
@@ -119,7 +119,7 @@ test('for 24 hours after a rotation both secrets verify, and after that the new 
   expect(tomorrow['webhook-signature']?.split(' ')).toHaveLength(1)
 })
 
-test('under a new SECRET_KEY webhooks are signed on with the former one named; without it, a rotation mends them', async () => {
+test('a lost SECRET_KEY prevents signing until the former key is set or a rotation', async () => {
   const delivery = await claim()
   const named = { keys: deriveKeys('the secret of the time after that', ['a secret that is known to every test']) }
   expect(() => new Verifier(webhook.secret).verify(delivery.body, sign(delivery, { settings: named }))).not.toThrow()
@@ -130,7 +130,7 @@ test('under a new SECRET_KEY webhooks are signed on with the former one named; w
   expect(() => new Verifier(secret).verify(next.body, sign(next, lost))).not.toThrow()
 })
 
-test('a delivery whose event is gone has no body', async () => {
+test('a delivery has no body if its event was deleted', async () => {
   await ctx.db.execute(sql`delete from events where workspace_id = ${uuidOf(ctx.workspaceId)}`)
   const { take } = await claimTestBacklog(ctx, webhook.id, { workerId })
   expect(take?.deliveries).toMatchObject([{ body: undefined }])

@@ -1,10 +1,9 @@
-/** What a receiver gets: a body, and headers that are signed by its webhook's secrets. */
 import type { Settings } from '../../request/context.ts'
 import { unseal } from '../../kernel/crypto.ts'
 import type { EventId, WebhookId } from '../../kernel/ids.ts'
 import { signBody } from '../signature.ts'
 
-/** Where the deliveries of a webhook go. The secrets are sealed. */
+/** The URL of a webhook, and its sealed secrets. */
 export interface Receiver {
   url: string
   encryptedSecret: string
@@ -18,7 +17,7 @@ interface SignableDelivery {
   body: string
 }
 
-/** The headers of a delivery, signed by the secret and by those that were replaced within the last day. */
+/** Returns the headers of a delivery, signed with the secret and with former secrets of the last 24 hours. */
 export function signatureHeaders(
   { keys }: Pick<Settings, 'keys'>,
   { webhookId, receiver, ...delivery }: SignableDelivery,

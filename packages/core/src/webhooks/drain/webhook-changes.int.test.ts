@@ -1,4 +1,4 @@
-/** What becomes of a backlog when its webhook changes while a job drains it. */
+/** Changes of a webhook while a job drains its backlog. */
 import { eq, sql } from 'drizzle-orm'
 import { beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { asEnded, getTakenIds, insertDeliveries, recordTestOutcomes } from '@rapport/testing/fixtures/webhook-drain.ts'
@@ -29,7 +29,7 @@ const claim = (limit = 20) => claimTestBacklog(ctx, webhookId, { workerId, limit
 const failBacklog = async () => (await claim()).take
 const disable = () => ctx.db.update(webhooks).set({ enabled: false }).where(eq(webhooks.id, webhookId))
 
-/** Each status with its error, and how many deliveries have it. */
+/** Counts the deliveries by status and error. */
 async function countStatuses(): Promise<Record<string, number>> {
   const { rows } = await database.pool.query<{ status: string; count: number }>(
     `select concat_ws(' ', status, error) as status, count(*)::int from deliveries where webhook_id = $1 group by 1`,
@@ -41,7 +41,7 @@ async function countStatuses(): Promise<Record<string, number>> {
 const [wasDisabled, wasDeleted] = ['FAILED The webhook was disabled', 'FAILED The webhook was deleted']
 
 describe('the next take', () => {
-  test('of a disabled webhook fails the backlog without an attempt, but what is out is left to its outcome', async () => {
+  test('of a disabled webhook fails the backlog, except deliveries in flight', async () => {
     const { claim: made } = await claim(2)
     await disable()
     const [first, second = ''] = uuids
@@ -58,7 +58,7 @@ describe('the next take', () => {
     expect(rows).toEqual([{ attempted_at: null }])
   })
 
-  test('of a deleted webhook fails the backlog; what was failed before stays as it was', async () => {
+  test('of a deleted webhook fails the backlog and keeps earlier outcomes', async () => {
     await disable()
     expect(await failBacklog()).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
     await updateWebhook(ctx, webhookId, { enabled: true })
@@ -68,7 +68,7 @@ describe('the next take', () => {
     expect(await countStatuses()).toEqual({ [wasDisabled]: 6, [wasDeleted]: 3 })
   })
 
-  test('fails five hundred deliveries at a time', async () => {
+  test('fails at most 500 deliveries', async () => {
     await insertDeliveries(ctx, webhookId, { count: 1_000 })
     await disable()
     expect(await failBacklog()).toMatchObject({ hasMore: true })
@@ -78,13 +78,13 @@ describe('the next take', () => {
     expect(await countStatuses()).toEqual({ [wasDisabled]: 1_006 })
   })
 
-  test('of a webhook that is enabled again takes what remains', async () => {
+  test('of a webhook that was enabled again takes the remaining deliveries', async () => {
     await disable()
     await updateWebhook(ctx, webhookId, { enabled: true })
     expect(getTakenIds((await claim()).take)).toEqual(uuids)
   })
 
-  test('has the url and the secrets as they are now', async () => {
+  test('returns the current url and secrets', async () => {
     const { claim: made, take } = await claim(1)
     expect(take?.receiver).toMatchObject({ url: 'https://example.com/hook', formerSecrets: [] })
     await updateWebhook(ctx, webhookId, { url: 'https://example.com/new' })
@@ -95,7 +95,7 @@ describe('the next take', () => {
     expect(next?.receiver?.formerSecrets).toMatchObject([{ encrypted: take?.receiver?.encryptedSecret }])
   })
 
-  test('waits for a change of the webhook that is under way, and goes by it', async () => {
+  test('waits for a concurrent disabling and then fails the backlog', async () => {
     const { claim: made } = await claim(1)
     const disabling = await openTransaction(database.db, (db) => disableWebhooks({ ...ctx, db }))
     const taking = recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), limit: 5 })
@@ -105,7 +105,7 @@ describe('the next take', () => {
     expect(await countStatuses()).toEqual({ SUCCEEDED: 1, [wasDisabled]: 5 })
   })
 
-  test('waits for a new url that is under way, and has it', async () => {
+  test('waits for a concurrent change of the url and returns the new url', async () => {
     const changing = await openTransaction(database.db, (db) =>
       updateWebhook({ ...ctx, db }, webhookId, { url: 'https://example.com/new' }),
     )
@@ -125,7 +125,7 @@ describe('disabling and deleting', () => {
     deleting: () => deleteWebhook(ctx, webhookId),
   }
 
-  test.each(['disabling', 'deleting'] as const)('%s waits for a take that is under way', async (name) => {
+  test.each(['disabling', 'deleting'] as const)('%s waits for a concurrent take', async (name) => {
     const made: BacklogClaim[] = []
     const taking = await openTransaction(database.db, async (db) => {
       made.push((await claimTestBacklog({ ...ctx, db }, webhookId, { workerId, limit: 1 })).claim)
@@ -139,13 +139,13 @@ describe('disabling and deleting', () => {
   })
 
   test.each(['disabling', 'deleting'] as const)(
-    '%s ends once the requests that were just taken are over',
+    '%s returns after the requests that were just taken have ended',
     async (name) => {
       const { claim: made } = await claim(1)
-      let isOver = false
-      const change = changes[name]().then(() => (isOver = true))
+      let hasReturned = false
+      const change = changes[name]().then(() => (hasReturned = true))
       for (let look = 0; look < 2; look++) await ctx.db.execute(sql`select pg_sleep(0.05)`)
-      expect(isOver).toBe(false)
+      expect(hasReturned).toBe(false)
       await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), limit: 1 })
       await change
       expect((await countStatuses())['SUCCEEDED']).toBe(1)
@@ -153,7 +153,7 @@ describe('disabling and deleting', () => {
   )
 })
 
-test('the rows of a deleted webhook go in steps, those of deliveries that are out after their outcomes', async () => {
+test('rows of a deleted webhook are purged in steps, in-flight deliveries last', async () => {
   const { claim: made } = await claim(1)
   await ctx.db.update(webhookDrains).set({ takenAt: sql`now() - interval '1 minute'` })
   await deleteWebhook(ctx, webhookId)

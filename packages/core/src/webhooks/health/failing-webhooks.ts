@@ -1,7 +1,7 @@
 /**
- * Webhooks all of whose attempts have failed for long. Candidates of all workspaces are found without locks. Each is then
- * changed in a transaction of its own, by a statement of its workspace that checks the condition again under the lock of
- * its row: of two workers, one does it.
+ * Warns about webhooks that have failed for a day, and disables them after five days. Candidates in all workspaces are
+ * found without locks. Each webhook is then changed in its own transaction, which locks the row and checks the
+ * condition again, so that only one of two concurrent workers changes it.
  */
 import { and, eq, gte, isNull, lte, type SQL, sql } from 'drizzle-orm'
 import { audit } from '../../audit/audit.ts'
@@ -20,7 +20,7 @@ export interface FailingWebhook {
   id: WebhookId
 }
 
-/** By the time between the first and the last failure: a burst of failures and silence since prove nothing. */
+/** Compares the first failure with the last failure, not with now: without recent attempts, the state is unknown. */
 const isFailingForHours = (hours: number): SQL =>
   lte(webhookDrains.failingSince, sql`${webhookDrains.lastFailureAt} - ${hours} * interval '1 hour'`)
 
@@ -32,13 +32,13 @@ const shouldBeWarned = and(
 
 const shouldBeDisabled = and(isFailingForHours(5 * 24), gte(webhookDrains.failureCount, 10)) as SQL
 
-/** Webhooks whose owners and admins should get a warning: a day of failures, at least three. */
+/** Finds webhooks to warn owners and admins about: failing for a day, with at least three failures. */
 export const findWebhooksToWarn = (db: Db) => findEnabled(db, shouldBeWarned)
 
-/** Webhooks that should be disabled: five days of failures, at least ten. */
+/** Finds webhooks to disable: failing for five days, with at least ten failures. */
 export const findWebhooksToDisable = (db: Db) => findEnabled(db, shouldBeDisabled)
 
-/** The number of enabled webhooks, in all workspaces, all of whose attempts have failed for an hour or longer. */
+/** Counts the enabled webhooks, in all workspaces, that have been failing for an hour or longer. */
 export async function countFailingWebhooks(db: Db): Promise<number> {
   const [row] = await db
     .select({ count: sql<number>`count(*)::int` })
@@ -48,7 +48,7 @@ export async function countFailingWebhooks(db: Db): Promise<number> {
   return row?.count ?? 0
 }
 
-/** Records, in the caller's transaction, that the warning is on its way: once in a failing period. False: not due any more. */
+/** Records the warning in the caller's transaction, once per failing period. Returns false if it is no longer due. */
 export async function markWarned(ctx: Ctx, id: WebhookId): Promise<boolean> {
   const { rowCount } = await ctx.db
     .update(webhookDrains)
@@ -57,7 +57,7 @@ export async function markWarned(ctx: Ctx, id: WebhookId): Promise<boolean> {
   return rowCount === 1
 }
 
-/** Disables a webhook that fails, with an event and an audit entry. Undefined: it is not failing or enabled any more. */
+/** Disables a webhook, with an event and an audit entry. Returns undefined if it is no longer failing or enabled. */
 export function disableFailingWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook | undefined> {
   return inTransaction(ctx, async (ctx) => {
     const [drain] = await ctx.db
@@ -79,7 +79,7 @@ export function disableFailingWebhook(ctx: Ctx, id: WebhookId): Promise<Webhook 
   })
 }
 
-/** `2026-11-18T06:00:00Z` */
+/** Formats as `2026-11-18T06:00:00Z`. */
 export const formatToSeconds = (date: Date) => date.toISOString().replace(/\.\d+Z$/, 'Z')
 
 const isEnabled = and(eq(webhooks.enabled, true), isNull(webhooks.deletedAt))

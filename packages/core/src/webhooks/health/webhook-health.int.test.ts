@@ -57,19 +57,19 @@ test('every response shows the health that the worker recorded', async () => {
   expect(data.find(({ id }) => id !== webhook.id)).toMatchObject(none)
 })
 
-test('a pause that is over is not shown', async () => {
+test('a pause in the past is not shown', async () => {
   await setDrainHealth(ctx, webhook.id, { pausedUntil: minutesFromNow(-0.1) })
   expect(await readWebhook(ctx, webhook.id)).toMatchObject({ pausedUntil: null })
 })
 
-test('a new url ends a pause and not the failing period', async () => {
+test('a new url ends a pause but not the failing period', async () => {
   const health = { ...failing(), ...paused() }
   await setDrainHealth(ctx, webhook.id, health)
   expect(await updateWebhook(ctx, webhook.id, { url: 'https://example.com/new' })).toMatchObject({ pausedUntil: null })
   expect(await readDrain(ctx, webhook.id)).toMatchObject({ ...health, ...noPause })
 })
 
-test('enabling ends a pause, the failing period and the reason it was disabled for', async () => {
+test('enabling ends a pause and the failing period, and clears disabledReason', async () => {
   await setDrainHealth(ctx, webhook.id, { ...failing(), ...paused() })
   await ctx.db
     .update(webhooks)
@@ -87,7 +87,7 @@ test('enabling ends a pause, the failing period and the reason it was disabled f
   })
 })
 
-test('a webhook that a user disables has no reason', async () => {
+test('a webhook that a user disabled has no disabledReason', async () => {
   await setDrainHealth(ctx, webhook.id, failing())
   expect(await updateWebhook(ctx, webhook.id, { enabled: false })).toMatchObject({ disabledReason: null })
   await updateWebhook(ctx, webhook.id, { enabled: true })
@@ -95,7 +95,7 @@ test('a webhook that a user disables has no reason', async () => {
   expect(await readWebhook(ctx, webhook.id)).toMatchObject({ enabled: false, disabledReason: null })
 })
 
-test('other changes leave a pause as it is', async () => {
+test('other changes do not end a pause', async () => {
   const health = { ...failing(), ...paused() }
   await setDrainHealth(ctx, webhook.id, health)
   await updateWebhook(ctx, webhook.id, { enabled: false, eventTypes: ['*'] })
@@ -114,7 +114,7 @@ test('a pause is reset for one webhook of one workspace', async () => {
 })
 
 test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
-  'a change by %j locks the drain first, as the worker does: no deadlock',
+  'the change %j locks webhook_drains first, like a worker: no deadlock',
   async (change) => {
     await setDrainHealth(ctx, webhook.id, paused())
     const worker = await openTransaction(ctx.db, async (db) => {
@@ -122,7 +122,7 @@ test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
     })
     const changing = updateWebhook(ctx, webhook.id, change)
     await waitUntilBlocked(ctx.db)
-    // The change waits for the drain: it must not have locked the webhook, which the worker locks next.
+    // While the change waits for `webhook_drains`, it must not have locked the webhook, which the worker locks next.
     const lock = await ctx.db
       .select()
       .from(webhooks)
@@ -134,7 +134,7 @@ test.each([{ enabled: true }, { url: 'https://example.com/new' }])(
   },
 )
 
-test('the purge of a deleted webhook locks the drain first, and removes both', async () => {
+test('purging a deleted webhook locks webhook_drains first and deletes both rows', async () => {
   await setDrainHealth(ctx, webhook.id, paused())
   await deleteWebhook(ctx, webhook.id)
   await ctx.db
@@ -157,7 +157,7 @@ test('the purge of a deleted webhook locks the drain first, and removes both', a
   expect(await readDrain(ctx, webhook.id)).toBeUndefined()
 })
 
-test('a webhook is created without a drain', async () => {
+test('a new webhook has no row in webhook_drains', async () => {
   const created = await createWebhook(ctx, { url: 'https://example.com/hook', eventTypes: ['*'] })
   expect(await readDrain(ctx, created.id)).toBeUndefined()
 })

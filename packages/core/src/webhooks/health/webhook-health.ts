@@ -1,7 +1,7 @@
 /**
- * The health of a webhook stands on its row of `webhook_drains`, which the worker writes with the outcomes of each batch.
- * Lock order: the worker locks that row first and the row of `webhooks` second. A transaction that writes both does the
- * same, as the two could deadlock otherwise.
+ * The health of a webhook is stored in its row of `webhook_drains`. A worker updates that row together with the
+ * outcomes of deliveries. Lock order: first the row of `webhook_drains`, then the row of `webhooks`. Every transaction
+ * that locks both must use this order, otherwise it can deadlock with a worker.
  */
 import { and, eq } from 'drizzle-orm'
 import { webhookDrains, webhooks } from '../../db/schema/index.ts'
@@ -10,7 +10,7 @@ import { toTimestampOrNull } from '../../kernel/validation.ts'
 import type { Ctx } from '../../request/context.ts'
 import type { Webhook } from '../webhooks.schema.ts'
 
-/** For a query of `webhooks` with a left join of `webhook_drains` on `isDrainOfWebhook`. */
+/** Columns for a query of `webhooks` with a left join of `webhook_drains` on `isDrainOfWebhook`. */
 export const healthColumns = {
   lastSuccessAt: webhookDrains.lastSuccessAt,
   lastFailureAt: webhookDrains.lastFailureAt,
@@ -24,7 +24,7 @@ export const isDrainOfWebhook = and(
   eq(webhookDrains.webhookId, webhooks.id),
 )
 
-/** The health of a webhook without any attempt. */
+/** The health of a webhook before its first attempt. */
 export const initialHealth: HealthRow = {
   lastSuccessAt: null,
   lastFailureAt: null,
@@ -42,12 +42,12 @@ export function toHealth(row: HealthRow): Pick<Webhook, keyof HealthRow> {
   }
 }
 
-/** Ends the pause of a webhook. In a transaction it comes before any lock of the webhook's own row. */
+/** Ends the pause of a webhook. In a transaction, call it before locking the row of `webhooks`. */
 export async function resetPause(ctx: Ctx, id: WebhookId): Promise<void> {
   await ctx.db.update(webhookDrains).set(noPause).where(drainById(ctx, id))
 }
 
-/** Ends the pause and the failing period of a webhook that is enabled: otherwise it would be disabled again at once. */
+/** Ends the pause and the failing period. Without this, a webhook that is enabled again is soon disabled again. */
 export async function resetHealth(ctx: Ctx, id: WebhookId): Promise<void> {
   await ctx.db
     .update(webhookDrains)

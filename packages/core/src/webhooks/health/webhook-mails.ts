@@ -7,7 +7,7 @@ import { formatToSeconds } from './failing-webhooks.ts'
 import { isDrainOfWebhook } from './webhook-health.ts'
 import { isLiveWebhook } from '../webhooks.ts'
 
-/** The warning that a webhook fails; undefined if it succeeds again, is disabled or deleted meanwhile. */
+/** Renders the warning. Returns undefined if the webhook has since succeeded, or was disabled or deleted. */
 export async function renderWebhookFailingMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const webhook = await readWebhookOfMail(ctx, mail)
   if (!webhook?.enabled || !webhook.failingSince) return undefined
@@ -17,15 +17,15 @@ export async function renderWebhookFailingMail(ctx: Ctx, mail: Mail): Promise<Ou
     title: `A webhook has been failing since ${since}`,
     paragraphs: [
       `The webhook ${id} sends events to ${url}. All ${failureCount} attempts since ${since} failed.`,
-      `To see why, read the failed deliveries in the API: GET /webhooks/${id}/deliveries?status=FAILED. When the receiver works again, send them again with POST /webhooks/${id}/redeliver.`,
-      'After five days in which at least ten attempts failed and none succeeded, the webhook is disabled.',
+      `To see why, read the failed deliveries in the API: GET /webhooks/${id}/deliveries?status=FAILED. When the receiver works again, send these events again with POST /webhooks/${id}/redeliver.`,
+      'If at least ten attempts fail over five days and none succeeds, the webhook is disabled automatically.',
     ],
     button: referenceButton(ctx),
     small: forAdmins,
   })
 }
 
-/** The notice that the worker disabled a webhook; undefined if it is enabled again or deleted meanwhile. */
+/** Renders the notice. Returns undefined if the webhook has since been enabled or deleted. */
 export async function renderWebhookDisabledMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const webhook = await readWebhookOfMail(ctx, mail)
   if (!webhook || webhook.enabled || !webhook.disabledReason) return undefined
@@ -35,7 +35,7 @@ export async function renderWebhookDisabledMail(ctx: Ctx, mail: Mail): Promise<O
     paragraphs: [
       `The webhook ${id} to ${url} was disabled. ${disabledReason}.`,
       `To see why, read the failed deliveries in the API: GET /webhooks/${id}/deliveries?status=FAILED.`,
-      `When the receiver works again, enable the webhook with PATCH /webhooks/${id} and the body { "enabled": true }, then send the failed deliveries again with POST /webhooks/${id}/redeliver. Events since the webhook was disabled have no delivery: read them from GET /events.`,
+      `When the receiver works again, enable the webhook with PATCH /webhooks/${id} and the body { "enabled": true }, then send the failed deliveries again with POST /webhooks/${id}/redeliver. Events since the webhook was disabled were not delivered: read them with GET /events.`,
     ],
     button: referenceButton(ctx),
     small: forAdmins,
