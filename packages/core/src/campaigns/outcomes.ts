@@ -2,7 +2,7 @@
 import type { MailOutcome } from '../mail/mails.ts'
 import type { ContactId } from '../kernel/ids.ts'
 
-/** The outcome of one attempt to send to a recipient. `attempts` counts this attempt. */
+/** The outcome of one attempt to send to a recipient. `attempts` includes this attempt. */
 export type SmtpOutcome = MailOutcome & { recipient: { id: ContactId; attempts: number } }
 
 /** The status that a recipient gets after an attempt. */
@@ -53,15 +53,15 @@ export function decideOutcomes(group: readonly SmtpOutcome[]): GroupOutcome {
 function findGroupRefusal(group: readonly SmtpOutcome[]): string | undefined {
   const refusals = group.filter((outcome) => outcome.kind === 'refused')
   if (refusals.length === 0 || refusals.length < group.length) return undefined
-  const isConclusive = refusals.length >= minConclusiveGroupSize
+  const isLargeEnough = refusals.length >= minConclusiveGroupSize
   const areGroupWide = refusals.every(
-    ({ affectsAll, error }) => affectsAll === true || (isConclusive && isPolicy(error)),
+    ({ affectsAll, error }) => affectsAll === true || (isLargeEnough && isPolicyRefusal(error)),
   )
   return areGroupWide ? refusals[0]?.error : undefined
 }
 
 /** RFC 3463, X.7.X: for example "554 5.7.1 Relay access denied". */
-const isPolicy = (error: string) => /^\d{3}[ -][45]\.7\.\d+\b/.test(error)
+const isPolicyRefusal = (error: string) => /^\d{3}[ -][45]\.7\.\d+\b/.test(error)
 const isPermanent = (outcome: SmtpOutcome) => outcome.kind === 'refused' && !outcome.temporary
 
 function decideOutcome(outcome: SmtpOutcome): RecipientOutcome {

@@ -76,8 +76,8 @@ export function toQuotedPrintable(text: string, isContinued = false): Buffer {
       continue
     }
     const isBlank = byte === space || byte === tab
-    const isLast = at + 1 === bytes.length ? !isContinued : bytes[at + 1] === lineFeed
-    const isPlain = isBlank ? !isLast : byte > space && byte < 127 && byte !== equals
+    const isAtLineEnd = at + 1 === bytes.length ? !isContinued : bytes[at + 1] === lineFeed
+    const isPlain = isBlank ? !isAtLineEnd : byte > space && byte < 127 && byte !== equals
     if (column + (isPlain ? 1 : 3) > maxLineLength) {
       out[size++] = equals
       out[size++] = carriageReturn
