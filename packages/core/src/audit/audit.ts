@@ -9,20 +9,24 @@ import type { AuditAction, AuditEntry, AuditQuery } from './audit.schema.ts'
 
 type AuditRow = typeof auditEntries.$inferSelect
 
-interface Deed {
+interface AuditDetails {
   subjectId?: IdOf<IdPrefix>
   /** What else is worth knowing. Never a secret. */
   [detail: string]: string | number | null | undefined
 }
 
 /** Records who did what, in the transaction of the deed. Nothing here is ever changed, and it goes with its workspace. */
-export async function audit(ctx: Ctx, action: AuditAction, { subjectId, ...details }: Deed = {}): Promise<void> {
+export async function audit(
+  ctx: Ctx,
+  action: AuditAction,
+  { subjectId, ...details }: AuditDetails = {},
+): Promise<void> {
   await ctx.db.insert(auditEntries).values({
     workspaceId: ctx.workspaceId,
     id: newId('aud'),
     action,
     actorKind: ctx.actor.kind,
-    actorId: idOfActor(ctx.actor),
+    actorId: getActorId(ctx.actor),
     subjectId: subjectId ?? null,
     details: withoutUndefined(details) as AuditRow['details'],
     address: ctx.address?.slice(0, 100) ?? null,
@@ -54,7 +58,7 @@ export async function listAuditEntries(ctx: Ctx, query: AuditQuery): Promise<Pag
   return { ...page, data: page.data.map(toAuditEntry) }
 }
 
-function idOfActor(actor: Actor): string | null {
+function getActorId(actor: Actor): string | null {
   if (actor.kind === 'user') return actor.userId
   return actor.kind === 'apiKey' ? actor.apiKeyId : null
 }

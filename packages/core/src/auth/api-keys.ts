@@ -8,14 +8,14 @@ import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { apiKeys, roles } from '../db/schema/index.ts'
 import { hashToken, newToken } from '../kernel/crypto.ts'
 import type { ApiKey, ApiKeyInput, ApiKeyQuery, CreatedApiKey } from './auth.schema.ts'
-import { holdCreator } from './creators.ts'
+import { lockCreator } from './lock-creator.ts'
 
 type ApiKeyRow = typeof apiKeys.$inferSelect
 
 /** Issues a key, with at most the role of who asks. The key is in this answer alone; stored is its hash. */
 export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<CreatedApiKey> {
-  const own = 'role' in ctx.actor ? roles.indexOf(ctx.actor.role) : roles.length
-  if (roles.indexOf(input.role) > own) throw new AppError('forbidden', 'A key cannot have more than your own role')
+  const ownRank = 'role' in ctx.actor ? roles.indexOf(ctx.actor.role) : roles.length
+  if (roles.indexOf(input.role) > ownRank) throw new AppError('forbidden', 'A key cannot have more than your own role')
   const key = newToken('rpk')
   return inTransaction(ctx, async (ctx) => {
     const apiKey: ApiKeyRow = {
@@ -25,7 +25,7 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
       role: input.role,
       prefix: key.slice(0, 10),
       keyHash: hashToken(key),
-      createdBy: await holdCreator(ctx),
+      createdBy: await lockCreator(ctx),
       expiresAt: input.expiresAt,
       lastUsedAt: null,
       createdAt: new Date(),
@@ -49,7 +49,7 @@ export async function listApiKeys(ctx: Ctx, query: ApiKeyQuery): Promise<Page<Ap
       ctx.db
         .select()
         .from(apiKeys)
-        .where(and(query.createdBy === undefined ? isOwn(ctx) : isMadeBy(ctx, query.createdBy), after))
+        .where(and(query.createdBy === undefined ? isInWorkspace(ctx) : isCreatedBy(ctx, query.createdBy), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
@@ -61,7 +61,7 @@ export async function deleteApiKey(ctx: Ctx, id: ApiKeyId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .delete(apiKeys)
-      .where(and(isOwn(ctx), eq(apiKeys.id, id)))
+      .where(and(isInWorkspace(ctx), eq(apiKeys.id, id)))
       .returning()
     if (!row) throw notFound('API key')
     await audit(ctx, 'api_key.deleted', { subjectId: id, name: row.name })
@@ -69,22 +69,22 @@ export async function deleteApiKey(ctx: Ctx, id: ApiKeyId): Promise<void> {
 }
 
 /** Revokes every key that somebody made, by themselves or by one of these keys. In the caller's transaction. */
-export async function deleteApiKeysOf(ctx: Ctx, userId: UserId): Promise<void> {
+export async function deleteApiKeysByCreator(ctx: Ctx, userId: UserId): Promise<void> {
   // Until there is none: while one was waited for, another one may have been made with it.
   for (;;) {
-    const gone = await ctx.db.delete(apiKeys).where(isMadeBy(ctx, userId)).returning()
-    if (gone.length === 0) return
-    for (const { id, name } of gone) await audit(ctx, 'api_key.deleted', { subjectId: id, name })
+    const deleted = await ctx.db.delete(apiKeys).where(isCreatedBy(ctx, userId)).returning()
+    if (deleted.length === 0) return
+    for (const { id, name } of deleted) await audit(ctx, 'api_key.deleted', { subjectId: id, name })
   }
 }
 
 /** Revokes every key of the workspace. */
-export async function deleteApiKeys(ctx: Ctx): Promise<void> {
-  await ctx.db.delete(apiKeys).where(isOwn(ctx))
+export async function deleteAllApiKeys(ctx: Ctx): Promise<void> {
+  await ctx.db.delete(apiKeys).where(isInWorkspace(ctx))
 }
 
-const isOwn = (ctx: Ctx) => eq(apiKeys.workspaceId, ctx.workspaceId)
-const isMadeBy = (ctx: Ctx, userId: UserId) => and(isOwn(ctx), eq(apiKeys.createdBy, userId))
+const isInWorkspace = (ctx: Ctx) => eq(apiKeys.workspaceId, ctx.workspaceId)
+const isCreatedBy = (ctx: Ctx, userId: UserId) => and(isInWorkspace(ctx), eq(apiKeys.createdBy, userId))
 
 export function toApiKey(row: ApiKeyRow): ApiKey {
   return {

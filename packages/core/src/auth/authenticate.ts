@@ -26,12 +26,12 @@ export function createAuthenticator(db: Db): Authenticate {
 
 /** Throws `forbidden` unless the actor has at least this role. */
 export function requireRole(actor: Actor, role: Role): void {
-  const held = 'role' in actor ? roles.indexOf(actor.role) : -1
-  if (held < roles.indexOf(role)) throw new AppError('forbidden', `This needs the role ${role}`)
+  const rank = 'role' in actor ? roles.indexOf(actor.role) : -1
+  if (rank < roles.indexOf(role)) throw new AppError('forbidden', `This needs the role ${role}`)
 }
 
 /** Nobody gives, or touches, more than they have themselves. */
-export function requireAtMostOwn({ actor }: Ctx, role: Role): void {
+export function requireRoleNotAboveOwn({ actor }: Ctx, role: Role): void {
   if ('role' in actor) requireRole(actor, role)
 }
 

@@ -9,7 +9,7 @@ import { users } from '../db/schema/index.ts'
 import { verifyPayload, signPayload } from '../kernel/crypto.ts'
 import type { VerifyEmailInput } from './auth.schema.ts'
 import { verifyCredentials } from './login-throttle.ts'
-import { verifyUser } from './users.ts'
+import { markEmailVerified } from './users.ts'
 
 const purpose = 'verify email'
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
@@ -47,19 +47,19 @@ export async function verifyEmail(base: BaseCtx, { token, password }: VerifyEmai
   const [uuid, issuedAt] = verifyPayload(base.settings.keys.links, purpose, token) ?? []
   if (uuid === undefined || Date.now() - Number(issuedAt) > lifetimeMs) throw invalidToken()
   const id = idOf('usr', String(uuid))
-  const [meant] = await base.db.select({ email: users.email }).from(users).where(eq(users.id, id))
-  if (!meant) throw invalidToken()
-  const user = await verifyCredentials(base, meant.email, password)
+  const [account] = await base.db.select({ email: users.email }).from(users).where(eq(users.id, id))
+  if (!account) throw invalidToken()
+  const user = await verifyCredentials(base, account.email, password)
   if (user?.id !== id) throw new AppError('unauthenticated', 'The password is wrong')
-  await verifyUser(base, id)
+  await markEmailVerified(base, id)
 }
 
 /** The mail with the link; undefined when it is verified meanwhile. */
 export async function renderVerificationMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const id = mail.data.userId
   if (!id) return undefined
-  const isWaiting = and(eq(users.id, id), isNull(users.emailVerifiedAt))
-  if ((await ctx.db.$count(users, isWaiting)) === 0) return undefined
+  const isUnverified = and(eq(users.id, id), isNull(users.emailVerifiedAt))
+  if ((await ctx.db.$count(users, isUnverified)) === 0) return undefined
   // From the mail's own time, so that a second copy carries the same link.
   const token = signPayload(ctx.settings.keys.links, purpose, [uuidOf(id), mail.createdAt.getTime()])
   return renderServiceMail(ctx, mail, {

@@ -5,26 +5,29 @@ import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
 import { loginFailures } from '../db/schema/index.ts'
 import { hashToken } from '../kernel/crypto.ts'
-import { isPassword } from './passwords.ts'
+import { verifyPassword } from './passwords.ts'
 import { findUserByEmail } from './users.ts'
 
 /** Wrong passwords in a row, of one kind. So many are free; then a second passes before the next try, two, four and so on. */
-interface Counter {
+interface FailureCounter {
   hash: string
-  freeTries: number
+  freeAttempts: number
 }
 
 /** Of one client alone: nobody else is held up by it. */
-const ofClient = ({ address = '' }: BaseCtx, email: string): Counter => ({
+const toClientCounter = ({ address = '' }: BaseCtx, email: string): FailureCounter => ({
   // No address holds a line break: none is taken for another's from a client.
   hash: hashToken(`${email.toLowerCase()}\n${normalizeClientIp(address) ?? ''}`),
-  freeTries: 10,
+  freeAttempts: 10,
 })
 /** Of all clients that the address was never used from, so that a thousand of them are no thousand times as many tries. */
-const ofStrangers = (email: string): Counter => ({ hash: hashToken(email.toLowerCase()), freeTries: 50 })
+const toUnknownClientsCounter = (email: string): FailureCounter => ({
+  hash: hashToken(email.toLowerCase()),
+  freeAttempts: 50,
+})
 
-const longestWaitSeconds = 900
-const staysKnown = sql`now() + interval '90 days'`
+const maxWaitSeconds = 900
+const knownPeriodEnd = sql`now() + interval '90 days'`
 
 /**
  * The user of this address and password; undefined when either is wrong, in the same time. Failures are counted by the
@@ -37,25 +40,25 @@ export async function verifyCredentials(
   email: string,
   password: string,
 ): Promise<Awaited<ReturnType<typeof findUserByEmail>>> {
-  const counted = await countTry(ctx, email)
+  const counters = await countAttempt(ctx, email)
   const user = await findUserByEmail(ctx, email)
-  const isRight = await isPassword(user?.passwordHash, password).catch(async (error: unknown) => {
-    await takeTryBack(ctx, counted)
+  const isCorrect = await verifyPassword(user?.passwordHash, password).catch(async (error: unknown) => {
+    await uncountAttempt(ctx, counters)
     throw error
   })
-  if (!isRight) return undefined
-  await takeTryBack(ctx, counted)
-  await recognizeClient(ctx, email)
+  if (!isCorrect) return undefined
+  await uncountAttempt(ctx, counters)
+  await rememberClient(ctx, email)
   return user
 }
 
 /** For who has proved that the address is theirs: no failure of theirs counts, and from here no stranger's. */
-export async function recognizeClient(ctx: BaseCtx, email: string): Promise<void> {
-  const known = { count: 0, knownUntil: staysKnown }
+export async function rememberClient(ctx: BaseCtx, email: string): Promise<void> {
+  const knownClient = { count: 0, knownUntil: knownPeriodEnd }
   await ctx.db
     .insert(loginFailures)
-    .values({ emailHash: ofClient(ctx, email).hash, ...known })
-    .onConflictDoUpdate({ target: loginFailures.emailHash, set: known })
+    .values({ emailHash: toClientCounter(ctx, email).hash, ...knownClient })
+    .onConflictDoUpdate({ target: loginFailures.emailHash, set: knownClient })
 }
 
 /** Forgets failures of more than a day ago, and clients that were not seen for long, a few at a time. Answers how many. */
@@ -68,39 +71,42 @@ export async function purgeLoginFailures(db: Db): Promise<number> {
 }
 
 /** Before the password is looked at. Answers by what it counted. */
-async function countTry(ctx: BaseCtx, email: string): Promise<Counter[]> {
-  const [client, strangers] = [ofClient(ctx, email), ofStrangers(email)]
-  const { isKnown } = await countOne(ctx, client)
+async function countAttempt(ctx: BaseCtx, email: string): Promise<FailureCounter[]> {
+  const [client, unknownClients] = [toClientCounter(ctx, email), toUnknownClientsCounter(email)]
+  const { isKnown } = await incrementCounter(ctx, client)
   if (isKnown) return [client]
-  await countOne(ctx, strangers).catch(async (error: unknown) => {
-    await takeTryBack(ctx, [client])
+  await incrementCounter(ctx, unknownClients).catch(async (error: unknown) => {
+    await uncountAttempt(ctx, [client])
     throw error
   })
-  return [client, strangers]
+  return [client, unknownClients]
 }
 
 /** In one statement: of many tries at once no more than are due go on. */
-async function countOne({ db }: BaseCtx, { hash, freeTries }: Counter): Promise<{ isKnown: boolean }> {
+async function incrementCounter(
+  { db }: BaseCtx,
+  { hash, freeAttempts }: FailureCounter,
+): Promise<{ isKnown: boolean }> {
   const { count, lastFailedAt, knownUntil } = loginFailures
-  const waitsUntil = sql`${lastFailedAt} +
-    make_interval(secs => least(${longestWaitSeconds}::int, power(2, least(${count} - ${freeTries}::int, 10))))`
+  const blockedUntil = sql`${lastFailedAt} +
+    make_interval(secs => least(${maxWaitSeconds}::int, power(2, least(${count} - ${freeAttempts}::int, 10))))`
   const [counted] = await db
     .insert(loginFailures)
     .values({ emailHash: hash, count: 1 })
     .onConflictDoUpdate({
       target: loginFailures.emailHash,
       set: { count: sql`${count} + 1`, lastFailedAt: sql`now()` },
-      setWhere: sql`${count} < ${freeTries}::int or ${waitsUntil} <= now()`,
+      setWhere: sql`${count} < ${freeAttempts}::int or ${blockedUntil} <= now()`,
     })
     .returning({ isKnown: sql<boolean>`coalesce(${knownUntil} > now(), false)` })
   if (counted) return counted
-  const waiting = sql<number>`ceil(extract(epoch from ${waitsUntil} - now()))::int`
-  const [row] = await db.select({ seconds: waiting }).from(loginFailures).where(eq(loginFailures.emailHash, hash))
+  const secondsLeft = sql<number>`ceil(extract(epoch from ${blockedUntil} - now()))::int`
+  const [row] = await db.select({ seconds: secondsLeft }).from(loginFailures).where(eq(loginFailures.emailHash, hash))
   throw new AppError('throttled', 'Too many wrong passwords', { retryAfterSeconds: Math.max(1, row?.seconds ?? 1) })
 }
 
 /** It was no failure: nobody looked at the password, or it was right. */
-async function takeTryBack({ db }: BaseCtx, counted: Counter[]): Promise<void> {
+async function uncountAttempt({ db }: BaseCtx, counted: FailureCounter[]): Promise<void> {
   for (const { hash } of counted) {
     await db
       .update(loginFailures)

@@ -39,10 +39,10 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
  * failures in a row the address must wait.
  */
 export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
-  const wrong = new AppError('unauthenticated', 'Invalid email or password')
+  const invalidLogin = new AppError('unauthenticated', 'Invalid email or password')
   const email = normalizeEmail(input.email) ?? input.email
   const user = await verifyCredentials(ctx, email, input.password)
-  if (!user) throw wrong
+  if (!user) throw invalidLogin
   const [membership] = await ctx.db
     .select({ workspace: workspaces })
     .from(members)
@@ -50,10 +50,10 @@ export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
     .where(and(eq(members.userId, user.id), input.workspaceId ? eq(members.workspaceId, input.workspaceId) : undefined))
     .orderBy(asc(members.createdAt), asc(members.workspaceId))
     .limit(1)
-  if (!membership) throw wrong
+  if (!membership) throw invalidLogin
   return openSession(ctx.db, toUser(user), toWorkspace(membership.workspace)).catch(
     // Taken out of the workspace at this very moment.
-    onConstraint('sessions_member_fk', () => wrong),
+    onConstraint('sessions_member_fk', () => invalidLogin),
   )
 }
 

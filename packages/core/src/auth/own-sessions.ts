@@ -18,14 +18,14 @@ export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<
     createdAt: sessions.createdAt,
   }
   const page = await readPage<Pick<typeof sessions.$inferSelect, keyof typeof columns>>(ctx, {
-    name: `sessions ${ownId(ctx)}`,
+    name: `sessions ${getOwnUserId(ctx)}`,
     query,
     ...byCreation(sessions),
     read: ({ after, orderBy, limit }) =>
       ctx.db
         .select(columns)
         .from(sessions)
-        .where(and(isOwn(ctx), gt(sessions.expiresAt, sql`now()`), after))
+        .where(and(isOwnSession(ctx), gt(sessions.expiresAt, sql`now()`), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
@@ -45,7 +45,7 @@ export function deleteSession(ctx: Ctx, id: SessionId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .delete(sessions)
-      .where(and(isOwn(ctx), eq(sessions.id, id)))
+      .where(and(isOwnSession(ctx), eq(sessions.id, id)))
       .returning({ workspaceId: sessions.workspaceId })
     if (!row) throw notFound('Session')
     await audit({ ...ctx, workspaceId: row.workspaceId }, 'session.deleted', { subjectId: id })
@@ -55,7 +55,7 @@ export function deleteSession(ctx: Ctx, id: SessionId): Promise<void> {
 /** A page of the workspaces that the person who asks can log in to, with their role in each. */
 export async function listOwnWorkspaces(ctx: Ctx, query: WorkspaceQuery): Promise<Page<OwnWorkspace>> {
   const page = await readPage<OwnWorkspaceRow>(ctx, {
-    name: `workspaces ${ownId(ctx)}`,
+    name: `workspaces ${getOwnUserId(ctx)}`,
     query,
     ...byCreation<OwnWorkspaceRow>(workspaces),
     read: ({ after, orderBy, limit }) =>
@@ -63,7 +63,7 @@ export async function listOwnWorkspaces(ctx: Ctx, query: WorkspaceQuery): Promis
         .select({ workspace: workspaces, id: workspaces.id, createdAt: workspaces.createdAt, role: members.role })
         .from(members)
         .innerJoin(workspaces, eq(workspaces.id, members.workspaceId))
-        .where(and(eq(members.userId, ownId(ctx)), after))
+        .where(and(eq(members.userId, getOwnUserId(ctx)), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
@@ -77,6 +77,6 @@ interface OwnWorkspaceRow {
   role: OwnWorkspace['role']
 }
 
-const nobody = idOf('usr', '00000000-0000-0000-0000-000000000000')
-const ownId = ({ actor }: Ctx) => (actor.kind === 'user' ? actor.userId : nobody)
-const isOwn = (ctx: Ctx) => eq(sessions.userId, ownId(ctx))
+const noUserId = idOf('usr', '00000000-0000-0000-0000-000000000000')
+const getOwnUserId = ({ actor }: Ctx) => (actor.kind === 'user' ? actor.userId : noUserId)
+const isOwnSession = (ctx: Ctx) => eq(sessions.userId, getOwnUserId(ctx))

@@ -9,10 +9,10 @@ import type { OutgoingMail } from '../mail/outgoing-mail.ts'
 import { members, passwordResets, sessions, users } from '../db/schema/index.ts'
 import { hashToken, deriveMailToken, findStoredMailToken } from '../kernel/crypto.ts'
 import type { ForgotPasswordInput, ResetPasswordInput } from './auth.schema.ts'
-import { recognizeClient } from './login-throttle.ts'
+import { rememberClient } from './login-throttle.ts'
 import { checkPassword, hashPassword } from './passwords.ts'
 
-const mailsAnHour = 3
+const maxMailsPerHour = 3
 
 /** Mails a link that lasts an hour to whoever has this address, three an hour at most. Tells nothing of whether anyone has. */
 export async function requestPasswordReset(base: BaseCtx, { email }: ForgotPasswordInput): Promise<void> {
@@ -22,7 +22,7 @@ export async function requestPasswordReset(base: BaseCtx, { email }: ForgotPassw
       .from(users)
       .where(sql`lower(${users.email}) = lower(${email})`)
       .for('no key update')
-    if (!user || (await countRecent(base.db, user.id)) >= mailsAnHour) return
+    if (!user || (await countRecentResets(base.db, user.id)) >= maxMailsPerHour) return
     const [membership] = await base.db
       .select({ workspaceId: members.workspaceId })
       .from(members)
@@ -52,12 +52,12 @@ export async function replacePassword(
   { token, password }: ResetPasswordInput,
   onReset: (base: BaseCtx, userId: UserId) => Promise<void>,
 ): Promise<void> {
-  const isMeant = and(eq(passwordResets.tokenHash, hashToken(token)), gt(passwordResets.expiresAt, sql`now()`))
+  const isValidToken = and(eq(passwordResets.tokenHash, hashToken(token)), gt(passwordResets.expiresAt, sql`now()`))
   const [user] = await base.db
     .select({ id: users.id, email: users.email })
     .from(passwordResets)
     .innerJoin(users, eq(users.id, passwordResets.userId))
-    .where(isMeant)
+    .where(isValidToken)
   if (!user) throw invalidToken()
   checkPassword(password, user.email)
   const passwordHash = await hashPassword(password)
@@ -65,19 +65,23 @@ export async function replacePassword(
     // The user's row first: two tokens of one user would wait for each other otherwise.
     await db.update(users).set({ passwordHash, updatedAt: sql`now()` }).where(eq(users.id, user.id))
     // Of many at once, one finds it still good.
-    const used = await db.update(passwordResets).set(usedUp).where(isMeant).returning({ id: passwordResets.id })
+    const used = await db
+      .update(passwordResets)
+      .set(expiredAtCreation)
+      .where(isValidToken)
+      .returning({ id: passwordResets.id })
     if (used.length === 0) throw invalidToken()
-    await db.update(passwordResets).set(usedUp).where(eq(passwordResets.userId, user.id))
+    await db.update(passwordResets).set(expiredAtCreation).where(eq(passwordResets.userId, user.id))
     await db.delete(sessions).where(eq(sessions.userId, user.id))
     await onReset({ ...base, db }, user.id)
-    await recognizeClient({ ...base, db }, user.email)
+    await rememberClient({ ...base, db }, user.email)
   })
 }
 
 /** Never good again, whatever clock is asked. The row stays for a while, as it counts towards the mails of an hour. */
-const usedUp = { expiresAt: sql`${passwordResets.createdAt}` }
+const expiredAtCreation = { expiresAt: sql`${passwordResets.createdAt}` }
 
-const takeOverWarning =
+const ownershipWarning =
   'This address was never confirmed, so that somebody else may have signed up with it. A new password therefore also revokes the API keys and invites that this account made, and switches off the webhooks of its workspaces. Have a look at their members afterwards.'
 
 /** The mail with the link; undefined when it was used or has expired meanwhile. */
@@ -96,7 +100,7 @@ export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<Out
     title: 'Choose a new password',
     paragraphs: [
       `Somebody, hopefully you, forgot the password of ${mail.toAddress}.`,
-      ...(reset.emailVerifiedAt ? [] : [takeOverWarning]),
+      ...(reset.emailVerifiedAt ? [] : [ownershipWarning]),
     ],
     button: { label: 'Choose a new password', url },
     small: 'The link is good for an hour, and once. If it was not you, ignore this mail: your password stays as it is.',
@@ -111,7 +115,7 @@ export async function purgePasswordResets(db: Db): Promise<number> {
   return result.rowCount ?? 0
 }
 
-async function countRecent(db: Db, userId: UserId): Promise<number> {
+async function countRecentResets(db: Db, userId: UserId): Promise<number> {
   const recent = and(eq(passwordResets.userId, userId), gt(passwordResets.createdAt, sql`now() - interval '1 hour'`))
   return db.$count(passwordResets, recent)
 }

@@ -10,7 +10,7 @@ vi.mock('@node-rs/argon2', async (original) => {
 })
 vi.resetModules()
 const argon2 = await import('@node-rs/argon2')
-const { checkPassword, hashPassword, isPassword } = await import('./passwords.ts')
+const { checkPassword, hashPassword, verifyPassword } = await import('./passwords.ts')
 afterAll(() => void vi.resetModules())
 
 // The library's whole dictionary takes 170 MB to unpack: what a password of twelve characters can match is kept beside.
@@ -29,7 +29,7 @@ test('a long sentence is accepted', () => {
 test('where there is no user a password costs what it costs where there is one, and is wrong', async () => {
   const password = 'nobody has this password'
   const stored = await hashPassword('a long sentence nobody knows')
-  expect([await isPassword(undefined, password), await isPassword(stored, password)]).toEqual([false, false])
+  expect([await verifyPassword(undefined, password), await verifyPassword(stored, password)]).toEqual([false, false])
   const costs = vi.mocked(argon2.verify).mock.calls.map(([hash]) => String(hash).split('$').slice(0, 4))
   expect(costs).toEqual([costs[1], ['', 'argon2id', 'v=19', 'm=19456,t=2,p=1']])
 })

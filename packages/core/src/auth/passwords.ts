@@ -12,7 +12,7 @@ const commonPasswords = new Set(list)
 const runHashing = limitConcurrency(2, { maxWaiting: 32, message: 'Too many passwords at once, try again' })
 
 /** Stands in where there is no user, so that an unknown address takes as long as a wrong password. */
-const nobodysHash = hash('nobody has this password', parameters)
+const dummyHash = hash('nobody has this password', parameters)
 
 /** Refuses passwords that attackers try first. Throws `invalid`. */
 export function checkPassword(password: string, email: string): void {
@@ -31,7 +31,7 @@ export function hashPassword(password: string): Promise<string> {
  * Whether it is the password. Takes the same time when there is no user to compare with. Throws `unavailable` when too
  * many others are being worked on.
  */
-export async function isPassword(passwordHash: string | undefined, password: string): Promise<boolean> {
-  const matches = await runHashing(async () => verify(passwordHash ?? (await nobodysHash), password))
+export async function verifyPassword(passwordHash: string | undefined, password: string): Promise<boolean> {
+  const matches = await runHashing(async () => verify(passwordHash ?? (await dummyHash), password))
   return matches && passwordHash !== undefined
 }

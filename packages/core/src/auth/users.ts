@@ -23,7 +23,7 @@ export async function createUser(
 }
 
 /** From now on the address is theirs beyond doubt, if it was not before. */
-export async function verifyUser({ db }: BaseCtx, id: UserId): Promise<void> {
+export async function markEmailVerified({ db }: BaseCtx, id: UserId): Promise<void> {
   await db
     .update(users)
     .set({ emailVerifiedAt: sql`now()` })
@@ -50,7 +50,7 @@ export async function lockUsers({ db }: BaseCtx, ids: readonly UserId[]): Promis
  * Forgets those of these users who are in no workspace any more, in the transaction that took them out: they could not
  * log in anywhere, and their address would be taken for ever.
  */
-export async function deleteHomelessUsers(ctx: BaseCtx, userIds: readonly UserId[]): Promise<void> {
+export async function deleteUsersWithoutWorkspace(ctx: BaseCtx, userIds: readonly UserId[]): Promise<void> {
   // So that one who joins another workspace at this moment is either seen below or told that they are gone.
   await lockUsers(ctx, userIds)
   const memberships = ctx.db.select().from(members).where(sql`${members.userId} = ${users.id}`)

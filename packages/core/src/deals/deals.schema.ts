@@ -113,13 +113,13 @@ export const DealQuery = PageQuery.extend({
 })
 export type DealQuery = z.output<typeof DealQuery>
 
-const DealPlace = z.object({ pipelineId: RecordId('pip'), stageId: RecordId('stg'), status: z.enum(dealStatuses) })
+const DealPosition = z.object({ pipelineId: RecordId('pip'), stageId: RecordId('stg'), status: z.enum(dealStatuses) })
 
 export const DealMove = z
   .object({
     id: RecordId('mov'),
-    from: DealPlace,
-    to: DealPlace,
+    from: DealPosition,
+    to: DealPosition,
     userId: RecordId('usr').nullable(),
     apiKeyId: RecordId('key').nullable(),
     createdAt: Timestamp,

@@ -37,7 +37,7 @@ export async function updateDeal(ctx: Ctx, id: DealId, change: DealChange): Prom
     const saved = await saveDeal(ctx, current, next)
     await touchLastActivity(ctx, saved.contactId)
     await recordMove(ctx, current, saved)
-    await emitChanges(ctx, current, saved)
+    await emitDealEvents(ctx, current, saved)
     return toDeal(saved)
   })
   if (!deal) throw notFound('Deal')
@@ -72,8 +72,8 @@ export async function deleteDealsOfContact(ctx: Ctx, contactId: ContactId): Prom
 async function applyChange(ctx: Ctx, current: DealRow, change: DealChange): Promise<DealRow> {
   const { pipelineId = current.pipelineId, contactId = current.contactId } = change
   const stageId = change.stageId ?? (pipelineId === current.pipelineId ? current.stageId : undefined)
-  const isElsewhere = pipelineId !== current.pipelineId || stageId !== current.stageId
-  const place = isElsewhere ? await lockStage(ctx, { pipelineId, stageId }) : current
+  const isMoving = pipelineId !== current.pipelineId || stageId !== current.stageId
+  const place = isMoving ? await lockStage(ctx, { pipelineId, stageId }) : current
   if (contactId !== current.contactId) await requireContact(ctx, contactId)
   return { ...current, ...withoutUndefined(change), pipelineId: place.pipelineId, stageId: place.stageId }
 }
@@ -108,7 +108,7 @@ async function recordMove(ctx: Ctx, from: DealRow, to: DealRow): Promise<void> {
   })
 }
 
-async function emitChanges(ctx: Ctx, before: DealRow, after: DealRow): Promise<void> {
+async function emitDealEvents(ctx: Ctx, before: DealRow, after: DealRow): Promise<void> {
   const deal = toDeal(after)
   const isReopened = after.status === 'OPEN' && before.status !== 'OPEN'
   const isUpdated =

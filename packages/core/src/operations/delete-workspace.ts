@@ -1,7 +1,7 @@
 import { and, eq, isNotNull, isNull, type SQL, sql } from 'drizzle-orm'
 import { getTableConfig, PgTable } from 'drizzle-orm/pg-core'
-import { deleteApiKeys } from '../auth/api-keys.ts'
-import { deleteHomelessUsers, lockUsers } from '../auth/users.ts'
+import { deleteAllApiKeys } from '../auth/api-keys.ts'
+import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { notFound } from '../kernel/errors.ts'
 import { uuidOf } from '../kernel/ids.ts'
@@ -22,14 +22,14 @@ export function deleteWorkspace(ctx: Ctx): Promise<void> {
       .where(and(eq(workspaces.id, ctx.workspaceId), isNull(workspaces.deletedAt)))
       .returning({ id: workspaces.id })
     if (!deleted) throw notFound('Workspace')
-    await deleteApiKeys(ctx)
+    await deleteAllApiKeys(ctx)
     await ctx.db.delete(invites).where(eq(invites.workspaceId, ctx.workspaceId))
-    await removeEverybody(ctx)
+    await removeAllMembers(ctx)
     await enqueue(ctx, 'maintenance', ctx.workspaceId)
   })
 }
 
-const stepSize = 1_000
+const maxRowsPerStep = 1_000
 
 /**
  * One step of taking away what is in a deleted workspace; answers whether there is more. Each step is whole by itself and
@@ -38,68 +38,69 @@ const stepSize = 1_000
 export async function clearDeletedWorkspace(ctx: Ctx, uuid: string): Promise<boolean> {
   const isDeleted = and(eq(workspaces.id, ctx.workspaceId), isNotNull(workspaces.deletedAt))
   if (uuid !== uuidOf(ctx.workspaceId) || (await ctx.db.$count(workspaces, isDeleted)) === 0) return false
-  for (const part of emptied) if (await deleteSome(ctx, part)) return true
+  for (const step of deletionSteps) if (await deleteRows(ctx, step)) return true
   await inTransaction(ctx, async (ctx) => {
     // Nothing new can name the workspace while its row is locked: what came in since goes by cascade.
     await ctx.db.select({ id: workspaces.id }).from(workspaces).where(isDeleted).for('update')
-    await removeEverybody(ctx)
+    await removeAllMembers(ctx)
     await ctx.db.delete(workspaces).where(isDeleted)
   })
   return false
 }
 
 /** Their sessions go by cascade. */
-async function removeEverybody(ctx: Ctx): Promise<void> {
-  const isOwn = eq(members.workspaceId, ctx.workspaceId)
-  const people = await ctx.db.select({ userId: members.userId }).from(members).where(isOwn)
+async function removeAllMembers(ctx: Ctx): Promise<void> {
+  const isInWorkspace = eq(members.workspaceId, ctx.workspaceId)
+  const memberships = await ctx.db.select({ userId: members.userId }).from(members).where(isInWorkspace)
   await lockUsers(
     ctx,
-    people.map(({ userId }) => userId),
+    memberships.map(({ userId }) => userId),
   )
-  const removed = await ctx.db.delete(members).where(isOwn).returning({ userId: members.userId })
-  await deleteHomelessUsers(
+  const removed = await ctx.db.delete(members).where(isInWorkspace).returning({ userId: members.userId })
+  await deleteUsersWithoutWorkspace(
     ctx,
     removed.map(({ userId }) => userId),
   )
 }
 
-interface Part {
+interface DeletionStep {
   table: PgTable
   /** What is meant of the workspace's rows; all, unless given. */
-  of?: SQL
+  condition?: SQL
 }
 
-async function deleteSome(ctx: Ctx, { table, of = sql`true` }: Part): Promise<boolean> {
+async function deleteRows(ctx: Ctx, { table, condition = sql`true` }: DeletionStep): Promise<boolean> {
   const name = sql.identifier(getTableConfig(table).name)
-  const isMeant = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and ${of}`
+  const isSelected = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and ${condition}`
   // Each partition of a table counts its places for itself, so that the place alone would name others' rows as well.
   const result = await ctx.db.execute(sql`
     delete from ${name}
-    where ${isMeant} and ctid = any (array(select ctid from ${name} where ${isMeant} limit ${stepSize}))`)
+    where ${isSelected} and ctid = any (array(select ctid from ${name} where ${isSelected} limit ${maxRowsPerStep}))`)
   return (result.rowCount ?? 0) > 0
 }
 
 /** All but the work of clearing itself. */
-const workUnderWay: Part = {
+const pendingWork: DeletionStep = {
   table: outbox,
-  of: sql`queue = any(${sql.param([...queueNames])}::text[]) and id <> workspace_id`,
+  condition: sql`queue = any(${sql.param([...queueNames])}::text[]) and id <> workspace_id`,
 }
 
 /** Every table of a workspace, each after those that refer to it, so that no step cascades far; work under way comes first. */
-const emptied: Part[] = [workUnderWay, ...childrenFirst().map((table) => ({ table }))]
+const deletionSteps: DeletionStep[] = [pendingWork, ...orderChildrenFirst().map((table) => ({ table }))]
 
-function childrenFirst(): PgTable[] {
+function orderChildrenFirst(): PgTable[] {
   // The few rows of these go with the workspace's own, and those of drains with their webhooks: they guard what is out.
-  const apart: unknown[] = [workspaces, members, sessions, outbox, webhookDrains]
+  const excluded: unknown[] = [workspaces, members, sessions, outbox, webhookDrains]
   const tables = Object.values(schema).filter((value): value is typeof value & PgTable => value instanceof PgTable)
-  const owned: PgTable[] = tables.filter((table) => 'workspaceId' in table && !apart.includes(table))
+  const tenantTables: PgTable[] = tables.filter((table) => 'workspaceId' in table && !excluded.includes(table))
   const ordered = new Set<PgTable>()
-  const place = (table: PgTable, above: PgTable[]) => {
-    const refersToIt = (child: PgTable) =>
+  const visit = (table: PgTable, ancestors: PgTable[]) => {
+    const referencesTable = (child: PgTable) =>
       getTableConfig(child).foreignKeys.some((key) => key.reference().foreignTable === table)
-    for (const child of owned) if (refersToIt(child) && !above.includes(child)) place(child, [...above, child])
+    for (const child of tenantTables)
+      if (referencesTable(child) && !ancestors.includes(child)) visit(child, [...ancestors, child])
     ordered.add(table)
   }
-  for (const table of owned) place(table, [table])
+  for (const table of tenantTables) visit(table, [table])
   return [...ordered]
 }

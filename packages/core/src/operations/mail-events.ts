@@ -20,7 +20,7 @@ import { mailBounced, mailComplained, type MailReport } from './mail-events.sche
  */
 export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    if (!(await isNew(ctx, report))) return
+    if (!(await isNewReport(ctx, report))) return
     const isComplaint = report.type === 'COMPLAINT'
     const isPermanent = isComplaint || report.permanent === true
     const status = isComplaint ? 'COMPLAINED' : 'BOUNCED'
@@ -28,16 +28,16 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
     const contact = await findContactByEmail(ctx, report.email)
     if (contact && isPermanent) await suppressContact(ctx, contact.id, status)
     if (contact) await touchLastActivity(ctx, contact.id)
-    const named = report.messageId === undefined ? undefined : parseMessageId(report.messageId)
-    const person = named && (await isCampaignRecipient(ctx, named)) ? named : undefined
-    if (person && isPermanent) await recordEngagement(ctx, person, isComplaint ? 'complained' : 'bounced')
+    const namedRecipient = report.messageId === undefined ? undefined : parseMessageId(report.messageId)
+    const recipient = namedRecipient && (await isCampaignRecipient(ctx, namedRecipient)) ? namedRecipient : undefined
+    if (recipient && isPermanent) await recordEngagement(ctx, recipient, isComplaint ? 'complained' : 'bounced')
     await emit(ctx, isComplaint ? mailComplained : mailBounced, {
       email: report.email,
       permanent: isPermanent,
       detail: report.detail,
       messageId: report.messageId ?? null,
       contactId: contact?.id ?? null,
-      campaignId: person?.campaignId ?? null,
+      campaignId: recipient?.campaignId ?? null,
       reportedAt: toTimestamp(new Date()),
     })
   })
@@ -52,9 +52,9 @@ export async function purgeMailReports(db: Db): Promise<number> {
 }
 
 /** By the database's own judgement, so that of two at once one is new. The words of a server may differ each time. */
-async function isNew(ctx: Ctx, { type, email, messageId, permanent }: MailReport): Promise<boolean> {
-  const said = JSON.stringify([ctx.workspaceId, type, email.toLowerCase(), messageId ?? null, permanent ?? null])
-  const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(said).digest('base64url')
+async function isNewReport(ctx: Ctx, { type, email, messageId, permanent }: MailReport): Promise<boolean> {
+  const content = JSON.stringify([ctx.workspaceId, type, email.toLowerCase(), messageId ?? null, permanent ?? null])
+  const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(content).digest('base64url')
   const inserted = await ctx.db
     .insert(mailReports)
     .values({ workspaceId: ctx.workspaceId, fingerprint })

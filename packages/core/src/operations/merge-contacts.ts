@@ -25,11 +25,11 @@ import { moveContactRecords } from './contact-records.ts'
 export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: MergeInput): Promise<Contact> {
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')
   return inTransaction(ctx, async (ctx) => {
-    const { survivor, duplicate } = await lockBoth(ctx, id, contactId)
+    const { survivor, duplicate } = await lockBothContacts(ctx, id, contactId)
     await storeOptOutsOfContact(ctx, duplicate)
     const movedAny = await moveContactRecords(ctx, { from: contactId, to: id })
     await deleteContactRow(ctx, contactId)
-    await saveContact(ctx, survivor, united(survivor, duplicate))
+    await saveContact(ctx, survivor, uniteProperties(survivor, duplicate))
     if (movedAny) await recordSubscriptionActivity(ctx, [id])
     if (movedAny) await applyStoredOptOuts(ctx, survivor)
     const contact = await readContact(ctx, id)
@@ -39,7 +39,7 @@ export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: Merg
   })
 }
 
-async function lockBoth(ctx: Ctx, id: ContactId, contactId: ContactId) {
+async function lockBothContacts(ctx: Ctx, id: ContactId, contactId: ContactId) {
   await lockContacts(ctx, [id, contactId])
   const [survivor, duplicate] = [await lockContact(ctx, id), await lockContact(ctx, contactId)]
   if (!survivor) throw notFound('Contact')
@@ -47,7 +47,7 @@ async function lockBoth(ctx: Ctx, id: ContactId, contactId: ContactId) {
   return { survivor, duplicate }
 }
 
-function united(survivor: ContactRow, duplicate: ContactRow): ContactRow {
+function uniteProperties(survivor: ContactRow, duplicate: ContactRow): ContactRow {
   return {
     ...fillEmptyProperties(survivor, duplicate),
     source: survivor.source ?? duplicate.source,

@@ -28,7 +28,7 @@ export async function recoverOrphanedClaims(db: Db): Promise<InterruptedCounts> 
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${recoveryLock}) as taken`)
     if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: 0 }
     await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${heartbeatTimeout}`))
-    return releaseClaims(db, isOfDeadWorker, 'The worker died, or lost the database, while it was out')
+    return releaseClaims(db, isOwnerUnregistered, 'The worker died, or lost the database, while it was out')
   })
 }
 
@@ -49,16 +49,16 @@ export async function findClaims(db: Db, workerId: string): Promise<string[]> {
  * recorded, or the claim was committed after the job had timed out.
  */
 export function releaseOrphanedClaim(db: Db, workerId: string, uuid: string): Promise<InterruptedCounts> {
-  const isDropped: ClaimCondition = (claim, subject) =>
+  const isOrphaned: ClaimCondition = (claim, subject) =>
     sql`${claim.workerId} = ${workerId} and ${subject} = ${sql.param(uuid)}`
-  return transaction(db, (db) => releaseClaims(db, isDropped, 'How it ended could not be recorded'))
+  return transaction(db, (db) => releaseClaims(db, isOrphaned, 'How it ended could not be recorded'))
 }
 
 /** A condition that selects the claims to release in one table. `subject` is the column with the UUID that jobs carry. */
 type ClaimCondition = (claim: { workerId: SQLWrapper }, subject: SQLWrapper) => SQL
 
 /** A worker without a row in the worker registry is dead, and its claims are orphaned. */
-const isOfDeadWorker: ClaimCondition = (claim) =>
+const isOwnerUnregistered: ClaimCondition = (claim) =>
   sql`${claim.workerId} is not null and not exists (select from workers where workers.id = ${claim.workerId})`
 
 /** A literal, not a parameter: the planner uses a partial index only if it can see the value. */
@@ -122,13 +122,13 @@ async function releaseCampaignBatches(db: Db, isOrphaned: ClaimCondition, error:
 }
 
 async function releaseMails(db: Db, isOrphaned: ClaimCondition, error: string): Promise<number> {
-  const isOver = sql`(${mails.kind} = 'CAMPAIGN_TEST' or ${mails.attempts} >= ${maxMailAttempts})`
+  const isFinal = sql`(${mails.kind} = 'CAMPAIGN_TEST' or ${mails.attempts} >= ${maxMailAttempts})`
   const released = await db
     .update(mails)
     .set({
-      status: sql`case when ${isOver} then 'INTERRUPTED' else 'PENDING' end`,
+      status: sql`case when ${isFinal} then 'INTERRUPTED' else 'PENDING' end`,
       error,
-      settledAt: sql`case when ${isOver} then now() end`,
+      settledAt: sql`case when ${isFinal} then now() end`,
     })
     .where(and(isSending(mails), isOrphaned(mails, mails.id)))
     .returning({ id: mails.id, status: mails.status })

@@ -3,10 +3,10 @@ import type { ResetPasswordInput } from '../auth/auth.schema.ts'
 import { replacePassword } from '../auth/password-resets.ts'
 import type { BaseCtx, Ctx } from '../request/context.ts'
 import { members, users } from '../db/schema/index.ts'
-import { deleteInvitesOf } from '../team/invites.ts'
+import { deleteInvitesByCreator } from '../team/invites.ts'
 import { disableWebhooks } from '../webhooks/webhooks.ts'
-import { deleteApiKeysOf } from '../auth/api-keys.ts'
-import { verifyUser } from '../auth/users.ts'
+import { deleteApiKeysByCreator } from '../auth/api-keys.ts'
+import { markEmailVerified } from '../auth/users.ts'
 import type { UserId } from '../kernel/ids.ts'
 
 /** Sets a new password by the token of an email, and confirms by it that the address belongs to the user. */
@@ -25,12 +25,16 @@ async function confirmOwnership(base: BaseCtx, userId: UserId): Promise<void> {
     .from(users)
     .where(eq(users.id, userId))
   if (!user || user.emailVerifiedAt) return
-  const joined = await base.db.select().from(members).where(eq(members.userId, userId)).orderBy(members.workspaceId)
-  for (const { workspaceId, role } of joined) {
+  const memberships = await base.db
+    .select()
+    .from(members)
+    .where(eq(members.userId, userId))
+    .orderBy(members.workspaceId)
+  for (const { workspaceId, role } of memberships) {
     const ctx: Ctx = { ...base, workspaceId, actor: { kind: 'user', userId, role } }
-    await deleteApiKeysOf(ctx, userId)
-    await deleteInvitesOf(ctx, userId)
+    await deleteApiKeysByCreator(ctx, userId)
+    await deleteInvitesByCreator(ctx, userId)
     if (role === 'OWNER') await disableWebhooks(ctx)
   }
-  await verifyUser(base, userId)
+  await markEmailVerified(base, userId)
 }

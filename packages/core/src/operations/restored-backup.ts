@@ -11,7 +11,7 @@ import { transaction } from '../db/transaction.ts'
 import { listWorkers } from '../jobs/worker-registry.ts'
 import { recoverOrphanedClaims } from './orphaned-claims.ts'
 
-export interface InterruptedWork {
+export interface InterruptedWorkCounts {
   deliveries: number
   mails: number
   /** PAUSED now, with everybody INTERRUPTED who was not settled in the backup. */
@@ -27,32 +27,32 @@ const reason = 'It was to be done when the backup was made that is restored here
  * Imports and the like go on, as all that they do is in the database. Conflict while a worker is alive. In small
  * transactions: it may be stopped, and run again.
  */
-export async function interruptRestoredWork(db: Db, before: Date | undefined): Promise<InterruptedWork> {
+export async function interruptRestoredWork(db: Db, before: Date | undefined): Promise<InterruptedWorkCounts> {
   if ((await listWorkers(db)).some(({ isAlive }) => isAlive)) {
     throw conflict('A worker is alive, or was fifteen seconds ago: stop the workers, wait as long, and run it again')
   }
   await recoverOrphanedClaims(db)
-  const moment = before?.toISOString() ?? (await readClock(db))
-  const campaigns = await pauseCampaigns(db, moment)
+  const cutoff = before?.toISOString() ?? (await readClock(db))
+  const campaigns = await pauseCampaigns(db, cutoff)
   return {
     campaigns,
-    recipients: await interruptRecipients(db, moment),
-    deliveries: await untilNone(() => interruptDeliveries(db, moment)),
-    mails: await untilNone(() => interruptMails(db, moment)),
+    recipients: await interruptRecipients(db, cutoff),
+    deliveries: await repeatUntilNone(() => interruptDeliveries(db, cutoff)),
+    mails: await repeatUntilNone(() => interruptMails(db, cutoff)),
   }
 }
 
-const piecesAtOnce = 500
-const batchesAtOnce = 25
+const rowsPerTransaction = 500
+const batchesPerStatement = 25
 
 async function readClock(db: Db): Promise<string> {
   const result = await db.execute<{ now: string }>(sql`select now()::text as now`)
   return result.rows[0]?.now ?? ''
 }
 
-async function untilNone(interruptSome: () => Promise<number>): Promise<number> {
+async function repeatUntilNone(interruptSome: () => Promise<number>): Promise<number> {
   let total = 0
-  for (let some = -1; some !== 0; total += some) some = await interruptSome()
+  for (let count = -1; count !== 0; total += count) count = await interruptSome()
   return total
 }
 
@@ -72,7 +72,7 @@ async function interruptRecipients(db: Db, before: string): Promise<number> {
     where c.status = 'PAUSED' and c.sent_at < ${before}::timestamptz and b.status <> 'DONE' order by b.id`)
   const uuids = open.rows.map(({ id }) => id)
   let total = 0
-  for (let start = 0; start < uuids.length; start += batchesAtOnce) {
+  for (let start = 0; start < uuids.length; start += batchesPerStatement) {
     const result = await db.execute<{ people: number }>(sql`
       with interrupted as (
         insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, settled_at)
@@ -80,7 +80,7 @@ async function interruptRecipients(db: Db, before: string): Promise<number> {
         from campaigns c
         join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
         cross join lateral unnest(b.contact_ids) as person (id)
-        where c.status = 'PAUSED' and b.id = any(${sql.param(uuids.slice(start, start + batchesAtOnce))}::uuid[])
+        where c.status = 'PAUSED' and b.id = any(${sql.param(uuids.slice(start, start + batchesPerStatement))}::uuid[])
           and b.status <> 'DONE'
         on conflict (workspace_id, campaign_id, contact_id) do update
         set status = excluded.status, error = excluded.error, settled_at = excluded.settled_at
@@ -97,7 +97,7 @@ async function interruptRecipients(db: Db, before: string): Promise<number> {
 async function interruptDeliveries(db: Db, before: string): Promise<number> {
   const waiting = await db.execute<Record<'workspace_id' | 'webhook_id' | 'id', string>>(sql`
     select workspace_id, webhook_id, id from deliveries
-    where status = 'PENDING' and created_at < ${before}::timestamptz limit ${piecesAtOnce}`)
+    where status = 'PENDING' and created_at < ${before}::timestamptz limit ${rowsPerTransaction}`)
   const column = (name: 'workspace_id' | 'webhook_id' | 'id') => sql.param(waiting.rows.map((row) => row[name]))
   const interrupted = await db.execute(sql`
     update deliveries d set status = 'INTERRUPTED', error = ${reason}
@@ -115,15 +115,15 @@ function interruptMails(db: Db, before: string): Promise<number> {
         select m.workspace_id, m.id from outbox o
         join mails m on m.workspace_id = o.workspace_id and m.id = o.id
         where o.queue = 'mail' and o.created_at < ${before}::timestamptz and m.status = 'PENDING'
-        order by m.id limit ${piecesAtOnce} for update of m)
+        order by m.id limit ${rowsPerTransaction} for update of m)
       update mails m set status = 'INTERRUPTED', error = ${reason}, settled_at = now()
       from waiting where m.workspace_id = waiting.workspace_id and m.id = waiting.id
       returning m.id`)
-    return finishAll(db, interrupted.rows)
+    return finishInterrupted(db, interrupted.rows)
   })
 }
 
-async function finishAll(db: Db, rows: readonly { id: string }[]): Promise<number> {
+async function finishInterrupted(db: Db, rows: readonly { id: string }[]): Promise<number> {
   await finishWork(
     db,
     rows.map(({ id }) => id),

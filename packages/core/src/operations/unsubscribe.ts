@@ -11,12 +11,13 @@ import { lockCurrentContact } from '../contacts/lock-contact.ts'
  * Idempotent, and content when the contact, the list or the workspace is gone.
  */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
-  const { campaignId, emailHash, ...named } = openUnsubscribe(base, token)
-  await inTransaction(publicContext(base, named.workspaceId), async (ctx) => {
+  const { campaignId, emailHash, ...ids } = openUnsubscribe(base, token)
+  await inTransaction(publicContext(base, ids.workspaceId), async (ctx) => {
     if (!(await isLiveWorkspace(ctx))) return
-    const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
-    const hasLeft = await endSubscription(ctx, link)
+    const link = { ...ids, contactId: await lockCurrentContact(ctx, ids.contactId) }
+    const hasUnsubscribed = await endSubscription(ctx, link)
     if (emailHash !== undefined) await storeOptOut(ctx, link.listId, emailHash)
-    if (hasLeft && campaignId) await recordEngagement(ctx, { campaignId, contactId: named.contactId }, 'unsubscribed')
+    if (hasUnsubscribed && campaignId)
+      await recordEngagement(ctx, { campaignId, contactId: ids.contactId }, 'unsubscribed')
   })
 }

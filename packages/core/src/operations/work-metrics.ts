@@ -7,14 +7,14 @@ import { createUnlabeledGauge, createGauge } from '../runtime/metrics.ts'
 import { readOutboxLag } from './work-summary.ts'
 import { countFailingWebhooks } from '../webhooks/health/failing-webhooks.ts'
 
-interface WorkFigures {
+interface WorkMetrics {
   queues: { queue: string; state: 'waiting' | 'published'; count: number; oldestSeconds: number }[]
   workers: number
 }
 
 /** The work that is not done in the whole installation. Reads every row of it: some tenths of a second for a million. */
-export async function readWorkFigures(db: Db): Promise<WorkFigures> {
-  const queues = await db.execute<Record<string, unknown> & WorkFigures['queues'][number]>(sql`
+export async function readWorkMetrics(db: Db): Promise<WorkMetrics> {
+  const queues = await db.execute<Record<string, unknown> & WorkMetrics['queues'][number]>(sql`
     select queue, case when published_at is null then 'waiting' else 'published' end as state,
       count(*)::int as count, greatest(0, extract(epoch from now() - min(created_at)))::float8 as "oldestSeconds"
     from outbox group by 1, 2
@@ -26,13 +26,13 @@ export async function readWorkFigures(db: Db): Promise<WorkFigures> {
   return { queues: queues.rows, workers: workers.rows[0]?.count ?? 0 }
 }
 
-const shortestAgeMs = 10_000
+const minCacheMs = 10_000
 
 /**
  * Answers what `read` answered last, for ten seconds or twenty times as long as it took: however often somebody asks,
  * reading takes a twentieth of the time at most. Those who ask at once share one reading.
  */
-export function remembering<Result>(read: () => Promise<Result>): () => Promise<Result> {
+export function cacheResult<Result>(read: () => Promise<Result>): () => Promise<Result> {
   let last: Promise<Result> | undefined
   let staleAt = 0
   return () => {
@@ -40,27 +40,27 @@ export function remembering<Result>(read: () => Promise<Result>): () => Promise<
     const startedAt = performance.now()
     staleAt = Infinity
     last = read().finally(() => {
-      const tookMs = performance.now() - startedAt
-      staleAt = performance.now() + Math.max(shortestAgeMs, 20 * tookMs)
+      const durationMs = performance.now() - startedAt
+      staleAt = performance.now() + Math.max(minCacheMs, 20 * durationMs)
     })
     // What failed is worth another try sooner.
-    last.catch(() => (staleAt = performance.now() + shortestAgeMs))
+    last.catch(() => (staleAt = performance.now() + minCacheMs))
     return last
   }
 }
 
 /** Tells Prometheus what waits, on each queue, how many workers live, and whether they keep the partitions. */
 export function registerWorkMetrics(registry: Registry, db: Db): void {
-  const read = remembering(() => readWorkFigures(db))
+  const read = cacheResult(() => readWorkMetrics(db))
   const states = ['waiting', 'published'] as const
-  const each = queueNames.flatMap((queue) => states.map((state) => ({ queue, state })))
+  const labelSets = queueNames.flatMap((queue) => states.map((state) => ({ queue, state })))
   createGauge(registry, {
     name: 'outbox_rows',
     help: 'Work that is not done: waiting in PostgreSQL, or published to the queue. PENDING deliveries wait',
     labelNames: ['queue', 'state'],
     read: async () => {
       const { queues } = await read()
-      return each.map((labels) => ({ labels, value: find(queues, labels)?.count ?? 0 }))
+      return labelSets.map((labels) => ({ labels, value: findQueue(queues, labels)?.count ?? 0 }))
     },
   })
   createGauge(registry, {
@@ -69,13 +69,13 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
     labelNames: ['queue', 'state'],
     read: async () => {
       const { queues } = await read()
-      return each.map((labels) => ({ labels, value: find(queues, labels)?.oldestSeconds ?? 0 }))
+      return labelSets.map((labels) => ({ labels, value: findQueue(queues, labels)?.oldestSeconds ?? 0 }))
     },
   })
   createUnlabeledGauge(registry, {
     name: 'outbox_lag_seconds',
     help: 'Age of the oldest work that a relay could publish and has not',
-    read: remembering(async () => (await readOutboxLag(db)) ?? 0),
+    read: cacheResult(async () => (await readOutboxLag(db)) ?? 0),
   })
   createUnlabeledGauge(registry, {
     name: 'workers',
@@ -85,15 +85,15 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
   createUnlabeledGauge(registry, {
     name: 'partitions_ahead_seconds',
     help: 'For how long to come events and deliveries have partitions',
-    read: remembering(() => readSecondsAhead(db)),
+    read: cacheResult(() => readSecondsAhead(db)),
   })
   createUnlabeledGauge(registry, {
     name: 'webhooks_failing',
     help: 'Enabled webhooks all of whose attempts have failed for an hour or longer',
-    read: remembering(() => countFailingWebhooks(db)),
+    read: cacheResult(() => countFailingWebhooks(db)),
   })
 }
 
-function find(queues: WorkFigures['queues'], { queue, state }: { queue: string; state: string }) {
+function findQueue(queues: WorkMetrics['queues'], { queue, state }: { queue: string; state: string }) {
   return queues.find((one) => one.queue === queue && one.state === state)
 }

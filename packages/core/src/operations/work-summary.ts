@@ -57,12 +57,12 @@ export async function readWorkSummary(db: Db): Promise<WorkSummary> {
 }
 
 /** In seconds; null of nothing, which `greatest` would make a zero. */
-const ageOf = (moment: string) =>
+const toAgeSeconds = (moment: string) =>
   sql.raw(`case when ${moment} is not null then greatest(0, extract(epoch from now() - ${moment}))::float8 end`)
-const inTheLastHour = sql`created_at > now() - interval '1 hour'`
+const isFromLastHour = sql`created_at > now() - interval '1 hour'`
 /** Deliveries carry their time in their ids, by which the key of each webhook is in order. */
-const anHourAgo = () => uuidAt(Date.now() - 3_600_000)
-const deliveriesOut = sql`select coalesce(sum(cardinality(delivery_ids)), 0) from webhook_drains where worker_id is not null`
+const getUuidOfLastHour = () => uuidAt(Date.now() - 3_600_000)
+const inFlightDeliveries = sql`select coalesce(sum(cardinality(delivery_ids)), 0) from webhook_drains where worker_id is not null`
 const hasFailed = sql`status in ('FAILED', 'INTERRUPTED')`
 
 /** Claims have an index on just these rows; failures are looked for among what is new. */
@@ -73,10 +73,10 @@ async function readQueues(db: Db): Promise<QueueState[]> {
         count(*) filter (where published_at is not null)::int as published, min(created_at) as oldest
       from outbox group by queue
       union all
-      select 'webhooks', greatest(0, count(*) - (${deliveriesOut}))::int, 0, min(created_at)
+      select 'webhooks', greatest(0, count(*) - (${inFlightDeliveries}))::int, 0, min(created_at)
       from deliveries where status = 'PENDING'),
     claimed (queue, active) as (values
-      ('webhooks', (${deliveriesOut})),
+      ('webhooks', (${inFlightDeliveries})),
       ('campaigns', (select count(*) from campaign_batches where status = 'SENDING')),
       ('mail', (select count(*) from mails where status = 'SENDING')),
       ('imports', (select count(*) from imports where status = 'RUNNING'))),
@@ -84,15 +84,15 @@ async function readQueues(db: Db): Promise<QueueState[]> {
       ('webhooks', (
         select count(*) from webhooks w
         join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
-        where d.id > ${anHourAgo()} and ${hasFailed})),
+        where d.id > ${getUuidOfLastHour()} and ${hasFailed})),
       ('campaigns', (
         select coalesce(sum(b.failed + b.interrupted), 0) from campaigns c
         join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
         where c.status in ('SENDING', 'PAUSED') or c.sent_at > now() - interval '1 hour')),
-      ('mail', (select count(*) from mails where ${inTheLastHour} and ${hasFailed})),
-      ('imports', (select count(*) from imports where ${inTheLastHour} and status = 'FAILED')))
+      ('mail', (select count(*) from mails where ${isFromLastHour} and ${hasFailed})),
+      ('imports', (select count(*) from imports where ${isFromLastHour} and status = 'FAILED')))
     select name as queue, coalesce(waiting, 0) as waiting, coalesce(published, 0) as published,
-      active::int, failed::int, ${ageOf('oldest')} as "oldestSeconds"
+      active::int, failed::int, ${toAgeSeconds('oldest')} as "oldestSeconds"
     from unnest(${sql.param([...queueNames])}::text[]) with ordinality as known (name, place)
     left join due on due.queue = name left join claimed on claimed.queue = name left join failures on failures.queue = name
     order by place`)
@@ -105,7 +105,7 @@ async function readQueues(db: Db): Promise<QueueState[]> {
  */
 export async function readOutboxLag(db: Db): Promise<number | null> {
   const result = await db.execute<{ lag: number | null }>(sql`
-    select ${ageOf('min(o.created_at)')} as lag from outbox o
+    select ${toAgeSeconds('min(o.created_at)')} as lag from outbox o
     where o.published_at is null and not exists (
       select from outbox p
       where p.queue = o.queue and p.workspace_id = o.workspace_id and p.published_at <= now())`)
@@ -116,17 +116,17 @@ async function countDeliveries(db: Db): Promise<Record<string, number>> {
   const result = await db.execute<{ status: string; count: number }>(sql`
     select d.status, count(*)::int as count
     from webhooks w join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
-    where d.id > ${anHourAgo()} group by 1`)
-  return byStatus(deliveryStatuses, result.rows)
+    where d.id > ${getUuidOfLastHour()} group by 1`)
+  return toCountsByStatus(deliveryStatuses, result.rows)
 }
 
 async function countCampaigns(db: Db): Promise<Record<string, number>> {
   const result = await db.execute<{ status: string; count: number }>(sql`
     select status, count(*)::int as count from campaigns group by status`)
-  return byStatus(campaignStatuses, result.rows)
+  return toCountsByStatus(campaignStatuses, result.rows)
 }
 
-function byStatus(statuses: readonly string[], rows: readonly { status: string; count: number }[]) {
+function toCountsByStatus(statuses: readonly string[], rows: readonly { status: string; count: number }[]) {
   return Object.fromEntries(
     statuses.map((status) => [status, rows.find((row) => row.status === status)?.count ?? 0] as const),
   )

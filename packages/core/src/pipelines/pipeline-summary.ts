@@ -28,20 +28,20 @@ export async function summarizePipeline(ctx: Ctx, id: PipelineId): Promise<Pipel
     order by s.position`)
   // A pipeline has at least one stage.
   if (rows.length === 0) throw notFound('Pipeline')
-  const percents = sumOf(rows, ({ cents, probability }) => BigInt(cents) * BigInt(probability))
+  const weightedPercents = sumOf(rows, ({ cents, probability }) => BigInt(cents) * BigInt(probability))
   return {
     pipelineId: id,
-    stages: rows.map((row) => ({ stageId: idOf('stg', row.id), ...sumsOf([row]) })),
+    stages: rows.map((row) => ({ stageId: idOf('stg', row.id), ...toSums([row]) })),
     // Half a cent is rounded up.
-    total: { ...sumsOf(rows), ...exactly('weightedValueCents', (percents + 50n) / 100n) },
+    total: { ...toSums(rows), ...toExactAmount('weightedValueCents', (weightedPercents + 50n) / 100n) },
   }
 }
 
-function sumsOf(rows: readonly StageSums[]) {
+function toSums(rows: readonly StageSums[]) {
   const count = rows.reduce((sum, row) => sum + row.count, 0)
   return {
     count,
-    ...exactly(
+    ...toExactAmount(
       'valueCents',
       sumOf(rows, ({ cents }) => BigInt(cents)),
     ),
@@ -53,7 +53,7 @@ function sumOf(rows: readonly StageSums[], amount: (row: StageSums) => bigint): 
 }
 
 /** As a number where a number can be right, and as digits in any case. */
-function exactly<Name extends string>(name: Name, sum: bigint) {
+function toExactAmount<Name extends string>(name: Name, sum: bigint) {
   const number = sum <= Number.MAX_SAFE_INTEGER ? Number(sum) : null
   return { [name]: number, [`${name}Exact`]: String(sum) } as Record<Name, number | null> &
     Record<`${Name}Exact`, string>

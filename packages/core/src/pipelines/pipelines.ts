@@ -10,11 +10,11 @@ import { newId, type PipelineId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { pipelines, stages } from '../db/schema/index.ts'
 import type { Pipeline, PipelineChange, PipelineInput, PipelineQuery, Stage } from './pipelines.schema.ts'
-import { arrangeStages, readStages, removeStages, replaceStages } from './stages.ts'
+import { applyStageChanges, readStages, removeStages, replaceStages } from './stages.ts'
 
 type PipelineRow = typeof pipelines.$inferSelect
 
-const salesPipeline: PipelineInput = {
+const defaultPipeline: PipelineInput = {
   name: 'Sales',
   stages: [
     { name: 'Lead', winProbability: 10 },
@@ -25,8 +25,8 @@ const salesPipeline: PipelineInput = {
 }
 
 /** The pipeline that every workspace starts with: "Sales", from Lead to Negotiation. */
-export async function createFirstPipeline(ctx: Pick<Ctx, 'db' | 'workspaceId'>): Promise<void> {
-  await insertPipeline(ctx, salesPipeline)
+export async function createDefaultPipeline(ctx: Pick<Ctx, 'db' | 'workspaceId'>): Promise<void> {
+  await insertPipeline(ctx, defaultPipeline)
 }
 
 /** Creates a pipeline with its stages. */
@@ -58,11 +58,11 @@ export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Pag
         .orderBy(...orderBy)
         .limit(limit),
   })
-  const stagesOf = await readStages(
+  const stagesByPipeline = await readStages(
     ctx,
     page.data.map((pipeline) => pipeline.id),
   )
-  return { ...page, data: page.data.map((row) => toPipeline(row, stagesOf.get(row.id))) }
+  return { ...page, data: page.data.map((row) => toPipeline(row, stagesByPipeline.get(row.id))) }
 }
 
 /**
@@ -76,7 +76,7 @@ export function updatePipeline(ctx: Ctx, id: PipelineId, change: PipelineChange)
     const next = {
       ...current,
       name: change.name ?? row.name,
-      stages: change.stages ? arrangeStages(current.stages, change.stages) : current.stages,
+      stages: change.stages ? applyStageChanges(current.stages, change.stages) : current.stages,
     }
     if (isDeepStrictEqual(next, current)) return current
     if (change.stages) await replaceStages(ctx, id, { current: current.stages, next: next.stages })
@@ -116,10 +116,10 @@ async function insertPipeline(ctx: Pick<Ctx, 'db' | 'workspaceId'>, input: Pipel
   const { db, workspaceId } = ctx
   const now = new Date()
   const pipeline: PipelineRow = { workspaceId, id: newId('pip'), name: input.name, createdAt: now, updatedAt: now }
-  const made = arrangeStages([], input.stages)
+  const newStages = applyStageChanges([], input.stages)
   await db.insert(pipelines).values(pipeline)
-  await db.insert(stages).values(made.map((stage) => ({ ...stage, workspaceId, pipelineId: pipeline.id })))
-  return toPipeline(pipeline, made)
+  await db.insert(stages).values(newStages.map((stage) => ({ ...stage, workspaceId, pipelineId: pipeline.id })))
+  return toPipeline(pipeline, newStages)
 }
 
 async function withStages(ctx: Ctx, row: PipelineRow): Promise<Pipeline> {

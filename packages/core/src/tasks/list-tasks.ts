@@ -9,16 +9,16 @@ import type { ContactId } from '../kernel/ids.ts'
 
 /** A page of the workspace's tasks, the longest overdue first unless sorted otherwise; every filter must hold. */
 export function listTasks(ctx: Ctx, query: TaskQuery): Promise<Page<Task>> {
-  return taskPage(ctx, query, { name: 'tasks', where: undefined })
+  return readTaskPage(ctx, query, { name: 'tasks', where: undefined })
 }
 
 /** The same of one contact. */
 export async function listTasksOfContact(ctx: Ctx, contactId: ContactId, query: TaskQuery): Promise<Page<Task>> {
   await readContact(ctx, contactId)
-  return taskPage(ctx, query, { name: `tasks ${contactId}`, where: eq(tasks.contactId, contactId) })
+  return readTaskPage(ctx, query, { name: `tasks ${contactId}`, where: eq(tasks.contactId, contactId) })
 }
 
-async function taskPage(ctx: Ctx, query: TaskQuery, listing: { name: string; where: SQL | undefined }) {
+async function readTaskPage(ctx: Ctx, query: TaskQuery, listing: { name: string; where: SQL | undefined }) {
   const { key, id } = query.sort.endsWith('dueAt') ? byDueDate : byCreation<TaskRow>(tasks)
   const page = await readPage<TaskRow>(ctx, {
     name: listing.name,
@@ -36,10 +36,10 @@ async function taskPage(ctx: Ctx, query: TaskQuery, listing: { name: string; whe
   return { ...page, data: page.data.map(toTask) }
 }
 
-const order = dueOrder(tasks)
+const dueOrderKey = dueOrder(tasks)
 const byDueDate = {
   key: {
-    column: order,
+    column: dueOrderKey,
     type: 'timestamptz',
     valueOf: (row: TaskRow) =>
       row.status === 'DONE' ? 'infinity' : (row.dueAt?.toISOString() ?? '10000-01-01 00:00:00+00'),
@@ -52,7 +52,7 @@ function taskFilter(ctx: Ctx, query: TaskQuery): SQL | undefined {
     eq(tasks.workspaceId, ctx.workspaceId),
     query.status ? eq(tasks.status, query.status) : undefined,
     // What is done stands behind all that is open: said in terms of the order, an index goes straight there.
-    query.status === 'DONE' ? sql`${order} = 'infinity'` : undefined,
+    query.status === 'DONE' ? sql`${dueOrderKey} = 'infinity'` : undefined,
     query.dueBefore ? lt(tasks.dueAt, query.dueBefore) : undefined,
     query.dueAfter ? gt(tasks.dueAt, query.dueAfter) : undefined,
     query.assigneeId ? eq(tasks.assigneeId, query.assigneeId) : undefined,

@@ -6,11 +6,11 @@ import { inTransaction } from '../request/context.ts'
 import { AppError, conflict, invalidToken, notFound, onConstraint } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { type InviteId, newId, type UserId } from '../kernel/ids.ts'
-import { requireAtMostOwn } from '../auth/authenticate.ts'
-import { holdCreator } from '../auth/creators.ts'
+import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
+import { lockCreator } from '../auth/lock-creator.ts'
 import { verifyCredentials } from '../auth/login-throttle.ts'
 import { checkPassword, hashPassword } from '../auth/passwords.ts'
-import { createUser, findUserByEmail, verifyUser } from '../auth/users.ts'
+import { createUser, findUserByEmail, markEmailVerified } from '../auth/users.ts'
 import { renderServiceMail } from '../mail/service-mail.ts'
 import { enqueueMail, type Mail, throttleInvites } from '../mail/mails.ts'
 import { toHeaderText, type OutgoingMail } from '../mail/outgoing-mail.ts'
@@ -29,11 +29,11 @@ const inSevenDays = sql`now() + interval '7 days'`
  */
 export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
-    requireAtMostOwn(ctx, input.role)
+    requireRoleNotAboveOwn(ctx, input.role)
     if (await isMember(ctx, input.email)) throw conflict('They are a member already')
     const id = newId('inv')
-    const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', tokenName({ id, resends: 0 })))
-    const createdBy = await holdCreator(ctx)
+    const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', toTokenSeed({ id, resends: 0 })))
+    const createdBy = await lockCreator(ctx)
     const [row] = await ctx.db
       .insert(invites)
       .values({ ...input, workspaceId: ctx.workspaceId, id, tokenHash, createdBy, expiresAt: inSevenDays })
@@ -59,9 +59,9 @@ export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
       .where(byId(invites, ctx, id))
       .returning()
     if (!row) throw notFound('Invite')
-    requireAtMostOwn(ctx, row.role)
+    requireRoleNotAboveOwn(ctx, row.role)
     await throttleInvites(ctx, row.email)
-    const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', tokenName(row)))
+    const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', toTokenSeed(row)))
     await ctx.db
       .update(invites)
       .set({ tokenHash })
@@ -97,7 +97,7 @@ export async function deleteInvite(ctx: Ctx, id: InviteId): Promise<void> {
       .where(byId(invites, ctx, id))
       .returning()
     if (!row) throw notFound('Invite')
-    requireAtMostOwn(ctx, row.role)
+    requireRoleNotAboveOwn(ctx, row.role)
     await audit(ctx, 'invite.deleted', { subjectId: id, email: row.email })
   })
 }
@@ -106,16 +106,20 @@ export async function deleteInvite(ctx: Ctx, id: InviteId): Promise<void> {
  * Takes back, in the caller's transaction, the invites of somebody who may not make them any more: all, or with a role
  * that is left to them those of more than it.
  */
-export async function deleteInvitesOf(ctx: Ctx, userId: UserId, left: Role = 'VIEWER'): Promise<void> {
-  const mayInvite = roles.indexOf(left) >= roles.indexOf('ADMIN')
-  const tooMuch = mayInvite ? roles.slice(roles.indexOf(left) + 1) : roles
-  const gone = await ctx.db
+export async function deleteInvitesByCreator(ctx: Ctx, userId: UserId, remainingRole: Role = 'VIEWER'): Promise<void> {
+  const canInvite = roles.indexOf(remainingRole) >= roles.indexOf('ADMIN')
+  const forbiddenRoles = canInvite ? roles.slice(roles.indexOf(remainingRole) + 1) : roles
+  const deleted = await ctx.db
     .delete(invites)
     .where(
-      and(eq(invites.workspaceId, ctx.workspaceId), eq(invites.createdBy, userId), inArray(invites.role, [...tooMuch])),
+      and(
+        eq(invites.workspaceId, ctx.workspaceId),
+        eq(invites.createdBy, userId),
+        inArray(invites.role, [...forbiddenRoles]),
+      ),
     )
     .returning()
-  for (const { id, email } of gone) await audit(ctx, 'invite.deleted', { subjectId: id, email })
+  for (const { id, email } of deleted) await audit(ctx, 'invite.deleted', { subjectId: id, email })
 }
 
 /**
@@ -123,33 +127,33 @@ export async function deleteInvitesOf(ctx: Ctx, userId: UserId, left: Role = 'VI
  * it is them, and keeps it.
  */
 export async function acceptInvite(base: BaseCtx, { token, password, name }: AcceptInviteInput): Promise<void> {
-  const isMeant = and(eq(invites.tokenHash, hashToken(token)), gt(invites.expiresAt, sql`now()`))
-  const [invite] = await base.db.select().from(invites).where(isMeant)
+  const isValidToken = and(eq(invites.tokenHash, hashToken(token)), gt(invites.expiresAt, sql`now()`))
+  const [invite] = await base.db.select().from(invites).where(isValidToken)
   if (!invite) throw invalidToken()
-  const known = await findUserByEmail(base, invite.email)
-  if (known && !(await verifyCredentials(base, known.email, password))) {
+  const existingUser = await findUserByEmail(base, invite.email)
+  if (existingUser && !(await verifyCredentials(base, existingUser.email, password))) {
     throw new AppError('unauthenticated', 'This address has an account: its password is needed')
   }
-  if (!known) checkPassword(password, invite.email)
-  const passwordHash = known ? known.passwordHash : await hashPassword(password)
+  if (!existingUser) checkPassword(password, invite.email)
+  const passwordHash = existingUser ? existingUser.passwordHash : await hashPassword(password)
   await inTransaction(base, async (base) => {
-    const [used] = await base.db.delete(invites).where(isMeant).returning()
-    if (!used) throw invalidToken()
-    const user = known ?? (await createUser(base, { email: used.email, name, passwordHash }))
+    const [accepted] = await base.db.delete(invites).where(isValidToken).returning()
+    if (!accepted) throw invalidToken()
+    const user = existingUser ?? (await createUser(base, { email: accepted.email, name, passwordHash }))
     await base.db
       .insert(members)
-      .values({ workspaceId: used.workspaceId, userId: user.id, role: used.role })
+      .values({ workspaceId: accepted.workspaceId, userId: user.id, role: accepted.role })
       .onConflictDoNothing()
       // Whose last workspace is gone is gone as well: since a moment ago there is nobody with this address.
       .catch(onConstraint('members_user_id_users_id_fk', () => conflict('The account is gone: accept once more')))
     // The token came to the address, and the password is theirs.
-    await verifyUser(base, user.id)
+    await markEmailVerified(base, user.id)
     const ctx: Ctx = {
       ...base,
-      workspaceId: used.workspaceId,
-      actor: { kind: 'user', userId: user.id, role: used.role },
+      workspaceId: accepted.workspaceId,
+      actor: { kind: 'user', userId: user.id, role: accepted.role },
     }
-    await audit(ctx, 'invite.accepted', { subjectId: used.id, role: used.role })
+    await audit(ctx, 'invite.accepted', { subjectId: accepted.id, role: accepted.role })
   })
 }
 
@@ -163,7 +167,7 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
     .innerJoin(workspaces, eq(workspaces.id, invites.workspaceId))
     .where(byId(invites, ctx, id))
   const token =
-    found && findStoredMailToken(ctx.settings.keys, 'rpi', { id: tokenName(found), tokenHash: found.tokenHash })
+    found && findStoredMailToken(ctx.settings.keys, 'rpi', { id: toTokenSeed(found), tokenHash: found.tokenHash })
   if (!token) return undefined
   return renderServiceMail(ctx, mail, {
     from: { name: toHeaderText(found.workspace), address: ctx.settings.mailFrom },
@@ -187,7 +191,7 @@ async function isMember(ctx: Ctx, email: string): Promise<boolean> {
 }
 
 /** What its token is made from: each mail has one of its own. */
-function tokenName({ id, resends }: Pick<InviteRow, 'id' | 'resends'>): string {
+function toTokenSeed({ id, resends }: Pick<InviteRow, 'id' | 'resends'>): string {
   return resends === 0 ? id : `${id} ${resends}`
 }
 

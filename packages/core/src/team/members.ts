@@ -1,15 +1,15 @@
 import { and, eq } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
 import { audit } from '../audit/audit.ts'
-import { deleteApiKeysOf } from '../auth/api-keys.ts'
-import { requireAtMostOwn } from '../auth/authenticate.ts'
-import { deleteHomelessUsers, lockUsers } from '../auth/users.ts'
+import { deleteApiKeysByCreator } from '../auth/api-keys.ts'
+import { requireRoleNotAboveOwn } from '../auth/authenticate.ts'
+import { deleteUsersWithoutWorkspace, lockUsers } from '../auth/users.ts'
 import { conflict, notFound } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import type { UserId } from '../kernel/ids.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { members, type Role, users, workspaces } from '../db/schema/index.ts'
-import { deleteInvitesOf } from './invites.ts'
+import { deleteInvitesByCreator } from './invites.ts'
 import type { Member, MemberChange, MemberQuery, MemberRemoval } from './team.schema.ts'
 
 interface MemberRow {
@@ -41,12 +41,12 @@ export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Me
  */
 export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): Promise<Member> {
   return inTransaction(ctx, async (ctx) => {
-    requireAtMostOwn(ctx, role)
+    requireRoleNotAboveOwn(ctx, role)
     const member = await lockMember(ctx, userId)
-    if (role !== 'OWNER') await keepAnOwner(ctx, member)
+    if (role !== 'OWNER') await requireAnotherOwner(ctx, member)
     if (role === member.role) return toMember(member)
-    await ctx.db.update(members).set({ role }).where(matches(ctx, userId))
-    await deleteInvitesOf(ctx, userId, role)
+    await ctx.db.update(members).set({ role }).where(byUserId(ctx, userId))
+    await deleteInvitesByCreator(ctx, userId, role)
     await audit(ctx, 'member.changed', { subjectId: userId, before: member.role, role })
     return toMember({ ...member, role })
   })
@@ -60,12 +60,12 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 export function removeMember(ctx: Ctx, userId: UserId, { revokeApiKeys }: MemberRemoval = {}): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const member = await lockMember(ctx, userId)
-    await keepAnOwner(ctx, member)
+    await requireAnotherOwner(ctx, member)
     await lockUsers(ctx, [userId])
-    await ctx.db.delete(members).where(matches(ctx, userId))
-    await deleteInvitesOf(ctx, userId)
-    if (revokeApiKeys) await deleteApiKeysOf(ctx, userId)
-    await deleteHomelessUsers(ctx, [userId])
+    await ctx.db.delete(members).where(byUserId(ctx, userId))
+    await deleteInvitesByCreator(ctx, userId)
+    if (revokeApiKeys) await deleteApiKeysByCreator(ctx, userId)
+    await deleteUsersWithoutWorkspace(ctx, [userId])
     await audit(ctx, 'member.removed', { subjectId: userId, email: member.email, role: member.role })
   })
 }
@@ -77,13 +77,13 @@ async function lockMember(ctx: Ctx, userId: UserId): Promise<MemberRow> {
     .from(workspaces)
     .where(eq(workspaces.id, ctx.workspaceId))
     .for('no key update')
-  const [member] = await selectMembers(ctx).where(matches(ctx, userId))
+  const [member] = await selectMembers(ctx).where(byUserId(ctx, userId))
   if (!member) throw notFound('User')
-  requireAtMostOwn(ctx, member.role)
+  requireRoleNotAboveOwn(ctx, member.role)
   return member
 }
 
-async function keepAnOwner(ctx: Ctx, member: MemberRow): Promise<void> {
+async function requireAnotherOwner(ctx: Ctx, member: MemberRow): Promise<void> {
   if (member.role !== 'OWNER') return
   const owners = await ctx.db.$count(members, and(eq(members.workspaceId, ctx.workspaceId), eq(members.role, 'OWNER')))
   if (owners === 1) throw conflict('A workspace needs an OWNER, and this is the last')
@@ -102,7 +102,7 @@ function selectMembers(ctx: Ctx) {
     .innerJoin(users, eq(users.id, members.userId))
 }
 
-function matches(ctx: Ctx, userId: UserId) {
+function byUserId(ctx: Ctx, userId: UserId) {
   return and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, userId))
 }
 

@@ -10,15 +10,15 @@ import type { Workspace, WorkspaceChange } from './workspaces.schema.ts'
 export async function updateWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
   checkSender(ctx, change.fromEmail)
   return inTransaction(ctx, async (ctx) => {
-    const named = Object.entries(change).filter(([, value]) => value !== undefined)
-    if (named.length === 0) return readWorkspace(ctx)
+    const changedFields = Object.entries(change).filter(([, value]) => value !== undefined)
+    if (changedFields.length === 0) return readWorkspace(ctx)
     const [row] = await ctx.db
       .update(workspaces)
       .set({ ...change, updatedAt: new Date() })
       .where(eq(workspaces.id, ctx.workspaceId))
       .returning()
     if (!row) return readWorkspace(ctx)
-    await audit(ctx, 'workspace.changed', { subjectId: row.id, ...Object.fromEntries(named) })
+    await audit(ctx, 'workspace.changed', { subjectId: row.id, ...Object.fromEntries(changedFields) })
     return toWorkspace(row)
   })
 }

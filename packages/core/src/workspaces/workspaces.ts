@@ -4,7 +4,7 @@ import type { Db } from '../db/client.ts'
 import { AppError } from '../kernel/errors.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 import { newId } from '../kernel/ids.ts'
-import { createFirstPipeline } from '../pipelines/pipelines.ts'
+import { createDefaultPipeline } from '../pipelines/pipelines.ts'
 import { workspaces } from '../db/schema/index.ts'
 import type { Workspace } from './workspaces.schema.ts'
 
@@ -15,7 +15,7 @@ export async function createWorkspace(db: Db, name: string): Promise<Workspace> 
     .values({ id: newId('wsp'), name })
     .returning()
   if (!row) throw new Error('INSERT … RETURNING returned nothing')
-  await createFirstPipeline({ db, workspaceId: row.id })
+  await createDefaultPipeline({ db, workspaceId: row.id })
   return toWorkspace(row)
 }
 

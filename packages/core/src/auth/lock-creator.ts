@@ -9,7 +9,7 @@ import { apiKeys, members, roles } from '../db/schema/index.ts'
  * caller's transaction ends they are neither removed nor lowered and the key is not revoked: whoever does that waits,
  * and takes away what was made as well. Throws where it was done a moment ago.
  */
-export async function holdCreator({ actor, db, workspaceId }: Ctx): Promise<UserId | null> {
+export async function lockCreator({ actor, db, workspaceId }: Ctx): Promise<UserId | null> {
   if (actor.kind === 'user') {
     const [member] = await db
       .select({ role: members.role })
