@@ -12,10 +12,14 @@ import { lockCreator } from './lock-creator.ts'
 
 type ApiKeyRow = typeof apiKeys.$inferSelect
 
-/** Issues a key, with at most the role of who asks. The key is in this answer alone; stored is its hash. */
+/**
+ * Creates an API key with at most the role of the actor. Only this response contains the key: the database has its
+ * hash.
+ */
 export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<CreatedApiKey> {
   const ownRank = 'role' in ctx.actor ? roles.indexOf(ctx.actor.role) : roles.length
-  if (roles.indexOf(input.role) > ownRank) throw new AppError('forbidden', 'A key cannot have more than your own role')
+  if (roles.indexOf(input.role) > ownRank)
+    throw new AppError('forbidden', 'The role of the key must not be above your own')
   const key = newToken('rpk')
   return inTransaction(ctx, async (ctx) => {
     const apiKey: ApiKeyRow = {
@@ -39,7 +43,7 @@ export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<Create
   })
 }
 
-/** A page of the workspace's keys, without the keys themselves. */
+/** Returns a page of the workspace's API keys, without the keys themselves. */
 export async function listApiKeys(ctx: Ctx, query: ApiKeyQuery): Promise<Page<ApiKey>> {
   const page = await readPage<ApiKeyRow>(ctx, {
     name: `api-keys ${query.createdBy ?? ''}`,
@@ -56,7 +60,7 @@ export async function listApiKeys(ctx: Ctx, query: ApiKeyQuery): Promise<Page<Ap
   return { ...page, data: page.data.map(toApiKey) }
 }
 
-/** Revokes a key: the very next request with it is refused. */
+/** Revokes an API key. The next request that uses it is rejected. */
 export async function deleteApiKey(ctx: Ctx, id: ApiKeyId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
@@ -68,9 +72,11 @@ export async function deleteApiKey(ctx: Ctx, id: ApiKeyId): Promise<void> {
   })
 }
 
-/** Revokes every key that somebody made, by themselves or by one of these keys. In the caller's transaction. */
+/**
+ * Revokes every API key that the user created, directly or with one of these keys. Runs in the caller's transaction.
+ */
 export async function deleteApiKeysByCreator(ctx: Ctx, userId: UserId): Promise<void> {
-  // Until there is none: while one was waited for, another one may have been made with it.
+  // Repeats until none is left: while the deletion waits for a locked key, a request can create another key with it.
   for (;;) {
     const deleted = await ctx.db.delete(apiKeys).where(isCreatedBy(ctx, userId)).returning()
     if (deleted.length === 0) return
@@ -78,7 +84,6 @@ export async function deleteApiKeysByCreator(ctx: Ctx, userId: UserId): Promise<
   }
 }
 
-/** Revokes every key of the workspace. */
 export async function deleteAllApiKeys(ctx: Ctx): Promise<void> {
   await ctx.db.delete(apiKeys).where(isInWorkspace(ctx))
 }

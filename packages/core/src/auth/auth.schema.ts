@@ -10,13 +10,13 @@ export const User = z
     id: RecordId('usr'),
     email: z.string(),
     name: z.string(),
-    emailVerifiedAt: Timestamp.nullable().describe('When it was first proved that the address is theirs'),
+    emailVerifiedAt: Timestamp.nullable().describe('When the user first proved that they own the address'),
     createdAt: Timestamp,
   })
   .meta({ id: 'User' })
 export type User = z.output<typeof User>
 
-/** Compared exactly as typed: neither trimmed nor normalised. */
+/** Compared exactly as typed: neither trimmed nor normalized. */
 export const Password = z
   .string('must be text')
   .min(12, 'must have at least 12 characters')
@@ -32,7 +32,9 @@ export const SignupInput = z
     workspaceName: SingleLine(200, 1).optional(),
   })
   .meta({
-    examples: [{ email: 'ada@example.com', password: 'a long sentence nobody knows', workspaceName: 'Engines' }],
+    examples: [
+      { email: 'ada@example.com', password: 'a long sentence that is hard to guess', workspaceName: 'Engines' },
+    ],
   })
 export type SignupInput = z.output<typeof SignupInput>
 
@@ -40,30 +42,32 @@ export const LoginInput = z
   .strictObject({
     email: SingleLine(254),
     password: z.string('must be text').max(1000, 'must have at most 1,000 characters'),
-    workspaceId: Id('wsp').optional().describe('Which workspace, for a person in several; the first joined otherwise'),
+    workspaceId: Id('wsp')
+      .optional()
+      .describe('The workspace to log in to. Default: the workspace that the user joined first'),
   })
-  .meta({ examples: [{ email: 'ada@example.com', password: 'a long sentence nobody knows' }] })
+  .meta({ examples: [{ email: 'ada@example.com', password: 'a long sentence that is hard to guess' }] })
 export type LoginInput = z.output<typeof LoginInput>
 
 export const ForgotPasswordInput = z.strictObject({ email: Email }).meta({ examples: [{ email: 'ada@example.com' }] })
 export type ForgotPasswordInput = z.output<typeof ForgotPasswordInput>
 
-/** A token of a mail; one of the wrong form is no more than one that is wrong. */
+/** A token from an email. A malformed token gets the same error as a wrong token. */
 export const MailToken = z.string('must be text').max(200)
 
 export const ResetPasswordInput = z
   .strictObject({ token: MailToken, password: Password })
-  .meta({ examples: [{ token: 'rpr_…', password: 'a long sentence nobody knows' }] })
+  .meta({ examples: [{ token: 'rpr_…', password: 'a long sentence that is hard to guess' }] })
 export type ResetPasswordInput = z.output<typeof ResetPasswordInput>
 
 export const VerifyEmailInput = z
   .strictObject({ token: MailToken, password: LoginInput.shape.password })
-  .meta({ examples: [{ token: 'eyJh…', password: 'a long sentence nobody knows' }] })
+  .meta({ examples: [{ token: 'eyJh…', password: 'a long sentence that is hard to guess' }] })
 export type VerifyEmailInput = z.output<typeof VerifyEmailInput>
 
 export const Session = z
   .object({
-    token: z.string().meta({ description: 'Bearer token of this session (`rps_…`). Shown in this answer only.' }),
+    token: z.string().meta({ description: 'Bearer token of this session (`rps_…`). Only this response contains it.' }),
     expiresAt: Timestamp,
     user: User,
     workspace: Workspace,
@@ -75,35 +79,35 @@ export const OpenSession = z
   .object({
     id: RecordId('ses'),
     workspaceId: RecordId('wsp'),
-    current: z.boolean().describe('Whether it is the one that asks'),
+    current: z.boolean().describe('Whether this session made the request'),
     expiresAt: Timestamp,
     createdAt: Timestamp,
   })
-  .meta({ id: 'OpenSession', description: 'A session by its name. Its token was in the answer to the login alone.' })
+  .meta({ id: 'OpenSession', description: 'An open session. Only the response to the login contains its token.' })
 export type OpenSession = z.output<typeof OpenSession>
 
 export const SessionQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type SessionQuery = z.output<typeof SessionQuery>
 
 export const OwnWorkspace = z
-  .object({ ...Workspace.shape, role: z.enum(roles).describe('One’s own in it') })
+  .object({ ...Workspace.shape, role: z.enum(roles).describe('Your role in the workspace') })
   .meta({ id: 'OwnWorkspace' })
 export type OwnWorkspace = z.output<typeof OwnWorkspace>
 
 export const WorkspaceQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type WorkspaceQuery = z.output<typeof WorkspaceQuery>
 
-/** Of what stays when they go. */
+/** For records that remain after their creator has left the workspace. */
 export const CreatedBy = RecordId('usr')
   .nullable()
-  .describe('The user who made it, by themselves or by an API key of theirs; they may have left since')
+  .describe('The user who created the record, directly or with an API key. The user may no longer be a member')
 
 export const ApiKey = z
   .object({
     id: RecordId('key'),
     name: z.string(),
     role: z.enum(roles),
-    prefix: z.string().meta({ description: 'The start of the key, to recognise it by' }),
+    prefix: z.string().meta({ description: 'The first characters of the key, to recognize it' }),
     createdBy: CreatedBy,
     expiresAt: Timestamp.nullable(),
     lastUsedAt: Timestamp.nullable(),
@@ -115,7 +119,7 @@ export type ApiKey = z.output<typeof ApiKey>
 export const CreatedApiKey = z
   .object({
     ...ApiKey.shape,
-    key: z.string().meta({ description: 'The key itself (`rpk_…`). Shown in this answer only.' }),
+    key: z.string().meta({ description: 'The key itself (`rpk_…`). Only this response contains it.' }),
   })
   .meta({ id: 'CreatedApiKey' })
 export type CreatedApiKey = z.output<typeof CreatedApiKey>
@@ -124,7 +128,7 @@ export const ApiKeyInput = z
   .strictObject({
     name: SingleLine(200, 1),
     role: z.enum(['VIEWER', 'MEMBER', 'ADMIN'], { error: 'must be VIEWER, MEMBER or ADMIN' }).default('MEMBER'),
-    expiresAt: TimestampInput.refine((moment) => moment.getTime() > Date.now(), 'must lie in the future')
+    expiresAt: TimestampInput.refine((moment) => moment.getTime() > Date.now(), 'must be in the future')
       .nullable()
       .default(null),
   })
@@ -133,7 +137,7 @@ export type ApiKeyInput = z.output<typeof ApiKeyInput>
 
 export const ApiKeyQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
-  createdBy: Id('usr').optional().describe('The id of a user, who may have left since'),
+  createdBy: Id('usr').optional().describe('The id of the user who created the key, who may no longer be a member'),
 })
 export type ApiKeyQuery = z.output<typeof ApiKeyQuery>
 

@@ -11,10 +11,10 @@ import { toUser } from './users.ts'
 
 const unauthenticated = () => new AppError('unauthenticated', 'Missing or invalid credential')
 
-/** The context of whoever holds this token. One answer for every reason why nobody does. */
+/** Returns the context of the token's API key or session. All invalid tokens get the same error. */
 export type Authenticate = (ctx: BaseCtx, token: string) => Promise<Ctx>
 
-/** Looks the token up in the database for each request: a credential that is revoked fails on the next request. */
+/** Looks up the token in the database for each request, so that a revoked credential fails on the next request. */
 export function createAuthenticator(db: Db): Authenticate {
   const findCredential = createCredentialFinder(db)
   return async (ctx, token) => {
@@ -30,12 +30,12 @@ export function requireRole(actor: Actor, role: Role): void {
   if (rank < roles.indexOf(role)) throw new AppError('forbidden', `This needs the role ${role}`)
 }
 
-/** Nobody gives, or touches, more than they have themselves. */
+/** Throws `forbidden` if the role is above the actor's own. */
 export function requireRoleNotAboveOwn({ actor }: Ctx, role: Role): void {
   if ('role' in actor) requireRole(actor, role)
 }
 
-/** Who is asking, and where. */
+/** Reads the actor of the request and its workspace. */
 export async function readMe(ctx: Ctx): Promise<Me> {
   const { actor, db, workspaceId } = ctx
   const workspace = await readWorkspace(ctx)

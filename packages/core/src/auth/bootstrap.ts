@@ -5,7 +5,7 @@ import { hashToken, newToken } from '../kernel/crypto.ts'
 import { transaction } from '../db/transaction.ts'
 import { createWorkspace } from '../workspaces/workspaces.ts'
 
-/** A workspace with an ADMIN key, for who has just installed Rapport. The key is returned here and kept nowhere. */
+/** Creates a workspace and an ADMIN key for a new installation. The database stores only the hash of the key. */
 export async function createFirstWorkspace(databaseUrl: string): Promise<{ workspaceId: WorkspaceId; apiKey: string }> {
   const database = openDatabase(databaseUrl, { applicationName: 'rapport setup', onError: () => {} })
   try {

@@ -15,7 +15,7 @@ import { requestPasswordReset } from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
 import { resetPassword } from '../operations/reset-password.ts'
 
-const [password, newPassword] = ['a long sentence nobody knows', 'another sentence nobody knows']
+const [password, newPassword] = ['a long sentence that is hard to guess', 'another sentence that is hard to guess']
 
 const database = useTestDatabase()
 let base: BaseCtx
@@ -37,8 +37,8 @@ const isVerified = async () => (await logIn(base, { email, password })).user.ema
 const letTimePass = (interval: string) =>
   database.db.execute(sql`update users set verification_mailed_at = verification_mailed_at - ${interval}::interval`)
 
-/** A key, an invite and a webhook. Answers what is left of them when asked. */
-async function plant(by: Ctx) {
+/** Creates a key, an invite and a webhook. Returns a function that counts those that remain. */
+async function createRecords(by: Ctx) {
   await createApiKey(by, ApiKeyInput.parse({ name: 'for later' }))
   await createInvite(by, { email: `friend-${(people += 1)}@example.com`, role: 'ADMIN' })
   await createTestWebhook(by)
@@ -56,7 +56,7 @@ async function reset() {
   await resetPassword(base, { token: await mailed(), password: newPassword })
 }
 
-test('a sign-up is asked by mail, and its link with the password shows that the address is theirs', async () => {
+test('the link of the sign-up email verifies the address with the password', async () => {
   expect(await isVerified()).toBe(false)
   const token = await mailed()
   await verifyEmail(base, { token, password })
@@ -64,13 +64,13 @@ test('a sign-up is asked by mail, and its link with the password shows that the 
   await verifyEmail(base, { token, password })
 })
 
-test('the link alone shows nothing: who owns the address may be another than who signed up', async () => {
+test('the link verifies nothing without the right password', async () => {
   const token = await mailed()
   await expect(verifyEmail(base, { token, password: newPassword })).rejects.toThrow('The password is wrong')
   expect(await isVerified()).toBe(false)
 })
 
-test('a link is good for seven days, for its own account and for its own purpose', async () => {
+test('a link is valid for seven days, for one account and one purpose', async () => {
   const { links } = base.settings.keys
   const signed = (purpose: string, issuedAt: number, id = userId()) =>
     signPayload(links, purpose, [uuidOf(id), issuedAt])
@@ -87,7 +87,7 @@ test('a link is good for seven days, for its own account and for its own purpose
   await verifyEmail(base, { token: signed('verify email', Date.now() - 6 * day), password })
 })
 
-test('another mail can be had an hour later, by one of many at once, and none once it is verified', async () => {
+test('sends another email after an hour, once, and only while unverified', async () => {
   await expect(resendVerificationMail(ctx)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 3_600 })
   await letTimePass('60 minutes')
   const asked = await Promise.allSettled([1, 2, 3, 4].map(() => resendVerificationMail(ctx)))
@@ -95,16 +95,16 @@ test('another mail can be had an hour later, by one of many at once, and none on
   expect(await database.db.$count(mails, eq(mails.toAddress, email))).toBe(2)
   const token = await mailed()
   await verifyEmail(base, { token, password })
-  await expect(resendVerificationMail(ctx)).rejects.toThrow('The address is verified already')
+  await expect(resendVerificationMail(ctx)).rejects.toThrow('The email address is already verified')
   expect(await mailed()).toContain('no mail')
 })
 
-test('an API key has no address', async () => {
+test('rejects a request by an API key', async () => {
   const asking: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'ADMIN' } }
   await expect(resendVerificationMail(asking)).rejects.toMatchObject({ code: 'forbidden' })
 })
 
-test('an invite that is accepted shows it as well, of a new account and of one there was', async () => {
+test('accepting an invite verifies the address of a new or existing account', async () => {
   const elsewhere = await createTestCtx(database.db)
   for (const address of [email, `new-${email}`]) {
     await createInvite(elsewhere, { email: address, role: 'VIEWER' })
@@ -113,40 +113,40 @@ test('an invite that is accepted shows it as well, of a new account and of one t
   }
 })
 
-test('whoever signed up with another’s address loses what they kept of it when its owner moves in', async () => {
-  const left = await plant(ctx)
-  expect(await left()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+test('a reset revokes what an account with an unverified address created', async () => {
+  const countRemaining = await createRecords(ctx)
+  expect(await countRemaining()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
   await reset()
-  expect(await left()).toEqual({ keys: 0, invites: 0, webhooks: 0 })
+  expect(await countRemaining()).toEqual({ keys: 0, invites: 0, webhooks: 0 })
   expect((await logIn(base, { email, password: newPassword })).user.emailVerifiedAt).not.toBeNull()
-  // From now on she is who she is: her next new password ends nothing of hers.
-  const again = await plant(ctx)
+  // The address is verified now: the next reset revokes nothing.
+  const countRemainingLater = await createRecords(ctx)
   await database.db.execute(sql`update password_resets set created_at = created_at - interval '2 hours'`)
   await requestPasswordReset(base, { email })
   await resetPassword(base, { token: await mailed(), password })
-  expect(await again()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+  expect(await countRemainingLater()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
 })
 
-test('who has shown the address before loses nothing by a new password', async () => {
+test('a reset revokes nothing of an account with a verified address', async () => {
   await verifyEmail(base, { token: await mailed(), password })
-  const left = await plant(ctx)
+  const countRemaining = await createRecords(ctx)
   await reset()
-  expect(await left()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+  expect(await countRemaining()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
 })
 
-test('in a workspace of others only what the account itself made ends', async () => {
+test('a reset keeps what other members created in their workspace', async () => {
   const other = await createTestCtx(database.db)
   await database.db.insert(members).values({ workspaceId: other.workspaceId, userId: userId(), role: 'ADMIN' })
-  const left = await plant(other)
+  const countRemaining = await createRecords(other)
   await createApiKey(
     { ...ctx, workspaceId: other.workspaceId, actor: { kind: 'user', userId: userId(), role: 'ADMIN' } },
-    ApiKeyInput.parse({ name: 'hers' }),
+    ApiKeyInput.parse({ name: 'own key' }),
   )
   await reset()
-  expect(await left()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
+  expect(await countRemaining()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
 })
 
-test('the mail for a new password says so beforehand', async () => {
+test('the reset email announces what will be revoked', async () => {
   await requestPasswordReset(base, { email })
   const [mail] = await database.db
     .select()

@@ -14,7 +14,7 @@ import { markEmailVerified } from './users.ts'
 const purpose = 'verify email'
 const lifetimeMs = 7 * 24 * 60 * 60 * 1000
 
-/** Asks the user by mail to show that the address is theirs, at most once an hour: otherwise `throttled`. */
+/** Emails the user a link that verifies the address. Throws `throttled` within an hour of the previous email. */
 export async function sendVerificationMail(ctx: Ctx, userId: UserId): Promise<void> {
   const waitSeconds = sql<
     number | null
@@ -25,23 +25,24 @@ export async function sendVerificationMail(ctx: Ctx, userId: UserId): Promise<vo
       .from(users)
       .where(eq(users.id, userId))
       .for('no key update')
-    if (!user || user.emailVerifiedAt) throw conflict('The address is verified already')
+    if (!user || user.emailVerifiedAt) throw conflict('The email address is already verified')
     const retryAfterSeconds = user.waitSeconds ?? 0
-    if (retryAfterSeconds > 0) throw new AppError('throttled', 'You were asked a moment ago', { retryAfterSeconds })
+    if (retryAfterSeconds > 0)
+      throw new AppError('throttled', 'A verification email was sent less than an hour ago', { retryAfterSeconds })
     await ctx.db.update(users).set({ verificationMailedAt: sql`now()` }).where(eq(users.id, userId))
     await enqueueMail(ctx, { kind: 'EMAIL_VERIFICATION', to: user.email, data: { userId } })
   })
 }
 
-/** The same for whoever asks by a session of theirs. An API key is no person: `forbidden`. */
+/** Sends another verification email to the user of the session. Throws `forbidden` for an API key. */
 export async function resendVerificationMail(ctx: Ctx): Promise<void> {
-  if (ctx.actor.kind !== 'user') throw new AppError('forbidden', 'An API key has no address')
+  if (ctx.actor.kind !== 'user') throw new AppError('forbidden', 'An API key has no email address')
   await sendVerificationMail(ctx, ctx.actor.userId)
 }
 
 /**
- * Notes that the address is the user's, who has both the token of a mail to it and the password. The token alone will
- * not do: whoever owns an address with which somebody else signed up could be led to press a button.
+ * Marks the email address of a user as verified. Requires the token of the email and the password: an attacker can sign
+ * up with the address of another person, and that person may follow the link.
  */
 export async function verifyEmail(base: BaseCtx, { token, password }: VerifyEmailInput): Promise<void> {
   const [uuid, issuedAt] = verifyPayload(base.settings.keys.links, purpose, token) ?? []
@@ -54,19 +55,22 @@ export async function verifyEmail(base: BaseCtx, { token, password }: VerifyEmai
   await markEmailVerified(base, id)
 }
 
-/** The mail with the link; undefined when it is verified meanwhile. */
+/** Renders the email with the link. Returns undefined if the address is already verified. */
 export async function renderVerificationMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const id = mail.data.userId
   if (!id) return undefined
   const isUnverified = and(eq(users.id, id), isNull(users.emailVerifiedAt))
   if ((await ctx.db.$count(users, isUnverified)) === 0) return undefined
-  // From the mail's own time, so that a second copy carries the same link.
+  // Uses the creation time of the mail, so that a retry contains the same link.
   const token = signPayload(ctx.settings.keys.links, purpose, [uuidOf(id), mail.createdAt.getTime()])
   return renderServiceMail(ctx, mail, {
     title: 'Confirm your address',
-    paragraphs: [`Somebody, hopefully you, signed up at ${new URL(ctx.settings.publicUrl).host} as ${mail.toAddress}.`],
+    paragraphs: [
+      `An account at ${new URL(ctx.settings.publicUrl).host} was created for ${mail.toAddress}.`,
+      'Please confirm that this is your address.',
+    ],
     button: { label: 'Confirm address', url: `${ctx.settings.publicUrl}/verify-email?token=${token}` },
     small:
-      'The link is good for seven days and asks for your password. If it was not you, ignore this mail; or ask there for a new password, and the account is yours.',
+      'This link expires in seven days. You need your password to use it. If you did not create the account, you can ignore this email, or reset the password to take over the account.',
   })
 }

@@ -9,7 +9,7 @@ import { createCredentialFinder, type Credential } from './find-credential.ts'
 import { signUp } from './login.ts'
 
 const database = useTestDatabase()
-/** Two of each kind in workspaces of their own, an expired one of each kind, and unknown ones. */
+/** Two valid tokens of each kind, one expired token of each kind, and unknown tokens. */
 const tokens: string[] = []
 beforeAll(async () => {
   const { db } = database
@@ -32,14 +32,14 @@ beforeAll(async () => {
   tokens.push(newToken('rpk'), 'unknown', '')
 })
 
-test('tokens at once find the credentials that the same tokens find one by one', async () => {
+test('concurrent look-ups return the same credentials as sequential ones', async () => {
   const many = Array.from({ length: 300 }, (_, index) => tokens[(index * 7) % tokens.length] ?? '')
-  const oneByOne: (Credential | undefined)[] = []
-  for (const token of tokens) oneByOne.push(await createCredentialFinder(database.db)(token))
-  const kinds = oneByOne.map((found) => found?.actor.kind ?? 'none')
+  const sequential: (Credential | undefined)[] = []
+  for (const token of tokens) sequential.push(await createCredentialFinder(database.db)(token))
+  const kinds = sequential.map((found) => found?.actor.kind ?? 'none')
   expect(kinds).toEqual(['none', 'none', 'apiKey', 'user', 'apiKey', 'user', 'none', 'none', 'none'])
 
-  const together = await Promise.all(many.map(createCredentialFinder(database.db)))
+  const concurrent = await Promise.all(many.map(createCredentialFinder(database.db)))
 
-  expect(together).toEqual(many.map((token) => oneByOne[tokens.indexOf(token)]))
+  expect(concurrent).toEqual(many.map((token) => sequential[tokens.indexOf(token)]))
 })

@@ -1,8 +1,8 @@
 /**
- * Kept for speed: tokens that arrive during a look-up share the next one. With one look-up for each request
- * `GET /contacts/{id}` answers 0.42 times the requests a second and costs the API 2.1 times the processor time (the load of
- * the bench `read`, twenty connections, four rounds in turns, 2026-11-22). With queries that are built for each look-up the
- * rate is 0.78 (the same load, twelve rounds). `find-credential.int.test.ts` shows equal results.
+ * Kept for speed: tokens that arrive during a look-up share the next look-up. With one look-up per request, the API
+ * handles 0.42 times as many `GET /contacts/{id}` per second and uses 2.1 times the CPU time (load of the bench `read`,
+ * twenty connections, four alternating rounds, 2026-11-22). With queries that are built for each look-up, the rate is
+ * 0.78 (same load, twelve rounds). `find-credential.int.test.ts` shows equal results.
  */
 import { and, eq, gt, inArray, isNull, or, sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
@@ -14,7 +14,7 @@ import type { Ctx } from '../request/context.ts'
 
 export type Credential = Pick<Ctx, 'workspaceId' | 'actor'>
 
-/** Returns the function that finds the API key or session of a token; undefined when it does not exist or has expired. */
+/** Returns a function that finds the API key or session of a token, or returns undefined if none is valid. */
 export function createCredentialFinder(db: Db): (token: string) => Promise<Credential | undefined> {
   const findApiKey = microBatch((hashes: string[]) => findApiKeys(db, hashes))
   const findSession = microBatch((hashes: string[]) => findSessions(db, hashes))
@@ -23,11 +23,11 @@ export function createCredentialFinder(db: Db): (token: string) => Promise<Crede
 
 type Hashes = Record<'hashes', string[]>
 
-/** Returns the result for each hash in its place. */
+/** Returns one result per hash, in the order of the hashes. */
 async function findApiKeys(db: Db, hashes: string[]): Promise<(Credential | undefined)[]> {
   const keys = await selectApiKeys(db, { hashes })
   const stale = keys.filter(({ isUseStale }) => isUseStale).map(({ hash }) => hash)
-  // By hashes alone: each is of one key in all workspaces, which was just found by it.
+  // Needs no workspace: a hash identifies one key of the installation, and the query above has just found it.
   if (stale.length > 0) {
     await db.update(apiKeys).set({ lastUsedAt: sql`now()` }).where(inArray(apiKeys.keyHash, stale))
   }
@@ -44,7 +44,7 @@ const selectApiKeys = prepared('find API keys', (db, param: Params<Hashes>) =>
       workspaceId: apiKeys.workspaceId,
       id: apiKeys.id,
       role: apiKeys.role,
-      // Written at most once a minute: a busy key must not turn every read into a write.
+      // Written at most once a minute, so that a busy key does not turn every read into a write.
       isUseStale: sql<boolean>`coalesce(${apiKeys.lastUsedAt} < now() - interval '1 minute', true)`,
     })
     .from(apiKeys)

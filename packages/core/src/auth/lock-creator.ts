@@ -5,9 +5,9 @@ import type { UserId } from '../kernel/ids.ts'
 import { apiKeys, members, roles } from '../db/schema/index.ts'
 
 /**
- * The user behind the credential that makes something which outlives it: themselves, or who issued the API key. Until the
- * caller's transaction ends they are neither removed nor lowered and the key is not revoked: whoever does that waits,
- * and takes away what was made as well. Throws where it was done a moment ago.
+ * Returns the user who creates an API key or an invite: the user of the session, or the creator of the API key that
+ * makes the request. Locks the membership or the key until the caller's transaction ends. A concurrent removal, role
+ * change or revocation waits for the lock, and then also deletes the new record. Throws if it has already happened.
  */
 export async function lockCreator({ actor, db, workspaceId }: Ctx): Promise<UserId | null> {
   if (actor.kind === 'user') {
@@ -27,7 +27,7 @@ export async function lockCreator({ actor, db, workspaceId }: Ctx): Promise<User
     .select({ createdBy: apiKeys.createdBy })
     .from(apiKeys)
     .where(and(eq(apiKeys.workspaceId, workspaceId), eq(apiKeys.id, actor.apiKeyId)))
-    // That it is used is noted in its row all the while.
+    // A stronger lock would block the updates of `last_used_at`.
     .for('key share')
   if (!key) throw unauthenticated()
   return key.createdBy

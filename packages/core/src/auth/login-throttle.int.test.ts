@@ -10,7 +10,7 @@ import { requestPasswordReset } from './password-resets.ts'
 import { logIn, signUp } from './login.ts'
 import { resetPassword } from '../operations/reset-password.ts'
 
-const password = 'a long sentence nobody knows'
+const password = 'a long sentence that is hard to guess'
 
 const database = useTestDatabase()
 let base: BaseCtx
@@ -25,7 +25,7 @@ beforeEach(async () => {
   await signUp(base, { email, password, name: '' })
 })
 
-/** What a try is told: 'in', or the code of the refusal with the seconds to wait. */
+/** Returns 'in', or the error code with the seconds to wait. */
 async function attempt(address = email, withPassword = 'a wrong password', from = '198.51.100.1'): Promise<string> {
   return logIn({ ...base, address: from }, { email: address, password: withPassword }).then(
     () => 'in',
@@ -35,20 +35,20 @@ async function attempt(address = email, withPassword = 'a wrong password', from 
     },
   )
 }
-/** As if so many had failed, the last one so long ago. */
+/** Sets the number of failures and the time of the last one. */
 const setFailures = (count: number, secondsAgo: number) =>
   database.db.execute(sql`
     update login_failures set count = ${count}, last_failed_at = now() - make_interval(secs => ${secondsAgo})`)
 
-test('after ten failures an address must wait, known or not, and with the right password too', async () => {
-  for (const address of [email, 'nobody@example.com']) {
+test('throttles an email after ten failures, even with the right password', async () => {
+  for (const address of [email, 'unknown@example.com']) {
     for (let count = 0; count < 10; count++) expect(await attempt(address)).toBe('unauthenticated')
     expect(await attempt(address)).toBe('throttled 1')
     expect(await attempt(address.toUpperCase(), password)).toBe('throttled 1')
   }
 })
 
-test('each failure doubles the wait, up to a quarter of an hour and never for good', async () => {
+test('each failure doubles the wait, up to 15 minutes', async () => {
   await attempt()
   for (const [count, seconds] of [
     [10, 1],
@@ -68,13 +68,13 @@ test('each failure doubles the wait, up to a quarter of an hour and never for go
   expect(await attempt(email, password)).toBe('in')
 })
 
-test('a try while waiting does not make the wait longer', async () => {
+test('an attempt during the wait does not extend it', async () => {
   await attempt()
   await setFailures(14, 10)
   for (let count = 0; count < 3; count++) expect(await attempt()).toMatch(/^throttled [56]$/)
 })
 
-test('the right password forgets the failures, and so does a reset', async () => {
+test('a successful login or a password reset clears the failures', async () => {
   for (let round = 0; round < 3; round++) {
     for (let count = 0; count < 9; count++) expect(await attempt()).toBe('unauthenticated')
     expect(await attempt(email, password)).toBe('in')
@@ -83,66 +83,72 @@ test('the right password forgets the failures, and so does a reset', async () =>
   await setFailures(20, 0)
   await requestPasswordReset(base, { email })
   const token = await readMailedToken(base, email)
-  await resetPassword({ ...base, address: '198.51.100.1' }, { token, password: 'another sentence nobody knows' })
-  expect(await attempt(email, 'another sentence nobody knows')).toBe('in')
+  await resetPassword(
+    { ...base, address: '198.51.100.1' },
+    { token, password: 'another sentence that is hard to guess' },
+  )
+  expect(await attempt(email, 'another sentence that is hard to guess')).toBe('in')
 })
 
-test('who fails on purpose, from however many addresses, holds up nobody who logged in from where they are', async () => {
-  const home = '203.0.113.7'
-  expect(await attempt(email, password, home)).toBe('in')
+test('failures of other clients do not throttle a client that has logged in', async () => {
+  const knownAddress = '203.0.113.7'
+  expect(await attempt(email, password, knownAddress)).toBe('in')
   for (let client = 0; client < 60; client++) await attempt(email, 'wrong', `192.0.2.${client}`)
   expect(await attempt(email, 'wrong', '192.0.2.100')).toMatch(/^throttled/)
-  expect(await attempt(email, 'wrong', home)).toBe('unauthenticated')
-  expect(await attempt(email, password, home)).toBe('in')
-  // From elsewhere she waits her turn, as all the world does; but others have not been told by hers that there is one.
+  expect(await attempt(email, 'wrong', knownAddress)).toBe('unauthenticated')
+  expect(await attempt(email, password, knownAddress)).toBe('in')
+  // An unknown client must wait, even with the right password.
   expect(await attempt(email, password, '203.0.113.8')).toMatch(/^throttled/)
-  // A reset lets her in from where she did it.
+  // A password reset makes its client known.
   await requestPasswordReset(base, { email })
   const token = await readMailedToken(base, email)
-  await resetPassword({ ...base, address: '203.0.113.8' }, { token, password: 'another sentence nobody knows' })
-  expect(await attempt(email, 'another sentence nobody knows', '203.0.113.8')).toBe('in')
+  await resetPassword(
+    { ...base, address: '203.0.113.8' },
+    { token, password: 'another sentence that is hard to guess' },
+  )
+  expect(await attempt(email, 'another sentence that is hard to guess', '203.0.113.8')).toBe('in')
 })
 
-test('a thousand clients have no more tries than fifty, whether or not the address is known', async () => {
-  for (const address of [email, 'nobody@example.com']) {
-    const told = []
-    for (let client = 0; client < 70; client++) told.push(await attempt(address, 'wrong', `192.0.2.${client}`))
-    expect(told.filter((answer) => answer === 'unauthenticated')).toHaveLength(50)
-    expect(told.slice(0, 50).every((answer) => answer === 'unauthenticated')).toBe(true)
+test('all unknown clients share fifty attempts, even for an unknown email', async () => {
+  for (const address of [email, 'unknown@example.com']) {
+    const outcomes = []
+    for (let client = 0; client < 70; client++) outcomes.push(await attempt(address, 'wrong', `192.0.2.${client}`))
+    expect(outcomes.filter((outcome) => outcome === 'unauthenticated')).toHaveLength(50)
+    expect(outcomes.slice(0, 50).every((outcome) => outcome === 'unauthenticated')).toBe(true)
   }
 })
 
-test('one client that fails holds up no other, and a home of IPv6 is one', async () => {
+test('throttles one client only, and an IPv6 network is one client', async () => {
   for (let count = 0; count < 11; count++) await attempt(email, 'wrong', `2001:db8::${count}`)
   expect(await attempt(email, password, '2001:db8::99')).toBe('throttled 1')
   expect(await attempt(email, password, '2001:db8:0:1::1')).toBe('in')
 })
 
-test('a client that was known is none any more after ninety days without a log-in', async () => {
+test('a client is unknown again after 90 days without a login', async () => {
   await attempt(email, password)
   await database.db.execute(sql`update login_failures set known_until = now()`)
   for (let client = 0; client < 50; client++) await attempt(email, 'wrong', `192.0.2.${client}`)
   expect(await attempt(email, password)).toBe('throttled 1')
 })
 
-test('of forty tries at once ten are looked at; nobody else waits for it', async () => {
-  const told = await Promise.all(Array.from({ length: 40 }, () => attempt()))
-  expect(told.filter((answer) => answer === 'unauthenticated')).toHaveLength(10)
-  expect(told.filter((answer) => answer.startsWith('throttled'))).toHaveLength(30)
+test('verifies ten of forty concurrent attempts, and throttles no other email', async () => {
+  const outcomes = await Promise.all(Array.from({ length: 40 }, () => attempt()))
+  expect(outcomes.filter((outcome) => outcome === 'unauthenticated')).toHaveLength(10)
+  expect(outcomes.filter((outcome) => outcome.startsWith('throttled'))).toHaveLength(30)
   expect(await attempt('another@example.com')).toBe('unauthenticated')
 })
 
-test('what nobody looked at, for too many came at once, is no failure', async () => {
+test('an attempt that is rejected for lack of capacity is not a failure', async () => {
   const addresses = Array.from({ length: 80 }, (_, index) => `crowd-${index}@example.com`)
-  const told = await Promise.all(addresses.map((address) => attempt(address)))
-  const busy = told.filter((answer) => answer === 'unavailable').length
+  const outcomes = await Promise.all(addresses.map((address) => attempt(address)))
+  const busy = outcomes.filter((outcome) => outcome === 'unavailable').length
   expect(busy).toBeGreaterThan(0)
-  expect(told.filter((answer) => answer === 'unauthenticated')).toHaveLength(80 - busy)
-  // Of the client and of all strangers.
+  expect(outcomes.filter((outcome) => outcome === 'unauthenticated')).toHaveLength(80 - busy)
+  // One counter of the client, and one of all unknown clients.
   expect(await database.db.$count(loginFailures, sql`count = 0`)).toBe(2 * busy)
 })
 
-test('no address is stored, and what is a day old is forgotten', async () => {
+test('stores no email address, and purges failures older than a day', async () => {
   await attempt()
   const rows = await database.db.execute(sql`select t::text as row from login_failures t`)
   expect(JSON.stringify(rows.rows)).not.toContain('example.com')
@@ -151,7 +157,7 @@ test('no address is stored, and what is a day old is forgotten', async () => {
   await attempt(email, password, '203.0.113.7')
   await setFailures(5, 86_401)
   await purgeLoginFailures(database.db)
-  // That she came from there is remembered for longer.
+  // The known client remains.
   expect(await database.db.$count(loginFailures)).toBe(1)
   await database.db.execute(sql`update login_failures set known_until = now() - interval '1 second'`)
   await purgeLoginFailures(database.db)

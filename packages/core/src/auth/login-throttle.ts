@@ -8,19 +8,19 @@ import { hashToken } from '../kernel/crypto.ts'
 import { verifyPassword } from './passwords.ts'
 import { findUserByEmail } from './users.ts'
 
-/** Wrong passwords in a row, of one kind. So many are free; then a second passes before the next try, two, four and so on. */
+/** Consecutive failed attempts. After `freeAttempts`, each failure doubles the wait: 1, 2, 4 seconds and so on. */
 interface FailureCounter {
   hash: string
   freeAttempts: number
 }
 
-/** Of one client alone: nobody else is held up by it. */
+/** Counts the failures of one client for an email. They delay only this client. */
 const toClientCounter = ({ address = '' }: BaseCtx, email: string): FailureCounter => ({
-  // No address holds a line break: none is taken for another's from a client.
+  // Neither part contains a line break, so that the joined text is unambiguous.
   hash: hashToken(`${email.toLowerCase()}\n${normalizeClientIp(address) ?? ''}`),
   freeAttempts: 10,
 })
-/** Of all clients that the address was never used from, so that a thousand of them are no thousand times as many tries. */
+/** Counts the failures of all unknown clients for an email, so that more clients do not mean more attempts. */
 const toUnknownClientsCounter = (email: string): FailureCounter => ({
   hash: hashToken(email.toLowerCase()),
   freeAttempts: 50,
@@ -30,10 +30,10 @@ const maxWaitSeconds = 900
 const knownPeriodEnd = sql`now() + interval '90 days'`
 
 /**
- * The user of this address and password; undefined when either is wrong, in the same time. Failures are counted by the
- * address, known or not, for each client, and for all clients together that the address was not used from in the last
- * ninety days. Whoever tries many must wait (`throttled`), with the right password too, but never for good; who
- * fails on purpose locks nobody out of where they have logged in before.
+ * Returns the user of this email and password. Returns undefined if either is wrong, in constant time. Failures are
+ * counted per email, whether or not it has an account: for each client, and in total for all clients without a
+ * successful login in the last 90 days. Above the limit, attempts throw `throttled`, even with the correct password.
+ * The wait never exceeds 15 minutes, and failures of other clients never delay a client that has logged in before.
  */
 export async function verifyCredentials(
   ctx: BaseCtx,
@@ -52,7 +52,7 @@ export async function verifyCredentials(
   return user
 }
 
-/** For who has proved that the address is theirs: no failure of theirs counts, and from here no stranger's. */
+/** Resets the failures of a client and marks it as known for 90 days, after a login or a password reset. */
 export async function rememberClient(ctx: BaseCtx, email: string): Promise<void> {
   const knownClient = { count: 0, knownUntil: knownPeriodEnd }
   await ctx.db
@@ -61,7 +61,10 @@ export async function rememberClient(ctx: BaseCtx, email: string): Promise<void>
     .onConflictDoUpdate({ target: loginFailures.emailHash, set: knownClient })
 }
 
-/** Forgets failures of more than a day ago, and clients that were not seen for long, a few at a time. Answers how many. */
+/**
+ * Deletes counters without a failure in the last day, except those of known clients. Deletes at most 1,000 and returns
+ * the number.
+ */
 export async function purgeLoginFailures(db: Db): Promise<number> {
   const result = await db.execute(sql`
     delete from login_failures where email_hash in (
@@ -70,7 +73,7 @@ export async function purgeLoginFailures(db: Db): Promise<number> {
   return result.rowCount ?? 0
 }
 
-/** Before the password is looked at. Answers by what it counted. */
+/** Counts the attempt before the password is verified. Returns the incremented counters. */
 async function countAttempt(ctx: BaseCtx, email: string): Promise<FailureCounter[]> {
   const [client, unknownClients] = [toClientCounter(ctx, email), toUnknownClientsCounter(email)]
   const { isKnown } = await incrementCounter(ctx, client)
@@ -82,7 +85,7 @@ async function countAttempt(ctx: BaseCtx, email: string): Promise<FailureCounter
   return [client, unknownClients]
 }
 
-/** In one statement: of many tries at once no more than are due go on. */
+/** One statement, so that concurrent attempts cannot exceed the limit. */
 async function incrementCounter(
   { db }: BaseCtx,
   { hash, freeAttempts }: FailureCounter,
@@ -105,9 +108,9 @@ async function incrementCounter(
   throw new AppError('throttled', 'Too many wrong passwords', { retryAfterSeconds: Math.max(1, row?.seconds ?? 1) })
 }
 
-/** It was no failure: nobody looked at the password, or it was right. */
-async function uncountAttempt({ db }: BaseCtx, counted: FailureCounter[]): Promise<void> {
-  for (const { hash } of counted) {
+/** Reverses the count of an attempt that was correct or whose password could not be verified. */
+async function uncountAttempt({ db }: BaseCtx, counters: FailureCounter[]): Promise<void> {
+  for (const { hash } of counters) {
     await db
       .update(loginFailures)
       .set({ count: sql`greatest(${loginFailures.count} - 1, 0)` })

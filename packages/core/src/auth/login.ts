@@ -16,11 +16,11 @@ import type { Workspace } from '../workspaces/workspaces.schema.ts'
 const sessionDays = 30
 
 /**
- * Makes a user, their workspace with them as its OWNER, and a session, where sign-up is open, and asks by mail whether the
- * address is theirs. A taken address is a conflict.
+ * Creates a user, a workspace with the user as its OWNER, and a session, and sends a verification email. Throws
+ * `forbidden` if sign-up is closed, and `conflict` if the address is taken.
  */
 export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session> {
-  if (!ctx.settings.isSignUpOpen) throw new AppError('forbidden', 'Sign-up is closed here: ask for an invite')
+  if (!ctx.settings.isSignUpOpen) throw new AppError('forbidden', 'Sign-up is closed: ask for an invite')
   checkPassword(input.password, input.email)
   const passwordHash = await hashPassword(input.password)
   return inTransaction(ctx, async (ctx) => {
@@ -35,8 +35,8 @@ export async function signUp(ctx: BaseCtx, input: SignupInput): Promise<Session>
 }
 
 /**
- * Opens a session for thirty days. One answer, and one duration, whether the address or the password is wrong. After many
- * failures in a row the address must wait.
+ * Opens a session for 30 days. A wrong email and a wrong password get the same error, in constant time. Throws
+ * `throttled` after too many failures.
  */
 export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
   const invalidLogin = new AppError('unauthenticated', 'Invalid email or password')
@@ -52,17 +52,17 @@ export async function logIn(ctx: BaseCtx, input: LoginInput): Promise<Session> {
     .limit(1)
   if (!membership) throw invalidLogin
   return openSession(ctx.db, toUser(user), toWorkspace(membership.workspace)).catch(
-    // Taken out of the workspace at this very moment.
+    // The member was removed concurrently.
     onConstraint('sessions_member_fk', () => invalidLogin),
   )
 }
 
-/** Ends the session of this very token, at once. An API key has no session: nothing happens. */
+/** Ends the session of this token immediately. No-op for an API key. */
 export async function logOut(ctx: Ctx, token: string): Promise<void> {
   await ctx.db.delete(sessions).where(eq(sessions.tokenHash, hashToken(token)))
 }
 
-/** Forgets sessions that have expired, a few at a time. Answers how many. */
+/** Deletes expired sessions, at most 1,000, and returns the number. */
 export async function purgeSessions(db: Db): Promise<number> {
   const result = await db.execute(sql`
     delete from sessions where token_hash in (select token_hash from sessions where expires_at < now() limit 1000)`)

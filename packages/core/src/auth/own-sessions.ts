@@ -9,7 +9,7 @@ import { members, sessions, workspaces } from '../db/schema/index.ts'
 import type { OpenSession, OwnWorkspace, SessionQuery, WorkspaceQuery } from './auth.schema.ts'
 import { toWorkspace } from '../workspaces/workspaces.ts'
 
-/** A page of the sessions that the person who asks has open, in every workspace of theirs. An API key is no person and has none. */
+/** Returns a page of the open sessions of the current user, in all workspaces. Empty for an API key. */
 export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<OpenSession>> {
   const columns = {
     id: sessions.id,
@@ -40,7 +40,7 @@ export async function listSessions(ctx: Ctx, query: SessionQuery): Promise<Page<
   return { ...page, data }
 }
 
-/** Ends one of one's own sessions: its token is dead at once. */
+/** Ends a session of the current user. Its token stops working immediately. */
 export function deleteSession(ctx: Ctx, id: SessionId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
@@ -52,7 +52,7 @@ export function deleteSession(ctx: Ctx, id: SessionId): Promise<void> {
   })
 }
 
-/** A page of the workspaces that the person who asks can log in to, with their role in each. */
+/** Returns a page of the workspaces of the current user, with the role in each. */
 export async function listOwnWorkspaces(ctx: Ctx, query: WorkspaceQuery): Promise<Page<OwnWorkspace>> {
   const page = await readPage<OwnWorkspaceRow>(ctx, {
     name: `workspaces ${getOwnUserId(ctx)}`,

@@ -10,7 +10,7 @@ import { requestPasswordReset, purgePasswordResets, renderPasswordResetMail } fr
 import { logIn, signUp } from './login.ts'
 import { resetPassword } from '../operations/reset-password.ts'
 
-const [oldPassword, password] = ['a long sentence nobody knows', 'another sentence nobody knows']
+const [oldPassword, password] = ['a long sentence that is hard to guess', 'another sentence that is hard to guess']
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -32,23 +32,23 @@ const ownResets = () => database.db.select().from(passwordResets).where(eq(passw
 const isReset = () => and(eq(mails.toAddress, email), eq(mails.kind, 'PASSWORD_RESET'))
 const countMails = () => database.db.$count(mails, isReset())
 
-/** Asks for a link and answers the token in it. */
-async function ask(): Promise<string> {
+/** Requests a reset and returns the token of its link. */
+async function requestToken(): Promise<string> {
   const before = (await ownResets()).map(({ id }) => id)
   await requestPasswordReset(base, { email })
   const made = (await ownResets()).find(({ id }) => !before.includes(id))
   return deriveMailToken(base.settings.keys, 'rpr', made?.id ?? idOf('rst', '00000000-0000-7000-8000-000000000000'))
 }
 
-/** How many succeeded, and what the others were told, each once. */
+/** Counts the successful attempts and collects the distinct error messages. */
 async function race(attempts: Promise<unknown>[]) {
   const ended = await Promise.allSettled(attempts)
   const reasons = ended.flatMap((end) => (end.status === 'rejected' ? [(end.reason as Error).message] : []))
   return { succeeded: ended.length - reasons.length, reasons: [...new Set(reasons)].toSorted() }
 }
 
-test('a token sets the password, once', async () => {
-  const token = await ask()
+test('a token sets the password once', async () => {
+  const token = await requestToken()
   await resetPassword(base, { token, password })
   await expect(logIn(base, { email, password: oldPassword })).rejects.toThrow('Invalid email or password')
   await logIn(base, { email, password })
@@ -56,9 +56,9 @@ test('a token sets the password, once', async () => {
   await logIn(base, { email, password })
 })
 
-test('the link of a mail that waited while SECRET_KEY changed is good; without the former key there is no mail', async () => {
-  await ask()
-  const after = 'the secret that came after it, at night'
+test('a waiting link survives a change of SECRET_KEY if the former key is known', async () => {
+  await requestToken()
+  const after = 'the secret that replaces the former one'
   const withKeys = (keys: Ctx['settings']['keys']) => ({ ...base, settings: { ...base.settings, keys } })
   expect(await readMailedToken(withKeys(deriveKeys(after)), email)).toContain('no mail')
   const changed = withKeys(deriveKeys(after, ['a secret that is known to every test']))
@@ -66,27 +66,27 @@ test('the link of a mail that waited while SECRET_KEY changed is good; without t
   await logIn(base, { email, password })
 })
 
-test('of two hundred uses of one token at once, exactly one succeeds', async () => {
-  const token = await ask()
+test('one of two hundred concurrent uses of a token succeeds', async () => {
+  const token = await requestToken()
   const attempts = Array.from({ length: 200 }, (_, count) =>
     resetPassword(base, { token, password: `${password} ${count}` }),
   )
   expect(await race(attempts)).toEqual({
     succeeded: 1,
-    reasons: ['Invalid or expired token', 'Too many passwords at once, try again'],
+    reasons: ['Invalid or expired token', 'Too many concurrent password checks, try again'],
   })
 })
 
-test('of two tokens of one person used at once, one succeeds and kills the other', async () => {
-  const tokens = [await ask(), await ask()]
+test('one of two tokens used concurrently succeeds and invalidates the other', async () => {
+  const tokens = [await requestToken(), await requestToken()]
   expect(await race(tokens.map((token) => resetPassword(base, { token, password })))).toEqual({
     succeeded: 1,
     reasons: ['Invalid or expired token'],
   })
 })
 
-test('a token is dead after an hour, and when another one was used', async () => {
-  const [old, unused, used] = [await ask(), await ask(), await ask()]
+test('a token expires after an hour or when another token is used', async () => {
+  const [old, unused, used] = [await requestToken(), await requestToken(), await requestToken()]
   await database.db
     .update(passwordResets)
     .set({ expiresAt: sql`now()` })
@@ -96,30 +96,30 @@ test('a token is dead after an hour, and when another one was used', async () =>
   await expect(resetPassword(base, { token: unused, password })).rejects.toThrow('Invalid or expired token')
 })
 
-test('a password that is too common leaves the token as it was', async () => {
-  const token = await ask()
+test('a rejected password does not use up the token', async () => {
+  const token = await requestToken()
   for (const weak of ['1q2w3e4r5t6y', email]) {
     await expect(resetPassword(base, { token, password: weak })).rejects.toThrow('is too common')
   }
   await resetPassword(base, { token, password })
 })
 
-test('every session of the person ends, in whichever workspace, and nobody else’s', async () => {
+test('ends every session of the user and no other session', async () => {
   await logIn(base, { email, password: oldPassword })
   const bystander = await signUp(base, { email: `eve-${people}@example.com`, password: oldPassword, name: '' })
-  await resetPassword(base, { token: await ask(), password })
+  await resetPassword(base, { token: await requestToken(), password })
   expect(await database.db.$count(sessions, eq(sessions.userId, userId))).toBe(0)
   expect(await database.db.$count(sessions, eq(sessions.userId, bystander.user.id))).toBe(1)
 })
 
-test('three mails an hour at most, also of many asked for at once, and also after one was used', async () => {
+test('sends at most three emails an hour, even for concurrent requests', async () => {
   await Promise.all(Array.from({ length: 8 }, () => requestPasswordReset(base, { email: email.toUpperCase() })))
   expect(await countMails()).toBe(3)
   const [first] = await ownResets()
   await resetPassword(base, { token: deriveMailToken(base.settings.keys, 'rpr', first?.id ?? ''), password })
   await requestPasswordReset(base, { email })
   expect(await countMails()).toBe(3)
-  // An hour later.
+  // Moves the resets more than an hour into the past.
   await database.db
     .update(passwordResets)
     .set({ createdAt: sql`now() - interval '61 minutes'`, expiresAt: sql`now() - interval '61 minutes'` })
@@ -128,16 +128,16 @@ test('three mails an hour at most, also of many asked for at once, and also afte
   expect(await countMails()).toBe(4)
 })
 
-test('nobody is mailed who is unknown, and nothing is written', async () => {
+test('writes and sends nothing for an unknown address', async () => {
   const count = () =>
     Promise.all([database.db.$count(mails), database.db.$count(passwordResets), database.db.$count(users)])
   const before = await count()
-  await requestPasswordReset(base, { email: 'nobody@example.com' })
+  await requestPasswordReset(base, { email: 'unknown@example.com' })
   expect(await count()).toEqual(before)
 })
 
-test('what is stored of a token is not the token, and opens nothing', async () => {
-  const token = await ask()
+test('the database contains no usable token', async () => {
+  const token = await requestToken()
   const stored = await ownResets()
   const tables = await database.db.execute(sql`
     select (select json_agg(t) from password_resets t)::text || (select json_agg(t) from mails t)::text ||
@@ -150,22 +150,22 @@ test('what is stored of a token is not the token, and opens nothing', async () =
   }
 })
 
-test('the letter has the link, is the same each time, and is none once the link is dead', async () => {
-  const token = await ask()
+test('renders the same link each time, and nothing once the token is used', async () => {
+  const token = await requestToken()
   const [mail] = await database.db.select().from(mails).where(isReset())
   if (!mail) throw new Error('There is no mail')
-  const letter = await renderPasswordResetMail(ctx, mail)
-  for (const part of [letter?.html, letter?.text])
+  const rendered = await renderPasswordResetMail(ctx, mail)
+  for (const part of [rendered?.html, rendered?.text])
     expect(part).toContain(`https://crm.example.com/reset-password?token=${token}`)
-  expect(await renderPasswordResetMail(ctx, mail)).toEqual(letter)
-  expect(letter).toMatchObject({ to: { name: '', address: email }, from: { address: 'letters@example.com' } })
+  expect(await renderPasswordResetMail(ctx, mail)).toEqual(rendered)
+  expect(rendered).toMatchObject({ to: { name: '', address: email }, from: { address: 'letters@example.com' } })
   await resetPassword(base, { token, password })
   expect(await renderPasswordResetMail(ctx, mail)).toBeUndefined()
 })
 
-test('what is long over is forgotten, what may still count is not', async () => {
-  await ask()
-  await ask()
+test('purges expired resets and keeps those that count towards the limit', async () => {
+  await requestToken()
+  await requestToken()
   const [old] = await ownResets()
   await database.db
     .update(passwordResets)

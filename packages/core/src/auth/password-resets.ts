@@ -14,7 +14,10 @@ import { checkPassword, hashPassword } from './passwords.ts'
 
 const maxMailsPerHour = 3
 
-/** Mails a link that lasts an hour to whoever has this address, three an hour at most. Tells nothing of whether anyone has. */
+/**
+ * Emails a link to the user of this address, at most three an hour. The link is valid for an hour. The result does not
+ * reveal whether the address has an account.
+ */
 export async function requestPasswordReset(base: BaseCtx, { email }: ForgotPasswordInput): Promise<void> {
   await inTransaction(base, async (base) => {
     const [user] = await base.db
@@ -29,7 +32,7 @@ export async function requestPasswordReset(base: BaseCtx, { email }: ForgotPassw
       .where(eq(members.userId, user.id))
       .orderBy(asc(members.createdAt))
       .limit(1)
-    // Who is in no workspace has nowhere to log in to.
+    // A user without a workspace cannot log in.
     if (!membership) return
     const id = newId('rst')
     await base.db.insert(passwordResets).values({
@@ -44,8 +47,8 @@ export async function requestPasswordReset(base: BaseCtx, { email }: ForgotPassw
 }
 
 /**
- * Sets a new password by the token of an email, which is valid once, and ends every session of the user. `onReset` runs
- * in the same transaction, with the user locked.
+ * Sets a new password with the single-use token of an email, and ends every session of the user. `onReset` runs in the
+ * same transaction, with the user locked.
  */
 export async function replacePassword(
   base: BaseCtx,
@@ -62,9 +65,9 @@ export async function replacePassword(
   checkPassword(password, user.email)
   const passwordHash = await hashPassword(password)
   await inTransaction(base, async ({ db }) => {
-    // The user's row first: two tokens of one user would wait for each other otherwise.
+    // Locks the user first: otherwise two resets of the same user could deadlock.
     await db.update(users).set({ passwordHash, updatedAt: sql`now()` }).where(eq(users.id, user.id))
-    // Of many at once, one finds it still good.
+    // Of concurrent requests with the same token, one finds it valid.
     const used = await db
       .update(passwordResets)
       .set(expiredAtCreation)
@@ -78,13 +81,13 @@ export async function replacePassword(
   })
 }
 
-/** Never good again, whatever clock is asked. The row stays for a while, as it counts towards the mails of an hour. */
+/** Invalidates a token for every clock. The row remains for a while because it counts towards the hourly limit. */
 const expiredAtCreation = { expiresAt: sql`${passwordResets.createdAt}` }
 
 const ownershipWarning =
-  'This address was never confirmed, so that somebody else may have signed up with it. A new password therefore also revokes the API keys and invites that this account made, and switches off the webhooks of its workspaces. Have a look at their members afterwards.'
+  'This address was never confirmed, so someone else may have created the account. For your security, choosing a new password also revokes the API keys and invites that the account created, and disables the webhooks of the workspaces it owns. Please review the members of these workspaces afterwards.'
 
-/** The mail with the link; undefined when it was used or has expired meanwhile. */
+/** Renders the email with the link. Returns undefined if the token has been used or has expired. */
 export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const id = mail.data.passwordResetId
   if (!id) return undefined
@@ -99,15 +102,16 @@ export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<Out
   return renderServiceMail(ctx, mail, {
     title: 'Choose a new password',
     paragraphs: [
-      `Somebody, hopefully you, forgot the password of ${mail.toAddress}.`,
+      `We received a request to reset the password of ${mail.toAddress}.`,
       ...(reset.emailVerifiedAt ? [] : [ownershipWarning]),
     ],
     button: { label: 'Choose a new password', url },
-    small: 'The link is good for an hour, and once. If it was not you, ignore this mail: your password stays as it is.',
+    small:
+      'This link expires in one hour and works once. If you did not request it, you can ignore this email: your password stays the same.',
   })
 }
 
-/** Forgets resets that expired over an hour ago, a few at a time. Answers how many. */
+/** Deletes resets that expired over an hour ago, at most 1,000, and returns the number. */
 export async function purgePasswordResets(db: Db): Promise<number> {
   const result = await db.execute(sql`
     delete from password_resets where id in (

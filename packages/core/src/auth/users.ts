@@ -8,7 +8,7 @@ import { members, users } from '../db/schema/index.ts'
 
 type UserRow = typeof users.$inferSelect
 
-/** Makes a user. A taken address is a conflict. */
+/** Creates a user. Throws `conflict` if the address is taken. */
 export async function createUser(
   ctx: BaseCtx,
   user: Pick<UserRow, 'email' | 'name' | 'passwordHash'>,
@@ -22,7 +22,7 @@ export async function createUser(
   return row
 }
 
-/** From now on the address is theirs beyond doubt, if it was not before. */
+/** Records when the email address was first verified. */
 export async function markEmailVerified({ db }: BaseCtx, id: UserId): Promise<void> {
   await db
     .update(users)
@@ -30,13 +30,16 @@ export async function markEmailVerified({ db }: BaseCtx, id: UserId): Promise<vo
     .where(and(eq(users.id, id), isNull(users.emailVerifiedAt)))
 }
 
-/** The user of an address, without regard to case; undefined when nobody has it. */
+/** Finds a user by email, ignoring case. */
 export async function findUserByEmail(ctx: BaseCtx, email: string): Promise<UserRow | undefined> {
   const [user] = await ctx.db.select().from(users).where(sql`lower(${users.email}) = lower(${email})`)
   return user
 }
 
-/** Holds users until the transaction ends: whoever takes away what hangs on them comes here first, in one order. */
+/**
+ * Locks users until the transaction ends, in the order of their ids. Every transaction that removes memberships or
+ * credentials of a user locks the user first.
+ */
 export async function lockUsers({ db }: BaseCtx, ids: readonly UserId[]): Promise<void> {
   await db
     .select({ id: users.id })
@@ -47,17 +50,17 @@ export async function lockUsers({ db }: BaseCtx, ids: readonly UserId[]): Promis
 }
 
 /**
- * Forgets those of these users who are in no workspace any more, in the transaction that took them out: they could not
- * log in anywhere, and their address would be taken for ever.
+ * Deletes the users who are no longer a member of any workspace, in the transaction that removed them: they could not
+ * log in, and their address would remain taken.
  */
 export async function deleteUsersWithoutWorkspace(ctx: BaseCtx, userIds: readonly UserId[]): Promise<void> {
-  // So that one who joins another workspace at this moment is either seen below or told that they are gone.
+  // A user who joins another workspace concurrently is either seen below, or their request fails on the foreign key.
   await lockUsers(ctx, userIds)
   const memberships = ctx.db.select().from(members).where(sql`${members.userId} = ${users.id}`)
   await ctx.db.delete(users).where(and(inArray(users.id, [...userIds]), notExists(memberships)))
 }
 
-/** A user as the API shows it: without the hash of the password. */
+/** Omits the password hash. */
 export function toUser(row: Omit<typeof users.$inferSelect, 'passwordHash'>): User {
   return {
     id: row.id,
