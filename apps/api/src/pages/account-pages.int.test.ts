@@ -110,7 +110,7 @@ test('who has an account is asked for its password, and not let in by another', 
   const refused = await post(path, { password: 'not their password at all' })
   expect([refused.status, problemIn(refused.text)]).toEqual([
     401,
-    'This address has an account: its password is needed.',
+    'This address already has an account: use its password.',
   ])
   expect(await post(path, { password: known.password })).toMatchObject({ status: 200 })
 })

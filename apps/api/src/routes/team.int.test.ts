@@ -30,7 +30,7 @@ test('an invite is a record without its token, listed until it is accepted or ta
   expect((Date.parse(answer.body.expiresAt) - Date.now()) / 86_400_000).toBeCloseTo(7, 2)
   expect(await readInvites()).toEqual([answer.body])
   expectError(await invite({ email: email.toUpperCase(), role: 'VIEWER' }), 409)
-  expectError(await invite({ email: workspace.email, role: 'VIEWER' }), 409, 'They are a member already')
+  expectError(await invite({ email: workspace.email, role: 'VIEWER' }), 409, 'This address is already a member')
 
   const token = await api.tokenMailedTo(email)
   const { headers } = await call(`POST /invites/${answer.body.id}/resend`)

@@ -8,7 +8,7 @@ import { PageQuery, Sort } from '../request/paging.ts'
 type Deletion = Extract<EventType, `${string}.deleted`>
 const deletions = eventTypes.filter((type): type is Deletion => type.endsWith('.deleted'))
 
-/** Everything that is recorded: what gives or takes access, what reaches many people, and what cannot be undone. */
+/** Actions that grant or revoke access, reach many recipients or cannot be undone. */
 export const auditActions = [
   'invite.created',
   'invite.resent',
@@ -45,8 +45,8 @@ export const AuditEntry = z
     action: z.string(),
     actor: z
       .object({ kind: z.enum(['user', 'apiKey', 'public', 'system']), id: z.string().nullable() })
-      .describe('Who did it: the id of the user or of the API key'),
-    subjectId: z.string().nullable().describe('What it was done to'),
+      .describe('The actor, with the id of the user or API key'),
+    subjectId: z.string().nullable().describe('The id of the affected record'),
     details: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
     address: z.string().nullable().describe('The client’s IP address'),
     requestId: z.string(),

@@ -11,11 +11,14 @@ type AuditRow = typeof auditEntries.$inferSelect
 
 interface AuditDetails {
   subjectId?: IdOf<IdPrefix>
-  /** What else is worth knowing. Never a secret. */
+  /** Further details, never a secret. */
   [detail: string]: string | number | null | undefined
 }
 
-/** Records who did what, in the transaction of the deed. Nothing here is ever changed, and it goes with its workspace. */
+/**
+ * Records an action and its actor in the transaction of the action. Entries are immutable and are deleted with their
+ * workspace.
+ */
 export async function audit(
   ctx: Ctx,
   action: AuditAction,
@@ -34,7 +37,7 @@ export async function audit(
   })
 }
 
-/** A page of what was done in the workspace. */
+/** Returns a page of the audit log. */
 export async function listAuditEntries(ctx: Ctx, query: AuditQuery): Promise<Page<AuditEntry>> {
   const page = await readPage<AuditRow>(ctx, {
     name: `audit ${query.action ?? ''} ${query.actorId ?? ''}`,

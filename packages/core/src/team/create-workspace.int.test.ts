@@ -17,11 +17,11 @@ beforeAll(async () => {
 })
 
 const all = { limit: 100, sort: '-createdAt' } as const
-const password = 'a long sentence nobody knows'
+const password = 'a long sentence that is hard to guess'
 const accept = async (email: string) =>
   acceptInvite(base, { token: await readMailedToken(base, email), password, name: '' })
 
-test('a workspace begins with its pipeline, an invite for its OWNER by mail, and what was done on record', async () => {
+test('creates the pipeline, the invite of the OWNER and the audit entries', async () => {
   const { workspace } = await createWorkspaceAndInviteOwner(base, { name: 'Engines', ownerEmail: 'ada@example.com' })
   const ctx = { ...base, workspaceId: workspace.id, actor: { kind: 'system' } as const }
   expect((await listPipelines(ctx, all)).data).toMatchObject([{ name: 'Sales' }])
@@ -33,7 +33,7 @@ test('a workspace begins with its pipeline, an invite for its OWNER by mail, and
   ])
 })
 
-test('the owner comes in with a new account, or with the one they have', async () => {
+test('the owner accepts the invite with a new or an existing account', async () => {
   for (const [name, ownerEmail] of [
     ['Looms', 'grace@example.com'],
     ['Cards', 'Grace@example.com'],
@@ -45,15 +45,15 @@ test('the owner comes in with a new account, or with the one they have', async (
   }
 })
 
-test('without an invite there is no workspace', async () => {
+test('creates no workspace if the invite fails', async () => {
   const before = await database.db.$count(workspaces)
   await expect(createWorkspaceAndInviteOwner(base, { name: 'Engines', ownerEmail: '\u0000' })).rejects.toThrow()
   expect(await database.db.$count(workspaces)).toBe(before)
 })
 
-test('the owner comes in though SECRET_KEY changed before the mail with their invite was written', async () => {
+test('an invite survives a change of SECRET_KEY before its email is rendered', async () => {
   await createWorkspaceAndInviteOwner(base, { name: 'Mills', ownerEmail: 'mary@example.com' })
-  const keys = deriveKeys('the secret that came after it, at night', ['a secret that is known to every test'])
+  const keys = deriveKeys('the secret that replaces the former one', ['a secret that is known to every test'])
   const changed = { ...base, settings: { ...base.settings, keys } }
   await acceptInvite(changed, { token: await readMailedToken(changed, 'mary@example.com'), password, name: '' })
   const session = await logIn(base, { email: 'mary@example.com', password })

@@ -6,8 +6,8 @@ import type { CreateWorkspaceInput, Invite } from './team.schema.ts'
 import type { Workspace } from '../workspaces/workspaces.schema.ts'
 
 /**
- * For who runs the installation: a new workspace, and a mail to its OWNER to be, who comes in by the link in it, with
- * an account of theirs or a new one. Nobody but the holder of the address ever gets in as the OWNER.
+ * Creates a workspace and emails an invite to its future OWNER, who accepts it with a new or an existing account. Only
+ * the owner of the email address can accept the invite. Called by the operator.
  */
 export function createWorkspaceAndInviteOwner(
   base: BaseCtx,

@@ -24,13 +24,13 @@ type InviteRow = typeof invites.$inferSelect
 const inSevenDays = sql`now() + interval '7 days'`
 
 /**
- * Asks somebody by mail to join, with at most one's own role. Who is in already, or was asked already, is a conflict. An
- * address is mailed at most once in ten minutes and three times a day by one workspace: more is `throttled`.
+ * Emails an invite with at most the actor's own role. Throws `conflict` if the address is already a member or invited.
+ * Throws `throttled` if the workspace sent this address an invite within ten minutes, or three within a day.
  */
 export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
     requireRoleNotAboveOwn(ctx, input.role)
-    if (await isMember(ctx, input.email)) throw conflict('They are a member already')
+    if (await isMember(ctx, input.email)) throw conflict('This address is already a member')
     const id = newId('inv')
     const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', toTokenSeed({ id, resends: 0 })))
     const createdBy = await lockCreator(ctx)
@@ -38,7 +38,9 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
       .insert(invites)
       .values({ ...input, workspaceId: ctx.workspaceId, id, tokenHash, createdBy, expiresAt: inSevenDays })
       .returning()
-      .catch(onConstraint('invites_email_key', () => conflict('They have an invite already: resend or delete it')))
+      .catch(
+        onConstraint('invites_email_key', () => conflict('This address already has an invite: resend or delete it')),
+      )
     if (!row) throw new Error('INSERT … RETURNING returned nothing')
     await throttleInvites(ctx, row.email)
     await enqueueMail(ctx, { kind: 'INVITE', to: row.email, data: { inviteId: id } })
@@ -48,8 +50,7 @@ export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
 }
 
 /**
- * Mails a new link, good for seven days; the one before is dead at once. Of at most one's own role, and no more often than
- * an invite is.
+ * Emails a new link that is valid for seven days and invalidates the previous link. The limits of `createInvite` apply.
  */
 export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
@@ -72,7 +73,7 @@ export function resendInvite(ctx: Ctx, id: InviteId): Promise<Invite> {
   })
 }
 
-/** A page of the invites that wait to be accepted. */
+/** Returns a page of the pending invites. */
 export async function listInvites(ctx: Ctx, query: InviteQuery): Promise<Page<Invite>> {
   const page = await readPage<InviteRow>(ctx, {
     name: 'invites',
@@ -89,7 +90,7 @@ export async function listInvites(ctx: Ctx, query: InviteQuery): Promise<Page<In
   return { ...page, data: page.data.map(toInvite) }
 }
 
-/** Takes an invite back, of at most one's own role: its link is dead at once. */
+/** Deletes an invite with at most the actor's own role. Its link stops working immediately. */
 export async function deleteInvite(ctx: Ctx, id: InviteId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
@@ -103,8 +104,7 @@ export async function deleteInvite(ctx: Ctx, id: InviteId): Promise<void> {
 }
 
 /**
- * Takes back, in the caller's transaction, the invites of somebody who may not make them any more: all, or with a role
- * that is left to them those of more than it.
+ * Deletes the invites that the user created but may not create with `remainingRole`. Runs in the caller's transaction.
  */
 export async function deleteInvitesByCreator(ctx: Ctx, userId: UserId, remainingRole: Role = 'VIEWER'): Promise<void> {
   const canInvite = roles.indexOf(remainingRole) >= roles.indexOf('ADMIN')
@@ -123,8 +123,8 @@ export async function deleteInvitesByCreator(ctx: Ctx, userId: UserId, remaining
 }
 
 /**
- * Joins by the token of a mail, which is good once. Makes the user; who exists already proves by their own password that
- * it is them, and keeps it.
+ * Accepts an invite with the single-use token of the email. Creates a user if the address has no account. An existing
+ * user must give their password, which remains unchanged.
  */
 export async function acceptInvite(base: BaseCtx, { token, password, name }: AcceptInviteInput): Promise<void> {
   const isValidToken = and(eq(invites.tokenHash, hashToken(token)), gt(invites.expiresAt, sql`now()`))
@@ -132,7 +132,7 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   if (!invite) throw invalidToken()
   const existingUser = await findUserByEmail(base, invite.email)
   if (existingUser && !(await verifyCredentials(base, existingUser.email, password))) {
-    throw new AppError('unauthenticated', 'This address has an account: its password is needed')
+    throw new AppError('unauthenticated', 'This address already has an account: use its password')
   }
   if (!existingUser) checkPassword(password, invite.email)
   const passwordHash = existingUser ? existingUser.passwordHash : await hashPassword(password)
@@ -144,9 +144,11 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
       .insert(members)
       .values({ workspaceId: accepted.workspaceId, userId: user.id, role: accepted.role })
       .onConflictDoNothing()
-      // Whose last workspace is gone is gone as well: since a moment ago there is nobody with this address.
-      .catch(onConstraint('members_user_id_users_id_fk', () => conflict('The account is gone: accept once more')))
-    // The token came to the address, and the password is theirs.
+      // The user was deleted with their last workspace after the look-up above.
+      .catch(
+        onConstraint('members_user_id_users_id_fk', () => conflict('The account was deleted: accept the invite again')),
+      )
+    // The token proves access to the address, and the password access to the account.
     await markEmailVerified(base, user.id)
     const ctx: Ctx = {
       ...base,
@@ -157,7 +159,7 @@ export async function acceptInvite(base: BaseCtx, { token, password, name }: Acc
   })
 }
 
-/** The mail with the link; undefined when the invite was used or taken back meanwhile. */
+/** Renders the email with the link. Returns undefined if the invite was accepted or deleted. */
 export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const id = mail.data.inviteId
   if (!id) return undefined
@@ -172,12 +174,13 @@ export async function renderInviteMail(ctx: Ctx, mail: Mail): Promise<OutgoingMa
   return renderServiceMail(ctx, mail, {
     from: { name: toHeaderText(found.workspace), address: ctx.settings.mailFrom },
     title: `Join ${found.workspace}`,
-    paragraphs: [`You are invited to work in “${found.workspace}”.`],
+    paragraphs: [`You have been invited to join the workspace “${found.workspace}”.`],
     button: {
       label: 'Accept the invite',
       url: `${ctx.settings.publicUrl}/accept-invite?token=${token}`,
     },
-    small: 'The link is good for seven days, and once. If you do not know what this is about, ignore this mail.',
+    small:
+      'This link expires in seven days and works once. If you did not expect this invite, you can ignore this email.',
   })
 }
 
@@ -190,7 +193,7 @@ async function isMember(ctx: Ctx, email: string): Promise<boolean> {
   return found.length > 0
 }
 
-/** What its token is made from: each mail has one of its own. */
+/** The token of each email is derived from a different seed. */
 function toTokenSeed({ id, resends }: Pick<InviteRow, 'id' | 'resends'>): string {
   return resends === 0 ? id : `${id} ${resends}`
 }

@@ -1,4 +1,4 @@
-/** What somebody made in a workspace, and what becomes of it when they leave or are lowered. */
+/** API keys and invites of members who are removed or demoted. */
 import { eq } from 'drizzle-orm'
 import { expect, test } from 'vitest'
 import { createApiKey, listApiKeys } from '../auth/api-keys.ts'
@@ -24,7 +24,7 @@ type Person = Ctx & { userId: UserId }
 let people = 0
 const freshEmail = () => `person-${(people += 1)}@example.com`
 
-/** Somebody of the workspace, as they act. */
+/** Adds a member and returns their context. */
 async function join(role: Role): Promise<Person> {
   const userId = newId('usr')
   await database.db.insert(users).values({ id: userId, email: freshEmail(), passwordHash: '' })
@@ -39,7 +39,7 @@ const idsOf = (records: { id: string }[]) => records.map(({ id }) => id)
 const readInvites = async () => idsOf((await listInvites(ctx, all)).data)
 const readKeys = async (createdBy?: UserId) => idsOf((await listApiKeys(ctx, { ...all, createdBy })).data)
 
-test('who made a key or an invite is known, also by way of a key of theirs, and where the system did nobody', async () => {
+test('records the creator of keys and invites, also for requests with a key', async () => {
   const ada = await join('ADMIN')
   const key = await issue(ada)
   for (const by of [ada, withKey(key), withKey(await issue(withKey(key)))]) {
@@ -49,7 +49,7 @@ test('who made a key or an invite is known, also by way of a key of theirs, and 
   expect([(await issue(ctx)).createdBy, (await invite(ctx)).createdBy]).toEqual([null, null])
 })
 
-test('who is removed takes their invites along, those of their keys too; the keys are told, and stay unless asked', async () => {
+test('removing a member deletes their invites and keeps their keys by default', async () => {
   const [ada, eve] = [await join('ADMIN'), await join('ADMIN')]
   const [first, kept] = [await issue(eve), await issue(ada)]
   const second = await issue(withKey(first))
@@ -62,7 +62,7 @@ test('who is removed takes their invites along, those of their keys too; the key
   expect(await readKeys(ada.userId)).toEqual([kept.id])
 })
 
-test('with revokeApiKeys the keys go at once, and nobody else’s', async () => {
+test('revokeApiKeys deletes the keys of the removed member only', async () => {
   const [ada, eve] = [await join('ADMIN'), await join('ADMIN')]
   const kept = await issue(ada)
   await issue(withKey(await issue(eve)))
@@ -74,7 +74,7 @@ test.each<[Role, Role[]]>([
   ['OWNER', ['ADMIN', 'MEMBER', 'OWNER']],
   ['ADMIN', ['ADMIN', 'MEMBER']],
   ['MEMBER', []],
-])('of the invites of who is now %s those stay that they could make', async (role, left) => {
+])('an owner who becomes %s keeps the invites that the new role allows', async (role, left) => {
   await join('OWNER')
   const ada = await join('OWNER')
   for (const asked of ['MEMBER', 'ADMIN', 'OWNER'] as const) await invite(ada, asked)
@@ -85,7 +85,7 @@ test.each<[Role, Role[]]>([
 test.each<[string, (by: Ctx) => Promise<unknown>]>([
   ['a key', (by) => issue(by)],
   ['an invite', (by) => invite(by)],
-])('%s that is being made while its maker is removed goes with them, or is not made', async (_what, make) => {
+])('removing the creator concurrently deletes or prevents %s', async (_what, make) => {
   const count = async () => (await readKeys()).length + (await readInvites()).length
   const first = await join('ADMIN')
   const making = await openTransaction(database.db, (db) => make({ ...first, db }))
@@ -106,7 +106,7 @@ test.each<[string, (by: Ctx) => Promise<unknown>]>([
   expect(await count()).toBe(0)
 })
 
-test('a key that is being made with a key that is revoked goes as well', async () => {
+test('a key created with a concurrently revoked key is deleted too', async () => {
   const eve = await join('ADMIN')
   const key = await issue(eve)
   const making = await openTransaction(database.db, (db) => issue({ ...withKey(key), db }))
@@ -117,7 +117,7 @@ test('a key that is being made with a key that is revoked goes as well', async (
   expect(await readKeys()).toEqual([])
 })
 
-test('who is removed while they choose a new password: both end, and in no deadlock', async () => {
+test('a concurrent removal and password reset do not deadlock', async () => {
   for (let round = 0; round < 15; round += 1) {
     const eve = await join('ADMIN')
     await issue(eve)
@@ -127,7 +127,7 @@ test('who is removed while they choose a new password: both end, and in no deadl
     const token = await readMailedToken(ctx, email)
     const [removed, reset] = await Promise.allSettled([
       removeMember(ctx, eve.userId, { revokeApiKeys: true }),
-      resetPassword(ctx, { token, password: 'a long sentence nobody knows' }),
+      resetPassword(ctx, { token, password: 'a long sentence that is hard to guess' }),
     ])
     expect(removed).toMatchObject({ status: 'fulfilled' })
     expect([undefined, 'Invalid or expired token']).toContain(
@@ -137,7 +137,7 @@ test('who is removed while they choose a new password: both end, and in no deadl
   expect([await readKeys(), await readInvites()]).toEqual([[], []])
 })
 
-test('who was lowered a moment ago invites nobody', async () => {
+test('a demoted member cannot create an invite', async () => {
   const ada = await join('ADMIN')
   await updateMember(ctx, ada.userId, { role: 'MEMBER' })
   await expect(invite(ada)).rejects.toThrow('This needs the role ADMIN')

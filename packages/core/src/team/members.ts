@@ -20,7 +20,7 @@ interface MemberRow {
   createdAt: Date
 }
 
-/** A page of the people in the workspace. */
+/** Returns a page of the members. */
 export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Member>> {
   const page = await readPage<MemberRow>(ctx, {
     name: 'members',
@@ -36,8 +36,8 @@ export async function listMembers(ctx: Ctx, query: MemberQuery): Promise<Page<Me
 }
 
 /**
- * Gives somebody another role, at most one's own and not to who has more. Invites of theirs that they could not make with
- * it are taken back. The last OWNER stays one: a conflict.
+ * Changes the role of a member. Neither the old nor the new role may be above the actor's own. Invites that the member
+ * could not create with the new role are deleted. Throws `conflict` for the last OWNER.
  */
 export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): Promise<Member> {
   return inTransaction(ctx, async (ctx) => {
@@ -53,9 +53,9 @@ export function updateMember(ctx: Ctx, userId: UserId, { role }: MemberChange): 
 }
 
 /**
- * Takes somebody out of the workspace; their sessions in it end at once, the invites they made are taken back, and with
- * their last workspace their account goes. API keys that they made belong to the workspace, where programs use them: they
- * stay, unless these are to go as well. The last OWNER stays: a conflict.
+ * Removes a member from the workspace. Their sessions in it and the invites they created are deleted, and the account
+ * too if this was its last workspace. API keys that they created belong to the workspace and remain, unless
+ * `revokeApiKeys` is set. Throws `conflict` for the last OWNER.
  */
 export function removeMember(ctx: Ctx, userId: UserId, { revokeApiKeys }: MemberRemoval = {}): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
@@ -70,7 +70,7 @@ export function removeMember(ctx: Ctx, userId: UserId, { revokeApiKeys }: Member
   })
 }
 
-/** One change of a workspace's members at a time, so that two OWNERs cannot lower each other at once. */
+/** Locks the workspace, so that two OWNERs cannot demote each other concurrently. */
 async function lockMember(ctx: Ctx, userId: UserId): Promise<MemberRow> {
   await ctx.db
     .select({ id: workspaces.id })
@@ -86,7 +86,7 @@ async function lockMember(ctx: Ctx, userId: UserId): Promise<MemberRow> {
 async function requireAnotherOwner(ctx: Ctx, member: MemberRow): Promise<void> {
   if (member.role !== 'OWNER') return
   const owners = await ctx.db.$count(members, and(eq(members.workspaceId, ctx.workspaceId), eq(members.role, 'OWNER')))
-  if (owners === 1) throw conflict('A workspace needs an OWNER, and this is the last')
+  if (owners === 1) throw conflict('A workspace needs an OWNER, and this is the last one')
 }
 
 function selectMembers(ctx: Ctx) {

@@ -11,7 +11,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { acceptInvite, createInvite, deleteInvite, listInvites, renderInviteMail, resendInvite } from './invites.ts'
 import { updateMember, listMembers, removeMember } from './members.ts'
 
-const password = 'a long sentence nobody knows'
+const password = 'a long sentence that is hard to guess'
 const all = { limit: 100, sort: '-createdAt' } as const
 
 const database = useTestDatabase()
@@ -26,33 +26,33 @@ beforeEach(async () => {
 
 const freshEmail = () => `person-${(people += 1)}@example.com`
 const as = (role: Role, kind: 'user' | 'apiKey' = 'user'): Ctx => {
-  const nobodys = { userId: newId('usr'), apiKeyId: newId('key') }
-  return { ...ctx, actor: { kind, ...nobodys, role } }
+  const ids = { userId: newId('usr'), apiKeyId: newId('key') }
+  return { ...ctx, actor: { kind, ...ids, role } }
 }
 const tokenOf = (id: string) => deriveMailToken(ctx.settings.keys, 'rpi', id)
 const accept = (id: string, given: { password?: string; name?: string } = {}) =>
   acceptInvite(base, { token: tokenOf(id), password, name: '', ...given })
 const invite = (role: Role = 'MEMBER', address = email) => createInvite(ctx, { email: address, role })
 
-/** Invites somebody who comes. Answers their id. */
+/** Invites a new user, accepts the invite and returns the id of the user. */
 async function join(role: Role): Promise<UserId> {
   const address = freshEmail()
   await accept((await invite(role, address)).id)
   const { data } = await listMembers(ctx, all)
   return data.find((member) => member.email === address)?.id ?? newId('usr')
 }
-/** What a promise that may be refused ends with. */
+/** Returns 'done' or the error message. */
 const outcomeOf = (work: Promise<unknown>) =>
   work.then(
     () => 'done',
     (error: unknown) => (error as Error).message,
   )
-/** As if every mail had been asked for that much earlier. */
+/** Moves the creation of every mail into the past. */
 const letTimePass = (interval: string) =>
   database.db.execute(sql`update mails set created_at = created_at - ${interval}::interval`)
 const rolesNow = async () => (await listMembers(ctx, all)).data.map(({ role }) => role).toSorted()
 
-test('an invite makes a user with the invited role, once, and is gone', async () => {
+test('an invite creates a user with its role and works once', async () => {
   const { id } = await invite('ADMIN')
   await accept(id, { name: 'Grace' })
   expect((await listMembers(ctx, all)).data).toMatchObject([{ email, name: 'Grace', role: 'ADMIN' }])
@@ -61,28 +61,28 @@ test('an invite makes a user with the invited role, once, and is gone', async ()
   expect(await logIn(base, { email, password })).toMatchObject({ workspace: { id: ctx.workspaceId } })
 })
 
-test('of two hundred uses of one invite at once, exactly one succeeds', async () => {
+test('one of two hundred concurrent uses of an invite succeeds', async () => {
   const { id } = await invite()
   const ended = await Promise.allSettled(Array.from({ length: 200 }, () => accept(id)))
   const reasons = ended.flatMap((end) => (end.status === 'rejected' ? [(end.reason as Error).message] : []))
   expect(reasons).toHaveLength(199)
   for (const reason of reasons)
-    expect(reason).toMatch(/^(Invalid or expired token|Too many passwords at once, try again)$/)
+    expect(reason).toMatch(/^(Invalid or expired token|Too many concurrent password checks, try again)$/)
   expect(await rolesNow()).toEqual(['MEMBER'])
 })
 
-test('who has an account joins with its password alone, and keeps it and their name', async () => {
+test('an existing user joins with their password, and keeps password and name', async () => {
   await signUp(base, { email, password, name: 'Ada' })
   const { id } = await invite('VIEWER', email.toUpperCase())
   const refused = accept(id, { password: 'not their password at all' })
-  await expect(refused).rejects.toThrow('This address has an account: its password is needed')
+  await expect(refused).rejects.toThrow('This address already has an account: use its password')
   expect(await rolesNow()).toEqual([])
-  await accept(id, { name: 'Somebody else' })
+  await accept(id, { name: 'Another name' })
   expect((await listMembers(ctx, all)).data).toMatchObject([{ email, name: 'Ada', role: 'VIEWER' }])
   expect(await logIn(base, { email, password, workspaceId: ctx.workspaceId })).toMatchObject({ user: { name: 'Ada' } })
 })
 
-test('who signs up while they accept is told so, and the invite stays good', async () => {
+test('a concurrent sign-up makes accepting fail, and the invite remains valid', async () => {
   const { id } = await invite()
   const signingUp = await openTransaction(database.db, (db) => signUp({ ...base, db }, { email, password, name: '' }))
   const accepting = outcomeOf(accept(id))
@@ -93,7 +93,7 @@ test('who signs up while they accept is told so, and the invite stays good', asy
   expect(await rolesNow()).toEqual(['MEMBER'])
 })
 
-test('an invite is dead when it was taken back, when it is too old, and when the token is another’s', async () => {
+test('rejects deleted invites, expired invites and other tokens', async () => {
   const [back, old] = [await invite(), await invite('MEMBER', freshEmail())]
   await deleteInvite(ctx, back.id)
   await database.db.update(invites).set({ expiresAt: sql`now()` }).where(eq(invites.id, old.id))
@@ -103,24 +103,24 @@ test('an invite is dead when it was taken back, when it is too old, and when the
   for (const token of ['', 'rpi_', fresh.id, tokenOf(fresh.id).replace('rpi', 'rpr'), hashToken(tokenOf(fresh.id))]) {
     await expect(acceptInvite(base, { token, password, name: '' })).rejects.toThrow('Invalid or expired token')
   }
-  // Sent once more it is good for seven days, but not by the link that was mailed before.
+  // Resending renews the invite, but the previous link remains invalid.
   const { email: address, expiresAt } = await resendInvite(ctx, old.id)
   expect(Date.parse(expiresAt) - Date.now()).toBeGreaterThan(6.9 * 86_400_000)
   await expect(accept(old.id)).rejects.toThrow('Invalid or expired token')
   await acceptInvite(base, { token: await readMailedToken(base, address), password, name: '' })
 })
 
-test('who was asked already, or is in already, is a conflict, also of many at once', async () => {
+test('rejects an invite of an invited address or a member with a conflict', async () => {
   const asked = await Promise.allSettled(Array.from({ length: 10 }, () => invite()))
   expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-  await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('They have an invite already')
+  await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('This address already has an invite')
   await accept((await listInvites(ctx, all)).data[0]?.id ?? '')
-  await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('They are a member already')
+  await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('This address is already a member')
   expect(await database.db.$count(mails, eq(mails.workspaceId, ctx.workspaceId))).toBe(1)
   expect(await listPendingWork(ctx, 'mail')).toHaveLength(1)
 })
 
-test('an address is asked once in ten minutes and three times a day by one workspace, whatever is taken back', async () => {
+test('limits invites of an address to one in ten minutes and three a day', async () => {
   const { id } = await invite()
   const tries = () => [resendInvite(ctx, id), resendInvite(ctx, id), resendInvite(ctx, id)].map(outcomeOf)
   const refused = 'This address was invited recently'
@@ -130,7 +130,7 @@ test('an address is asked once in ten minutes and three times a day by one works
   await letTimePass('1 minute')
   expect((await Promise.all(tries())).toSorted()).toEqual([refused, refused, 'done'])
 
-  // To take the invite back and ask anew, in other letters, is no way around; nobody else is spared for it.
+  // Deleting the invite or changing the case does not bypass the limit. It applies to one workspace and one address.
   await deleteInvite(ctx, id)
   await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow(refused)
   expect((await listInvites(ctx, all)).data).toEqual([])
@@ -145,7 +145,7 @@ test('an address is asked once in ten minutes and three times a day by one works
   await resendInvite(ctx, again.id)
 })
 
-test('who joined by another way meanwhile keeps the role they have', async () => {
+test('a member who joined in another way keeps their role', async () => {
   await signUp(base, { email, password, name: '' })
   const { id } = await invite('VIEWER')
   const [user] = await database.db.select().from(users).where(eq(users.email, email))
@@ -156,16 +156,16 @@ test('who joined by another way meanwhile keeps the role they have', async () =>
   expect(await rolesNow()).toEqual(['ADMIN'])
 })
 
-test('the letter shows names, obeys none, and carries the one link that is good', async () => {
+test('the email escapes names and contains the only valid link', async () => {
   const name = '<b>Tricks</b>\r\nBcc: eve@example.com'
   await database.db.update(workspaces).set({ name }).where(eq(workspaces.id, ctx.workspaceId))
   const { id } = await invite()
   const [mail] = await database.db.select().from(mails).where(eq(mails.workspaceId, ctx.workspaceId))
   if (!mail) throw new Error('There is no mail')
-  const letter = await renderInviteMail(ctx, mail)
-  expect(letter?.html).not.toContain('<b>Tricks')
-  expect([letter?.subject, letter?.from.name].join()).not.toMatch(/[\r\n]/)
-  for (const part of [letter?.html, letter?.text]) expect(part).toContain(`/accept-invite?token=${tokenOf(id)}`)
+  const rendered = await renderInviteMail(ctx, mail)
+  expect(rendered?.html).not.toContain('<b>Tricks')
+  expect([rendered?.subject, rendered?.from.name].join()).not.toMatch(/[\r\n]/)
+  for (const part of [rendered?.html, rendered?.text]) expect(part).toContain(`/accept-invite?token=${tokenOf(id)}`)
   const stored = await database.db.execute(sql`
     select json_agg(i)::text || (select json_agg(m)::text from mails m) as text from invites i`)
   expect(JSON.stringify(stored.rows)).not.toContain(tokenOf(id))
@@ -173,7 +173,7 @@ test('the letter shows names, obeys none, and carries the one link that is good'
   expect(await renderInviteMail(ctx, mail)).toBeUndefined()
 })
 
-test.each(['user', 'apiKey'] as const)('whoever acts as %s gives and touches at most their own role', async (kind) => {
+test.each(['user', 'apiKey'] as const)('an actor (%s) cannot grant or change a role above their own', async (kind) => {
   const owner = await join('OWNER')
   const admin = await join('ADMIN')
   const asked = await invite('OWNER')
@@ -195,7 +195,7 @@ test.each(['user', 'apiKey'] as const)('whoever acts as %s gives and touches at 
   await removeMember(acting, admin)
 })
 
-test('the last OWNER is neither lowered nor removed, whoever asks', async () => {
+test('the last OWNER cannot be demoted or removed', async () => {
   const owner = await join('OWNER')
   await join('ADMIN')
   for (const acting of [ctx, as('OWNER')]) {
@@ -209,9 +209,9 @@ test('the last OWNER is neither lowered nor removed, whoever asks', async () => 
 })
 
 test.each<[string, (id: UserId) => Promise<unknown>]>([
-  ['lower', (id) => updateMember(as('OWNER'), id, { role: 'VIEWER' })],
+  ['demote', (id) => updateMember(as('OWNER'), id, { role: 'VIEWER' })],
   ['remove', (id) => removeMember(as('OWNER'), id)],
-])('of five OWNERs who %s each other at once, one stays', async (_what, act) => {
+])('when five OWNERs %s each other concurrently, one remains', async (_what, act) => {
   const owners = [
     await join('OWNER'),
     await join('OWNER'),
@@ -221,11 +221,11 @@ test.each<[string, (id: UserId) => Promise<unknown>]>([
   ]
   const ended = await Promise.allSettled(owners.map(act))
   const reasons = ended.flatMap((end) => (end.status === 'rejected' ? [(end.reason as Error).message] : []))
-  expect(reasons).toEqual(['A workspace needs an OWNER, and this is the last'])
+  expect(reasons).toEqual(['A workspace needs an OWNER, and this is the last one'])
   expect((await rolesNow()).filter((role) => role === 'OWNER')).toHaveLength(1)
 })
 
-test('who is taken out is out at once: their sessions end, and with the last workspace their account', async () => {
+test('removing a member ends their sessions and deletes an unused account', async () => {
   const id = await join('MEMBER')
   const [{ email: address } = { email: '' }] = await database.db.select().from(users).where(eq(users.id, id))
   await logIn(base, { email: address, password })
@@ -233,13 +233,13 @@ test('who is taken out is out at once: their sessions end, and with the last wor
   expect(await database.db.$count(sessions, eq(sessions.userId, id))).toBe(0)
   await expect(removeMember(ctx, id)).rejects.toThrow('User not found')
   await expect(logIn(base, { email: address, password })).rejects.toThrow('Invalid email or password')
-  // The address is free: they may come again, by themselves or invited.
+  // The address is available again for a sign-up and an invite.
   await letTimePass('11 minutes')
   await signUp(base, { email: address, password, name: '' })
   await accept((await invite('VIEWER', address)).id)
 })
 
-test('who has another workspace keeps the account, and the sessions there', async () => {
+test('a removed member keeps the account and sessions of other workspaces', async () => {
   const { user } = await signUp(base, { email, password, name: '' })
   await accept((await invite()).id)
   await logIn(base, { email, password, workspaceId: ctx.workspaceId })
@@ -249,7 +249,7 @@ test('who has another workspace keeps the account, and the sessions there', asyn
   await logIn(base, { email, password })
 })
 
-test('who accepts elsewhere while their last workspace lets them go ends with an account or with a word', async () => {
+test('accepting an invite while the account is deleted fails once', async () => {
   const id = await join('MEMBER')
   const [{ email: address } = { email: '' }] = await database.db.select().from(users).where(eq(users.id, id))
   const elsewhere = await createTestCtx(database.db)
@@ -258,12 +258,12 @@ test('who accepts elsewhere while their last workspace lets them go ends with an
   const accepting = outcomeOf(accept(asked.id))
   await waitUntilBlocked(database.db)
   await removing.commit()
-  expect(await accepting).toBe('The account is gone: accept once more')
+  expect(await accepting).toBe('The account was deleted: accept the invite again')
   await accept(asked.id)
   expect((await listMembers(elsewhere, all)).data).toMatchObject([{ email: address }])
 })
 
-test('members and invites of another workspace are none of ours', async () => {
+test('members and invites of another workspace are not found', async () => {
   const [id, { id: inviteId }] = [await join('MEMBER'), await invite()]
   const other = await createTestCtx(database.db)
   for (const tried of [
@@ -275,6 +275,6 @@ test('members and invites of another workspace are none of ours', async () => {
     await expect(tried()).rejects.toThrow('not found')
   }
   expect([(await listMembers(other, all)).data, (await listInvites(other, all)).data]).toEqual([[], []])
-  const isTheirs = and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, id))
-  expect(await database.db.$count(members, isTheirs)).toBe(1)
+  const isOfOtherWorkspace = and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, id))
+  expect(await database.db.$count(members, isOfOtherWorkspace)).toBe(1)
 })

@@ -18,7 +18,7 @@ export const Invite = z
   })
   .meta({
     id: 'Invite',
-    description: 'Somebody who was asked to join. The token is in their mail alone.',
+    description: 'A pending invite to join the workspace. Only the email contains the token.',
     examples: [
       {
         id: 'inv_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -42,14 +42,14 @@ export type InviteQuery = z.output<typeof InviteQuery>
 
 export const AcceptInviteInput = z
   .strictObject({ token: MailToken, password: Password, name: SingleLine(200).default('') })
-  .meta({ examples: [{ token: 'rpi_…', password: 'a long sentence nobody knows', name: 'Grace Hopper' }] })
+  .meta({ examples: [{ token: 'rpi_…', password: 'a long sentence that is hard to guess', name: 'Grace Hopper' }] })
 export type AcceptInviteInput = z.output<typeof AcceptInviteInput>
 
 export const Member = z
   .object({ id: RecordId('usr'), email: z.string(), name: z.string(), role: z.enum(roles), createdAt: Timestamp })
   .meta({
     id: 'Member',
-    description: "A person in the workspace. `id` is the user's.",
+    description: 'A member of the workspace. `id` is the id of the user.',
     examples: [
       {
         id: 'usr_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -73,7 +73,7 @@ export const MemberRemoval = z.strictObject({
     .enum(['true', 'false'], { error: 'must be true or false' })
     .transform((value) => value === 'true')
     .optional()
-    .describe('Also revokes the API keys that they made, which `GET /api-keys?createdBy=` lists'),
+    .describe('Also revokes the API keys that the member created. `GET /api-keys?createdBy=` lists them'),
 })
 export type MemberRemoval = z.output<typeof MemberRemoval>
 

@@ -1,12 +1,12 @@
 /**
- * What strangers reach ends with its workspace at once: forms, lists and the links in mails, though the worker takes the
- * records away only by and by. Credentials are gone by then.
+ * A deleted workspace is not public any more: its forms, lists and email links stop working immediately, although the
+ * worker deletes the records later. Its credentials are deleted immediately.
  */
 import { and, eq, isNull, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { workspaces } from '../db/schema/index.ts'
 
-/** Of a record by its `workspace_id`, as part of the statement that looks it up. */
+/** A condition on the `workspace_id` of a record, for the statement that looks up the record. */
 export function isInLiveWorkspace(workspaceId: SQLWrapper): SQL {
   return sql`not exists (select from workspaces live where live.id = ${workspaceId} and live.deleted_at is not null)`
 }

@@ -6,7 +6,7 @@ import { checkSender } from '../mail/senders.ts'
 import { workspaces } from '../db/schema/index.ts'
 import type { Workspace, WorkspaceChange } from './workspaces.schema.ts'
 
-/** Sets what the change names. */
+/** Updates the given fields. */
 export async function updateWorkspace(ctx: Ctx, change: WorkspaceChange): Promise<Workspace> {
   checkSender(ctx, change.fromEmail)
   return inTransaction(ctx, async (ctx) => {

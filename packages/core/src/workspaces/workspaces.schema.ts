@@ -6,7 +6,7 @@ export const Workspace = z
   .object({
     id: RecordId('wsp'),
     name: z.string(),
-    currency: z.string().meta({ description: 'ISO 4217' }),
+    currency: z.string().meta({ description: 'ISO 4217 code' }),
     fromName: z.string().nullable(),
     fromEmail: z.string().nullable(),
     postalAddress: z.string().nullable(),
@@ -21,7 +21,7 @@ const currencies = new Set(Intl.supportedValuesOf('currency'))
 export const WorkspaceChange = z
   .strictObject({
     name: SingleLine(200, 1),
-    currency: z.string('must be text').refine((code) => currencies.has(code), 'must be a code of ISO 4217 such as EUR'),
+    currency: z.string('must be text').refine((code) => currencies.has(code), 'must be an ISO 4217 code such as EUR'),
     fromName: SingleLine(200)
       .nullable()
       .transform((name) => name || null),

@@ -8,7 +8,7 @@ import { createDefaultPipeline } from '../pipelines/pipelines.ts'
 import { workspaces } from '../db/schema/index.ts'
 import type { Workspace } from './workspaces.schema.ts'
 
-/** A new workspace with its first pipeline, and nobody in it yet. */
+/** Creates a workspace with the default pipeline and without members. */
 export async function createWorkspace(db: Db, name: string): Promise<Workspace> {
   const [row] = await db
     .insert(workspaces)
@@ -19,7 +19,7 @@ export async function createWorkspace(db: Db, name: string): Promise<Workspace> 
   return toWorkspace(row)
 }
 
-/** The workspace of a credential, which is there as long as the credential is: without it, that is none any more. */
+/** Reads the workspace of the credential. Without its workspace, a credential is invalid. */
 export async function readWorkspace({ db, workspaceId }: Ctx): Promise<Workspace> {
   const [row] = await db.select().from(workspaces).where(eq(workspaces.id, workspaceId))
   if (!row) throw new AppError('unauthenticated', 'Missing or invalid credential')
