@@ -1,4 +1,4 @@
-/** What a contact's id stands in is deleted and merged by an explicit step, table by table, never by a silent cascade. */
+/** Deleting and merging a contact handles every table explicitly, never by a silent cascade. */
 import { fillEmptyTables } from '@rapport/testing/fixtures/sample-rows.ts'
 import { getTableName, is, sql, Table } from 'drizzle-orm'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
@@ -20,25 +20,25 @@ import { contactRecords } from './contact-records.ts'
 import { deleteContact } from './delete-contact.ts'
 import { mergeContacts } from './merge-contacts.ts'
 
-/** Rows that go with their contact, and move to the other contact in a merge. */
+/** Tables whose rows are deleted with their contact, and move to the other contact in a merge. */
 const owned = Object.entries(schema)
   .flatMap(([name, table]) => (name in contactRecords && is(table, Table) ? [getTableName(table)] : []))
   .toSorted()
-/** Rows that outlive their contact: history, and the sums of campaigns. */
+/** Tables whose rows remain after the deletion of their contact: history and campaign statistics. */
 const outliving = ['campaign_batches', 'campaign_recipients', 'events']
 
 let database: TestDatabase
 let ctx: Ctx
 beforeAll(async () => {
   database = await createTestDatabase()
-  await refuseCascades()
+  await removeCascades()
 })
 beforeEach(async () => {
   ctx = await createTestCtx(database.db)
 })
 afterAll(() => database.close())
 
-test('every table with a contact id is known to be owned or to outlive the contact', async () => {
+test('every table with a contact id is owned by the contact or outlives it', async () => {
   const { rows } = await database.db.execute<{ name: string }>(sql`
     select c.relname as name from pg_attribute a join pg_class c on c.oid = a.attrelid
     where a.attname in ('contact_id', 'contact_ids') and c.relkind in ('r', 'p') and not c.relispartition
@@ -59,11 +59,11 @@ test('merging a contact moves what it owns, without a cascade', async () => {
   const { id: survivor } = await createTestContact(ctx)
   await mergeContacts(ctx, survivor, { contactId: duplicate })
   expect(await countOwned(duplicate)).toEqual(owned.map((table) => [table, 0]))
-  // The alias of the duplicate itself has come to the one that it had.
+  // The merge adds the alias of the duplicate to the existing alias.
   expect(await countOwned(survivor)).toEqual(owned.map((table) => [table, table === 'contact_aliases' ? 2 : 1]))
 })
 
-/** A contact with one row in every table that it owns. */
+/** Creates a contact with one row in every table that it owns. */
 async function createContactWithRecords(email: string): Promise<ContactId> {
   const { id: merged } = await createTestContact(ctx)
   const { id } = await createTestContact(ctx, { email })
@@ -78,7 +78,7 @@ async function createContactWithRecords(email: string): Promise<ContactId> {
   return id
 }
 
-/** How many rows of each table belong to a contact. */
+/** Counts the rows of a contact per table. */
 async function countOwned(contactId: ContactId): Promise<[string, number][]> {
   const counts: [string, number][] = []
   for (const table of owned) {
@@ -89,8 +89,8 @@ async function countOwned(contactId: ContactId): Promise<[string, number][]> {
   return counts
 }
 
-/** In this database a row that still points to a contact refuses its deletion, where it would else go in silence. */
-async function refuseCascades(): Promise<void> {
+/** Removes the cascades of this database: deleting a contact fails while a row still references it. */
+async function removeCascades(): Promise<void> {
   const { rows } = await database.db.execute<{ table: string; name: string; definition: string }>(sql`
     select conrelid::regclass::text as table, conname as name, pg_get_constraintdef(oid) as definition
     from pg_constraint where confrelid = 'contacts'::regclass and contype = 'f'`)

@@ -1,4 +1,4 @@
-/** What becomes of the records of a contact when it is merged into another or deleted. */
+/** Moves or deletes the records of a contact that is merged or deleted. */
 import type { AnyPgColumn } from 'drizzle-orm/pg-core'
 import { deleteAliasesOfContact, redirectAliases } from '../contacts/contact-aliases.ts'
 import type * as schema from '../db/schema/index.ts'
@@ -13,7 +13,7 @@ type Schema = typeof schema
 type TableOfContacts = {
   [Name in keyof Schema]: Schema[Name] extends { contactId: AnyPgColumn } ? Name : never
 }[keyof Schema]
-/** Rows that outlive their contact: history, and the sums of campaigns. */
+/** Rows that remain after the deletion of their contact: history and campaign statistics. */
 type OutlivingTable = 'campaignRecipients' | 'events'
 
 interface ContactRecords {
@@ -21,7 +21,7 @@ interface ContactRecords {
   deleteAll: (ctx: Ctx, contactId: ContactId) => Promise<void>
 }
 
-/** One line per table: a table with a contact's id that is missing does not compile. */
+/** One line per table. A missing table with a contact id does not compile. */
 export const contactRecords = {
   formSubmissions: { move: moveSubmissions, deleteAll: deleteSubmissionsOfContact },
   subscriptions: { move: moveSubscriptions, deleteAll: deleteSubscriptionsOfContact },
@@ -30,7 +30,7 @@ export const contactRecords = {
   contactAliases: { move: redirectAliases, deleteAll: deleteAliasesOfContact },
 } satisfies Record<Exclude<TableOfContacts, OutlivingTable>, ContactRecords>
 
-/** Moves the records of one contact to another. Both are locked. Returns whether a subscription moved. */
+/** Moves the records of a locked contact to another locked contact. Returns whether a subscription moved. */
 export async function moveContactRecords(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
   const { subscriptions, ...others } = contactRecords
   const movedAny = await subscriptions.move(ctx, contacts)

@@ -11,8 +11,8 @@ import { contactDeleted } from '../contacts/contact-events.ts'
 import { deleteContactRecords } from './contact-records.ts'
 
 /**
- * Deletes a contact with its records (deals, tasks, submissions, subscriptions). Of its opt-outs a salted hash of the address
- * remains, so that an import cannot subscribe it again. Throws `not_found`.
+ * Deletes a contact with its records (deals, tasks, submissions, subscriptions). Its opt-outs remain as salted hashes
+ * of the address, so that an import cannot subscribe it again. Throws `not_found`.
  */
 export function deleteContact(ctx: Ctx, id: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {

@@ -11,8 +11,8 @@ import * as schema from '../db/schema/index.ts'
 import { invites, members, outbox, sessions, webhookDrains, workspaces } from '../db/schema/index.ts'
 
 /**
- * Deletes the workspace: from now on nobody gets in, and the worker takes away what is in it, however much. Who is in no
- * other workspace goes as well.
+ * Marks the workspace as deleted and ends all access to it immediately. The worker deletes its rows in the background.
+ * Users who are in no other workspace are deleted too.
  */
 export function deleteWorkspace(ctx: Ctx): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
@@ -32,15 +32,17 @@ export function deleteWorkspace(ctx: Ctx): Promise<void> {
 const maxRowsPerStep = 1_000
 
 /**
- * One step of taking away what is in a deleted workspace; answers whether there is more. Each step is whole by itself and
- * harmless to repeat. What is under way, such as mails, goes first; the workspace itself last, and with it the work.
+ * Deletes the next rows of a deleted workspace. Returns whether more rows remain. Each step commits on its own and is
+ * safe to repeat. Pending work such as mails is deleted first; the workspace itself is deleted last, together with this
+ * job.
  */
 export async function clearDeletedWorkspace(ctx: Ctx, uuid: string): Promise<boolean> {
   const isDeleted = and(eq(workspaces.id, ctx.workspaceId), isNotNull(workspaces.deletedAt))
   if (uuid !== uuidOf(ctx.workspaceId) || (await ctx.db.$count(workspaces, isDeleted)) === 0) return false
   for (const step of deletionSteps) if (await deleteRows(ctx, step)) return true
   await inTransaction(ctx, async (ctx) => {
-    // Nothing new can name the workspace while its row is locked: what came in since goes by cascade.
+    // No row that references the workspace can be inserted while it is locked. Rows inserted since the last step are
+    // deleted by cascade.
     await ctx.db.select({ id: workspaces.id }).from(workspaces).where(isDeleted).for('update')
     await removeAllMembers(ctx)
     await ctx.db.delete(workspaces).where(isDeleted)
@@ -48,7 +50,7 @@ export async function clearDeletedWorkspace(ctx: Ctx, uuid: string): Promise<boo
   return false
 }
 
-/** Their sessions go by cascade. */
+/** Sessions are deleted by cascade. */
 async function removeAllMembers(ctx: Ctx): Promise<void> {
   const isInWorkspace = eq(members.workspaceId, ctx.workspaceId)
   const memberships = await ctx.db.select({ userId: members.userId }).from(members).where(isInWorkspace)
@@ -65,31 +67,35 @@ async function removeAllMembers(ctx: Ctx): Promise<void> {
 
 interface DeletionStep {
   table: PgTable
-  /** What is meant of the workspace's rows; all, unless given. */
+  /** Which rows of the workspace to delete. Default: all. */
   condition?: SQL
 }
 
 async function deleteRows(ctx: Ctx, { table, condition = sql`true` }: DeletionStep): Promise<boolean> {
   const name = sql.identifier(getTableConfig(table).name)
   const isSelected = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and ${condition}`
-  // Each partition of a table counts its places for itself, so that the place alone would name others' rows as well.
+  // A `ctid` is unique within a partition only: without `isSelected`, rows of other workspaces would match too.
   const result = await ctx.db.execute(sql`
     delete from ${name}
     where ${isSelected} and ctid = any (array(select ctid from ${name} where ${isSelected} limit ${maxRowsPerStep}))`)
   return (result.rowCount ?? 0) > 0
 }
 
-/** All but the work of clearing itself. */
+/** All work except this job. */
 const pendingWork: DeletionStep = {
   table: outbox,
   condition: sql`queue = any(${sql.param([...queueNames])}::text[]) and id <> workspace_id`,
 }
 
-/** Every table of a workspace, each after those that refer to it, so that no step cascades far; work under way comes first. */
+/**
+ * Every tenant table, after the tables that reference it, so that no step cascades to many rows. Pending work comes
+ * first.
+ */
 const deletionSteps: DeletionStep[] = [pendingWork, ...orderChildrenFirst().map((table) => ({ table }))]
 
 function orderChildrenFirst(): PgTable[] {
-  // The few rows of these go with the workspace's own, and those of drains with their webhooks: they guard what is out.
+  // The few rows of these tables are deleted with the workspace. Rows of `webhook_drains` guard deliveries in flight
+  // and are deleted with their webhooks.
   const excluded: unknown[] = [workspaces, members, sessions, outbox, webhookDrains]
   const tables = Object.values(schema).filter((value): value is typeof value & PgTable => value instanceof PgTable)
   const tenantTables: PgTable[] = tables.filter((table) => 'workspaceId' in table && !excluded.includes(table))

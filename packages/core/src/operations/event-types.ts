@@ -1,4 +1,4 @@
-/** Every event that the API emits: `GET /event-types` and OpenAPI's `webhooks` come from this list. */
+/** Every event that the API emits. `GET /event-types` and the `webhooks` of OpenAPI are generated from this list. */
 import { z } from 'zod'
 import type { EmittedType, EventDefinition, EventSubject } from '../events/event-definition.ts'
 import { mailBounced, mailComplained } from './mail-events.schema.ts'
@@ -16,7 +16,7 @@ import {
 import { campaignCanceled, campaignSending, campaignSent } from '../campaigns/campaign-events.ts'
 import { formSubmitted } from '../forms/form-events.ts'
 
-/** One line per type: a type that is missing, or stands on the wrong line, does not compile. */
+/** One line per type. A missing type or a definition on the wrong line does not compile. */
 export const eventDefinitions = {
   'contact.created': contactCreated,
   'contact.updated': contactUpdated,
@@ -55,10 +55,10 @@ export const EventTypes = z
       }),
     ),
   })
-  .meta({ id: 'EventTypes', description: 'Every type of event there is.' })
+  .meta({ id: 'EventTypes', description: 'All event types.' })
 export type EventTypes = z.output<typeof EventTypes>
 
-/** Every type with the JSON Schema of its `data`, and a whole event as an example. */
+/** Returns every type with the JSON Schema of its `data` and a complete example event. */
 export function describeEventTypes(): EventTypes {
   return { data: Object.values(eventDefinitions).map(describeEventType) }
 }

@@ -39,7 +39,7 @@ async function statusesOf(contactId: ContactId) {
   return found.rows.map((row) => row.status)
 }
 
-/** A campaign that was sent to person-1 and person-2. */
+/** Sends a campaign to person-1 and person-2. */
 async function startSent() {
   const { id, listId, batches } = await startTestCampaign(ctx, 2)
   const batch = await claimTestBatch(ctx, batches[0], await createTestWorker(database.db))
@@ -53,7 +53,7 @@ describe.each([
   { type: 'BOUNCE', status: 'BOUNCED', event: 'mail.bounced', count: 'bounced' },
   { type: 'COMPLAINT', status: 'COMPLAINED', event: 'mail.complained', count: 'complained' },
 ])('a $type', ({ type, status, event, count }) => {
-  test('takes the address off every list of the workspace, counts in its campaign and is told, once', async () => {
+  test('unsubscribes the address, counts once and emits one event', async () => {
     const { id, ada, messageId } = await startSent()
     const other = await createTestList(ctx)
     await confirmSubscribers(ctx, other.id, [ada.email])
@@ -62,9 +62,9 @@ describe.each([
     expect(await statusesOf(ada.id)).toEqual([status, status])
     expect(await readContact(ctx, ada.id)).toMatchObject({ emailSubscribedStatus: status })
     expect(await readStats(ctx, id)).toMatchObject({ sent: 2, [count]: 1 })
-    const told = await database.db.execute(sql`
+    const emitted = await database.db.execute(sql`
       select data from events where type = ${event} and workspace_id = ${uuidOf(ctx.workspaceId)}`)
-    expect(told.rows).toEqual([
+    expect(emitted.rows).toEqual([
       {
         data: {
           email: 'person-1@example.com',
@@ -79,7 +79,7 @@ describe.each([
     ])
   })
 
-  test('is undone by no import, sign-up or deletion, on no list, however the address is written', async () => {
+  test('is not undone by an import, a sign-up or a deletion, in any spelling', async () => {
     const { ada, listId } = await startSent()
     await report({ type, email: 'PERSON-1@Example.com' })
     const later = await createTestList(ctx, { doubleOptIn: false })
@@ -97,7 +97,7 @@ describe.each([
     expect(await listPendingWork(ctx, 'mail')).toEqual([])
   })
 
-  test('of an address that nobody has yet is kept for whoever comes with it, or changes to it', async () => {
+  test('applies to a contact that gets the address later', async () => {
     await report({ type, email: 'ghost@example.com' })
     const list = await createTestList(ctx)
     const [id = newId('con')] = await addSubscribers(ctx, list.id, { count: 1 })
@@ -107,7 +107,7 @@ describe.each([
   })
 })
 
-test('a bounce that is not permanent is told, and changes nothing else', async () => {
+test('a temporary bounce only emits an event', async () => {
   const { id, ada, messageId } = await startSent()
   await report({ permanent: false, messageId })
   await report({ permanent: false, messageId })
@@ -116,7 +116,7 @@ test('a bounce that is not permanent is told, and changes nothing else', async (
   expect((await listEventTypes(ctx)).filter((type) => type === 'mail.bounced')).toHaveLength(1)
 })
 
-test('a complaint outweighs a bounce, whichever comes first', async () => {
+test('a complaint overrides a bounce in either order', async () => {
   const { ada } = await startSent()
   await report({ type: 'COMPLAINT' })
   await report({ type: 'BOUNCE' })
@@ -134,13 +134,13 @@ test.each([
   'cmp_x.con_y@example.com',
   '<cmp_01kag7m3v9e8fs2t4w6x8y0z1b.con_01kag7m3v9e8fs2t4w6x8y0z1b@example.com>',
   '<cmp_zzzzzzzzzzzzzzzzzzzzzzzzzz.con_zzzzzzzzzzzzzzzzzzzzzzzzzz@example.com>',
-])('a message id that is none of ours, %s, is a report all the same', async (messageId) => {
+])('accepts a report with an unknown message id: %s', async (messageId) => {
   const { ada } = await startSent()
   await report({ messageId })
   expect(await statusesOf(ada.id)).toEqual(['BOUNCED'])
 })
 
-test("a message id of another workspace's campaign counts nothing there, and nothing here", async () => {
+test("a message id of another workspace's campaign counts nowhere", async () => {
   const { id, messageId } = await startSent()
   const mine = ctx
   ctx = await createTestCtx(database.db)
@@ -149,14 +149,14 @@ test("a message id of another workspace's campaign counts nothing there, and not
   expect(await listEventTypes(ctx)).toEqual(['mail.bounced'])
 })
 
-test("who leaves by the link in a campaign's mail counts there, once", async () => {
+test("unsubscribing by a campaign's link counts once in the campaign", async () => {
   const { id, listId, ada } = await startSent()
   const url = new URL(unsubscribeUrl(ctx, { listId, contactId: ada.id, campaignId: id }))
   for (let time = 0; time < 2; time++) await unsubscribe(ctx, url.searchParams.get('token') ?? '')
   expect(await readStats(ctx, id)).toMatchObject({ unsubscribed: 1 })
 })
 
-test('reports are forgotten after thirty days, and the suppression is not', async () => {
+test('purges reports after 30 days and keeps the suppression', async () => {
   const { ada } = await startSent()
   await report({})
   expect(await purgeMailReports(database.db)).toBe(0)

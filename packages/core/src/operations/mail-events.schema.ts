@@ -7,16 +7,16 @@ export const MailReport = z
   .strictObject({
     type: z.enum(['BOUNCE', 'COMPLAINT']),
     email: Email,
-    messageId: SingleLine(998, 1).optional().describe('The `Message-ID` of the mail it is about'),
+    messageId: SingleLine(998, 1).optional().describe('The `Message-ID` of the email that the report is about'),
     permanent: z
       .boolean()
       .optional()
-      .describe('Of a bounce: whether the address is dead. A complaint is always for good'),
-    detail: MultiLine(2_000).default('').describe("The receiving server's words"),
+      .describe('Required for a bounce: whether the address will never accept email. A complaint is always permanent'),
+    detail: MultiLine(2_000).default('').describe('The response of the receiving server'),
   })
   .refine(({ type, permanent }) => type === 'COMPLAINT' || permanent !== undefined, {
     path: ['permanent'],
-    error: 'must be said of a bounce',
+    error: 'is required for a bounce',
   })
   .meta({ examples: [{ type: 'BOUNCE', email: 'ada@example.com', permanent: true, detail: '550 5.1.1 No such user' }] })
 export type MailReport = z.output<typeof MailReport>
@@ -25,7 +25,7 @@ export const MailReportTaken = z
   .object({ success: z.literal(true) })
   .meta({ id: 'MailReportTaken', examples: [{ success: true }] })
 
-/** What `mail.bounced` and `mail.complained` tell. */
+/** The `data` of `mail.bounced` and `mail.complained`. */
 export const MailEvent = z
   .object({
     email: z.string(),
@@ -38,7 +38,7 @@ export const MailEvent = z
   })
   .meta({
     id: 'MailEvent',
-    description: 'A mail that did not arrive, or that somebody called spam.',
+    description: 'An email that bounced or that its recipient reported as spam.',
     examples: [
       {
         email: 'ada@example.com',

@@ -1,4 +1,4 @@
-/** What mail providers report of mails that did not arrive, or that somebody called spam. */
+/** Bounces and spam complaints that mail providers report. */
 import { createHmac } from 'node:crypto'
 import { sql } from 'drizzle-orm'
 import { recordEngagement, parseMessageId, isCampaignRecipient } from '../campaigns/engagement.ts'
@@ -14,9 +14,9 @@ import { mailReports } from '../db/schema/index.ts'
 import { mailBounced, mailComplained, type MailReport } from './mail-events.schema.ts'
 
 /**
- * Takes a report. A complaint, and a bounce that is permanent, keep the address out of every list of the workspace; a
- * bounce that is not is only told. Counts in the campaign whose mail `messageId` names. A report that comes again, as
- * providers repeat themselves, changes nothing.
+ * Records a report. A complaint or a permanent bounce suppresses the address and unsubscribes it from every list of the
+ * workspace. A temporary bounce only emits an event. The report counts in the statistics of the campaign that
+ * `messageId` identifies. Providers send reports more than once: a repeated report is a no-op.
  */
 export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
@@ -43,7 +43,7 @@ export function reportMailEvent(ctx: Ctx, report: MailReport): Promise<void> {
   })
 }
 
-/** Forgets reports of more than thirty days ago, a few at a time. Answers how many. */
+/** Deletes reports older than 30 days, at most 1,000, and returns the number. */
 export async function purgeMailReports(db: Db): Promise<number> {
   const result = await db.execute(sql`
     delete from mail_reports where (workspace_id, fingerprint) in (
@@ -51,7 +51,10 @@ export async function purgeMailReports(db: Db): Promise<number> {
   return result.rowCount ?? 0
 }
 
-/** By the database's own judgement, so that of two at once one is new. The words of a server may differ each time. */
+/**
+ * The unique key decides, so that only one of concurrent reports is new. `detail` is not part of the fingerprint
+ * because the wording of a server may vary.
+ */
 async function isNewReport(ctx: Ctx, { type, email, messageId, permanent }: MailReport): Promise<boolean> {
   const content = JSON.stringify([ctx.workspaceId, type, email.toLowerCase(), messageId ?? null, permanent ?? null])
   const fingerprint = createHmac('sha256', ctx.settings.keys.optOuts[0]).update(content).digest('base64url')

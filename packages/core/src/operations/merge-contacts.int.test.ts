@@ -19,7 +19,7 @@ import { newId } from '../kernel/ids.ts'
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
-test('the duplicate fills what is empty, tags unite, and it goes', async () => {
+test('the duplicate fills empty properties, adds its tags and is deleted', async () => {
   const kept = await createTestContact(ctx, { email: 'ada@example.com', firstName: 'Ada', tags: ['a'] })
   const duplicate = await createTestContact(ctx, { firstName: 'A.', lastName: 'Lovelace', phone: '+44 1', tags: ['b'] })
   const merged = await mergeContacts(ctx, kept.id, { contactId: duplicate.id })
@@ -34,7 +34,7 @@ test('the duplicate fills what is empty, tags unite, and it goes', async () => {
   expect(await listEventTypes(ctx)).toEqual(['contact.created', 'contact.created', 'contact.merged'])
 })
 
-test('of two merges of the same pair at once one wins, and the other is told what is missing', async () => {
+test('one of two concurrent merges of the same pair succeeds', async () => {
   for (let round = 0; round < 10; round += 1) {
     const [a, b] = [await createTestContact(ctx), await createTestContact(ctx)]
     const results = await Promise.allSettled([
@@ -52,7 +52,7 @@ test.each([
   ['UNSUBSCRIBED', 'CONFIRMED', 'UNSUBSCRIBED'],
   ['UNSUBSCRIBED', 'COMPLAINED', 'COMPLAINED'],
   ['PENDING', 'CONFIRMED', 'PENDING'],
-] as const)('%s here and %s there make %s: the strictest opt-out wins', async (here, there, result) => {
+] as const)('%s merged with %s results in %s: the strictest opt-out wins', async (here, there, result) => {
   const list = await createTestList(ctx)
   const [kept = newId('con')] = await addSubscribers(ctx, list.id, { count: 1, status: here, name: 'kept' })
   const [duplicate = newId('con')] = await addSubscribers(ctx, list.id, { count: 1, status: there, name: 'duplicate' })
@@ -61,7 +61,7 @@ test.each([
   expect(rows).toMatchObject([{ contactId: kept, status: result }])
 })
 
-test('the unsubscribe link of a mail to the duplicate works on who it has become, through several merges', async () => {
+test('an unsubscribe link of a duplicate works after several merges', async () => {
   const list = await createTestList(ctx)
   const [first = newId('con')] = await addSubscribers(ctx, list.id, { count: 1, name: 'first' })
   const [second, third] = [await createTestContact(ctx), await createTestContact(ctx)]
@@ -73,7 +73,7 @@ test('the unsubscribe link of a mail to the duplicate works on who it has become
   expect(await readContact(ctx, third.id)).toMatchObject({ emailSubscribedStatus: 'UNSUBSCRIBED' })
 })
 
-test('a contact of another workspace is not found, as the one kept and as the duplicate', async () => {
+test('does not find a contact of another workspace', async () => {
   const other = await createTestContact(await createTestCtx(database.db))
   const own = await createTestContact(ctx)
   await expect(mergeContacts(ctx, own.id, { contactId: other.id })).rejects.toMatchObject({ code: 'invalid' })

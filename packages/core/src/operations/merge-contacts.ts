@@ -17,10 +17,10 @@ import { contactMerged } from '../contacts/contact-events.ts'
 import { moveContactRecords } from './contact-records.ts'
 
 /**
- * Makes two contacts one: the duplicate fills what is empty in the other, tags and custom values unite, its deals,
- * tasks, submissions and subscriptions move over with the strictest opt-out winning, what the kept address ever said
- * included, and it goes. The links by which it can unsubscribe keep working. Of two merges of the same pair at once one
- * wins; to the other the duplicate is not found.
+ * Merges a duplicate into another contact and deletes the duplicate. The duplicate fills empty properties; tags and
+ * custom field values are combined; deals, tasks, submissions and subscriptions move. The strictest opt-out wins,
+ * including stored opt-outs of the remaining address. Unsubscribe links of the duplicate keep working. Of two
+ * concurrent merges of the same pair, one succeeds, and the other does not find the duplicate.
  */
 export async function mergeContacts(ctx: Ctx, id: ContactId, { contactId }: MergeInput): Promise<Contact> {
   if (id === contactId) throw invalidField('contactId', 'contactId: must be another contact')

@@ -32,14 +32,14 @@ beforeEach(async () => {
   workerId = await createTestWorker(database.db)
 })
 
-const bury = () => recoverOrphanedClaims(database.db)
-async function die(id = workerId) {
+const recover = () => recoverOrphanedClaims(database.db)
+async function crashWorker(id = workerId) {
   await expireWorkerHeartbeat(database.db, id)
-  await bury()
+  await recover()
 }
-const deathNote = 'The worker died, or lost the database, while it was out'
+const crashError = 'The worker crashed or lost the database connection during the attempt'
 
-/** The worker claims the backlog of a new webhook, which has one delivery. */
+/** Creates a webhook with one delivery, and claims its backlog for the worker. */
 async function claimNewDelivery(on = ctx): Promise<{ uuid: string; webhookUuid: string; claim: BacklogClaim }> {
   const { id } = await createTestWebhook(on)
   await createTestContact(on)
@@ -52,12 +52,12 @@ async function claimNewDelivery(on = ctx): Promise<{ uuid: string; webhookUuid: 
 const recordSuccess = ({ uuid, claim }: { uuid: string; claim: BacklogClaim }) =>
   recordTestOutcomes(ctx, claim, { ended: asEnded([uuid], { responseStatus: 204 }) })
 
-async function isOut(uuid: string): Promise<boolean> {
+async function isInFlight(uuid: string): Promise<boolean> {
   const { rowCount } = await database.pool.query('select from webhook_drains where $1 = any(delivery_ids)', [uuid])
   return rowCount === 1
 }
 
-/** A batch of three in the worker's hands, two of them being sent to. */
+/** Claims a batch of three recipients for the worker, and two of its recipients. */
 async function claimNewBatch() {
   const { id: campaignId, batches } = await startTestCampaign(ctx, 3)
   const [uuid = ''] = batches
@@ -89,23 +89,23 @@ async function findUnpublished(): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
-describe('what a dead worker had in hand', () => {
-  test('a delivery is INTERRUPTED, as the request may have arrived, and never attempted again', async () => {
+describe('claims of a crashed worker', () => {
+  test('a delivery becomes INTERRUPTED and is never attempted again', async () => {
     const { claim } = await claimNewDelivery()
-    await die()
+    await crashWorker()
     const attempted = { worker_id: workerId, attempted_at: expect.any(String) as string }
-    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED', error: deathNote, ...attempted })
+    expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED', error: crashError, ...attempted })
     expect(await listPendingWork(ctx)).toEqual([])
     const { take } = await claimTestBacklog(ctx, claim.webhookId, { workerId: await createTestWorker(database.db) })
     expect(take).toBeUndefined()
   })
 
-  test('of a backlog only what was out is INTERRUPTED, and the rest waits for the next owner', async () => {
+  test('deliveries that were not in flight remain PENDING for the next owner', async () => {
     const { id } = await createTestWebhook(ctx)
     const uuids = await insertDeliveries(ctx, id, { count: 5 })
     const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 3 })
     await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 3) })
-    await die()
+    await crashWorker()
     const { rows } = await database.pool.query<{ status: string }>(
       'select status from deliveries where webhook_id = $1 order by created_at, id',
       [uuidOf(id)],
@@ -115,10 +115,10 @@ describe('what a dead worker had in hand', () => {
     expect(getTakenIds(next.take)).toEqual(uuids.slice(3))
   })
 
-  test('recipients being sent to are INTERRUPTED; the batch goes back on its queue for the others', async () => {
+  test('recipients being sent to become INTERRUPTED, and the batch is requeued', async () => {
     const { campaignId, uuid } = await claimNewBatch()
     await publishAll()
-    await die()
+    await crashWorker()
     expect(await countRecipients(ctx, campaignId)).toEqual({ INTERRUPTED: 2 })
     expect(await findUnpublished()).toEqual([uuid])
     const next = await claimBatch(ctx, uuid, await createTestWorker(database.db))
@@ -127,11 +127,11 @@ describe('what a dead worker had in hand', () => {
     expect(recipients).toHaveLength(1)
   })
 
-  test('a confirmation mail goes back on its queue, a test copy is INTERRUPTED', async () => {
+  test('a confirmation mail is requeued, a test mail becomes INTERRUPTED', async () => {
     const confirmation = await claimNewMail('CONFIRMATION')
     const copy = await claimNewMail('CAMPAIGN_TEST')
     await publishAll()
-    await die()
+    await crashWorker()
     expect(await findUnpublished()).toEqual([confirmation])
     expect(await listPendingWork(ctx)).toEqual([confirmation])
     const rows = await ctx.db
@@ -145,38 +145,38 @@ describe('what a dead worker had in hand', () => {
     ])
   })
 
-  test('nothing is touched while the worker lives, though others die', async () => {
+  test('claims of a running worker remain when another worker crashes', async () => {
     const { campaignId, uuid } = await claimNewBatch()
     await claimNewMail('CONFIRMATION')
     const { uuid: out } = await claimNewDelivery()
     await publishAll()
     await database.db.execute(sql`update workers set seen_at = now() - interval '14 seconds' where id = ${workerId}`)
-    await die(await createTestWorker(database.db))
+    await crashWorker(await createTestWorker(database.db))
     expect(await findUnpublished()).toEqual([])
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENDING: 2 })
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING' })
-    expect(await isOut(out)).toBe(true)
+    expect(await isInFlight(out)).toBe(true)
     expect(await findClaims(database.db, workerId)).toContain(uuid)
   })
 
-  test('what is finished stays as it was', async () => {
+  test('recorded outcomes do not change', async () => {
     await recordSuccess(await claimNewDelivery())
     const { campaignId, batch, recipients } = await claimNewBatch()
     const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
     await recordRecipientOutcomes(ctx, batch, outcomes)
-    await die()
+    await crashWorker()
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', error: null })
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENT: 2 })
   })
 
-  test('a claim by a worker that was struck off already is INTERRUPTED too', async () => {
-    await die()
+  test('a claim by a worker that is not registered becomes INTERRUPTED too', async () => {
+    await crashWorker()
     const { uuid } = await claimNewDelivery()
-    await bury()
+    await recover()
     expect(await readSingleDelivery(ctx)).toMatchObject({ uuid, status: 'INTERRUPTED' })
   })
 
-  test('a worker that takes its leave with something in hand leaves it INTERRUPTED at once', async () => {
+  test('claims of a worker are recovered immediately after it deregisters', async () => {
     await claimNewDelivery()
     await deregisterWorker(database.db, workerId)
     await recoverOrphanedClaims(database.db)
@@ -185,19 +185,19 @@ describe('what a dead worker had in hand', () => {
   })
 })
 
-describe('who was taken for dead and lives', () => {
-  test('comes back by the next beat, and its next claims are left alone', async () => {
-    await die()
+describe('a running worker that was removed from the registry', () => {
+  test('registers again with the next heartbeat and keeps its next claims', async () => {
+    await crashWorker()
     await recordHeartbeat(database.db, workerId)
     const { uuid } = await claimNewDelivery()
-    await bury()
-    expect([(await readSingleDelivery(ctx)).status, await isOut(uuid)]).toEqual(['PENDING', true])
+    await recover()
+    expect([(await readSingleDelivery(ctx)).status, await isInFlight(uuid)]).toEqual(['PENDING', true])
   })
 
-  test('corrects by its late truth what was INTERRUPTED', async () => {
+  test('overwrites INTERRUPTED with a late result', async () => {
     const delivery = await claimNewDelivery()
     const { campaignId, batch, recipients } = await claimNewBatch()
-    await die()
+    await crashWorker()
     expect(await recordSuccess(delivery)).toBeUndefined()
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED', error: null, response_status: 204 })
     const outcomes = recipients.map(({ id }) => ({ contactId: id, status: 'SENT' as const, error: null }))
@@ -205,44 +205,44 @@ describe('who was taken for dead and lives', () => {
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENT: 2 })
   })
 
-  test('can claim nobody more of a batch that was taken from it', async () => {
+  test('cannot claim more recipients of a batch that was released', async () => {
     const { batch } = await claimNewBatch()
-    await die()
+    await crashWorker()
     expect(await claimRecipients(ctx, batch, batch.contactUuids)).toEqual({ stopped: true, recipients: [] })
   })
 })
 
-describe('burying', () => {
-  test('two at once set everything right once, and neither waits for the other', async () => {
+describe('recovery', () => {
+  test('recovers every claim once when workers run it concurrently', async () => {
     await claimNewDelivery()
     const { uuid } = await claimNewBatch()
     await publishAll()
     await expireWorkerHeartbeat(database.db, workerId)
-    await Promise.all(Array.from({ length: 8 }, bury))
+    await Promise.all(Array.from({ length: 8 }, recover))
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
     expect(await findUnpublished()).toEqual([uuid])
   })
 
-  test('while another buries, nothing is done twice and nobody waits', async () => {
+  test('does nothing and does not wait while another worker runs it', async () => {
     const holding = await openTransaction(database.db, (db) => db.execute(sql`select pg_advisory_xact_lock(7277679)`))
     await claimNewDelivery()
-    await die()
+    await crashWorker()
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING' })
     await holding.commit()
-    await bury()
+    await recover()
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'INTERRUPTED' })
   })
 
-  test('a late outcome and a burial at the same moment do not lock each other out', async () => {
+  test('does not deadlock with a late result', async () => {
     const other = await createTestCtx(database.db)
     const first = await claimNewDelivery(other)
     const delivery = await claimNewDelivery()
     await expireWorkerHeartbeat(database.db, workerId)
-    // Recovery stops half-way, at the first drain. It locks them in the order of their keys.
+    // Stops the recovery after it has locked the first drain. It locks drains in the order of their keys.
     const half = await openTransaction(database.db, (db) =>
       db.execute(sql`select from deliveries where id = ${first.uuid} or id = ${delivery.uuid} for update`),
     )
-    const recovering = bury()
+    const recovering = recover()
     await waitUntilBlocked(database.db)
     const recording = recordSuccess(delivery)
     await waitUntilBlocked(database.db, 2)
@@ -252,8 +252,8 @@ describe('burying', () => {
   })
 })
 
-describe('a claim that a living worker has in hand no more', () => {
-  test('is found by its subject, of every kind', async () => {
+describe('an orphaned claim of a running worker', () => {
+  test('is found by the UUID of its subject, for every kind of work', async () => {
     const expected = [
       (await claimNewDelivery()).webhookUuid,
       (await claimNewBatch()).uuid,
@@ -264,7 +264,7 @@ describe('a claim that a living worker has in hand no more', () => {
     expect(await findClaims(database.db, randomUUID())).toEqual([])
   })
 
-  test('is set right as by a death, and others of the worker are not', async () => {
+  test('is released as after a crash, without the other claims of the worker', async () => {
     const { webhookUuid } = await claimNewDelivery()
     const { uuid: batchUuid, campaignId } = await claimNewBatch()
     const mailUuid = await claimNewMail('CONFIRMATION')
@@ -272,7 +272,7 @@ describe('a claim that a living worker has in hand no more', () => {
     await releaseOrphanedClaim(database.db, workerId, webhookUuid)
     expect(await readSingleDelivery(ctx)).toMatchObject({
       status: 'INTERRUPTED',
-      error: 'How it ended could not be recorded',
+      error: 'The outcome could not be recorded',
     })
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENDING: 2 })
     await releaseOrphanedClaim(database.db, workerId, batchUuid)
@@ -283,7 +283,7 @@ describe('a claim that a living worker has in hand no more', () => {
     expect(await findClaims(database.db, workerId)).toEqual([])
   })
 
-  test('recipients are found and set right also when their batch is in other hands by now', async () => {
+  test('includes recipients of a batch that another worker has claimed since', async () => {
     const { uuid, campaignId } = await claimNewBatch()
     await ctx.db
       .update(campaignBatches)

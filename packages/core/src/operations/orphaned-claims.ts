@@ -1,4 +1,4 @@
-/** Recovers orphaned claims: those of dead workers, and those of live workers that no job is working on. */
+/** Recovers orphaned claims: those of crashed workers, and those of running workers that no job is working on. */
 import { and, lt, type SQL, type SQLWrapper, sql } from 'drizzle-orm'
 import { interruptRecipients } from '../campaigns/recipient-counters.ts'
 import type { Db } from '../db/client.ts'
@@ -13,26 +13,30 @@ import { maxMailAttempts } from '../mail/mails.ts'
 /** Advisory lock: one worker recovers at a time. */
 const recoveryLock = 7_277_679
 
-/** How many deliveries and mails became INTERRUPTED. */
+/** The number of deliveries and mails that became INTERRUPTED. */
 export interface InterruptedCounts {
   deliveries: number
   mails: number
 }
 
 /**
- * Releases the claims of dead workers. A delivery or mail that may have left becomes INTERRUPTED: it is shown, and only
- * a user can repeat it. Work that is harmless to repeat is requeued.
+ * Releases the claims of crashed workers. Deliveries and mails that may have been sent become INTERRUPTED: they are
+ * shown, and only a user can send them again. Work that is safe to repeat is requeued.
  */
 export async function recoverOrphanedClaims(db: Db): Promise<InterruptedCounts> {
   return transaction(db, async (db) => {
     const lock = await db.execute(sql`select pg_try_advisory_xact_lock(${recoveryLock}) as taken`)
     if (!lock.rows[0]?.['taken']) return { deliveries: 0, mails: 0 }
     await db.delete(workers).where(lt(workers.seenAt, sql`now() - ${heartbeatTimeout}`))
-    return releaseClaims(db, isOwnerUnregistered, 'The worker died, or lost the database, while it was out')
+    return releaseClaims(
+      db,
+      isOwnerUnregistered,
+      'The worker crashed or lost the database connection during the attempt',
+    )
   })
 }
 
-/** Finds the claims of this worker in the database: the UUIDs of the subjects of its jobs. See `releaseOrphanedClaim`. */
+/** Finds the claims of this worker: the UUIDs of the subjects of its jobs. See `releaseOrphanedClaim`. */
 export async function findClaims(db: Db, workerId: string): Promise<string[]> {
   const isClaimed = sql`status = 'SENDING' and worker_id = ${workerId}`
   const result = await db.execute<{ id: string }>(sql`
@@ -45,19 +49,19 @@ export async function findClaims(db: Db, workerId: string): Promise<string[]> {
 }
 
 /**
- * Releases a claim of this worker that none of its jobs is working on, as if the worker had died: the outcome could not be
- * recorded, or the claim was committed after the job had timed out.
+ * Releases a claim of a running worker that none of its jobs is working on, as if the worker had crashed: the outcome
+ * could not be recorded, or the claim was committed after the job had timed out.
  */
 export function releaseOrphanedClaim(db: Db, workerId: string, uuid: string): Promise<InterruptedCounts> {
   const isOrphaned: ClaimCondition = (claim, subject) =>
     sql`${claim.workerId} = ${workerId} and ${subject} = ${sql.param(uuid)}`
-  return transaction(db, (db) => releaseClaims(db, isOrphaned, 'How it ended could not be recorded'))
+  return transaction(db, (db) => releaseClaims(db, isOrphaned, 'The outcome could not be recorded'))
 }
 
 /** A condition that selects the claims to release in one table. `subject` is the column with the UUID that jobs carry. */
 type ClaimCondition = (claim: { workerId: SQLWrapper }, subject: SQLWrapper) => SQL
 
-/** A worker without a row in the worker registry is dead, and its claims are orphaned. */
+/** A worker that is not in the worker registry no longer runs, and its claims are orphaned. */
 const isOwnerUnregistered: ClaimCondition = (claim) =>
   sql`${claim.workerId} is not null and not exists (select from workers where workers.id = ${claim.workerId})`
 
@@ -73,8 +77,8 @@ async function releaseClaims(db: Db, isOrphaned: ClaimCondition, error: string):
 }
 
 /**
- * The deliveries that the worker may have had out become INTERRUPTED; the rest of the backlog remains PENDING. The rows of the
- * drains are locked first, as a take does.
+ * Deliveries whose requests the worker may have sent become INTERRUPTED; the rest of the backlog remains PENDING. Locks
+ * the drains first, in the same order as the workers that take deliveries.
  */
 async function releaseBacklogs(db: Db, isOrphaned: SQL, error: string): Promise<number> {
   const claims = await db

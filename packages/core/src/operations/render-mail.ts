@@ -8,7 +8,9 @@ import type { Mail, MailKind } from '../mail/mails.ts'
 import type { OutgoingMail } from '../mail/outgoing-mail.ts'
 import { renderWebhookDisabledMail, renderWebhookFailingMail } from '../webhooks/health/webhook-mails.ts'
 
-/** How each kind of single mail is made; undefined when its reason has gone. A new kind does not compile without. */
+/**
+ * Renders a single mail, or returns undefined if it is no longer needed. A kind without a renderer does not compile.
+ */
 const renderers: Record<MailKind, (ctx: Ctx, mail: Mail) => Promise<OutgoingMail | undefined>> = {
   CONFIRMATION: renderConfirmationMail,
   CAMPAIGN_TEST: renderTestMail,

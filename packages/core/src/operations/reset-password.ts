@@ -9,15 +9,16 @@ import { deleteApiKeysByCreator } from '../auth/api-keys.ts'
 import { markEmailVerified } from '../auth/users.ts'
 import type { UserId } from '../kernel/ids.ts'
 
-/** Sets a new password by the token of an email, and confirms by it that the address belongs to the user. */
+/** Sets a new password with the token of an email, which also proves that the user owns the address. */
 export function resetPassword(base: BaseCtx, input: ResetPasswordInput): Promise<void> {
   return replacePassword(base, input, confirmOwnership)
 }
 
 /**
- * The token proves that the user owns the address. If that was never proved before, somebody else may have signed up with
- * it: the API keys and invites that the account made are revoked, and the webhooks of workspaces that it owns are
- * disabled, as they would leak new data. Other members stay: each joined by an email of their own, and is listed.
+ * The token proves that the user owns the address. If that was not proved before, another person may have created the
+ * account: the API keys and invites that it created are revoked, and the webhooks of workspaces that it owns are
+ * disabled, as they would leak new data. Other members stay: each of them accepted an invite sent to their own address,
+ * and the owner can list and remove them.
  */
 async function confirmOwnership(base: BaseCtx, userId: UserId): Promise<void> {
   const [user] = await base.db

@@ -31,7 +31,7 @@ beforeEach(async () => {
   workerId = await createTestWorker(database.db)
 })
 
-/** The worker of a backup has long been gone where it is restored. */
+/** Simulates a restore, where the worker of the backup no longer runs. */
 async function restore(before?: Date) {
   await expireWorkerHeartbeat(ctx.db, workerId)
   return interruptRestoredWork(ctx.db, before)
@@ -44,8 +44,8 @@ const statusesOf = async (table: 'deliveries' | 'mails') =>
 
 const claim = (uuid?: string) => claimTestBatch(ctx, uuid, workerId)
 
-/** What a worker does with every batch that waits. Answers how many people it would have mailed. */
-async function work(): Promise<number> {
+/** Sends every waiting batch as a worker does. Returns the number of mails. */
+async function sendWaitingBatches(): Promise<number> {
   workerId = await createTestWorker(database.db)
   let mailed = 0
   for (const uuid of await listPendingWork(ctx, 'campaigns')) {
@@ -56,7 +56,7 @@ async function work(): Promise<number> {
   return mailed
 }
 
-test('deliveries and mails that a backup brings back, waiting or in hand, are interrupted and can be claimed by nobody', async () => {
+test('interrupts pending and claimed deliveries and mails of a backup', async () => {
   const { id: webhookId } = await createTestWebhook(ctx)
   for (let count = 0; count < 3; count += 1) await createTestContact(ctx)
   const campaign = await createTestCampaign(ctx)
@@ -65,7 +65,7 @@ test('deliveries and mails that a backup brings back, waiting or in hand, are in
   await claimTestBacklog(ctx, webhookId, { workerId, limit: 1 })
   await claimMail(ctx, mails[0] ?? '', workerId)
 
-  // What was in hand is the burial's to interrupt.
+  // The counts exclude the claimed delivery and mail, which the recovery interrupts.
   expect(await restore()).toMatchObject({ deliveries: 2, mails: 1 })
   expect(await statusesOf('deliveries')).toEqual(['INTERRUPTED', 'INTERRUPTED', 'INTERRUPTED'])
   expect(await statusesOf('mails')).toEqual(['INTERRUPTED', 'INTERRUPTED'])
@@ -75,7 +75,7 @@ test('deliveries and mails that a backup brings back, waiting or in hand, are in
   for (const uuid of mails) expect(await claimMail(ctx, uuid, workerId)).toBeUndefined()
 })
 
-test('of a campaign under way nobody gets a second mail, whoever was mailed after the backup, and resuming ends it', async () => {
+test('sends no second mail of a restored campaign, which ends when resumed', async () => {
   const { id } = await startTestCampaign(ctx, 450)
   const batch = await claim((await listPendingWork(ctx, 'campaigns'))[0])
   const { recipients } = await claimRecipients(ctx, batch, batch.contactUuids.slice(0, 30))
@@ -84,7 +84,7 @@ test('of a campaign under way nobody gets a second mail, whoever was mailed afte
     status: at < 10 ? ('SENT' as const) : ('WAITING' as const),
     error: null,
   }))
-  // Ten are sent, ten wait for another try, ten are in hand, and 420 have not had their turn.
+  // Ten are sent, ten wait for a retry, ten are being sent, and 420 are not claimed yet.
   await recordRecipientOutcomes(ctx, batch, outcomes.slice(0, 20))
 
   expect(await restore()).toMatchObject({ campaigns: 1, recipients: 430 })
@@ -95,21 +95,21 @@ test('of a campaign under way nobody gets a second mail, whoever was mailed afte
   expect(await readStats(ctx, id)).toMatchObject({ queued: 450, sent: 10, interrupted: 440, pending: 0 })
   expect(await countRecipients(ctx, id)).toEqual({ SENT: 10, INTERRUPTED: 440 })
   await resumeCampaign(ctx, id)
-  expect(await work()).toBe(0)
+  expect(await sendWaitingBatches()).toBe(0)
   expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
 })
 
-test('those in doubt get a campaign when somebody asks for it', async () => {
+test('sends to interrupted recipients after a retry', async () => {
   const { id } = await startTestCampaign(ctx, 250)
   await pauseCampaign(ctx, id)
   expect(await restore()).toMatchObject({ campaigns: 1, recipients: 250 })
   expect(await retryCampaign(ctx, id, { includeInterrupted: true })).toEqual({ queued: 250 })
   await resumeCampaign(ctx, id)
-  expect(await work()).toBe(250)
+  expect(await sendWaitingBatches()).toBe(250)
   expect(await readStats(ctx, id)).toMatchObject({ sent: 250, interrupted: 0 })
 })
 
-test('a second time it finds nothing; what is over, canceled or newer than the moment stays as it is', async () => {
+test('is idempotent and ignores finished, canceled and newer work', async () => {
   const { id: canceled } = await startTestCampaign(ctx, 5)
   await cancelCampaign(ctx, canceled)
   await createTestWebhook(ctx)
@@ -126,7 +126,7 @@ test('a second time it finds nothing; what is over, canceled or newer than the m
   expect(await readStats(ctx, canceled)).toMatchObject({ skipped: 5 })
 })
 
-test('more than is interrupted at once is interrupted all the same', async () => {
+test('interrupts more deliveries than one transaction does', async () => {
   await createTestWebhook(ctx)
   await createTestContact(ctx)
   await database.db.execute(sql`
@@ -136,7 +136,7 @@ test('more than is interrupted at once is interrupted all the same', async () =>
   expect(await listPendingWork(ctx)).toEqual([])
 })
 
-test('while a worker is alive nothing is touched', async () => {
+test('changes nothing while a worker is alive', async () => {
   await createTestWebhook(ctx)
   await createTestContact(ctx)
   await expect(interruptRestoredWork(ctx.db, undefined)).rejects.toThrow('A worker is alive')

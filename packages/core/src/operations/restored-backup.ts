@@ -1,6 +1,6 @@
 /**
- * A backup that is restored brings back work that has since been done: campaigns to whom they have reached, deliveries
- * that went out. Nothing in it tells which. What may go out once at most is set aside here before a worker sees it.
+ * A restored backup contains work that was done after the backup: campaigns that were sent and deliveries that were
+ * made. The database cannot tell which. Work that must not be repeated is interrupted here before a worker claims it.
  */
 import { sql } from 'drizzle-orm'
 import { updateRecipientCounters } from '../campaigns/recipient-counters.ts'
@@ -14,22 +14,25 @@ import { recoverOrphanedClaims } from './orphaned-claims.ts'
 export interface InterruptedWorkCounts {
   deliveries: number
   mails: number
-  /** PAUSED now, with everybody INTERRUPTED who was not settled in the backup. */
+  /** Campaigns that became PAUSED. Their recipients without an outcome in the backup became INTERRUPTED. */
   campaigns: number
   recipients: number
 }
 
-const reason = 'It was to be done when the backup was made that is restored here: it may have been done since'
+const reason = 'It was pending in the restored backup and may have been sent since'
 
 /**
- * Marks as INTERRUPTED what was to go out `before` that moment, or until now: shown, and never sent by itself. A campaign
- * that was under way is PAUSED: to resume it ends it, and who wants those in doubt to get it retries them first.
- * Imports and the like go on, as all that they do is in the database. Conflict while a worker is alive. In small
- * transactions: it may be stopped, and run again.
+ * Marks deliveries, mails and campaign recipients that were pending `before` this time (default: now) as INTERRUPTED:
+ * they are shown, but not sent. Campaigns that were being sent become PAUSED. A user can retry the interrupted
+ * recipients before resuming such a campaign; without a retry, resuming ends it. Imports and other work that only
+ * changes the database continues. Throws `conflict` while a worker is alive. Runs in small transactions, so that it can
+ * be stopped and run again.
  */
 export async function interruptRestoredWork(db: Db, before: Date | undefined): Promise<InterruptedWorkCounts> {
   if ((await listWorkers(db)).some(({ isAlive }) => isAlive)) {
-    throw conflict('A worker is alive, or was fifteen seconds ago: stop the workers, wait as long, and run it again')
+    throw conflict(
+      'A worker is alive or was alive in the last 15 seconds: stop all workers, wait 15 seconds and run this again',
+    )
   }
   await recoverOrphanedClaims(db)
   const cutoff = before?.toISOString() ?? (await readClock(db))
@@ -56,7 +59,7 @@ async function repeatUntilNone(interruptSome: () => Promise<number>): Promise<nu
   return total
 }
 
-/** From here on no worker can claim anybody, should one start too early. */
+/** Prevents a worker that starts too early from claiming recipients. */
 async function pauseCampaigns(db: Db, before: string): Promise<number> {
   const paused = await db.execute(sql`
     update campaigns set status = 'PAUSED', pause_reason = ${reason}, updated_at = now()
@@ -64,7 +67,7 @@ async function pauseCampaigns(db: Db, before: string): Promise<number> {
   return paused.rowCount ?? 0
 }
 
-/** The batches stay open, with nobody left in them: so the campaign ends as any other when it is resumed. */
+/** The batches stay open without recipients to claim, so that the campaign ends like any other when it is resumed. */
 async function interruptRecipients(db: Db, before: string): Promise<number> {
   const open = await db.execute<{ id: string }>(sql`
     select b.id from campaigns c
@@ -93,7 +96,7 @@ async function interruptRecipients(db: Db, before: string): Promise<number> {
   return total
 }
 
-/** No delivery is out: the claims of the backup's workers are recovered. */
+/** No delivery is in flight: the claims of the backup's workers have been recovered. */
 async function interruptDeliveries(db: Db, before: string): Promise<number> {
   const waiting = await db.execute<Record<'workspace_id' | 'webhook_id' | 'id', string>>(sql`
     select workspace_id, webhook_id, id from deliveries

@@ -7,8 +7,8 @@ import { isLiveWorkspace } from '../workspaces/is-live.ts'
 import { lockCurrentContact } from '../contacts/lock-contact.ts'
 
 /**
- * Unsubscribes by the token of a mail: the contact it went to, and the address, should that be another's by now.
- * Idempotent, and content when the contact, the list or the workspace is gone.
+ * Unsubscribes the contact that received the email with this token, and the address even if another contact has it now.
+ * Idempotent. No-op if the contact, the list or the workspace no longer exists.
  */
 export async function unsubscribe(base: BaseCtx, token: string): Promise<void> {
   const { campaignId, emailHash, ...ids } = openUnsubscribe(base, token)

@@ -53,7 +53,7 @@ async function idsOf(upkeep: AsyncGenerator<{ id: WebhookId }>): Promise<Webhook
   return ids
 }
 
-/** The first mail of the workspace, as the worker renders it. */
+/** Renders the first mail of the workspace. */
 async function rendered() {
   const [mail] = await mailsOf(ctx)
   if (!mail) throw new Error('There is no mail')
@@ -124,7 +124,7 @@ describe('the warning', () => {
     }
   })
 
-  test('is not sent any more if the webhook succeeds, is disabled or deleted before', async () => {
+  test('is not sent if the webhook succeeds, is disabled or deleted first', async () => {
     await setDrainHealth(ctx, webhook.id, createFailingPeriod(30, 5))
     await warn()
     await setDrainHealth(ctx, webhook.id, { failingSince: null, failureCount: 0 })
@@ -137,7 +137,7 @@ describe('the warning', () => {
     expect(await rendered()).toBeUndefined()
   })
 
-  test('goes out once though two workers run the upkeep at the same time', async () => {
+  test('is sent once when two workers run the upkeep concurrently', async () => {
     await setDrainHealth(ctx, webhook.id, createFailingPeriod(30, 5))
     const [first, second] = await inParallel(warn)
     expect([...first, ...second]).toEqual([webhook.id])
@@ -165,7 +165,7 @@ describe('a webhook that fails for five days', () => {
     expect(await warn()).toEqual([])
   })
 
-  test('is announced to the other webhooks of the workspace and not to itself', async () => {
+  test('emits webhook.disabled to the other webhooks of its workspace only', async () => {
     await updateWebhook(ctx, webhook.id, { eventTypes: ['*'] })
     const listening = await createTestWebhook(ctx, { eventTypes: ['webhook.disabled'] })
     await createTestWebhook(ctx, { eventTypes: ['contact.created'] })
@@ -189,7 +189,7 @@ describe('a webhook that fails for five days', () => {
     expect(await isEnabled(webhook.id)).toBe(true)
   })
 
-  test('is left alone if a user disabled it before', async () => {
+  test('is skipped if a user disabled it before', async () => {
     await updateWebhook(ctx, webhook.id, { enabled: false })
     expect(await disable()).toEqual([])
     expect(await readWebhook(ctx, webhook.id)).toMatchObject({ disabledReason: null })
@@ -202,7 +202,7 @@ describe('a webhook that fails for five days', () => {
     expect(await isEnabled(webhook.id)).toBe(true)
   })
 
-  test('is disabled once though two workers run the upkeep at the same time', async () => {
+  test('is disabled once when two workers run the upkeep concurrently', async () => {
     const [first, second] = await inParallel(disable)
     expect([...first, ...second]).toEqual([webhook.id])
     expect(await listEventTypes(ctx)).toEqual(['webhook.disabled'])
@@ -225,7 +225,7 @@ describe('a webhook that fails for five days', () => {
     expect(await isEnabled(webhook.id)).toBe(true)
   })
 
-  test('leaves nothing behind if one step of its disabling fails', async () => {
+  test('remains unchanged if one step of disabling fails', async () => {
     await database.pool.query('alter table mails add constraint none check (false) not valid')
     await expect(disable()).rejects.toThrow()
     await database.pool.query('alter table mails drop constraint none')
@@ -253,7 +253,7 @@ describe('a webhook that fails for five days', () => {
   })
 })
 
-test('the gauge counts enabled webhooks that fail for an hour or longer, of all workspaces', async () => {
+test('the gauge counts enabled webhooks that have failed for an hour', async () => {
   const other = await createTestCtx(database.db)
   expect(await countFailingWebhooks(ctx.db)).toBe(0)
   await setDrainHealth(ctx, webhook.id, createFailingPeriod(0.9, 50))
@@ -265,7 +265,7 @@ test('the gauge counts enabled webhooks that fail for an hour or longer, of all 
   expect(await countFailingWebhooks(ctx.db)).toBe(1)
 })
 
-/** Both find the candidate before one of them changes it: its row is locked until both wait for it. */
+/** Locks the row until both calls have found the webhook and wait for the lock. */
 async function inParallel<Result>(upkeep: () => Promise<Result>): Promise<[Result, Result]> {
   const holding = await openTransaction(ctx.db, (db) => db.select().from(webhookDrains).for('update'))
   const running = Promise.all([upkeep(), upkeep()] as const)

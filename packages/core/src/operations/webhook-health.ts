@@ -1,4 +1,6 @@
-/** Hourly upkeep: warns about webhooks that fail for a day, and disables those that fail for five days. */
+/**
+ * Hourly upkeep: warns about webhooks that have failed for a day, and disables those that have failed for five days.
+ */
 import { and, eq, inArray } from 'drizzle-orm'
 import { members, users } from '../db/schema/index.ts'
 import type { WebhookId } from '../kernel/ids.ts'
@@ -14,8 +16,8 @@ import {
 import type { Webhook } from '../webhooks/webhooks.schema.ts'
 
 /**
- * Emails owners and admins about each webhook that has failed for a day, once in a failing period. One transaction per
- * webhook; yields each after its commit, so that the caller can stop between two.
+ * Emails owners and admins about each webhook that has failed for a day, once per failing period. Uses one transaction
+ * per webhook and yields after each commit, so that the caller can stop in between.
  */
 export async function* warnAboutFailingWebhooks(base: BaseCtx): AsyncGenerator<FailingWebhook> {
   for (const webhook of await findWebhooksToWarn(base.db)) {
@@ -28,7 +30,7 @@ export async function* warnAboutFailingWebhooks(base: BaseCtx): AsyncGenerator<F
   }
 }
 
-/** Disables each webhook that has failed for five days, and emails owners and admins. Yields as the function above does. */
+/** Disables each webhook that has failed for five days, and emails owners and admins. Also yields after each commit. */
 export async function* disableFailingWebhooks(
   base: BaseCtx,
 ): AsyncGenerator<Webhook & Pick<FailingWebhook, 'workspaceId'>> {

@@ -12,7 +12,7 @@ interface WorkMetrics {
   workers: number
 }
 
-/** The work that is not done in the whole installation. Reads every row of it: some tenths of a second for a million. */
+/** Reads the pending work of the installation. Scans every row of it: some tenths of a second per million rows. */
 export async function readWorkMetrics(db: Db): Promise<WorkMetrics> {
   const queues = await db.execute<Record<string, unknown> & WorkMetrics['queues'][number]>(sql`
     select queue, case when published_at is null then 'waiting' else 'published' end as state,
@@ -29,8 +29,8 @@ export async function readWorkMetrics(db: Db): Promise<WorkMetrics> {
 const minCacheMs = 10_000
 
 /**
- * Answers what `read` answered last, for ten seconds or twenty times as long as it took: however often somebody asks,
- * reading takes a twentieth of the time at most. Those who ask at once share one reading.
+ * Caches the result of `read` for ten seconds or twenty times the duration of the read, whichever is longer, so that
+ * reads take at most a twentieth of the time. Concurrent callers share one read.
  */
 export function cacheResult<Result>(read: () => Promise<Result>): () => Promise<Result> {
   let last: Promise<Result> | undefined
@@ -43,20 +43,20 @@ export function cacheResult<Result>(read: () => Promise<Result>): () => Promise<
       const durationMs = performance.now() - startedAt
       staleAt = performance.now() + Math.max(minCacheMs, 20 * durationMs)
     })
-    // What failed is worth another try sooner.
+    // A failed read is repeated after the minimum time.
     last.catch(() => (staleAt = performance.now() + minCacheMs))
     return last
   }
 }
 
-/** Tells Prometheus what waits, on each queue, how many workers live, and whether they keep the partitions. */
+/** Registers gauges for pending work per queue, workers, partitions and failing webhooks. */
 export function registerWorkMetrics(registry: Registry, db: Db): void {
   const read = cacheResult(() => readWorkMetrics(db))
   const states = ['waiting', 'published'] as const
   const labelSets = queueNames.flatMap((queue) => states.map((state) => ({ queue, state })))
   createGauge(registry, {
     name: 'outbox_rows',
-    help: 'Work that is not done: waiting in PostgreSQL, or published to the queue. PENDING deliveries wait',
+    help: 'Pending work: waiting in PostgreSQL, or published to the queue. PENDING deliveries count as waiting',
     labelNames: ['queue', 'state'],
     read: async () => {
       const { queues } = await read()
@@ -65,7 +65,7 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
   })
   createGauge(registry, {
     name: 'outbox_oldest_seconds',
-    help: 'Age of the oldest work that is not done; of deliveries, of those whose receivers respond',
+    help: 'Age of the oldest pending work; for webhooks, only deliveries whose receiver responds',
     labelNames: ['queue', 'state'],
     read: async () => {
       const { queues } = await read()
@@ -74,22 +74,22 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
   })
   createUnlabeledGauge(registry, {
     name: 'outbox_lag_seconds',
-    help: 'Age of the oldest work that a relay could publish and has not',
+    help: 'Age of the oldest work that a relay could publish but has not',
     read: cacheResult(async () => (await readOutboxLag(db)) ?? 0),
   })
   createUnlabeledGauge(registry, {
     name: 'workers',
-    help: 'Workers that have shown within the last seconds that they live',
+    help: 'Workers with a recent heartbeat',
     read: async () => (await read()).workers,
   })
   createUnlabeledGauge(registry, {
     name: 'partitions_ahead_seconds',
-    help: 'For how long to come events and deliveries have partitions',
+    help: 'How far ahead events and deliveries have partitions',
     read: cacheResult(() => readSecondsAhead(db)),
   })
   createUnlabeledGauge(registry, {
     name: 'webhooks_failing',
-    help: 'Enabled webhooks all of whose attempts have failed for an hour or longer',
+    help: 'Enabled webhooks whose attempts have all failed for an hour or longer',
     read: cacheResult(() => countFailingWebhooks(db)),
   })
 }

@@ -33,7 +33,7 @@ const age = (interval: string) =>
     sql`update outbox set created_at = now() - ${interval}::interval where created_at > now() - interval '1 minute'`,
   )
 
-test('where nothing is to be done there is no oldest and no lag', async () => {
+test('without work there is no age and no lag', async () => {
   const { queues, outboxLagSeconds, workers } = await readWorkSummary(ctx.db)
   const idle = { waiting: 0, published: 0, active: 0, failed: 0, oldestSeconds: null }
   expect(queues).toEqual([
@@ -47,7 +47,7 @@ test('where nothing is to be done there is no oldest and no lag', async () => {
 const ageDeliveries = (interval: string) =>
   ctx.db.execute(sql`update deliveries set created_at = now() - ${interval}::interval`)
 
-test('deliveries are counted where they stand: waiting, out, failed', async () => {
+test('counts deliveries that wait, are in flight or have failed', async () => {
   const { id } = await createTestWebhook(ctx)
   const uuids = await insertDeliveries(ctx, id, { count: 4, ageMs: 1_000 })
   await ageDeliveries('90 seconds')
@@ -66,7 +66,7 @@ test('deliveries are counted where they stand: waiting, out, failed', async () =
   expect(deliveries).toEqual({ PENDING: 3, SUCCEEDED: 0, FAILED: 1, INTERRUPTED: 0 })
 })
 
-test('other work is counted as waiting, published or claimed', async () => {
+test('counts other work that waits, is published or is claimed', async () => {
   for (let count = 0; count < 4; count++)
     await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'a@example.com', data: {} })
   await age('90 seconds')
@@ -83,7 +83,7 @@ test('other work is counted as waiting, published or claimed', async () => {
   })
 })
 
-test('work that waits for its turn in its workspace is no lag, and neither are deliveries', async () => {
+test('work delayed by fair sharing has no lag, and neither have deliveries', async () => {
   await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
   await ageDeliveries('5 minutes')
   for (let count = 0; count < 2; count++)
@@ -96,7 +96,7 @@ test('work that waits for its turn in its workspace is no lag, and neither are d
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeNull()
 })
 
-test('campaigns are counted by status, and those under way shown with what is left of them', async () => {
+test('counts campaigns by status and lists those that are not finished', async () => {
   await createTestCampaign(ctx)
   const { id, name } = await createTestCampaign(ctx, { confirmed: 3 })
   await sendCampaign(ctx, id)
@@ -108,7 +108,7 @@ test('campaigns are counted by status, and those under way shown with what is le
   expect((await readWorkSummary(ctx.db)).campaignsUnderWay).toEqual([{ ...underWay, status: 'PAUSED' }])
 })
 
-test('a worker that is silent shows as such', async () => {
+test('a worker without a recent heartbeat is not alive', async () => {
   await expireWorkerHeartbeat(database.db, workerId)
   const { workers } = await readWorkSummary(ctx.db)
   expect(workers).toMatchObject([{ id: workerId, isAlive: false, seenSecondsAgo: expect.closeTo(3600, -2) as number }])

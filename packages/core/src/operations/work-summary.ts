@@ -1,4 +1,4 @@
-/** What is to be done over the whole installation, and who does it: for the people who run it, asked of PostgreSQL alone. */
+/** A summary of the work and workers of the installation for operators. Reads PostgreSQL only. */
 import { sql } from 'drizzle-orm'
 import type { Db } from '../db/client.ts'
 import { type CampaignId, idOf, uuidAt, type WorkspaceId } from '../kernel/ids.ts'
@@ -9,15 +9,15 @@ import { listWorkers, type WorkerState } from '../jobs/worker-registry.ts'
 
 export interface QueueState {
   queue: QueueName
-  /** In PostgreSQL, and not published to the queue: outbox rows, and PENDING deliveries that are not out. */
+  /** Not published to the queue: outbox rows, and PENDING deliveries that are not in flight. */
   waiting: number
-  /** Published to the queue, and not done. */
+  /** Published to the queue and not done. */
   published: number
-  /** Claimed by a worker; null where nothing is claimed. */
+  /** Claimed by a worker; null for queues without claims. */
   active: number | null
-  /** Failed or interrupted within the last hour; null where nothing is recorded. */
+  /** Failed or interrupted within the last hour; null for queues without recorded outcomes. */
   failed: number | null
-  /** How long the oldest that is not done has been there; null when there is nothing to do. */
+  /** Age of the oldest pending work; null if nothing is pending. */
   oldestSeconds: number | null
 }
 
@@ -33,17 +33,17 @@ export interface CampaignState {
 
 export interface WorkSummary {
   queues: QueueState[]
-  /** The age of the oldest work that a relay could publish and has not; null if there is none. */
+  /** Age of the oldest work that a relay could publish but has not; null if there is none. */
   outboxLagSeconds: number | null
   workers: WorkerState[]
-  /** Of the last hour's events, by status. */
+  /** Deliveries of the last hour, by status. */
   deliveries: Record<string, number>
   campaigns: Record<string, number>
-  /** SENDING and PAUSED ones, the first twenty. */
+  /** The first twenty SENDING and PAUSED campaigns. */
   campaignsUnderWay: CampaignState[]
 }
 
-/** Every figure at about the same instant. */
+/** Runs the queries concurrently, so that the figures describe about the same time. */
 export async function readWorkSummary(db: Db): Promise<WorkSummary> {
   const [queues, outboxLagSeconds, workers, deliveries, campaigns, campaignsUnderWay] = await Promise.all([
     readQueues(db),
@@ -56,16 +56,16 @@ export async function readWorkSummary(db: Db): Promise<WorkSummary> {
   return { queues, outboxLagSeconds, workers, deliveries, campaigns, campaignsUnderWay }
 }
 
-/** In seconds; null of nothing, which `greatest` would make a zero. */
+/** Null if the column is null: `greatest` alone would return zero. */
 const toAgeSeconds = (moment: string) =>
   sql.raw(`case when ${moment} is not null then greatest(0, extract(epoch from now() - ${moment}))::float8 end`)
 const isFromLastHour = sql`created_at > now() - interval '1 hour'`
-/** Deliveries carry their time in their ids, by which the key of each webhook is in order. */
+/** Delivery ids contain their creation time, and the primary key orders the deliveries of each webhook by id. */
 const getUuidOfLastHour = () => uuidAt(Date.now() - 3_600_000)
 const inFlightDeliveries = sql`select coalesce(sum(cardinality(delivery_ids)), 0) from webhook_drains where worker_id is not null`
 const hasFailed = sql`status in ('FAILED', 'INTERRUPTED')`
 
-/** Claims have an index on just these rows; failures are looked for among what is new. */
+/** Partial indexes cover the claims. Failures are searched among recent rows only. */
 async function readQueues(db: Db): Promise<QueueState[]> {
   const result = await db.execute<Record<Exclude<keyof QueueState, 'queue'>, number | null> & { queue: QueueName }>(sql`
     with due as (
@@ -100,8 +100,8 @@ async function readQueues(db: Db): Promise<QueueState[]> {
 }
 
 /**
- * Work of a workspace that has published work on the queue waits for its turn. Deliveries have no lag here: they wait for
- * their receivers.
+ * Ignores work that waits for published work of the same workspace, as fair sharing delays it on purpose. Deliveries
+ * have no lag: they wait for their receivers.
  */
 export async function readOutboxLag(db: Db): Promise<number | null> {
   const result = await db.execute<{ lag: number | null }>(sql`
