@@ -41,14 +41,14 @@ const inputOf = (n: number, given: Partial<DealInput> = {}) =>
   })
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n)
 
-async function countTransactions(): Promise<{ told: number; transactions: number } | undefined> {
-  const { rows } = await database.db.execute<{ told: number; transactions: number }>(sql`
-    select count(*)::int as told, count(distinct transaction_id)::int as transactions from events
+async function countTransactions(): Promise<{ emitted: number; transactions: number } | undefined> {
+  const { rows } = await database.db.execute<{ emitted: number; transactions: number }>(sql`
+    select count(*)::int as emitted, count(distinct transaction_id)::int as transactions from events
     where workspace_id = ${uuidOf(ctx.workspaceId)} and type = 'deal.created'`)
   return rows[0]
 }
 
-test('those that are created at once are all there, each what was asked for and told once, in a few transactions', async () => {
+test('creates concurrent deals with one event each in a few transactions', async () => {
   const [, second] = pipeline.stages
   const created = await Promise.all(
     upTo(50).map((n) => createDeal(ctx, inputOf(n, n % 2 ? { stageId: second?.id } : {}))),
@@ -62,28 +62,28 @@ test('those that are created at once are all there, each what was asked for and 
     })),
   )
   expect(await Promise.all(created.map(({ id }) => readDeal(ctx, id)))).toEqual(created)
-  const { told, transactions } = (await countTransactions()) ?? {}
-  expect(told).toBe(50)
+  const { emitted, transactions } = (await countTransactions()) ?? {}
+  expect(emitted).toBe(50)
   expect(transactions).toBeLessThan(5)
   const latest = created.filter(({ contactId }) => contactId === contactIds[0]).map(({ createdAt }) => createdAt)
   const { lastActivityAt } = await readContact(ctx, contactIds[0] ?? newId('con'))
   expect(lastActivityAt).toBe(latest.toSorted().at(-1))
 })
 
-test('what is wrong with one is the answer for that one, and the others are created', async () => {
+test('an invalid deal does not affect the deals created with it', async () => {
   const other = await createTestCtx(database.db)
-  const [theirs, stranger] = [await createTestPipeline(other), await createTestContact(other)]
+  const [otherPipeline, otherContact] = [await createTestPipeline(other), await createTestContact(other)]
   const untouched = await Promise.all([4, 5, 6].map((n) => readContact(ctx, contactIds[n] ?? newId('con'))))
-  const answers = await Promise.allSettled([
+  const results = await Promise.allSettled([
     createDeal(ctx, inputOf(1)),
     createDeal(ctx, inputOf(2, { contactId: newId('con') })),
-    createDeal(ctx, inputOf(3, { contactId: stranger.id })),
-    createDeal(ctx, inputOf(4, { pipelineId: theirs.id })),
+    createDeal(ctx, inputOf(3, { contactId: otherContact.id })),
+    createDeal(ctx, inputOf(4, { pipelineId: otherPipeline.id })),
     createDeal(ctx, inputOf(5, { stageId: newId('stg') })),
-    createDeal(ctx, inputOf(6, { stageId: theirs.stages[0]?.id })),
+    createDeal(ctx, inputOf(6, { stageId: otherPipeline.stages[0]?.id })),
     createDeal(ctx, inputOf(1)),
   ])
-  expect(answers).toMatchObject([
+  expect(results).toMatchObject([
     { value: { name: 'Deal 1' } },
     { reason: { issues: [{ path: 'contactId', message: 'Contact not found' }] } },
     { reason: { issues: [{ path: 'contactId', message: 'Contact not found' }] } },
@@ -92,25 +92,25 @@ test('what is wrong with one is the answer for that one, and the others are crea
     { reason: { issues: [{ path: 'stageId', message: 'Stage not found in this pipeline' }] } },
     { value: { name: 'Deal 1' } },
   ])
-  expect(await countTransactions()).toMatchObject({ told: 2 })
+  expect(await countTransactions()).toMatchObject({ emitted: 2 })
   expect(await Promise.all(untouched.map(({ id }) => readContact(ctx, id)))).toEqual(untouched)
 })
 
-test('one that the database refuses fails alone', async () => {
-  // What no request can say, as the text of a request has no such character.
-  const answers = await Promise.allSettled(
+test('a deal that the database rejects fails alone', async () => {
+  // Validation rejects this character, so that only the database sees it here.
+  const results = await Promise.allSettled(
     upTo(10).map((n) => createDeal(ctx, { ...inputOf(n), ...(n === 5 && { name: '\u0000' }) })),
   )
-  expect(answers.map(({ status }) => status === 'fulfilled')).toEqual(upTo(10).map((n) => n !== 5))
-  expect(await countTransactions()).toMatchObject({ told: 9 })
+  expect(results.map(({ status }) => status === 'fulfilled')).toEqual(upTo(10).map((n) => n !== 5))
+  expect(await countTransactions()).toMatchObject({ emitted: 9 })
 })
 
-test('who waits for a contact that another is changing holds up nobody else, be they created or refused', async () => {
-  const hold = (n: number) =>
+test('a deal that waits for a locked contact does not delay other deals', async () => {
+  const lockContact = (n: number) =>
     openTransaction(database.db, (db) =>
       db.execute(sql`select from contacts where id = ${uuidOf(contactIds[n] ?? newId('con'))} for update`),
     )
-  const [first, second] = [await hold(0), await hold(1)]
+  const [first, second] = [await lockContact(0), await lockContact(1)]
   const waiting = [0, 1].map((n) => createDeal(ctx, inputOf(n)))
   const refused = createDeal(ctx, inputOf(3, { contactId: newId('con') }))
   await expect(refused).rejects.toMatchObject({ issues: [{ path: 'contactId' }] })
@@ -121,14 +121,14 @@ test('who waits for a contact that another is changing holds up nobody else, be 
   expect(await waiting[0]).toMatchObject({ name: 'Deal 0' })
 })
 
-test('who is refused, and for whom it cannot be found out why, fails alone', async () => {
+test('an invalid deal fails alone even if its error cannot be determined', async () => {
   const settings = { lock_timeout: '1s' }
-  const impatient = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
-  onTestFinished(() => impatient.close())
+  const timeoutDatabase = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
+  onTestFinished(() => timeoutDatabase.close())
   const holding = await openTransaction(database.db, (db) => db.execute(sql`lock table events in exclusive mode`))
-  const answers = Promise.allSettled(
+  const results = Promise.allSettled(
     upTo(4).map((n) =>
-      createDeal({ ...ctx, db: impatient.db }, inputOf(n, n === 2 ? { contactId: newId('con') } : {})),
+      createDeal({ ...ctx, db: timeoutDatabase.db }, inputOf(n, n === 2 ? { contactId: newId('con') } : {})),
     ),
   )
   await waitUntilBlocked(database.db)
@@ -136,17 +136,17 @@ test('who is refused, and for whom it cannot be found out why, fails alone', asy
   onTestFinished(async () => (await locking).commit())
   await waitUntilBlocked(database.db, 2)
   await holding.commit()
-  expect(await answers).toMatchObject(
+  expect(await results).toMatchObject(
     upTo(4).map((n) => (n === 2 ? { status: 'rejected' } : { value: { name: `Deal ${n}` } })),
   )
-  expect(await countTransactions()).toMatchObject({ told: 3 })
+  expect(await countTransactions()).toMatchObject({ emitted: 3 })
 })
 
-test('whoever creates deals has the table of workspaces before those of events, as the upkeep of these', async () => {
+test('locks workspaces before events, as the upkeep of partitions does', async () => {
   const one = openDatabase(database.url, { applicationName: 'rapport test', maxConnections: 1, onError: () => {} })
   onTestFinished(() => one.close())
   const events = sql`lock table events, deliveries, webhooks in access exclusive mode nowait`
-  // As it is planned each time at first, and as it is planned for good.
+  // Tests the custom plan first, and the generic plan after ten executions.
   for (const before of [0, 10]) {
     for (const n of upTo(before)) await createDeal({ ...ctx, db: one.db }, inputOf(n))
     const upkeep = await openTransaction(database.db, (db) =>
@@ -159,16 +159,13 @@ test('whoever creates deals has the table of workspaces before those of events, 
     await upkeep.commit()
     await creating
   }
-  expect(await countTransactions()).toMatchObject({ told: 12 })
+  expect(await countTransactions()).toMatchObject({ emitted: 12 })
 })
 
 test.each([
-  ['by itself', (work: (ctx: Ctx) => Promise<unknown>) => work(ctx)],
-  [
-    'in the transaction of a key that answers repetitions',
-    (work: (ctx: Ctx) => Promise<unknown>) => inTransaction(ctx, work),
-  ],
-])('when the first stage is removed as a deal is created in it, it is created in the next: %s', async (_how, run) => {
+  ['outside a transaction', (work: (ctx: Ctx) => Promise<unknown>) => work(ctx)],
+  ['in the transaction of an Idempotency-Key', (work: (ctx: Ctx) => Promise<unknown>) => inTransaction(ctx, work)],
+])('creates the deal in the next stage if the first is removed: %s', async (_how, run) => {
   const [, second] = pipeline.stages
   const removing = await openTransaction(database.db, (db) =>
     updatePipeline({ ...ctx, db }, pipeline.id, { stages: [{ id: second?.id }] }),
@@ -177,10 +174,10 @@ test.each([
   await waitUntilBlocked(database.db)
   await removing.commit()
   expect(await creating).toMatchObject({ stageId: second?.id })
-  expect(await countTransactions()).toMatchObject({ told: 1 })
+  expect(await countTransactions()).toMatchObject({ emitted: 1 })
 })
 
-test('what is told of a deal is what whoever created it was answered', async () => {
+test('the event contains exactly the response', async () => {
   const name = `%s "q" \\ {"stageId":""} \u2028 🙂 </script>`
   const pipelines = await Promise.all(upTo(10).map(() => createTestPipeline(ctx, ['a', 'b'])))
   const created = await Promise.all(
@@ -192,11 +189,11 @@ test('what is told of a deal is what whoever created it was answered', async () 
   const { rows } = await database.db.execute<{ id: string; data: string }>(sql`
     select data ->> 'id' as id, data::text from events
     where workspace_id = ${uuidOf(ctx.workspaceId)} and type = 'deal.created'`)
-  const told = new Map(rows.map(({ id, data }) => [id, data]))
-  expect(created.map(({ id }) => told.get(id))).toEqual(created.map((deal) => JSON.stringify(deal)))
+  const emitted = new Map(rows.map(({ id, data }) => [id, data]))
+  expect(created.map(({ id }) => emitted.get(id))).toEqual(created.map((deal) => JSON.stringify(deal)))
 })
 
-test('who waits for a contact is told of to the webhooks that listen when the deal is made, not when it was asked for', async () => {
+test('delivers to the webhooks that are enabled when the deal is inserted', async () => {
   const { id: before } = await createTestWebhook(ctx, { eventTypes: ['deal.created'] })
   const holding = await openTransaction(database.db, (db) =>
     db.execute(sql`select from contacts where id = ${uuidOf(contactIds[0] ?? newId('con'))} for update`),
@@ -213,7 +210,7 @@ test('who waits for a contact is told of to the webhooks that listen when the de
   expect(rows).toEqual([{ id: uuidOf(after) }])
 })
 
-test('what is told of each goes out by the request that asked for it', async () => {
+test('each delivery has the id of its own request', async () => {
   await createTestWebhook(ctx, { eventTypes: ['deal.created'] })
   const requests = upTo(20).map(() => randomUUID())
   await Promise.all(upTo(20).map((n) => createDeal({ ...ctx, requestId: requests[n] ?? '' }, inputOf(n))))

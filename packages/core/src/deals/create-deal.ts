@@ -12,8 +12,8 @@ import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealInput } from './deals.schema.ts'
 
 /**
- * Creates an OPEN deal, in the pipeline's first stage unless the input names one, and emits `deal.created`. Throws
- * `invalid` when the contact, the pipeline or the stage does not exist.
+ * Creates an OPEN deal and emits `deal.created`. Default stage: the pipeline's first. Throws `invalid` if the contact,
+ * the pipeline or the stage does not exist.
  */
 export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   const now = new Date()
@@ -33,7 +33,7 @@ export async function createDeal(ctx: Ctx, input: DealInput): Promise<Deal> {
   try {
     if (await insertDeal(ctx, deal)) return toDeal(deal)
   } catch (error) {
-    // Outside a transaction the stage can be removed after the look-up, which then has another result.
+    // The stage was removed after the look-up, which is possible outside a transaction: look it up again.
     if (violatedConstraint(error) === 'deals_stage_fk') return createDeal(ctx, input)
     throw error
   }
@@ -44,7 +44,7 @@ const insertDeal = insertWithEvents({
   into: jsonRows(deals),
   event: dealCreated,
   toData: toDeal,
-  // The foreign keys lock the stages in the order of the rows, and every other writer takes stages by their ids.
+  // The foreign keys lock the stages in the order of the rows, and every other transaction locks stages by id.
   orderBy: sql`stage_id, id`,
   references: owningContact,
 })

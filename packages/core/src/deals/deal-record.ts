@@ -4,7 +4,6 @@ import type { Deal } from './deals.schema.ts'
 
 export type DealRow = typeof deals.$inferSelect
 
-/** A deal as the API shows it, field for field as specified. */
 export function toDeal(row: DealRow): Deal {
   return {
     id: row.id,

@@ -1,4 +1,4 @@
-/** Random sequences of everything that can happen to deals, beside a plain model of them. */
+/** Random sequences of operations on deals, compared with a plain model. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { mergeContacts } from '../operations/merge-contacts.ts'
@@ -36,7 +36,7 @@ import { deleteContact } from '../operations/delete-contact.ts'
 
 const database = useTestDatabase()
 
-/** The real workspace, the model, and every id there ever was: what is gone is named again too. */
+/** The workspace, the model and every id ever created: steps also use ids of deleted records. */
 interface World {
   ctx: Ctx
   model: DealModel
@@ -96,24 +96,24 @@ function at<Id>(ids: readonly Id[], index: number): Id {
 }
 const atIfAny = <Id>(ids: readonly Id[], index: number | undefined) =>
   index === undefined ? undefined : at(ids, index)
-const given = <T extends object>(wish: T) =>
-  Object.fromEntries(Object.entries(wish).filter(([, value]) => value !== undefined)) as T
+const omitUndefined = <T extends object>(input: T) =>
+  Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T
 
-/** What a step does in the real workspace, and what it does in the model. Either may refuse it. */
+/** Returns the operation of a step and its counterpart in the model. Either may reject the step. */
 function perform(world: World, taken: Step): { real: () => Promise<unknown>; model: (made: unknown) => void } {
   const { ctx, model } = world
   switch (taken.do) {
     case 'create': {
-      const wish = given({
+      const input = omitUndefined({
         pipelineId: at(world.pipelineIds, taken.pipeline),
         stageId: atIfAny(world.stageIds, taken.stage),
         contactId: at(world.contactIds, taken.contact),
         valueCents: taken.cents,
       })
       return {
-        real: () => createDeal(ctx, DealInput.parse(wish)),
+        real: () => createDeal(ctx, DealInput.parse(input)),
         model: (made) => {
-          const deal = buildModelDeal(model, wish as never)
+          const deal = buildModelDeal(model, input as never)
           const { id } = (made ?? { id: newId('dea') }) as Pick<Deal, 'id'>
           model.deals.set(id, deal)
           model.eventTypes.push('deal.created')
@@ -124,7 +124,7 @@ function perform(world: World, taken: Step): { real: () => Promise<unknown>; mod
     case 'change': {
       const id = at(world.dealIds, taken.deal)
       const { name, valueCents, status } = taken
-      const wish = given({
+      const input = omitUndefined({
         pipelineId: atIfAny(world.pipelineIds, taken.pipeline),
         stageId: atIfAny(world.stageIds, taken.stage),
         contactId: atIfAny(world.contactIds, taken.contact),
@@ -133,8 +133,8 @@ function perform(world: World, taken: Step): { real: () => Promise<unknown>; mod
         status,
       })
       return {
-        real: () => updateDeal(ctx, id, DealChange.parse(wish)),
-        model: () => updateModelDeal(model, id, wish as never),
+        real: () => updateDeal(ctx, id, DealChange.parse(input)),
+        model: () => updateModelDeal(model, id, input as never),
       }
     }
     case 'delete': {
@@ -179,7 +179,7 @@ function perform(world: World, taken: Step): { real: () => Promise<unknown>; mod
 async function takeStep(world: World, taken: Step) {
   if ('deal' in taken && world.dealIds.length === 0) return
   const { real, model } = perform(world, taken)
-  const [made, refused] = await real().then(
+  const [made, outcome] = await real().then(
     (result) => [result, 'accepted'],
     (error: unknown) => [undefined, reasonOf(error)],
   )
@@ -190,7 +190,7 @@ async function takeStep(world: World, taken: Step) {
     if (!(error instanceof ModelRejection)) throw error
     expected = error.message
   }
-  expect([taken, refused]).toEqual([taken, expected])
+  expect([taken, outcome]).toEqual([taken, expected])
 }
 
 function reasonOf(error: unknown): string {
@@ -220,7 +220,7 @@ async function expectModelAgrees({ ctx, model }: World) {
   expect((await listEventTypes(ctx)).filter((type) => type.startsWith('deal.'))).toEqual(model.eventTypes)
 }
 
-test('whatever happens in whatever order, deals are what a plain model of them says', {
+test('random operations leave the deals that the model predicts', {
   timeout: 120_000,
 }, async () => {
   const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {

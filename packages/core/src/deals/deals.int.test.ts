@@ -34,31 +34,31 @@ beforeEach(async () => {
 
 const stageAt = (position: number, { stages }: Pipeline = pipeline) => stages[position]?.id ?? newId('stg')
 const movesOf = async (id = deal.id) => (await listDealMoves(ctx, id, DealMoveQuery.parse({}))).data
-/** What was told of the deal since it was made. */
-const toldOfDeal = async () => (await listEventTypes(ctx)).filter((type) => type.startsWith('deal.')).slice(1)
-const tellingOf = async (type: string) => {
+/** The types of the events of the deal since its creation. */
+const listDealEventTypes = async () => (await listEventTypes(ctx)).filter((type) => type.startsWith('deal.')).slice(1)
+const readEventData = async (type: string) => {
   const rows = await ctx.db
     .select()
     .from(events)
     .where(and(eq(events.workspaceId, ctx.workspaceId), eq(events.type, type)))
   return rows.map(({ data }) => data)
 }
-/** As if nothing had happened to anybody for a day. */
-const letPassADay = () =>
+/** Moves the last activity of every contact to a day ago. */
+const backdateActivity = () =>
   ctx.db
     .update(contacts)
     .set({ lastActivityAt: sql`now() - interval '1 day'` })
     .where(eq(contacts.workspaceId, ctx.workspaceId))
 const lastActivity = async (id = deal.contactId) => Date.parse((await readContact(ctx, id)).lastActivityAt ?? '')
 
-test('a deal begins OPEN in the first stage, or in the one that is named', async () => {
+test('a deal starts OPEN, in the first stage by default', async () => {
   expect(deal).toMatchObject({ stageId: stageAt(0), status: 'OPEN', closedAt: null, valueCents: 0 })
   const second = await createTestDeal(ctx, { pipelineId: pipeline.id, stageId: stageAt(1) })
   expect(second.stageId).toBe(stageAt(1))
-  expect(await tellingOf('deal.created')).toEqual([deal, second])
+  expect(await readEventData('deal.created')).toEqual([deal, second])
 })
 
-test('a deal of what is not there is invalid, and says which', async () => {
+test('rejects an unknown pipeline, contact or stage and names the field', async () => {
   const { contactId } = deal
   const other = await createTestPipeline(ctx)
   const cases = [
@@ -73,45 +73,45 @@ test('a deal of what is not there is invalid, and says which', async () => {
       issues: [{ path, message }],
     })
   }
-  expect(await toldOfDeal()).toEqual([])
+  expect(await listDealEventTypes()).toEqual([])
 })
 
-describe('a change', () => {
+describe('updating a deal', () => {
   test.each([
-    ['another name', { name: 'Analytical engine' }, ['deal.updated']],
-    ['another value', { valueCents: Number.MAX_SAFE_INTEGER }, ['deal.updated']],
+    ['a new name', { name: 'Analytical engine' }, ['deal.updated']],
+    ['a new value', { valueCents: Number.MAX_SAFE_INTEGER }, ['deal.updated']],
     ['a win', { status: 'WON' }, ['deal.won']],
     ['a loss', { status: 'LOST' }, ['deal.lost']],
-    ['a win at another price', { status: 'WON', valueCents: 1 }, ['deal.updated', 'deal.won']],
-    ['nothing named', {}, []],
-    ['the same again', { name: 'Engine', valueCents: 0, status: 'OPEN' }, []],
-  ] as [string, DealChange, string[]][])('that is %s is told once by what it is', async (_name, change, told) => {
+    ['a win at a new value', { status: 'WON', valueCents: 1 }, ['deal.updated', 'deal.won']],
+    ['no field', {}, []],
+    ['the current values', { name: 'Engine', valueCents: 0, status: 'OPEN' }, []],
+  ] as [string, DealChange, string[]][])('with %s emits each event once', async (_name, change, types) => {
     const changed = await updateDeal(ctx, deal.id, change)
-    expect(changed).toEqual({ ...changed, ...(told.length === 0 ? deal : change) })
-    expect(await toldOfDeal()).toEqual(told)
+    expect(changed).toEqual({ ...changed, ...(types.length === 0 ? deal : change) })
+    expect(await listDealEventTypes()).toEqual(types)
     expect(await readDeal(ctx, deal.id)).toEqual(changed)
   })
 
-  test('of the stage is told with where the deal was', async () => {
+  test('emits the previous stage when the stage changes', async () => {
     const moved = await updateDeal(ctx, deal.id, { stageId: stageAt(2) })
     expect(moved.stageId).toBe(stageAt(2))
-    expect(await tellingOf('deal.stage_changed')).toEqual([
+    expect(await readEventData('deal.stage_changed')).toEqual([
       { ...moved, previousPipelineId: pipeline.id, previousStageId: stageAt(0) },
     ])
-    expect(await toldOfDeal()).toEqual(['deal.stage_changed'])
+    expect(await listDealEventTypes()).toEqual(['deal.stage_changed'])
   })
 
-  test('of the pipeline begins in its first stage, unless one is named', async () => {
+  test('starts in the first stage of another pipeline by default', async () => {
     const other = await createTestPipeline(ctx)
     const first = await updateDeal(ctx, deal.id, { pipelineId: other.id })
     expect(first).toMatchObject({ pipelineId: other.id, stageId: stageAt(0, other) })
     const back = await updateDeal(ctx, deal.id, { pipelineId: pipeline.id, stageId: stageAt(1) })
     expect(back).toMatchObject({ pipelineId: pipeline.id, stageId: stageAt(1) })
     expect(await updateDeal(ctx, deal.id, { pipelineId: pipeline.id })).toEqual(back)
-    expect(await toldOfDeal()).toEqual(['deal.stage_changed', 'deal.stage_changed'])
+    expect(await listDealEventTypes()).toEqual(['deal.stage_changed', 'deal.stage_changed'])
   })
 
-  test('to a stage of another pipeline is invalid, whichever of the two is named', async () => {
+  test('rejects a stage that is not in the pipeline', async () => {
     const other = await createTestPipeline(ctx)
     for (const change of [{ stageId: stageAt(0, other) }, { pipelineId: other.id, stageId: stageAt(0) }]) {
       await expect(updateDeal(ctx, deal.id, change)).rejects.toMatchObject({ issues: [{ path: 'stageId' }] })
@@ -119,18 +119,18 @@ describe('a change', () => {
     expect(await readDeal(ctx, deal.id)).toEqual(deal)
   })
 
-  test('to another contact takes the deal there; to one who is not there it is invalid', async () => {
+  test('moves the deal to another contact and rejects an unknown contact', async () => {
     const other = await createTestContact(ctx)
     expect(await updateDeal(ctx, deal.id, { contactId: other.id })).toMatchObject({ contactId: other.id })
-    expect(await toldOfDeal()).toEqual(['deal.updated'])
+    expect(await listDealEventTypes()).toEqual(['deal.updated'])
     await expect(updateDeal(ctx, deal.id, { contactId: newId('con') })).rejects.toMatchObject({
       issues: [{ path: 'contactId', message: 'Contact not found' }],
     })
   })
 })
 
-describe('closing', () => {
-  test('WON and LOST set when, the same again keeps it, OPEN clears it, and each is told once', async () => {
+describe('closing a deal', () => {
+  test('sets closedAt, which reopening clears, and emits one event per change', async () => {
     const won = await updateDeal(ctx, deal.id, { status: 'WON' })
     expect(Date.parse(won.closedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(deal.createdAt))
     expect(await updateDeal(ctx, deal.id, { status: 'WON' })).toEqual(won)
@@ -138,23 +138,23 @@ describe('closing', () => {
     const lost = await updateDeal(ctx, deal.id, { status: 'LOST' })
     expect(Date.parse(lost.closedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(won.closedAt ?? ''))
     expect((await updateDeal(ctx, deal.id, { status: 'OPEN' })).closedAt).toBeNull()
-    expect(await toldOfDeal()).toEqual(['deal.won', 'deal.updated', 'deal.lost', 'deal.updated'])
+    expect(await listDealEventTypes()).toEqual(['deal.won', 'deal.updated', 'deal.lost', 'deal.updated'])
   })
 
-  test('however many close and reopen at once, each tells what it changed, and closedAt fits the status', async () => {
+  test('emits one event per concurrent change and keeps closedAt consistent', async () => {
     const statuses = Array.from({ length: 30 }, (_, n) => (['WON', 'LOST', 'OPEN'] as const)[n % 3])
     const seen = await Promise.all(statuses.map((status) => updateDeal(ctx, deal.id, status ? { status } : {})))
     for (const { status, closedAt } of [...seen, await readDeal(ctx, deal.id)]) {
       expect([status, closedAt === null]).toEqual([status, status === 'OPEN'])
     }
     const moves = (await movesOf()).toReversed()
-    expect(await toldOfDeal()).toHaveLength(moves.length)
+    expect(await listDealEventTypes()).toHaveLength(moves.length)
     expect(moves.slice(1).map(({ from }) => from)).toEqual(moves.slice(0, -1).map(({ to }) => to))
   })
 })
 
 describe('the history of a deal', () => {
-  test('has each move to another stage or status, newest first, and who made it', async () => {
+  test('lists changes of stage or status with their actor, newest first', async () => {
     const user: Ctx = { ...ctx, actor: { kind: 'user', userId: newId('usr'), role: 'MEMBER' } }
     const key: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'MEMBER' } }
     await updateDeal(user, deal.id, { stageId: stageAt(1) })
@@ -162,15 +162,15 @@ describe('the history of a deal', () => {
     await updateDeal(user, deal.id, { name: 'Sold twice' })
     await updateDeal(ctx, deal.id, { status: 'OPEN' })
     const at = (position: number, status: string) => ({ pipelineId: pipeline.id, stageId: stageAt(position), status })
-    const nobody = { userId: null, apiKeyId: null }
+    const noActor = { userId: null, apiKeyId: null }
     expect(await movesOf()).toMatchObject([
-      { from: at(2, 'WON'), to: at(2, 'OPEN'), ...nobody },
+      { from: at(2, 'WON'), to: at(2, 'OPEN'), ...noActor },
       { from: at(1, 'OPEN'), to: at(2, 'WON'), userId: null, apiKeyId: expect.stringMatching(/^key_/) },
       { from: at(0, 'OPEN'), to: at(1, 'OPEN'), userId: expect.stringMatching(/^usr_/), apiKeyId: null },
     ])
   })
 
-  test('has no gap where two move at once: each starts where the one before it came to', async () => {
+  test('has no gap between concurrent moves', async () => {
     const moving = await openTransaction(ctx.db, (db) => updateDeal({ ...ctx, db }, deal.id, { stageId: stageAt(1) }))
     const second = updateDeal(ctx, deal.id, { stageId: stageAt(2) })
     await waitUntilBlocked(database.db)
@@ -183,7 +183,7 @@ describe('the history of a deal', () => {
     expect((await readDeal(ctx, deal.id)).stageId).toBe(stageAt(2))
   })
 
-  test('is of this deal and workspace, and goes with the deal', async () => {
+  test('belongs to one deal and workspace, and is deleted with the deal', async () => {
     await updateDeal(ctx, deal.id, { status: 'WON' })
     const other = await createTestDeal(ctx, { pipelineId: pipeline.id })
     expect(await movesOf(other.id)).toEqual([])
@@ -195,18 +195,18 @@ describe('the history of a deal', () => {
     await expect(deleteDeal(ctx, deal.id)).rejects.toMatchObject({ code: 'not_found' })
     await expect(updateDeal(ctx, deal.id, {})).rejects.toMatchObject({ code: 'not_found' })
     expect(await ctx.db.$count(dealMoves, eq(dealMoves.workspaceId, ctx.workspaceId))).toBe(0)
-    expect(await tellingOf('deal.deleted')).toMatchObject([{ id: deal.id, status: 'WON' }])
+    expect(await readEventData('deal.deleted')).toMatchObject([{ id: deal.id, status: 'WON' }])
   })
 })
 
 describe('the contact of a deal', () => {
-  test('sees in their activity what happened to it, and when it was last', async () => {
+  test('has the events of the deal and the time of the last one', async () => {
     for (const happen of [
       () => createTestDeal(ctx, { pipelineId: pipeline.id, contactId: deal.contactId }),
       () => updateDeal(ctx, deal.id, { stageId: stageAt(1) }),
       () => deleteDeal(ctx, deal.id),
     ]) {
-      await letPassADay()
+      await backdateActivity()
       const before = await lastActivity()
       await happen()
       expect(await lastActivity()).toBeGreaterThan(before)
@@ -221,19 +221,19 @@ describe('the contact of a deal', () => {
     ])
   })
 
-  test('is not touched by a change that changes nothing', async () => {
+  test('does not change on a no-op update', async () => {
     const before = await readContact(ctx, deal.contactId)
     await updateDeal(ctx, deal.id, { name: 'Engine', stageId: stageAt(0) })
     expect(await readContact(ctx, deal.contactId)).toEqual(before)
   })
 
-  test('takes the deals along when deleted, which contact.deleted tells and nothing else', async () => {
+  test('deletes its deals with it and emits no event for them', async () => {
     await deleteContact(ctx, deal.contactId)
     await expect(readDeal(ctx, deal.id)).rejects.toMatchObject({ code: 'not_found' })
-    expect(await toldOfDeal()).toEqual([])
+    expect(await listDealEventTypes()).toEqual([])
   })
 
-  test('hands them over when merged into another, with their history', async () => {
+  test('moves its deals with their history in a merge', async () => {
     await updateDeal(ctx, deal.id, { status: 'WON' })
     const survivor = await createTestContact(ctx)
     await mergeContacts(ctx, survivor.id, { contactId: deal.contactId })
@@ -241,7 +241,7 @@ describe('the contact of a deal', () => {
     expect(await movesOf()).toHaveLength(1)
   })
 
-  test('is deleted while a deal is made for them: there is no such contact, and no such deal', async () => {
+  test('is not found by a deal created or updated during its deletion', async () => {
     const deleting = await openTransaction(ctx.db, (db) => deleteContact({ ...ctx, db }, deal.contactId))
     const waiting = [
       createTestDeal(ctx, { pipelineId: pipeline.id, contactId: deal.contactId }),
@@ -256,7 +256,7 @@ describe('the contact of a deal', () => {
     ])
   })
 
-  test('is deleted after a deal that was just being made for them, and takes it along', async () => {
+  test('is deleted with a deal that was created concurrently', async () => {
     let made: Deal | undefined
     const creating = await openTransaction(ctx.db, async (db) => {
       made = await createTestDeal({ ...ctx, db }, { pipelineId: pipeline.id, contactId: deal.contactId })
@@ -267,7 +267,7 @@ describe('the contact of a deal', () => {
     await expect(readDeal(ctx, made?.id ?? newId('dea'))).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('changes places with that of another deal, at once and both ways, and neither waits for ever', async () => {
+  test('can be swapped between two deals concurrently without a deadlock', async () => {
     const other = await createTestDeal(ctx, { pipelineId: pipeline.id })
     const pair = [deal.contactId, other.contactId] as const
     for (let round = 1; round <= 10; round++) {
@@ -279,7 +279,7 @@ describe('the contact of a deal', () => {
     }
   })
 
-  test('changes while the deal does: merges, moves, wins and deletions at once end in no deadlock', async () => {
+  test('can be merged, moved and deleted concurrently without a deadlock', async () => {
     for (let round = 0; round < 12; round++) {
       const [one, two] = [await createTestContact(ctx), await createTestContact(ctx)]
       const { id } = await createTestDeal(ctx, { pipelineId: pipeline.id, contactId: one.id })

@@ -19,7 +19,7 @@ export const Deal = z
   })
   .meta({
     id: 'Deal',
-    description: 'What may be earned with a contact. `closedAt` is when it was won or lost.',
+    description: 'A possible sale to a contact. `closedAt` is when it was won or lost.',
     examples: [
       {
         id: 'dea_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -39,12 +39,12 @@ export type Deal = z.output<typeof Deal>
 
 const dealExamples = Deal.meta()?.['examples'] as [Deal] | undefined
 
-/** The `data` of `deal.stage_changed`: where the deal is, and where it was. */
+/** The `data` of `deal.stage_changed`: the deal and its previous stage. */
 export const MovedDeal = z
   .object({ ...Deal.shape, previousPipelineId: RecordId('pip'), previousStageId: RecordId('stg') })
   .meta({
     id: 'MovedDeal',
-    description: 'A deal that has come from another stage.',
+    description: 'A deal that moved from another stage.',
     examples: [
       {
         ...dealExamples?.[0],
@@ -64,18 +64,18 @@ const writable = {
   name: SingleLine(200),
   valueCents: z
     .number(valueMessage)
-    // At most 2^53-1: beyond, JSON numbers are no longer whole.
+    // JSON numbers above 2^53-1 are inexact.
     .int(valueMessage)
     .min(0, valueMessage)
-    // There is a minus zero, and it is no other value.
+    // Converts -0 to 0.
     .transform((cents) => cents + 0)
-    .describe('In the minor unit of the currency of the workspace'),
+    .describe("In the minor unit of the workspace's currency"),
 }
 
 export const DealInput = z
   .strictObject({
     ...writable,
-    stageId: writable.stageId.optional().describe("The pipeline's first stage, unless given"),
+    stageId: writable.stageId.optional().describe("Default: the pipeline's first stage"),
     name: writable.name.default(''),
     valueCents: writable.valueCents.default(0),
   })
@@ -127,7 +127,7 @@ export const DealMove = z
   .meta({
     id: 'DealMove',
     description:
-      'A deal that went to another stage or status, and who moved it. Kept as long as the deal, also where the stage is gone.',
+      'A change of the stage or status of a deal, and the user or API key that made it. Kept as long as the deal, even if the stage is deleted.',
     examples: [
       {
         id: 'mov_01kag7m3v9e8fs2t4w6x8y0z1b',

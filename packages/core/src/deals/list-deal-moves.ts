@@ -9,7 +9,7 @@ import type { DealMove, DealMoveQuery } from './deals.schema.ts'
 
 type DealMoveRow = typeof dealMoves.$inferSelect
 
-/** Where a deal has been and who moved it, newest first. */
+/** Returns a page of the moves of a deal, newest first. */
 export async function listDealMoves(ctx: Ctx, dealId: DealId, query: DealMoveQuery): Promise<Page<DealMove>> {
   await readDeal(ctx, dealId)
   const page = await readPage<DealMoveRow>(ctx, {

@@ -57,13 +57,13 @@ test.each([
   [{ sort: '-closedAt', status: 'WON' }, ['two']],
   [{ sort: 'updatedAt' }, ['one', 'four', 'three', 'two']],
   [{ pipelineId: newId('pip') }, []],
-] as [Record<string, string | (() => string)>, string[]][])('%o finds %j', async (query, expected) => {
+] as [Record<string, string | (() => string)>, string[]][])('%o returns %j', async (query, expected) => {
   const given = Object.entries(query).map(([name, value]) => [name, typeof value === 'string' ? value : value()])
   expect(await find(Object.fromEntries(given) as Record<string, string>)).toEqual(expected)
 })
 
 test.each(['createdAt', 'updatedAt', 'valueCents', 'closedAt'])(
-  'pages by %s meet each deal once, both ways, though many have the same',
+  'pages sorted by %s contain each deal once in both directions',
   async (sort) => {
     for (const direction of ['', '-']) {
       const seen: string[] = []
@@ -80,7 +80,7 @@ test.each(['createdAt', 'updatedAt', 'valueCents', 'closedAt'])(
   },
 )
 
-test('every listing of deals reads an index, and a summary nothing but an index', async () => {
+test('every list query uses an index, and a summary uses only an index', async () => {
   const big = await createTestCtx(database.db)
   const pipeline = await createTestPipeline(big, ['a', 'b', 'c', 'd'])
   const contact = await createTestContact(big)

@@ -5,7 +5,7 @@ import { closingOrder, deals } from '../db/schema/index.ts'
 import { type DealRow, toDeal } from './deal-record.ts'
 import type { Deal, DealQuery } from './deals.schema.ts'
 
-/** A page of the workspace's deals; every filter that is given must hold. */
+/** Returns a page of the workspace's deals that match every filter. */
 export async function listDeals(ctx: Ctx, query: DealQuery): Promise<Page<Deal>> {
   const page = await readPage<DealRow>(ctx, {
     name: 'deals',
@@ -33,7 +33,7 @@ function dealFilter(ctx: Ctx, query: DealQuery): SQL | undefined {
     query.status ? eq(deals.status, query.status) : undefined,
     query.createdAfter ? gt(deals.createdAt, query.createdAfter) : undefined,
     query.createdBefore ? lt(deals.createdAt, query.createdBefore) : undefined,
-    // By the expression that the index is on; what is not closed was closed neither before nor after.
+    // The indexed expression returns `-infinity` for an open deal: `isNotNull` excludes it.
     query.closedAfter ? gt(closedAt, query.closedAfter) : undefined,
     query.closedBefore ? and(lt(closedAt, query.closedBefore), isNotNull(deals.closedAt)) : undefined,
   )

@@ -17,7 +17,6 @@ import { type DealRow, toDeal } from './deal-record.ts'
 import { type Deal, type DealChange } from './deals.schema.ts'
 import { dealDeleted, dealLost, dealStageChanged, dealUpdated, dealWon } from './deal-events.ts'
 
-/** Reads one deal. */
 export async function readDeal(ctx: Ctx, id: DealId): Promise<Deal> {
   const row = await findDeal(ctx, id)
   if (!row) throw notFound('Deal')
@@ -25,9 +24,9 @@ export async function readDeal(ctx: Ctx, id: DealId): Promise<Deal> {
 }
 
 /**
- * Sets what the change names. In another pipeline a deal begins in the first stage, unless one is named. WON and LOST
- * set `closedAt`, OPEN clears it. Each thing that changes is told once: another stage by `deal.stage_changed`, a win or
- * a loss by `deal.won` or `deal.lost`, and all else, reopening too, by `deal.updated`.
+ * Updates the given fields. A deal that moves to another pipeline starts in its first stage by default. WON and LOST
+ * set `closedAt`, OPEN clears it. Emits `deal.stage_changed` for another stage, `deal.won` or `deal.lost` when the deal
+ * is closed, and `deal.updated` for all other changes, including reopening.
  */
 export async function updateDeal(ctx: Ctx, id: DealId, change: DealChange): Promise<Deal> {
   const record = { id, find: findDeal, otherContactId: change.contactId }
@@ -44,7 +43,7 @@ export async function updateDeal(ctx: Ctx, id: DealId, change: DealChange): Prom
   return deal
 }
 
-/** Removes a deal and its history, and tells `deal.deleted`. */
+/** Deletes a deal and its history, and emits `deal.deleted`. */
 export async function deleteDeal(ctx: Ctx, id: DealId): Promise<void> {
   const deal = await withContactLocked(ctx, { id, find: findDeal }, async (ctx, row) => {
     await ctx.db.delete(deals).where(byId(deals, ctx, id))
@@ -56,7 +55,7 @@ export async function deleteDeal(ctx: Ctx, id: DealId): Promise<void> {
   if (!deal) throw notFound('Deal')
 }
 
-/** Moves the deals of one contact to another, who is to be the same person. Both are locked. */
+/** Moves the deals of a locked contact to another locked contact. */
 export async function moveDeals(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
   await ctx.db
     .update(deals)
@@ -73,9 +72,9 @@ async function applyChange(ctx: Ctx, current: DealRow, change: DealChange): Prom
   const { pipelineId = current.pipelineId, contactId = current.contactId } = change
   const stageId = change.stageId ?? (pipelineId === current.pipelineId ? current.stageId : undefined)
   const isMoving = pipelineId !== current.pipelineId || stageId !== current.stageId
-  const place = isMoving ? await lockStage(ctx, { pipelineId, stageId }) : current
+  const position = isMoving ? await lockStage(ctx, { pipelineId, stageId }) : current
   if (contactId !== current.contactId) await requireContact(ctx, contactId)
-  return { ...current, ...withoutUndefined(change), pipelineId: place.pipelineId, stageId: place.stageId }
+  return { ...current, ...withoutUndefined(change), pipelineId: position.pipelineId, stageId: position.stageId }
 }
 
 async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promise<DealRow> {
@@ -88,7 +87,7 @@ async function saveDeal(ctx: Ctx, current: DealRow, next: DealRow): Promise<Deal
 
 const updateRow = updateStatement(deals)
 
-/** Records that a deal moved to another stage or status, if it did. */
+/** Records a move if the stage or the status changed. */
 async function recordMove(ctx: Ctx, from: DealRow, to: DealRow): Promise<void> {
   if (from.stageId === to.stageId && from.status === to.status) return
   const { actor } = ctx

@@ -8,13 +8,13 @@ interface StageSums extends Record<string, unknown> {
   id: string
   probability: number
   count: number
-  /** Of digits: PostgreSQL adds without end, a JSON number does not. */
+  /** Decimal digits: the sum may exceed the safe integers of JavaScript. */
   cents: string
 }
 
 /**
- * The OPEN deals of a pipeline, counted and summed by stage and in all. One statement, so one instant: a deal that moves
- * meanwhile is counted once. Reads an index that holds the values, and no deal itself.
+ * Counts and sums the OPEN deals of a pipeline, per stage and in total. One statement reads one snapshot, so that a
+ * deal that moves concurrently is counted once. An index-only scan returns the values.
  */
 export async function summarizePipeline(ctx: Ctx, id: PipelineId): Promise<PipelineSummary> {
   const { rows } = await ctx.db.execute<StageSums>(sql`
@@ -32,7 +32,7 @@ export async function summarizePipeline(ctx: Ctx, id: PipelineId): Promise<Pipel
   return {
     pipelineId: id,
     stages: rows.map((row) => ({ stageId: idOf('stg', row.id), ...toSums([row]) })),
-    // Half a cent is rounded up.
+    // Rounds half a cent up.
     total: { ...toSums(rows), ...toExactAmount('weightedValueCents', (weightedPercents + 50n) / 100n) },
   }
 }
@@ -52,7 +52,7 @@ function sumOf(rows: readonly StageSums[], amount: (row: StageSums) => bigint): 
   return rows.reduce((sum, row) => sum + amount(row), 0n)
 }
 
-/** As a number where a number can be right, and as digits in any case. */
+/** Returns the sum as a number, or null if the number would be inexact, and as decimal digits. */
 function toExactAmount<Name extends string>(name: Name, sum: bigint) {
   const number = sum <= Number.MAX_SAFE_INTEGER ? Number(sum) : null
   return { [name]: number, [`${name}Exact`]: String(sum) } as Record<Name, number | null> &

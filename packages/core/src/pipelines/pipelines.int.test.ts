@@ -23,8 +23,8 @@ function stageIds(): [StageId, StageId, StageId] {
 const change = (given: unknown) => updatePipeline(ctx, pipeline.id, PipelineChange.parse(given))
 const names = ({ stages }: Pipeline) => stages.map(({ name, position }) => `${position} ${name}`).join(', ')
 
-describe('the stages of a pipeline', () => {
-  test('change their order, lose one, and get another, all in one', async () => {
+describe('updating the stages of a pipeline', () => {
+  test('reorders, removes and adds stages in one request', async () => {
     const [a, b, c] = stageIds()
     const changed = await change({ stages: [{ id: c }, { name: 'new', winProbability: 5 }, { id: a, name: 'A' }] })
     expect(names(changed)).toBe('0 c, 1 new, 2 A')
@@ -34,23 +34,20 @@ describe('the stages of a pipeline', () => {
     expect(changed.stages.map(({ id }) => id)).not.toContain(b)
   })
 
-  test.each([[[2, 1, 0]], [[1, 2, 0]], [[0, 2, 1]], [[2]]])(
-    'go into the order %j, whatever stood there',
-    async (order) => {
-      const changed = await change({ stages: order.map((at) => ({ id: stageIds()[at] })) })
-      expect(changed.stages.map(({ id }) => id)).toEqual(order.map((at) => stageIds()[at]))
-      expect(changed.stages.map(({ position }) => position)).toEqual(order.map((_, position) => position))
-    },
-  )
+  test.each([[[2, 1, 0]], [[1, 2, 0]], [[0, 2, 1]], [[2]]])('puts the stages into the order %j', async (order) => {
+    const changed = await change({ stages: order.map((at) => ({ id: stageIds()[at] })) })
+    expect(changed.stages.map(({ id }) => id)).toEqual(order.map((at) => stageIds()[at]))
+    expect(changed.stages.map(({ position }) => position)).toEqual(order.map((_, position) => position))
+  })
 
-  test('stay as they are when only the name changes, and all stays when nothing does', async () => {
+  test('keeps the stages when only the name changes, and a no-op changes nothing', async () => {
     expect(await change({ name: 'Renewals' })).toMatchObject({ name: 'Renewals', stages: pipeline.stages })
     const before = await readPipeline(ctx, pipeline.id)
     expect(await change({ name: 'Renewals', stages: stageIds().map((id) => ({ id })) })).toEqual(before)
     expect(await change({})).toEqual(before)
   })
 
-  test('of another pipeline, or of none, cannot be named', async () => {
+  test('rejects unknown stages and stages of another pipeline', async () => {
     const other = await createTestPipeline(ctx)
     for (const id of [other.stages[0]?.id, newId('stg')]) {
       await expect(change({ stages: [{ id: stageIds()[0] }, { id }] })).rejects.toMatchObject({
@@ -62,8 +59,8 @@ describe('the stages of a pipeline', () => {
   })
 })
 
-describe('what deals are in', () => {
-  test('cannot go, neither stage nor pipeline, and how many there are is said', async () => {
+describe('removing stages and pipelines', () => {
+  test('is rejected with the number of deals they contain', async () => {
     const [, b, c] = stageIds()
     const inA = await createTestDeal(ctx, { pipelineId: pipeline.id })
     const inB = await createTestDeal(ctx, { pipelineId: pipeline.id, stageId: b })
@@ -85,7 +82,7 @@ describe('what deals are in', () => {
     await expect(readPipeline(ctx, pipeline.id)).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('a stage that goes while a deal comes in: the deal goes to the stage that is first then', async () => {
+  test('creates a concurrent deal in the new first stage', async () => {
     const [, b] = stageIds()
     const removing = await openTransaction(ctx.db, (db) =>
       updatePipeline({ ...ctx, db }, pipeline.id, { stages: [{ id: b }] }),
@@ -96,7 +93,7 @@ describe('what deals are in', () => {
     expect(deal.stageId).toBe(b)
   })
 
-  test('a stage that goes while deals come to it by name is not found', async () => {
+  test('rejects concurrent deals that name the removed stage', async () => {
     const [a, b] = stageIds()
     const deal = await createTestDeal(ctx, { pipelineId: pipeline.id, stageId: b })
     const removing = await openTransaction(ctx.db, (db) =>
@@ -115,7 +112,7 @@ describe('what deals are in', () => {
     expect(await readDeal(ctx, deal.id)).toEqual(deal)
   })
 
-  test('a pipeline that goes while a deal comes in is not found', async () => {
+  test('rejects a concurrent deal in the deleted pipeline', async () => {
     const deleting = await openTransaction(ctx.db, (db) => deletePipeline({ ...ctx, db }, pipeline.id))
     const creating = Promise.allSettled([createTestDeal(ctx, { pipelineId: pipeline.id })])
     await waitUntilBlocked(database.db)
@@ -125,7 +122,7 @@ describe('what deals are in', () => {
     ])
   })
 
-  test('a deal that is on its way into a stage keeps the stage from going', async () => {
+  test('waits for a concurrent deal and is rejected because of it', async () => {
     const [a, b] = stageIds()
     const creating = await openTransaction(ctx.db, (db) =>
       createTestDeal({ ...ctx, db }, { pipelineId: pipeline.id, stageId: a }),
@@ -136,7 +133,7 @@ describe('what deals are in', () => {
     expect(await removing).toMatchObject([{ reason: { message: 'In use by 1 deal' } }])
   })
 
-  test('a stage that somebody removes is not brought back by who reorders at the same moment', async () => {
+  test('is not undone by a concurrent reordering', async () => {
     const [a, b, c] = stageIds().map((id) => ({ id }))
     const removing = await openTransaction(ctx.db, (db) =>
       updatePipeline({ ...ctx, db }, pipeline.id, PipelineChange.parse({ stages: [a, b] })),
@@ -147,7 +144,7 @@ describe('what deals are in', () => {
     expect(await reordering).toMatchObject([{ reason: { issues: [{ path: 'stages.0.id' }] } }])
   })
 
-  test('of many who reorder at once each finds whole stages, and the last one stands', async () => {
+  test('applies concurrent reorderings completely, one after the other', async () => {
     const orders = Array.from({ length: 10 }, (_, n) => stageIds().map((_id, at) => ({ id: stageIds()[(at + n) % 3] })))
     const results = await Promise.all(orders.map((stages) => change({ stages })))
     const last = await readPipeline(ctx, pipeline.id)
@@ -156,10 +153,10 @@ describe('what deals are in', () => {
   })
 })
 
-describe('a summary', () => {
+describe('the summary of a pipeline', () => {
   const total = async () => (await summarizePipeline(ctx, pipeline.id)).total
 
-  test('counts and sums what is open, by stage in order and in all', async () => {
+  test('counts and sums OPEN deals per stage and in total', async () => {
     const [a, b, c] = stageIds()
     for (const [stageId, valueCents] of [
       [a, 100],
@@ -187,7 +184,7 @@ describe('a summary', () => {
     })
   })
 
-  test('loses no cent beyond 2^53-1: the digits are exact, and a number that could not be is null', async () => {
+  test('is exact in digits above 2^53-1, where the number is null', async () => {
     const most = Number.MAX_SAFE_INTEGER
     await createTestDeal(ctx, { pipelineId: pipeline.id, valueCents: most })
     expect(await total()).toMatchObject({ valueCents: most, valueCentsExact: String(most) })
@@ -214,7 +211,7 @@ describe('a summary', () => {
     await Promise.all([...moving, ...reading])
   })
 
-  test('of a pipeline that is not there is not found', async () => {
+  test('throws not_found for an unknown pipeline', async () => {
     const other = await createTestCtx(database.db)
     await expect(summarizePipeline(other, pipeline.id)).rejects.toMatchObject({ message: 'Pipeline not found' })
   })

@@ -7,8 +7,8 @@ export const Stage = z
   .object({
     id: RecordId('stg'),
     name: z.string(),
-    position: z.number().int().meta({ description: 'From 0, in the order a deal passes them' }),
-    winProbability: z.number().int().meta({ description: 'Per cent, 0 to 100' }),
+    position: z.number().int().meta({ description: 'The zero-based position in the pipeline' }),
+    winProbability: z.number().int().meta({ description: 'Percentage, 0 to 100' }),
   })
   .meta({ id: 'Stage' })
 export type Stage = z.output<typeof Stage>
@@ -44,10 +44,9 @@ const stageFields = {
     .min(0, 'must be from 0 to 100')
     .max(100, 'must be from 0 to 100')
     .transform((probability) => probability + 0)
-    .describe('Per cent, 0 to 100'),
+    .describe('Percentage, 0 to 100'),
 }
 
-/** At least one, in order. */
 function Stages<Item extends z.ZodType>(item: Item) {
   return z.array(item, 'must be a list of stages').min(1, 'must not be empty').max(100, 'must have at most 100 stages')
 }
@@ -57,7 +56,10 @@ export const PipelineInput = z
   .meta({ examples: [{ name: 'Renewals', stages: [{ name: 'Due', winProbability: 70 }] }] })
 export type PipelineInput = z.output<typeof PipelineInput>
 
-/** One that is named by its id stays, and keeps what is left out; one without is new and has to say it all. */
+/**
+ * With an `id`: an existing stage, which keeps the omitted fields. Without an `id`: a new stage, which needs every
+ * field.
+ */
 const StageChange = z
   .strictObject({ id: Id('stg'), ...stageFields })
   .partial()
@@ -65,7 +67,7 @@ const StageChange = z
     if (stage.id !== undefined) return
     for (const field of ['name', 'winProbability'] as const) {
       if (stage[field] === undefined) {
-        check.addIssue({ code: 'custom', path: [field], message: 'must be given for a new stage', input: stage })
+        check.addIssue({ code: 'custom', path: [field], message: 'is required for a new stage', input: stage })
       }
     }
   })
@@ -76,7 +78,7 @@ export const PipelineChange = z
     name: SingleLine(200, 1),
     stages: Stages(StageChange)
       .refine((stages) => areDifferent(stages.flatMap(({ id }) => id ?? [])), 'must not repeat a stage')
-      .describe('All the stages, in their new order. Those whose id is not named go'),
+      .describe('All stages in their new order. Stages whose id is missing from the list are removed'),
   })
   .partial()
   .meta({ examples: [{ name: 'Renewals', stages: [{ name: 'Due', winProbability: 70 }] }] })
@@ -88,8 +90,8 @@ export const PipelineQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type PipelineQuery = z.output<typeof PipelineQuery>
 
 const cents = z.number().int().nullable()
-const beyond = 'Null beyond 2^53-1, where a JSON number would lose cents: read the text beside it'
-const exact = z.string().meta({ description: 'The same as decimal digits, exact however large' })
+const beyond = 'Null above 2^53-1, where a JSON number is inexact: use the field with `Exact` in its name'
+const exact = z.string().meta({ description: 'The same value in decimal digits, always exact' })
 
 const sums = {
   count: z.number().int(),
@@ -104,14 +106,14 @@ export const PipelineSummary = z
     total: z.object({
       ...sums,
       weightedValueCents: cents.meta({
-        description: `Each deal by the \`winProbability\` of its stage; the sum is rounded once, to whole cents. ${beyond}`,
+        description: `The sum of all values weighted by the \`winProbability\` of their stages, rounded to whole cents. ${beyond}`,
       }),
       weightedValueCentsExact: exact,
     }),
   })
   .meta({
     id: 'PipelineSummary',
-    description: 'The OPEN deals of a pipeline at one instant, by stage and in all.',
+    description: 'The OPEN deals of a pipeline at one point in time, per stage and in total.',
     examples: [
       {
         pipelineId: 'pip_01kag7m3v9e8fs2t4w6x8y0z1b',

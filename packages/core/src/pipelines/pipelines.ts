@@ -24,17 +24,15 @@ const defaultPipeline: PipelineInput = {
   ],
 }
 
-/** The pipeline that every workspace starts with: "Sales", from Lead to Negotiation. */
+/** Creates the pipeline that every workspace starts with. */
 export async function createDefaultPipeline(ctx: Pick<Ctx, 'db' | 'workspaceId'>): Promise<void> {
   await insertPipeline(ctx, defaultPipeline)
 }
 
-/** Creates a pipeline with its stages. */
 export function createPipeline(ctx: Ctx, input: PipelineInput): Promise<Pipeline> {
   return inTransaction(ctx, (ctx) => insertPipeline(ctx, input))
 }
 
-/** Reads one pipeline with its stages in order. */
 export async function readPipeline(ctx: Ctx, id: PipelineId): Promise<Pipeline> {
   const [row] = await ctx.db
     .select()
@@ -44,7 +42,7 @@ export async function readPipeline(ctx: Ctx, id: PipelineId): Promise<Pipeline> 
   return withStages(ctx, row)
 }
 
-/** A page of the workspace's pipelines, each with its stages in order. */
+/** Returns a page of the workspace's pipelines, each with its stages in order. */
 export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Page<Pipeline>> {
   const page = await readPage<PipelineRow>(ctx, {
     name: 'pipelines',
@@ -66,8 +64,8 @@ export async function listPipelines(ctx: Ctx, query: PipelineQuery): Promise<Pag
 }
 
 /**
- * Sets the name, and replaces the ordered stages: those that are named by id stay, the others go, all of it or nothing.
- * A stage that has deals cannot go: conflict. The pipeline's lock makes two changes follow one another.
+ * Updates the name and replaces the list of stages. Stages with an id remain, and stages missing from the list are
+ * removed. Throws `conflict` if a removed stage has deals. The lock on the pipeline serializes concurrent updates.
  */
 export function updatePipeline(ctx: Ctx, id: PipelineId, change: PipelineChange): Promise<Pipeline> {
   return inTransaction(ctx, async (ctx) => {
@@ -89,7 +87,7 @@ export function updatePipeline(ctx: Ctx, id: PipelineId, change: PipelineChange)
   })
 }
 
-/** Removes a pipeline that has no deals; otherwise a conflict that says how many. */
+/** Deletes a pipeline. Throws `conflict` with the number of deals if it has any. */
 export function deletePipeline(ctx: Ctx, id: PipelineId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const { stages } = await withStages(ctx, await lockPipeline(ctx, id))

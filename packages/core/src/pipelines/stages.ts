@@ -9,37 +9,38 @@ import { withoutUndefined } from '../kernel/without-undefined.ts'
 import { deals, stages } from '../db/schema/index.ts'
 import type { Stage, StageChange } from './pipelines.schema.ts'
 
-/** Where a deal is to stand; without `stageId`, in the pipeline's first stage. */
+/** The pipeline and stage for a deal. Default: the pipeline's first stage. */
 export interface StageTarget {
   pipelineId: PipelineId
   stageId?: StageId | undefined
 }
 
-/** Finds the stage and locks it, so that it cannot go before the transaction ends; or throws what is wrong with the place. */
-export async function lockStage(ctx: Ctx, place: StageTarget): Promise<{ pipelineId: PipelineId; stageId: StageId }> {
-  const isInPipeline = isInPipelines(ctx, [place.pipelineId])
+/** Finds the stage and locks it against removal until the transaction ends. Throws `invalid` if it does not exist. */
+export async function lockStage(ctx: Ctx, target: StageTarget): Promise<{ pipelineId: PipelineId; stageId: StageId }> {
+  const isInPipeline = isInPipelines(ctx, [target.pipelineId])
   const [stage] = await ctx.db
     .select({ pipelineId: stages.pipelineId, stageId: stages.id })
     .from(stages)
-    .where(and(isInPipeline, place.stageId ? eq(stages.id, place.stageId) : undefined))
+    .where(and(isInPipeline, target.stageId ? eq(stages.id, target.stageId) : undefined))
     .orderBy(asc(stages.position))
     .limit(1)
     .for('key share')
   if (stage) return stage
   if ((await ctx.db.$count(stages, isInPipeline)) === 0) throw invalidField('pipelineId', 'Pipeline not found')
-  if (place.stageId) throw invalidField('stageId', 'Stage not found in this pipeline')
-  // The first stage was just removed: another is the first.
-  return lockStage(ctx, place)
+  if (target.stageId) throw invalidField('stageId', 'Stage not found in this pipeline')
+  // The first stage was removed concurrently. Another stage is now the first.
+  return lockStage(ctx, target)
 }
 
 /**
- * The stage for a new deal, as `lockStage`; outside a transaction, where a lock would not last, without the lock: the
- * foreign key of the deal has the last word. Look-ups that arrive together share a statement.
+ * Finds the stage for a new deal. Inside a transaction, locks it like `lockStage`. Outside a transaction, a lock would
+ * not last, and the foreign key of the deal rejects a stage that has been removed. Concurrent look-ups share a
+ * statement.
  */
-export async function findStage(ctx: Ctx, place: StageTarget): Promise<StageId> {
-  if (isInTransaction(ctx.db)) return (await lockStage(ctx, place)).stageId
-  const stages = await readStagesInBatch(ctx.db)({ ctx, pipelineId: place.pipelineId })
-  const stage = place.stageId ? stages.find(({ id }) => id === place.stageId) : stages[0]
+export async function findStage(ctx: Ctx, target: StageTarget): Promise<StageId> {
+  if (isInTransaction(ctx.db)) return (await lockStage(ctx, target)).stageId
+  const stages = await readStagesInBatch(ctx.db)({ ctx, pipelineId: target.pipelineId })
+  const stage = target.stageId ? stages.find(({ id }) => id === target.stageId) : stages[0]
   if (stage) return stage.id
   throw stages.length === 0
     ? invalidField('pipelineId', 'Pipeline not found')
@@ -58,7 +59,7 @@ const readStagesInBatch = memoizePerDb(() =>
   ),
 )
 
-/** The stages of several pipelines, by pipeline, in order. */
+/** Reads the stages of several pipelines in order, grouped by pipeline. */
 export async function readStages(ctx: Ctx, pipelineIds: readonly PipelineId[]): Promise<Map<PipelineId, Stage[]>> {
   const rows = await ctx.db.select().from(stages).where(isInPipelines(ctx, pipelineIds)).orderBy(asc(stages.position))
   const rowsByPipeline = Map.groupBy(rows, (stage) => stage.pipelineId)
@@ -66,7 +67,9 @@ export async function readStages(ctx: Ctx, pipelineIds: readonly PipelineId[]): 
   return new Map([...rowsByPipeline].map(([pipelineId, found]) => [pipelineId, found.map(toStage)]))
 }
 
-/** What `change` makes of the stages there are: those it names by id keep what it leaves out, the others are new. */
+/**
+ * Applies `change` to the current stages: a stage with an id keeps omitted fields, and a stage without an id is new.
+ */
 export function applyStageChanges(current: readonly Stage[], change: readonly StageChange[]): Stage[] {
   return change.map((stageChange, position) => {
     const existing = current.find(({ id }) => id === stageChange.id)
@@ -76,13 +79,13 @@ export function applyStageChanges(current: readonly Stage[], change: readonly St
   })
 }
 
-/** Puts `next` in the place of all the stages of a locked pipeline. One that has deals cannot go: conflict. */
+/** Replaces all stages of a locked pipeline with `next`. Throws `conflict` if a removed stage has deals. */
 export async function replaceStages(
   ctx: Ctx,
   pipelineId: PipelineId,
   { current, next }: { current: readonly Stage[]; next: readonly Stage[] },
 ): Promise<void> {
-  // All at once and in the order of their ids, as whoever takes several does, so that no two wait for each other.
+  // Locks the stages in the order of their ids, like every transaction that locks several stages, to prevent deadlocks.
   await ctx.db
     .select({ id: stages.id })
     .from(stages)
@@ -94,7 +97,7 @@ export async function replaceStages(
     ctx,
     removed.map(({ id }) => id),
   )
-  // Out of the way, where no position is: each row is checked against the others as it is written.
+  // Moves the current positions out of the way: the unique constraint is checked after each row.
   await ctx.db
     .update(stages)
     .set({ position: sql`-1 - ${stages.position}` })
@@ -112,11 +115,11 @@ export async function replaceStages(
     })
 }
 
-/** Removes stages that have no deals; otherwise a conflict that says how many. */
+/** Removes stages. Throws `conflict` with the number of deals if they have any. */
 export async function removeStages(ctx: Ctx, ids: readonly StageId[]): Promise<void> {
   if (ids.length === 0) return
   const isRemoved = and(eq(stages.workspaceId, ctx.workspaceId), inArray(stages.id, [...ids]))
-  // After this no deal can come in until the transaction ends, so the count below is the last word.
+  // This lock prevents new deals in these stages until the transaction ends, so that the count below is final.
   await ctx.db.select({ id: stages.id }).from(stages).where(isRemoved).orderBy(asc(stages.id)).for('update')
   const [usage] = await ctx.db
     .select({ dealCount: count() })

@@ -7,12 +7,11 @@ import type { Task, TaskQuery } from './tasks.schema.ts'
 import { readContact } from '../contacts/read-contact.ts'
 import type { ContactId } from '../kernel/ids.ts'
 
-/** A page of the workspace's tasks, the longest overdue first unless sorted otherwise; every filter must hold. */
+/** Returns a page of the workspace's tasks that match every filter. Default order: longest overdue first. */
 export function listTasks(ctx: Ctx, query: TaskQuery): Promise<Page<Task>> {
   return readTaskPage(ctx, query, { name: 'tasks', where: undefined })
 }
 
-/** The same of one contact. */
 export async function listTasksOfContact(ctx: Ctx, contactId: ContactId, query: TaskQuery): Promise<Page<Task>> {
   await readContact(ctx, contactId)
   return readTaskPage(ctx, query, { name: `tasks ${contactId}`, where: eq(tasks.contactId, contactId) })
@@ -51,7 +50,7 @@ function taskFilter(ctx: Ctx, query: TaskQuery): SQL | undefined {
   return and(
     eq(tasks.workspaceId, ctx.workspaceId),
     query.status ? eq(tasks.status, query.status) : undefined,
-    // What is done stands behind all that is open: said in terms of the order, an index goes straight there.
+    // DONE tasks come last in this order. The condition on the sort key lets the index scan start there.
     query.status === 'DONE' ? sql`${dueOrderKey} = 'infinity'` : undefined,
     query.dueBefore ? lt(tasks.dueAt, query.dueBefore) : undefined,
     query.dueAfter ? gt(tasks.dueAt, query.dueAfter) : undefined,

@@ -32,7 +32,7 @@ async function createMember(workspaceId = ctx.workspaceId): Promise<UserId> {
   return userId
 }
 
-test('a task begins OPEN and is told; its contact was active then', async () => {
+test('a new task is OPEN, emits task.created and sets lastActivityAt', async () => {
   expect(task).toMatchObject({ status: 'OPEN', notes: '', dueAt: null, assigneeId: null, completedAt: null })
   expect(await listEventTypes(ctx)).toEqual(['contact.created', 'task.created'])
   const [event] = await ctx.db
@@ -43,7 +43,7 @@ test('a task begins OPEN and is told; its contact was active then', async () => 
   expect((await readContact(ctx, task.contactId)).lastActivityAt).not.toBeNull()
 })
 
-test('completing sets when and is told once, reopening clears it, and nothing else is told', async () => {
+test('DONE sets completedAt and emits task.completed once, OPEN clears it', async () => {
   const done = await updateTask(ctx, task.id, { status: 'DONE', notes: 'She was in.' })
   expect(Date.parse(done.completedAt ?? '')).toBeGreaterThanOrEqual(Date.parse(task.createdAt))
   expect(await updateTask(ctx, task.id, { status: 'DONE' })).toEqual(done)
@@ -52,18 +52,18 @@ test('completing sets when and is told once, reopening clears it, and nothing el
   expect((await listEventTypes(ctx)).slice(2)).toEqual(['task.completed'])
 })
 
-test('a change that changes nothing writes nothing', async () => {
+test('a no-op update writes nothing', async () => {
   const due = await updateTask(ctx, task.id, { dueAt: new Date('2026-11-27T09:00:00Z') })
   expect(due.dueAt).toBe('2026-11-27T09:00:00.000Z')
   expect(await updateTask(ctx, task.id, { dueAt: new Date('2026-11-27T10:00:00+01:00'), title: 'Call' })).toEqual(due)
 })
 
-test('twenty who complete at once complete once', async () => {
+test('twenty concurrent completions emit one event', async () => {
   await Promise.all(Array.from({ length: 20 }, () => updateTask(ctx, task.id, { status: 'DONE' })))
   expect((await listEventTypes(ctx)).slice(2)).toEqual(['task.completed'])
 })
 
-test('a deleted task is gone and told; its contact was active then', async () => {
+test('deleting a task emits task.deleted and sets lastActivityAt', async () => {
   const { lastActivityAt } = await readContact(ctx, task.contactId)
   await updateTask(ctx, task.id, { title: 'Call again' })
   expect((await readContact(ctx, task.contactId)).lastActivityAt).toBe(lastActivityAt)
@@ -76,7 +76,7 @@ test('a deleted task is gone and told; its contact was active then', async () =>
 })
 
 describe('the contact of a task', () => {
-  test('takes the tasks along when deleted, and hands them over when merged', async () => {
+  test('deletes its tasks with it, and moves them in a merge', async () => {
     const [survivor, other] = [await createTestContact(ctx), await createTestTask(ctx)]
     await mergeContacts(ctx, survivor.id, { contactId: task.contactId })
     expect(await readTask(ctx, task.id)).toMatchObject({ contactId: survivor.id })
@@ -84,7 +84,7 @@ describe('the contact of a task', () => {
     await expect(readTask(ctx, other.id)).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('is deleted while tasks are made and changed: nothing is found', async () => {
+  test('rejects tasks created or updated during its deletion', async () => {
     const deleting = await openTransaction(ctx.db, (db) => deleteContact({ ...ctx, db }, task.contactId))
     const results = Promise.allSettled([
       createTestTask(ctx, { contactId: task.contactId }),
@@ -102,11 +102,11 @@ describe('the contact of a task', () => {
 })
 
 describe('the assignee of a task', () => {
-  test('is a member of the workspace, and nobody else', async () => {
+  test('must be a member of the workspace', async () => {
     const member = await createMember()
     expect(await updateTask(ctx, task.id, { assigneeId: member })).toMatchObject({ assigneeId: member })
-    const stranger = await createMember((await createTestCtx(database.db)).workspaceId)
-    for (const assigneeId of [stranger, newId('usr')]) {
+    const otherMember = await createMember((await createTestCtx(database.db)).workspaceId)
+    for (const assigneeId of [otherMember, newId('usr')]) {
       const refused = { code: 'invalid', issues: [{ path: 'assigneeId', message: 'User not found' }] }
       await expect(updateTask(ctx, task.id, { assigneeId })).rejects.toMatchObject(refused)
       await expect(createTestTask(ctx, { assigneeId })).rejects.toMatchObject(refused)
@@ -114,7 +114,7 @@ describe('the assignee of a task', () => {
     expect((await updateTask(ctx, task.id, { assigneeId: null })).assigneeId).toBeNull()
   })
 
-  test('leaves the workspace, and their tasks to nobody', async () => {
+  test('is cleared when the member leaves the workspace', async () => {
     const member = await createMember()
     await updateTask(ctx, task.id, { assigneeId: member, status: 'DONE' })
     await ctx.db.delete(members).where(eq(members.userId, member))
@@ -122,7 +122,7 @@ describe('the assignee of a task', () => {
   })
 })
 
-describe('a listing of tasks', () => {
+describe('listing tasks', () => {
   const titles = async (query: Record<string, string> = {}) =>
     (await listTasks(ctx, TaskQuery.parse(query))).data.map(({ title }) => title)
   let member: UserId
@@ -142,22 +142,22 @@ describe('a listing of tasks', () => {
     await make('at the end of time', { dueAt: '9999-12-31T23:59:59.999Z' })
   })
 
-  const usual = ['long overdue', 'overdue', 'tomorrow', 'at the end of time', 'some day', 'done']
+  const defaultOrder = ['long overdue', 'overdue', 'tomorrow', 'at the end of time', 'some day', 'done']
   test.each([
-    [{}, usual],
-    [{ sort: 'dueAt' }, usual],
-    [{ sort: '-dueAt' }, usual.toReversed()],
+    [{}, defaultOrder],
+    [{ sort: 'dueAt' }, defaultOrder],
+    [{ sort: '-dueAt' }, defaultOrder.toReversed()],
     [{ sort: 'createdAt' }, ['some day', 'tomorrow', 'overdue', 'long overdue', 'done', 'at the end of time']],
-    [{ status: 'OPEN' }, usual.slice(0, -1)],
+    [{ status: 'OPEN' }, defaultOrder.slice(0, -1)],
     [{ status: 'DONE' }, ['done']],
     [{ status: 'DONE', sort: '-createdAt' }, ['done']],
     [{ dueBefore: '2001-01-02T00:00:00Z' }, ['long overdue', 'done']],
     [{ dueAfter: '2001-01-01T00:00:00Z', dueBefore: '2100-01-01T00:00:00Z' }, ['overdue', 'tomorrow']],
-  ])('%j has %j', async (query, expected) => {
+  ])('%j returns %j', async (query, expected) => {
     expect(await titles(query as Record<string, string>)).toEqual(expected)
   })
 
-  test('by assignee, and of one contact', async () => {
+  test('filters by assignee and by contact', async () => {
     expect(await titles({ assigneeId: member })).toEqual(['long overdue', 'tomorrow'])
     expect(await titles({ assigneeId: newId('usr') })).toEqual([])
     const { data } = await listTasksOfContact(ctx, contactId, TaskQuery.parse({ sort: '-dueAt' }))
@@ -168,7 +168,7 @@ describe('a listing of tasks', () => {
   })
 
   test.each(['dueAt', '-dueAt', 'createdAt', '-createdAt'])(
-    'meets each task once by %s, page by page',
+    'returns each task once across pages sorted by %s',
     async (sort) => {
       const seen: string[] = []
       let cursor: string | null = null
@@ -184,7 +184,7 @@ describe('a listing of tasks', () => {
   )
 })
 
-test('every listing of tasks reads an index', async () => {
+test('every list query uses an index', async () => {
   const member = await createMember()
   await ctx.db.execute(sql`
     insert into tasks (workspace_id, id, contact_id, title, due_at, assignee_id, status, completed_at, created_at)
@@ -208,7 +208,7 @@ test('every listing of tasks reads an index', async () => {
       await listTasks(ctx, parsed)
       await listTasksOfContact(ctx, task.contactId, parsed)
     })
-    const whole = plans.filter((plan) => plan.includes('Seq Scan on tasks'))
-    expect([query, plans.length, whole]).toEqual([query, 2, []])
+    const sequentialScans = plans.filter((plan) => plan.includes('Seq Scan on tasks'))
+    expect([query, plans.length, sequentialScans]).toEqual([query, 2, []])
   }
 })

@@ -19,7 +19,7 @@ export const Task = z
   })
   .meta({
     id: 'Task',
-    description: 'Something to be done about a contact. `assigneeId` is a member of the workspace.',
+    description: 'A to-do for a contact. `assigneeId` is a member of the workspace.',
     examples: [
       {
         id: 'tsk_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -70,6 +70,6 @@ export const TaskQuery = PageQuery.extend({
   assigneeId: Id('usr').optional(),
   sort: SortBy(['dueAt', 'createdAt'])
     .default('dueAt')
-    .describe('`dueAt` has the longest overdue first, then what has no date, and last what is done'),
+    .describe('`dueAt` starts with the longest overdue task. Tasks without a date follow, and DONE tasks are last'),
 })
 export type TaskQuery = z.output<typeof TaskQuery>

@@ -21,7 +21,7 @@ export type TaskRow = typeof tasks.$inferSelect
 
 const assigneeNotFound = onConstraint('tasks_assignee_fk', () => invalidField('assigneeId', 'User not found'))
 
-/** Creates an OPEN task on a contact and emits `task.created`. Throws `not_found` without the contact. */
+/** Creates an OPEN task for a contact and emits `task.created`. Throws `not_found` if the contact does not exist. */
 export async function createTask(ctx: Ctx, contactId: ContactId, input: TaskInput): Promise<Task> {
   const now = new Date()
   const task: TaskRow = {
@@ -48,14 +48,13 @@ const insertTask = insertWithEvents({
   references: owningContact,
 })
 
-/** Reads one task. */
 export async function readTask(ctx: Ctx, id: TaskId): Promise<Task> {
   const row = await findTask(ctx, id)
   if (!row) throw notFound('Task')
   return toTask(row)
 }
 
-/** Sets what the change names. DONE sets `completedAt` and emits `task.completed`; OPEN clears it. */
+/** Updates the given fields. DONE sets `completedAt` and emits `task.completed`; OPEN clears `completedAt`. */
 export async function updateTask(ctx: Ctx, id: TaskId, change: TaskChange): Promise<Task> {
   const task = await withContactLocked(ctx, { id, find: findTask }, async (ctx, current) => {
     const next: TaskRow = { ...current, ...withoutUndefined(change) }
@@ -83,7 +82,7 @@ export async function deleteTask(ctx: Ctx, id: TaskId): Promise<void> {
   if (!task) throw notFound('Task')
 }
 
-/** Moves the tasks of one contact to another, who is to be the same person. Both are locked. */
+/** Moves the tasks of a locked contact to another locked contact. */
 export async function moveTasks(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
   await ctx.db
     .update(tasks)
@@ -118,7 +117,6 @@ async function findTask(ctx: Ctx, id: TaskId): Promise<TaskRow | undefined> {
   return row
 }
 
-/** A task as responses and events have it. */
 export function toTask(row: TaskRow): Task {
   return {
     id: row.id,
