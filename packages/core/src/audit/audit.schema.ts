@@ -45,7 +45,7 @@ export const AuditEntry = z
     action: z.string(),
     actor: z
       .object({ kind: z.enum(['user', 'apiKey', 'public', 'system']), id: z.string().nullable() })
-      .describe('The actor, with the id of the user or API key'),
+      .describe('The actor. `id` is the id of the user or API key, or null'),
     subjectId: z.string().nullable().describe('The id of the affected record'),
     details: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
     address: z.string().nullable().describe('The client’s IP address'),

@@ -13,7 +13,7 @@ import { lockCreator } from './lock-creator.ts'
 type ApiKeyRow = typeof apiKeys.$inferSelect
 
 /**
- * Creates an API key with at most the role of the actor. Only this response contains the key: the database has its
+ * Creates an API key whose role is not above the actor's. Only this response contains the key; the database stores its
  * hash.
  */
 export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<CreatedApiKey> {

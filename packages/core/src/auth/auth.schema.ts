@@ -137,7 +137,9 @@ export type ApiKeyInput = z.output<typeof ApiKeyInput>
 
 export const ApiKeyQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
-  createdBy: Id('usr').optional().describe('The id of the user who created the key, who may no longer be a member'),
+  createdBy: Id('usr')
+    .optional()
+    .describe('The id of the user who created the keys. The user may no longer be a member'),
 })
 export type ApiKeyQuery = z.output<typeof ApiKeyQuery>
 

@@ -21,12 +21,12 @@ const database = useTestDatabase()
 let base: BaseCtx
 let ctx: Ctx
 let email = ''
-let people = 0
+let userCount = 0
 beforeAll(async () => {
   base = { db: database.db, requestId: 'test', settings: testSettings }
 })
 beforeEach(async () => {
-  email = `ada-${(people += 1)}@example.com`
+  email = `ada-${(userCount += 1)}@example.com`
   const { user, workspace } = await signUp(base, { email, password, name: '' })
   ctx = { ...base, workspaceId: workspace.id, actor: { kind: 'user', userId: user.id, role: 'OWNER' } }
 })
@@ -34,13 +34,13 @@ beforeEach(async () => {
 const mailed = () => readMailedToken(base, email)
 const userId = () => (ctx.actor.kind === 'user' ? ctx.actor.userId : newId('usr'))
 const isVerified = async () => (await logIn(base, { email, password })).user.emailVerifiedAt !== null
-const letTimePass = (interval: string) =>
+const backdateLastMail = (interval: string) =>
   database.db.execute(sql`update users set verification_mailed_at = verification_mailed_at - ${interval}::interval`)
 
 /** Creates a key, an invite and a webhook. Returns a function that counts those that remain. */
 async function createRecords(by: Ctx) {
   await createApiKey(by, ApiKeyInput.parse({ name: 'for later' }))
-  await createInvite(by, { email: `friend-${(people += 1)}@example.com`, role: 'ADMIN' })
+  await createInvite(by, { email: `friend-${(userCount += 1)}@example.com`, role: 'ADMIN' })
   await createTestWebhook(by)
   const { workspaceId } = by
   const isEnabled = sql`${webhooks.workspaceId} = ${uuidOf(workspaceId)} and ${webhooks.enabled}`
@@ -87,11 +87,11 @@ test('a link is valid for seven days, for one account and one purpose', async ()
   await verifyEmail(base, { token: signed('verify email', Date.now() - 6 * day), password })
 })
 
-test('sends another email after an hour, once, and only while unverified', async () => {
+test('sends one more email after an hour, unless the address is verified', async () => {
   await expect(resendVerificationMail(ctx)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 3_600 })
-  await letTimePass('60 minutes')
-  const asked = await Promise.allSettled([1, 2, 3, 4].map(() => resendVerificationMail(ctx)))
-  expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+  await backdateLastMail('60 minutes')
+  const results = await Promise.allSettled([1, 2, 3, 4].map(() => resendVerificationMail(ctx)))
+  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   expect(await database.db.$count(mails, eq(mails.toAddress, email))).toBe(2)
   const token = await mailed()
   await verifyEmail(base, { token, password })
@@ -100,8 +100,8 @@ test('sends another email after an hour, once, and only while unverified', async
 })
 
 test('rejects a request by an API key', async () => {
-  const asking: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'ADMIN' } }
-  await expect(resendVerificationMail(asking)).rejects.toMatchObject({ code: 'forbidden' })
+  const apiKeyCtx: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'ADMIN' } }
+  await expect(resendVerificationMail(apiKeyCtx)).rejects.toMatchObject({ code: 'forbidden' })
 })
 
 test('accepting an invite verifies the address of a new or existing account', async () => {
@@ -134,7 +134,7 @@ test('a reset revokes nothing of an account with a verified address', async () =
   expect(await countRemaining()).toEqual({ keys: 1, invites: 1, webhooks: 1 })
 })
 
-test('a reset keeps what other members created in their workspace', async () => {
+test('in other workspaces, a reset revokes only what the account created', async () => {
   const other = await createTestCtx(database.db)
   await database.db.insert(members).values({ workspaceId: other.workspaceId, userId: userId(), role: 'ADMIN' })
   const countRemaining = await createRecords(other)

@@ -42,7 +42,7 @@ export async function resendVerificationMail(ctx: Ctx): Promise<void> {
 
 /**
  * Marks the email address of a user as verified. Requires the token of the email and the password: an attacker can sign
- * up with the address of another person, and that person may follow the link.
+ * up with another person's address, and that person may open the link.
  */
 export async function verifyEmail(base: BaseCtx, { token, password }: VerifyEmailInput): Promise<void> {
   const [uuid, issuedAt] = verifyPayload(base.settings.keys.links, purpose, token) ?? []

@@ -27,7 +27,7 @@ type Hashes = Record<'hashes', string[]>
 async function findApiKeys(db: Db, hashes: string[]): Promise<(Credential | undefined)[]> {
   const keys = await selectApiKeys(db, { hashes })
   const stale = keys.filter(({ isUseStale }) => isUseStale).map(({ hash }) => hash)
-  // Needs no workspace: a hash identifies one key of the installation, and the query above has just found it.
+  // No workspace condition is needed: a hash identifies one key of the installation.
   if (stale.length > 0) {
     await db.update(apiKeys).set({ lastUsedAt: sql`now()` }).where(inArray(apiKeys.keyHash, stale))
   }

@@ -15,13 +15,13 @@ const password = 'a long sentence that is hard to guess'
 const database = useTestDatabase()
 let base: BaseCtx
 let email = ''
-let people = 0
+let userCount = 0
 beforeAll(async () => {
   base = { db: database.db, requestId: 'test', settings: testSettings }
 })
 beforeEach(async () => {
   await database.db.delete(loginFailures)
-  email = `ada-${(people += 1)}@example.com`
+  email = `ada-${(userCount += 1)}@example.com`
   await signUp(base, { email, password, name: '' })
 })
 

@@ -17,13 +17,13 @@ let ctx: Ctx
 let base: BaseCtx
 let email = ''
 let userId: UserId
-let people = 0
+let userCount = 0
 beforeAll(async () => {
   ctx = await createTestCtx(database.db)
   base = ctx
 })
 beforeEach(async () => {
-  email = `ada-${(people += 1)}@example.com`
+  email = `ada-${(userCount += 1)}@example.com`
   const { user } = await signUp(base, { email, password: oldPassword, name: '' })
   userId = user.id
 })
@@ -106,10 +106,10 @@ test('a rejected password does not use up the token', async () => {
 
 test('ends every session of the user and no other session', async () => {
   await logIn(base, { email, password: oldPassword })
-  const bystander = await signUp(base, { email: `eve-${people}@example.com`, password: oldPassword, name: '' })
+  const otherUser = await signUp(base, { email: `eve-${userCount}@example.com`, password: oldPassword, name: '' })
   await resetPassword(base, { token: await requestToken(), password })
   expect(await database.db.$count(sessions, eq(sessions.userId, userId))).toBe(0)
-  expect(await database.db.$count(sessions, eq(sessions.userId, bystander.user.id))).toBe(1)
+  expect(await database.db.$count(sessions, eq(sessions.userId, otherUser.user.id))).toBe(1)
 })
 
 test('sends at most three emails an hour, even for concurrent requests', async () => {

@@ -67,7 +67,7 @@ export async function replacePassword(
   await inTransaction(base, async ({ db }) => {
     // Locks the user first: otherwise two resets of the same user could deadlock.
     await db.update(users).set({ passwordHash, updatedAt: sql`now()` }).where(eq(users.id, user.id))
-    // Of concurrent requests with the same token, one finds it valid.
+    // Only one of several concurrent requests with the same token finds it valid.
     const used = await db
       .update(passwordResets)
       .set(expiredAtCreation)
@@ -81,7 +81,9 @@ export async function replacePassword(
   })
 }
 
-/** Invalidates a token for every clock. The row remains for a while because it counts towards the hourly limit. */
+/**
+ * Expires a token at its creation, so that no clock considers it valid. The row still counts towards the hourly limit.
+ */
 const expiredAtCreation = { expiresAt: sql`${passwordResets.createdAt}` }
 
 const ownershipWarning =

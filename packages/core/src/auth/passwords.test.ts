@@ -13,7 +13,7 @@ const argon2 = await import('@node-rs/argon2')
 const { checkPassword, hashPassword, verifyPassword } = await import('./passwords.ts')
 afterAll(() => void vi.resetModules())
 
-// The library's dictionary takes 170 MB to unpack, so that its long passwords are stored in the repository.
+// The library's dictionary takes 170 MB to unpack, so the repository stores its passwords of 12 or more characters.
 test('the list has every common password of twelve or more characters', () => {
   expect(commonPasswords).toEqual(dictionary['passwords-common'].filter((password) => password.length >= 12))
 })

@@ -8,7 +8,9 @@ const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 const commonPasswords = new Set(list)
 
-/** A hash occupies a thread for about 15 ms by design. Two at a time leave the other threads to requests. */
+/**
+ * A hash occupies a thread for about 15 ms by design. Only two run at a time, so that requests get the other threads.
+ */
 const runHashing = limitConcurrency(2, { maxWaiting: 32, message: 'Too many concurrent password checks, try again' })
 
 /** Verified when the user does not exist, so that an unknown address takes as long as a wrong password. */

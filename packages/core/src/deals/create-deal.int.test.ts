@@ -31,13 +31,13 @@ beforeEach(async () => {
   contactIds = contacts.map(({ id }) => id)
 })
 
-const inputOf = (n: number, given: Partial<DealInput> = {}) =>
+const inputOf = (n: number, overrides: Partial<DealInput> = {}) =>
   DealInput.parse({
     pipelineId: pipeline.id,
     contactId: contactIds[n % 10],
     name: `Deal ${n}`,
     valueCents: n,
-    ...given,
+    ...overrides,
   })
 const upTo = (count: number) => Array.from({ length: count }, (_, n) => n)
 

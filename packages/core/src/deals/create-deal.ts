@@ -44,7 +44,7 @@ const insertDeal = insertWithEvents({
   into: jsonRows(deals),
   event: dealCreated,
   toData: toDeal,
-  // The foreign keys lock the stages in the order of the rows, and every other transaction locks stages by id.
+  // The foreign keys lock the stages in row order. Like every other transaction, this one must lock them in id order.
   orderBy: sql`stage_id, id`,
   references: owningContact,
 })

@@ -100,15 +100,15 @@ const omitUndefined = <T extends object>(input: T) =>
   Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined)) as T
 
 /** Returns the operation of a step and its counterpart in the model. Either may reject the step. */
-function perform(world: World, taken: Step): { real: () => Promise<unknown>; model: (made: unknown) => void } {
+function perform(world: World, action: Step): { real: () => Promise<unknown>; model: (made: unknown) => void } {
   const { ctx, model } = world
-  switch (taken.do) {
+  switch (action.do) {
     case 'create': {
       const input = omitUndefined({
-        pipelineId: at(world.pipelineIds, taken.pipeline),
-        stageId: atIfAny(world.stageIds, taken.stage),
-        contactId: at(world.contactIds, taken.contact),
-        valueCents: taken.cents,
+        pipelineId: at(world.pipelineIds, action.pipeline),
+        stageId: atIfAny(world.stageIds, action.stage),
+        contactId: at(world.contactIds, action.contact),
+        valueCents: action.cents,
       })
       return {
         real: () => createDeal(ctx, DealInput.parse(input)),
@@ -122,12 +122,12 @@ function perform(world: World, taken: Step): { real: () => Promise<unknown>; mod
       }
     }
     case 'change': {
-      const id = at(world.dealIds, taken.deal)
-      const { name, valueCents, status } = taken
+      const id = at(world.dealIds, action.deal)
+      const { name, valueCents, status } = action
       const input = omitUndefined({
-        pipelineId: atIfAny(world.pipelineIds, taken.pipeline),
-        stageId: atIfAny(world.stageIds, taken.stage),
-        contactId: atIfAny(world.contactIds, taken.contact),
+        pipelineId: atIfAny(world.pipelineIds, action.pipeline),
+        stageId: atIfAny(world.stageIds, action.stage),
+        contactId: atIfAny(world.contactIds, action.contact),
         name,
         valueCents,
         status,
@@ -138,25 +138,25 @@ function perform(world: World, taken: Step): { real: () => Promise<unknown>; mod
       }
     }
     case 'delete': {
-      const id = at(world.dealIds, taken.deal)
+      const id = at(world.dealIds, action.deal)
       return { real: () => deleteDeal(ctx, id), model: () => deleteModelDeal(model, id) }
     }
     case 'deleteContact': {
-      const id = at(world.contactIds, taken.contact)
+      const id = at(world.contactIds, action.contact)
       return { real: () => deleteContact(ctx, id), model: () => deleteModelContact(model, id) }
     }
     case 'merge': {
-      const [to, from] = [at(world.contactIds, taken.survivor), at(world.contactIds, taken.duplicate)]
+      const [to, from] = [at(world.contactIds, action.survivor), at(world.contactIds, action.duplicate)]
       return {
         real: () => mergeContacts(ctx, to, { contactId: from }),
         model: () => mergeModelContacts(model, to, from),
       }
     }
     case 'stages': {
-      const id = at(world.pipelineIds, taken.pipeline)
+      const id = at(world.pipelineIds, action.pipeline)
       const current = model.pipelines.get(id) ?? []
-      const kept = taken.order.flatMap((index) => current[index] ?? [])
-      const added = Array.from({ length: taken.added }, () => ({ name: 'new', winProbability: 7 }))
+      const kept = action.order.flatMap((index) => current[index] ?? [])
+      const added = Array.from({ length: action.added }, () => ({ name: 'new', winProbability: 7 }))
       const stages = [...kept.map((stage) => ({ id: stage.id })), ...added]
       if (stages.length === 0) return { real: async () => {}, model: () => {} }
       return {
@@ -170,15 +170,15 @@ function perform(world: World, taken: Step): { real: () => Promise<unknown>; mod
       }
     }
     case 'deletePipeline': {
-      const id = at(world.pipelineIds, taken.pipeline)
+      const id = at(world.pipelineIds, action.pipeline)
       return { real: () => deletePipeline(ctx, id), model: () => deleteModelPipeline(model, id) }
     }
   }
 }
 
-async function takeStep(world: World, taken: Step) {
-  if ('deal' in taken && world.dealIds.length === 0) return
-  const { real, model } = perform(world, taken)
+async function runStep(world: World, action: Step) {
+  if ('deal' in action && world.dealIds.length === 0) return
+  const { real, model } = perform(world, action)
   const [made, outcome] = await real().then(
     (result) => [result, 'accepted'],
     (error: unknown) => [undefined, reasonOf(error)],
@@ -190,7 +190,7 @@ async function takeStep(world: World, taken: Step) {
     if (!(error instanceof ModelRejection)) throw error
     expected = error.message
   }
-  expect([taken, outcome]).toEqual([taken, expected])
+  expect([action, outcome]).toEqual([action, expected])
 }
 
 function reasonOf(error: unknown): string {
@@ -199,7 +199,7 @@ function reasonOf(error: unknown): string {
   return error.issues?.[0]?.path ?? `in use by ${error.details?.['dealCount']}`
 }
 
-async function expectModelAgrees({ ctx, model }: World) {
+async function expectSameState({ ctx, model }: World) {
   const deals = (await listDeals(ctx, DealQuery.parse({ limit: '100', sort: 'createdAt' }))).data
   const real = deals.map(({ id, createdAt: _created, updatedAt: _updated, closedAt, ...deal }) => {
     expect([id, closedAt === null]).toEqual([id, deal.status === 'OPEN'])
@@ -225,8 +225,8 @@ test('random operations leave the deals that the model predicts', {
 }, async () => {
   const property = fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {
     const world = await createWorld()
-    for (const taken of steps) await takeStep(world, taken)
-    await expectModelAgrees(world)
+    for (const action of steps) await runStep(world, action)
+    await expectSameState(world)
   })
   await fc.assert(property, { numRuns: 80 })
 })

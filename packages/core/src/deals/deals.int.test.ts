@@ -67,8 +67,8 @@ test('rejects an unknown pipeline, contact or stage and names the field', async 
     [{ pipelineId: pipeline.id, contactId, stageId: newId('stg') }, 'stageId', 'Stage not found in this pipeline'],
     [{ pipelineId: pipeline.id, contactId, stageId: stageAt(0, other) }, 'stageId', 'Stage not found in this pipeline'],
   ] as const
-  for (const [given, path, message] of cases) {
-    await expect(createDeal(ctx, { name: '', valueCents: 0, ...given })).rejects.toMatchObject({
+  for (const [fields, path, message] of cases) {
+    await expect(createDeal(ctx, { name: '', valueCents: 0, ...fields })).rejects.toMatchObject({
       code: 'invalid',
       issues: [{ path, message }],
     })

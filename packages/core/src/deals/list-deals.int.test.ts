@@ -58,8 +58,8 @@ test.each([
   [{ sort: 'updatedAt' }, ['one', 'four', 'three', 'two']],
   [{ pipelineId: newId('pip') }, []],
 ] as [Record<string, string | (() => string)>, string[]][])('%o returns %j', async (query, expected) => {
-  const given = Object.entries(query).map(([name, value]) => [name, typeof value === 'string' ? value : value()])
-  expect(await find(Object.fromEntries(given) as Record<string, string>)).toEqual(expected)
+  const entries = Object.entries(query).map(([name, value]) => [name, typeof value === 'string' ? value : value()])
+  expect(await find(Object.fromEntries(entries) as Record<string, string>)).toEqual(expected)
 })
 
 test.each(['createdAt', 'updatedAt', 'valueCents', 'closedAt'])(

@@ -30,8 +30,8 @@ beforeEach(async () => {
   ctx = await createTestCtx(database.db)
 })
 
-const report = (given: Record<string, unknown>) =>
-  reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', email: 'person-1@example.com', permanent: true, ...given }))
+const report = (fields: Record<string, unknown>) =>
+  reportMailEvent(ctx, MailReport.parse({ type: 'BOUNCE', email: 'person-1@example.com', permanent: true, ...fields }))
 
 async function statusesOf(contactId: ContactId) {
   const found = await database.db.execute<{ status: string }>(sql`
@@ -40,7 +40,7 @@ async function statusesOf(contactId: ContactId) {
 }
 
 /** Sends a campaign to person-1 and person-2. */
-async function startSent() {
+async function sendTestCampaign() {
   const { id, listId, batches } = await startTestCampaign(ctx, 2)
   const batch = await claimTestBatch(ctx, batches[0], await createTestWorker(database.db))
   const { recipients } = await sendTestBatch(ctx, batch)
@@ -54,7 +54,7 @@ describe.each([
   { type: 'COMPLAINT', status: 'COMPLAINED', event: 'mail.complained', count: 'complained' },
 ])('a $type', ({ type, status, event, count }) => {
   test('unsubscribes the address, counts once and emits one event', async () => {
-    const { id, ada, messageId } = await startSent()
+    const { id, ada, messageId } = await sendTestCampaign()
     const other = await createTestList(ctx)
     await confirmSubscribers(ctx, other.id, [ada.email])
     for (let time = 0; time < 3; time++) await report({ type, messageId, detail: `words ${time}` })
@@ -80,7 +80,7 @@ describe.each([
   })
 
   test('is not undone by an import, a sign-up or a deletion, in any spelling', async () => {
-    const { ada, listId } = await startSent()
+    const { ada, listId } = await sendTestCampaign()
     await report({ type, email: 'PERSON-1@Example.com' })
     const later = await createTestList(ctx, { doubleOptIn: false })
     const signUp = (list: ListId) => subscribe(ctx, list, { email: ada.email, firstName: '', lastName: '' })
@@ -108,7 +108,7 @@ describe.each([
 })
 
 test('a temporary bounce only emits an event', async () => {
-  const { id, ada, messageId } = await startSent()
+  const { id, ada, messageId } = await sendTestCampaign()
   await report({ permanent: false, messageId })
   await report({ permanent: false, messageId })
   expect(await statusesOf(ada.id)).toEqual(['CONFIRMED'])
@@ -117,7 +117,7 @@ test('a temporary bounce only emits an event', async () => {
 })
 
 test('a complaint overrides a bounce in either order', async () => {
-  const { ada } = await startSent()
+  const { ada } = await sendTestCampaign()
   await report({ type: 'COMPLAINT' })
   await report({ type: 'BOUNCE' })
   expect(await statusesOf(ada.id)).toEqual(['COMPLAINED'])
@@ -135,29 +135,29 @@ test.each([
   '<cmp_01kag7m3v9e8fs2t4w6x8y0z1b.con_01kag7m3v9e8fs2t4w6x8y0z1b@example.com>',
   '<cmp_zzzzzzzzzzzzzzzzzzzzzzzzzz.con_zzzzzzzzzzzzzzzzzzzzzzzzzz@example.com>',
 ])('accepts a report with an unknown message id: %s', async (messageId) => {
-  const { ada } = await startSent()
+  const { ada } = await sendTestCampaign()
   await report({ messageId })
   expect(await statusesOf(ada.id)).toEqual(['BOUNCED'])
 })
 
 test("a message id of another workspace's campaign counts nowhere", async () => {
-  const { id, messageId } = await startSent()
-  const mine = ctx
+  const { id, messageId } = await sendTestCampaign()
+  const ownCtx = ctx
   ctx = await createTestCtx(database.db)
   await report({ messageId })
-  expect(await readStats(mine, id)).toMatchObject({ bounced: 0 })
+  expect(await readStats(ownCtx, id)).toMatchObject({ bounced: 0 })
   expect(await listEventTypes(ctx)).toEqual(['mail.bounced'])
 })
 
 test("unsubscribing by a campaign's link counts once in the campaign", async () => {
-  const { id, listId, ada } = await startSent()
+  const { id, listId, ada } = await sendTestCampaign()
   const url = new URL(unsubscribeUrl(ctx, { listId, contactId: ada.id, campaignId: id }))
   for (let time = 0; time < 2; time++) await unsubscribe(ctx, url.searchParams.get('token') ?? '')
   expect(await readStats(ctx, id)).toMatchObject({ unsubscribed: 1 })
 })
 
 test('purges reports after 30 days and keeps the suppression', async () => {
-  const { ada } = await startSent()
+  const { ada } = await sendTestCampaign()
   await report({})
   expect(await purgeMailReports(database.db)).toBe(0)
   await database.db.execute(sql`update mail_reports set created_at = now() - interval '31 days'

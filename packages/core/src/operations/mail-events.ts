@@ -52,8 +52,8 @@ export async function purgeMailReports(db: Db): Promise<number> {
 }
 
 /**
- * The unique key decides, so that only one of concurrent reports is new. `detail` is not part of the fingerprint
- * because the wording of a server may vary.
+ * The unique key ensures that only one of several concurrent reports is new. The fingerprint omits `detail`, because a
+ * server may word it differently each time.
  */
 async function isNewReport(ctx: Ctx, { type, email, messageId, permanent }: MailReport): Promise<boolean> {
   const content = JSON.stringify([ctx.workspaceId, type, email.toLowerCase(), messageId ?? null, permanent ?? null])

@@ -41,9 +41,9 @@ test('one of two concurrent merges of the same pair succeeds', async () => {
       mergeContacts(ctx, a.id, { contactId: b.id }),
       mergeContacts(ctx, round % 2 ? a.id : b.id, { contactId: round % 2 ? b.id : a.id }),
     ])
-    const refused = results.filter((result) => result.status === 'rejected').map((result) => result.reason as Error)
-    expect(refused).toHaveLength(1)
-    expect(refused[0]).toMatchObject({ message: 'Contact not found' })
+    const errors = results.filter((result) => result.status === 'rejected').map((result) => result.reason as Error)
+    expect(errors).toHaveLength(1)
+    expect(errors[0]).toMatchObject({ message: 'Contact not found' })
   }
 })
 

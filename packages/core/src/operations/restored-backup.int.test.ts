@@ -126,7 +126,7 @@ test('is idempotent and ignores finished, canceled and newer work', async () => 
   expect(await readStats(ctx, canceled)).toMatchObject({ skipped: 5 })
 })
 
-test('interrupts more deliveries than one transaction does', async () => {
+test('interrupts more deliveries than fit into one transaction', async () => {
   await createTestWebhook(ctx)
   await createTestContact(ctx)
   await database.db.execute(sql`

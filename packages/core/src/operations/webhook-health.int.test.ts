@@ -167,7 +167,7 @@ describe('a webhook that fails for five days', () => {
 
   test('emits webhook.disabled to the other webhooks of its workspace only', async () => {
     await updateWebhook(ctx, webhook.id, { eventTypes: ['*'] })
-    const listening = await createTestWebhook(ctx, { eventTypes: ['webhook.disabled'] })
+    const subscribedWebhook = await createTestWebhook(ctx, { eventTypes: ['webhook.disabled'] })
     await createTestWebhook(ctx, { eventTypes: ['contact.created'] })
     const elsewhere = await createTestCtx(database.db)
     await createTestWebhook(elsewhere, { eventTypes: ['*'] })
@@ -176,7 +176,7 @@ describe('a webhook that fails for five days', () => {
     const [event] = await ctx.db.select().from(events).where(eq(events.workspaceId, ctx.workspaceId))
     expect(event?.data).toEqual(await readWebhook(ctx, webhook.id))
     const sent = await ctx.db.select({ webhookId: deliveries.webhookId }).from(deliveries)
-    expect(sent).toEqual([{ webhookId: listening.id }])
+    expect(sent).toEqual([{ webhookId: subscribedWebhook.id }])
   })
 
   test.each([

@@ -43,7 +43,7 @@ export function cacheResult<Result>(read: () => Promise<Result>): () => Promise<
       const durationMs = performance.now() - startedAt
       staleAt = performance.now() + Math.max(minCacheMs, 20 * durationMs)
     })
-    // A failed read is repeated after the minimum time.
+    // A failed result is cached for the minimum time only.
     last.catch(() => (staleAt = performance.now() + minCacheMs))
     return last
   }

@@ -28,7 +28,7 @@ beforeEach(async () => {
 })
 
 const stateOf = async (queue: string) => (await readWorkSummary(ctx.db)).queues.find((state) => state.queue === queue)
-const age = (interval: string) =>
+const backdateOutbox = (interval: string) =>
   ctx.db.execute(
     sql`update outbox set created_at = now() - ${interval}::interval where created_at > now() - interval '1 minute'`,
   )
@@ -44,13 +44,13 @@ test('without work there is no age and no lag', async () => {
   expect(workers).toMatchObject([{ id: workerId, isAlive: true }])
 })
 
-const ageDeliveries = (interval: string) =>
+const backdateDeliveries = (interval: string) =>
   ctx.db.execute(sql`update deliveries set created_at = now() - ${interval}::interval`)
 
 test('counts deliveries that wait, are in flight or have failed', async () => {
   const { id } = await createTestWebhook(ctx)
   const uuids = await insertDeliveries(ctx, id, { count: 4, ageMs: 1_000 })
-  await ageDeliveries('90 seconds')
+  await backdateDeliveries('90 seconds')
   const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 2 })
   const ended = asEnded(uuids.slice(1, 2), { status: 'FAILED', responseStatus: 500, error: 'words' })
   await recordTestOutcomes(ctx, claim, { ended, out: uuids.slice(0, 1) })
@@ -69,7 +69,7 @@ test('counts deliveries that wait, are in flight or have failed', async () => {
 test('counts other work that waits, is published or is claimed', async () => {
   for (let count = 0; count < 4; count++)
     await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'a@example.com', data: {} })
-  await age('90 seconds')
+  await backdateOutbox('90 seconds')
   const [first = '', second = ''] = await listPendingWork(ctx, 'mail')
   await markPublished(ctx.db, [first, second])
   await claimMail(ctx, first, workerId)
@@ -85,11 +85,11 @@ test('counts other work that waits, is published or is claimed', async () => {
 
 test('work delayed by fair sharing has no lag, and neither have deliveries', async () => {
   await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
-  await ageDeliveries('5 minutes')
+  await backdateDeliveries('5 minutes')
   for (let count = 0; count < 2; count++)
     await enqueueMail(ctx, { kind: 'CONFIRMATION', to: 'a@example.com', data: {} })
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeLessThan(60)
-  await age('5 minutes')
+  await backdateOutbox('5 minutes')
   expect((await readWorkSummary(ctx.db)).outboxLagSeconds).toBeGreaterThan(250)
   const [first = ''] = await listPendingWork(ctx, 'mail')
   await markPublished(ctx.db, [first])

@@ -100,7 +100,7 @@ async function readQueues(db: Db): Promise<QueueState[]> {
 }
 
 /**
- * Ignores work that waits for published work of the same workspace, as fair sharing delays it on purpose. Deliveries
+ * Excludes work that fair sharing delays, because its workspace already has published work on the queue. Deliveries
  * have no lag: they wait for their receivers.
  */
 export async function readOutboxLag(db: Db): Promise<number | null> {

@@ -20,7 +20,7 @@ function stageIds(): [StageId, StageId, StageId] {
   if (!a || !b || !c) throw new Error('The pipeline has fewer than three stages')
   return [a.id, b.id, c.id]
 }
-const change = (given: unknown) => updatePipeline(ctx, pipeline.id, PipelineChange.parse(given))
+const change = (input: unknown) => updatePipeline(ctx, pipeline.id, PipelineChange.parse(input))
 const names = ({ stages }: Pipeline) => stages.map(({ name, position }) => `${position} ${name}`).join(', ')
 
 describe('updating the stages of a pipeline', () => {
@@ -69,8 +69,8 @@ describe('removing stages and pipelines', () => {
       [{ stages: [{ id: b }, { id: c }] }, 1],
       [{ stages: [{ id: c }] }, 2],
     ]
-    for (const [given, dealCount] of removals) {
-      await expect(change(given)).rejects.toMatchObject({ code: 'conflict', details: { dealCount } })
+    for (const [input, dealCount] of removals) {
+      await expect(change(input)).rejects.toMatchObject({ code: 'conflict', details: { dealCount } })
     }
     await expect(deletePipeline(ctx, pipeline.id)).rejects.toMatchObject({ message: 'In use by 2 deals' })
     expect(await readPipeline(ctx, pipeline.id)).toEqual(pipeline)
@@ -99,11 +99,11 @@ describe('removing stages and pipelines', () => {
     const removing = await openTransaction(ctx.db, (db) =>
       updatePipeline({ ...ctx, db }, pipeline.id, { stages: [{ id: b }] }),
     )
-    const coming = [
+    const requests = [
       createTestDeal(ctx, { pipelineId: pipeline.id, stageId: a }),
       updateDeal(ctx, deal.id, { stageId: a }),
     ]
-    const results = Promise.allSettled(coming)
+    const results = Promise.allSettled(requests)
     await waitUntilBlocked(database.db, 2)
     await removing.commit()
     for (const result of await results) {

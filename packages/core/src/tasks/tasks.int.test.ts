@@ -107,9 +107,9 @@ describe('the assignee of a task', () => {
     expect(await updateTask(ctx, task.id, { assigneeId: member })).toMatchObject({ assigneeId: member })
     const otherMember = await createMember((await createTestCtx(database.db)).workspaceId)
     for (const assigneeId of [otherMember, newId('usr')]) {
-      const refused = { code: 'invalid', issues: [{ path: 'assigneeId', message: 'User not found' }] }
-      await expect(updateTask(ctx, task.id, { assigneeId })).rejects.toMatchObject(refused)
-      await expect(createTestTask(ctx, { assigneeId })).rejects.toMatchObject(refused)
+      const error = { code: 'invalid', issues: [{ path: 'assigneeId', message: 'User not found' }] }
+      await expect(updateTask(ctx, task.id, { assigneeId })).rejects.toMatchObject(error)
+      await expect(createTestTask(ctx, { assigneeId })).rejects.toMatchObject(error)
     }
     expect((await updateTask(ctx, task.id, { assigneeId: null })).assigneeId).toBeNull()
   })
@@ -131,8 +131,8 @@ describe('listing tasks', () => {
     await deleteTask(ctx, task.id)
     member = await createMember()
     contactId = (await createTestContact(ctx)).id
-    const make = (title: string, given: Parameters<typeof createTestTask>[1]) =>
-      createTestTask(ctx, { title, ...given })
+    const make = (title: string, fields: Parameters<typeof createTestTask>[1]) =>
+      createTestTask(ctx, { title, ...fields })
     await make('some day', {})
     await make('tomorrow', { dueAt: '2031-01-02T00:00:00Z', assigneeId: member })
     await make('overdue', { dueAt: '2001-01-02T00:00:00Z', contactId })

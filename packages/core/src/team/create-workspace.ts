@@ -6,8 +6,8 @@ import type { CreateWorkspaceInput, Invite } from './team.schema.ts'
 import type { Workspace } from '../workspaces/workspaces.schema.ts'
 
 /**
- * Creates a workspace and emails an invite to its future OWNER, who accepts it with a new or an existing account. Only
- * the owner of the email address can accept the invite. Called by the operator.
+ * Creates a workspace for an operator and emails an invite to its future OWNER. Only the owner of the email address can
+ * accept the invite, with a new or an existing account.
  */
 export function createWorkspaceAndInviteOwner(
   base: BaseCtx,

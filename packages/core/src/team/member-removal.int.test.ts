@@ -21,8 +21,8 @@ const ctx = useTestCtx(database)
 
 type Person = Ctx & { userId: UserId }
 
-let people = 0
-const freshEmail = () => `person-${(people += 1)}@example.com`
+let userCount = 0
+const freshEmail = () => `person-${(userCount += 1)}@example.com`
 
 /** Adds a member and returns their context. */
 async function join(role: Role): Promise<Person> {
@@ -54,9 +54,9 @@ test('removing a member deletes their invites and keeps their keys by default', 
   const [first, kept] = [await issue(eve), await issue(ada)]
   const second = await issue(withKey(first))
   for (const by of [eve, withKey(first), withKey(second)]) await invite(by)
-  const stays = await invite(ada)
+  const keptInvite = await invite(ada)
   await removeMember(ctx, eve.userId)
-  expect(await readInvites()).toEqual([stays.id])
+  expect(await readInvites()).toEqual([keptInvite.id])
   expect(await readKeys()).toHaveLength(3)
   expect(await readKeys(eve.userId)).toEqual([second.id, first.id])
   expect(await readKeys(ada.userId)).toEqual([kept.id])
@@ -74,12 +74,12 @@ test.each<[Role, Role[]]>([
   ['OWNER', ['ADMIN', 'MEMBER', 'OWNER']],
   ['ADMIN', ['ADMIN', 'MEMBER']],
   ['MEMBER', []],
-])('an owner who becomes %s keeps the invites that the new role allows', async (role, left) => {
+])('an owner who becomes %s keeps the invites that the new role allows', async (role, remaining) => {
   await join('OWNER')
   const ada = await join('OWNER')
   for (const asked of ['MEMBER', 'ADMIN', 'OWNER'] as const) await invite(ada, asked)
   await updateMember(ctx, ada.userId, { role })
-  expect((await listInvites(ctx, all)).data.map((one) => one.role).toSorted()).toEqual(left)
+  expect((await listInvites(ctx, all)).data.map((one) => one.role).toSorted()).toEqual(remaining)
 })
 
 test.each<[string, (by: Ctx) => Promise<unknown>]>([

@@ -18,20 +18,20 @@ const database = useTestDatabase()
 const ctx = useTestCtx(database)
 let base: BaseCtx
 let email = ''
-let people = 0
+let userCount = 0
 beforeEach(async () => {
   base = { db: database.db, requestId: 'test', settings: ctx.settings }
   email = freshEmail()
 })
 
-const freshEmail = () => `person-${(people += 1)}@example.com`
+const freshEmail = () => `person-${(userCount += 1)}@example.com`
 const as = (role: Role, kind: 'user' | 'apiKey' = 'user'): Ctx => {
   const ids = { userId: newId('usr'), apiKeyId: newId('key') }
   return { ...ctx, actor: { kind, ...ids, role } }
 }
 const tokenOf = (id: string) => deriveMailToken(ctx.settings.keys, 'rpi', id)
-const accept = (id: string, given: { password?: string; name?: string } = {}) =>
-  acceptInvite(base, { token: tokenOf(id), password, name: '', ...given })
+const accept = (id: string, overrides: { password?: string; name?: string } = {}) =>
+  acceptInvite(base, { token: tokenOf(id), password, name: '', ...overrides })
 const invite = (role: Role = 'MEMBER', address = email) => createInvite(ctx, { email: address, role })
 
 /** Invites a new user, accepts the invite and returns the id of the user. */
@@ -48,7 +48,7 @@ const outcomeOf = (work: Promise<unknown>) =>
     (error: unknown) => (error as Error).message,
   )
 /** Moves the creation of every mail into the past. */
-const letTimePass = (interval: string) =>
+const backdateMails = (interval: string) =>
   database.db.execute(sql`update mails set created_at = created_at - ${interval}::interval`)
 const rolesNow = async () => (await listMembers(ctx, all)).data.map(({ role }) => role).toSorted()
 
@@ -98,7 +98,7 @@ test('rejects deleted invites, expired invites and other tokens', async () => {
   await deleteInvite(ctx, back.id)
   await database.db.update(invites).set({ expiresAt: sql`now()` }).where(eq(invites.id, old.id))
   for (const { id } of [back, old]) await expect(accept(id)).rejects.toThrow('Invalid or expired token')
-  await letTimePass('11 minutes')
+  await backdateMails('11 minutes')
   const fresh = await invite()
   for (const token of ['', 'rpi_', fresh.id, tokenOf(fresh.id).replace('rpi', 'rpr'), hashToken(tokenOf(fresh.id))]) {
     await expect(acceptInvite(base, { token, password, name: '' })).rejects.toThrow('Invalid or expired token')
@@ -110,9 +110,9 @@ test('rejects deleted invites, expired invites and other tokens', async () => {
   await acceptInvite(base, { token: await readMailedToken(base, address), password, name: '' })
 })
 
-test('rejects an invite of an invited address or a member with a conflict', async () => {
-  const asked = await Promise.allSettled(Array.from({ length: 10 }, () => invite()))
-  expect(asked.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
+test('an invite of an invited address or of a member is a conflict', async () => {
+  const invited = await Promise.allSettled(Array.from({ length: 10 }, () => invite()))
+  expect(invited.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('This address already has an invite')
   await accept((await listInvites(ctx, all)).data[0]?.id ?? '')
   await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('This address is already a member')
@@ -125,9 +125,9 @@ test('limits invites of an address to one in ten minutes and three a day', async
   const tries = () => [resendInvite(ctx, id), resendInvite(ctx, id), resendInvite(ctx, id)].map(outcomeOf)
   const refused = 'This address was invited recently'
   expect(await Promise.all(tries())).toEqual([refused, refused, refused])
-  await letTimePass('9 minutes')
+  await backdateMails('9 minutes')
   await expect(resendInvite(ctx, id)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 60 })
-  await letTimePass('1 minute')
+  await backdateMails('1 minute')
   expect((await Promise.all(tries())).toSorted()).toEqual([refused, refused, 'done'])
 
   // Deleting the invite or changing the case does not bypass the limit. It applies to one workspace and one address.
@@ -137,11 +137,11 @@ test('limits invites of an address to one in ten minutes and three a day', async
   await createInvite(await createTestCtx(database.db), { email, role: 'MEMBER' })
   await invite('MEMBER', freshEmail())
 
-  await letTimePass('10 minutes')
+  await backdateMails('10 minutes')
   const again = await invite()
-  await letTimePass('23 hours')
+  await backdateMails('23 hours')
   await expect(resendInvite(ctx, again.id)).rejects.toMatchObject({ code: 'throttled', retryAfterSeconds: 2_400 })
-  await letTimePass('40 minutes')
+  await backdateMails('40 minutes')
   await resendInvite(ctx, again.id)
 })
 
@@ -176,31 +176,31 @@ test('the email escapes names and contains the only valid link', async () => {
 test.each(['user', 'apiKey'] as const)('an actor (%s) cannot grant or change a role above their own', async (kind) => {
   const owner = await join('OWNER')
   const admin = await join('ADMIN')
-  const asked = await invite('OWNER')
-  const acting = as('ADMIN', kind)
-  for (const tried of [
-    () => createInvite(acting, { email: freshEmail(), role: 'OWNER' }),
-    () => resendInvite(acting, asked.id),
-    () => deleteInvite(acting, asked.id),
-    () => updateMember(acting, admin, { role: 'OWNER' }),
-    () => updateMember(acting, owner, { role: 'VIEWER' }),
-    () => updateMember(acting, owner, { role: 'OWNER' }),
-    () => removeMember(acting, owner),
+  const invited = await invite('OWNER')
+  const actorCtx = as('ADMIN', kind)
+  for (const call of [
+    () => createInvite(actorCtx, { email: freshEmail(), role: 'OWNER' }),
+    () => resendInvite(actorCtx, invited.id),
+    () => deleteInvite(actorCtx, invited.id),
+    () => updateMember(actorCtx, admin, { role: 'OWNER' }),
+    () => updateMember(actorCtx, owner, { role: 'VIEWER' }),
+    () => updateMember(actorCtx, owner, { role: 'OWNER' }),
+    () => removeMember(actorCtx, owner),
   ]) {
-    await expect(tried()).rejects.toThrow('This needs the role OWNER')
+    await expect(call()).rejects.toThrow('This needs the role OWNER')
   }
   expect(await rolesNow()).toEqual(['ADMIN', 'OWNER'])
-  expect((await listInvites(ctx, all)).data).toMatchObject([{ id: asked.id, expiresAt: asked.expiresAt }])
-  for (const role of roles.slice(0, -1)) expect(await updateMember(acting, admin, { role })).toMatchObject({ role })
-  await removeMember(acting, admin)
+  expect((await listInvites(ctx, all)).data).toMatchObject([{ id: invited.id, expiresAt: invited.expiresAt }])
+  for (const role of roles.slice(0, -1)) expect(await updateMember(actorCtx, admin, { role })).toMatchObject({ role })
+  await removeMember(actorCtx, admin)
 })
 
 test('the last OWNER cannot be demoted or removed', async () => {
   const owner = await join('OWNER')
   await join('ADMIN')
-  for (const acting of [ctx, as('OWNER')]) {
-    await expect(updateMember(acting, owner, { role: 'ADMIN' })).rejects.toThrow('and this is the last')
-    await expect(removeMember(acting, owner)).rejects.toThrow('and this is the last')
+  for (const actorCtx of [ctx, as('OWNER')]) {
+    await expect(updateMember(actorCtx, owner, { role: 'ADMIN' })).rejects.toThrow('and this is the last')
+    await expect(removeMember(actorCtx, owner)).rejects.toThrow('and this is the last')
   }
   expect(await updateMember(as('OWNER'), owner, { role: 'OWNER' })).toMatchObject({ role: 'OWNER' })
   await join('OWNER')
@@ -225,7 +225,7 @@ test.each<[string, (id: UserId) => Promise<unknown>]>([
   expect((await rolesNow()).filter((role) => role === 'OWNER')).toHaveLength(1)
 })
 
-test('removing a member ends their sessions and deletes an unused account', async () => {
+test('removing a member from their last workspace deletes the account', async () => {
   const id = await join('MEMBER')
   const [{ email: address } = { email: '' }] = await database.db.select().from(users).where(eq(users.id, id))
   await logIn(base, { email: address, password })
@@ -234,7 +234,7 @@ test('removing a member ends their sessions and deletes an unused account', asyn
   await expect(removeMember(ctx, id)).rejects.toThrow('User not found')
   await expect(logIn(base, { email: address, password })).rejects.toThrow('Invalid email or password')
   // The address is available again for a sign-up and an invite.
-  await letTimePass('11 minutes')
+  await backdateMails('11 minutes')
   await signUp(base, { email: address, password, name: '' })
   await accept((await invite('VIEWER', address)).id)
 })
@@ -249,30 +249,30 @@ test('a removed member keeps the account and sessions of other workspaces', asyn
   await logIn(base, { email, password })
 })
 
-test('accepting an invite while the account is deleted fails once', async () => {
+test('accepting an invite fails while the account is being deleted', async () => {
   const id = await join('MEMBER')
   const [{ email: address } = { email: '' }] = await database.db.select().from(users).where(eq(users.id, id))
   const elsewhere = await createTestCtx(database.db)
-  const asked = await createInvite(elsewhere, { email: address, role: 'MEMBER' })
+  const invited = await createInvite(elsewhere, { email: address, role: 'MEMBER' })
   const removing = await openTransaction(database.db, (db) => removeMember({ ...ctx, db }, id))
-  const accepting = outcomeOf(accept(asked.id))
+  const accepting = outcomeOf(accept(invited.id))
   await waitUntilBlocked(database.db)
   await removing.commit()
   expect(await accepting).toBe('The account was deleted: accept the invite again')
-  await accept(asked.id)
+  await accept(invited.id)
   expect((await listMembers(elsewhere, all)).data).toMatchObject([{ email: address }])
 })
 
 test('members and invites of another workspace are not found', async () => {
   const [id, { id: inviteId }] = [await join('MEMBER'), await invite()]
   const other = await createTestCtx(database.db)
-  for (const tried of [
+  for (const call of [
     () => updateMember(other, id, { role: 'VIEWER' }),
     () => removeMember(other, id),
     () => resendInvite(other, inviteId),
     () => deleteInvite(other, inviteId),
   ]) {
-    await expect(tried()).rejects.toThrow('not found')
+    await expect(call()).rejects.toThrow('not found')
   }
   expect([(await listMembers(other, all)).data, (await listInvites(other, all)).data]).toEqual([[], []])
   const isOfOtherWorkspace = and(eq(members.workspaceId, ctx.workspaceId), eq(members.userId, id))
