@@ -1,7 +1,7 @@
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { addConfirmedSubscribers, type Ledger, readLedger } from './audience.ts'
+import { addConfirmedSubscribers, type RecipientCounts, readRecipientCounts } from './campaign-recipients.ts'
 import { queueBackends, type Stack, startStack } from './stack.ts'
 
 const recipients = 500
@@ -120,16 +120,16 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     }
   }
 
-  async function waitForEnd({ id, key }: Campaign): Promise<Ledger> {
+  async function waitForEnd({ id, key }: Campaign): Promise<RecipientCounts> {
     await waitUntil(
       async () => {
-        const ledger = await readLedger(stack.database, id)
+        const ledger = await readRecipientCounts(stack.database, id)
         expect(ledger.pending).toBeGreaterThanOrEqual(0)
         const { body } = await stack.api.call<{ status: string }>('GET', `/campaigns/${id}`, { key })
         return body.status === 'SENT'
       },
       { describe: 'the campaign is SENT', timeoutMs: 90_000 },
     )
-    return readLedger(stack.database, id)
+    return readRecipientCounts(stack.database, id)
   }
 })

@@ -2,7 +2,7 @@ import { launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/b
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { consentWording, createForm, createList, fillIn, filledIn, type Form, readSubmissions } from './public-form.ts'
-import { focusedId, type Site, startSite, watch } from './sites.ts'
+import { focusedId, type Site, startSite, watchPage } from './test-site.ts'
 import { type Stack, startStack } from './stack.ts'
 
 describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () => {
@@ -51,7 +51,7 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
   })
 
   test('with the keyboard alone it is filled in and sent, and talks to nobody but Rapport', async () => {
-    const watched = watch(page)
+    const watched = watchPage(page)
     await page.goto(site.url)
     await page.getByLabel('Email').waitFor()
     const { keyboard } = page
@@ -88,11 +88,11 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
       emailSubscribedStatus: 'PENDING',
     })
     expect(watched.origins).toEqual(new Set([site.url, stack.api.url]))
-    expect(watched.complaints).toEqual([])
+    expect(watched.errors).toEqual([])
   })
 
   test('a mistake is told beside its field, which gets the focus, and all else stays filled in', async () => {
-    const watched = watch(page)
+    const watched = watchPage(page)
     await page.goto(site.url)
     await fillIn(page, { email: 'ada@localhost' })
     await page.getByRole('button', { name: 'Send' }).click()
@@ -110,7 +110,7 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     expect(await page.getByRole('button').count()).toBe(0)
     const submissions = await readSubmissions(stack.api, key, form)
     expect(submissions.map(({ values }) => values)).toEqual([filledIn])
-    expect(watched.complaints).toEqual([])
+    expect(watched.errors).toEqual([])
   })
 
   test('a double click sends it once', async () => {
@@ -161,7 +161,7 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
 
   test('a page that has the tag twice, script and all, has two forms', async () => {
     const other = await createForm(stack.api, key, { name: 'Another', successMessage: 'The other one.' })
-    const watched = watch(page)
+    const watched = watchPage(page)
     await page.goto((await startSiteWith(embed(form) + embed(other))).url)
     const second = page.locator('rapport-form').nth(1)
     await second.getByLabel('Email').fill('grace@example.com')
@@ -170,7 +170,7 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     await second.getByText('The other one.').waitFor()
     expect(await page.locator('rapport-form').first().getByLabel('Email').inputValue()).toBe('')
     expect(await readSubmissions(stack.api, key, form)).toEqual([])
-    expect(watched.complaints).toEqual([])
+    expect(watched.errors).toEqual([])
   })
 
   test('what goes wrong is told, and nothing that was filled in is lost', async () => {

@@ -2,7 +2,7 @@ import { launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/b
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { consentWording, createForm, createList, fillIn, filledIn, type Form, readSubmissions } from './public-form.ts'
-import { type Site, startSite, watch } from './sites.ts'
+import { type Site, startSite, watchPage } from './test-site.ts'
 import { type Stack, startStack } from './stack.ts'
 
 describe.skipIf(findBrowserSkipReason())('the page of a form, with JavaScript off', () => {
@@ -32,7 +32,7 @@ describe.skipIf(findBrowserSkipReason())('the page of a form, with JavaScript of
   const send = () => page.getByRole('button', { name: 'Send' }).click()
 
   test('a mistake that the browser lets through is told beside its field; corrected, it is sent', async () => {
-    const watched = watch(page)
+    const watched = watchPage(page)
     await page.goto(addressOf(form))
     expect(await page.title()).toBe('Visit us')
     await fillIn(page, { email: 'ada@localhost' })
@@ -64,7 +64,7 @@ describe.skipIf(findBrowserSkipReason())('the page of a form, with JavaScript of
     expect(submissions.map(({ values }) => values)).toEqual([filledIn])
     const contact = await stack.api.call('GET', `/contacts/${submissions[0]?.contactId}`, { key })
     expect(contact.body).toMatchObject({ email: filledIn.email, emailSubscribedStatus: 'PENDING' })
-    expect([watched.origins, watched.complaints]).toEqual([new Set([stack.api.url]), []])
+    expect([watched.origins, watched.errors]).toEqual([new Set([stack.api.url]), []])
   })
 
   test('a double click is one submission', async () => {

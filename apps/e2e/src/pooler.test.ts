@@ -4,7 +4,7 @@ import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { addConfirmedSubscribers, readLedger } from './audience.ts'
+import { addConfirmedSubscribers, readRecipientCounts } from './campaign-recipients.ts'
 import { countOpenWork, type Stack, startStack } from './stack.ts'
 
 const pgbouncer = await findPgbouncer()
@@ -63,7 +63,7 @@ describe.skipIf(!pgbouncer)('behind PgBouncer, whose connections last for a tran
     expect((await api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })).body).toEqual({ queued: 100 })
 
     await waitUntil(isAllDone, { describe: 'no work is left', timeoutMs: 60_000 })
-    expect(await readLedger(direct, campaign.body.id)).toMatchObject({ queued: 100, sent: 100 })
+    expect(await readRecipientCounts(direct, campaign.body.id)).toMatchObject({ queued: 100, sent: 100 })
     expect(inbox.mails.filter(({ subject }) => subject === 'News')).toHaveLength(100)
     expect(receiver.requests).toHaveLength(60)
     expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(60)

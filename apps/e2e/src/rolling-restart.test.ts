@@ -5,10 +5,10 @@ import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, onTestFinished, test } from 'vitest'
-import { addConfirmedSubscribers, readLedger } from './audience.ts'
-import { startBalancer } from './balancer.ts'
+import { addConfirmedSubscribers, readRecipientCounts } from './campaign-recipients.ts'
+import { startLoadBalancer } from './load-balancer.ts'
 import { createApi, startStack, timeoutMs } from './stack.ts'
-import { expectBalance } from './write-stream.ts'
+import { expectConsistentDeliveries } from './write-stream.ts'
 
 const recipients = 1_000
 
@@ -35,7 +35,7 @@ test.each([
     }
     let [first, second] = [stack.apis[0], await startSecondApi()]
     await stack.startWorker()
-    const balancer = await startBalancer([firstPort, secondPort])
+    const balancer = await startLoadBalancer([firstPort, secondPort])
     onTestFinished(() => balancer.close())
     const bothReady = () => balancer.isReady(firstPort) && balancer.isReady(secondPort)
     await waitUntil(bothReady, { describe: 'both APIs are ready', timeoutMs })
@@ -94,12 +94,12 @@ test.each([
 
     expect([...balancer.failures, ...wrong]).toEqual([])
     expect(acknowledged.length).toBeGreaterThan(50)
-    expect(await expectBalance(stack, { acknowledged, webhooks: 1, receiver })).toBe(0)
+    expect(await expectConsistentDeliveries(stack, { acknowledged, webhooks: 1, receiver })).toBe(0)
     const { rows: unsent } = await stack.database.pool.query(
       `select status, attempts, error from campaign_recipients where status <> 'SENT'`,
     )
     expect(unsent).toEqual([])
-    expect(await readLedger(stack.database, campaign.body.id)).toEqual({
+    expect(await readRecipientCounts(stack.database, campaign.body.id)).toEqual({
       queued: recipients,
       sent: recipients,
       failed: 0,

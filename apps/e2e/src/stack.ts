@@ -7,7 +7,7 @@ import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts
 export const queueBackends = ['redis', 'postgres'] as const
 export type QueueBackend = (typeof queueBackends)[number]
 
-export interface Answer<Body> {
+export interface ApiResponse<Body> {
   status: number
   headers: Headers
   body: Body
@@ -37,9 +37,9 @@ export const timeoutMs = 60_000
 export async function startStack(
   backend: QueueBackend,
   extra: Record<string, string> = {},
-  given?: TestDatabase,
+  existingDatabase?: TestDatabase,
 ): Promise<Stack> {
-  const database = given ?? (await createTestDatabase())
+  const database = existingDatabase ?? (await createTestDatabase())
   const redis = backend === 'redis' ? await createTestRedis() : undefined
   const inbox = await startSmtpReceiver()
   const port = await findFreePort()
@@ -120,7 +120,7 @@ export function createApi(url: string) {
     method: string,
     path: string,
     { key, body, raw, headers }: Call = {},
-  ): Promise<Answer<Body>> {
+  ): Promise<ApiResponse<Body>> {
     calls += 1
     const response = await fetch(path.startsWith('http') ? path : url + path, {
       method,

@@ -7,7 +7,7 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { startRestartablePostgres } from './restartable-postgres.ts'
 import { countOpenWork, queueBackends, type Stack, startStack } from './stack.ts'
-import { expectBalance, startWriting } from './write-stream.ts'
+import { expectConsistentDeliveries, startWriting } from './write-stream.ts'
 
 const deliveriesAtOnce = 50
 
@@ -55,7 +55,11 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     await pause(200)
     await stream.stop()
     expect(stream.acknowledged.length).toBeGreaterThan(20)
-    const interrupted = await expectBalance(stack, { acknowledged: stream.acknowledged, webhooks: 2, receiver })
+    const interrupted = await expectConsistentDeliveries(stack, {
+      acknowledged: stream.acknowledged,
+      webhooks: 2,
+      receiver,
+    })
     expect(interrupted).toBeLessThanOrEqual(kills * deliveriesAtOnce)
   })
 
@@ -71,7 +75,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     })
     await receiver.waitFor(receiver.requests.length + 5, 20_000)
     await stream.stop()
-    await expectBalance(stack, { acknowledged: stream.acknowledged, webhooks: 1, receiver })
+    await expectConsistentDeliveries(stack, { acknowledged: stream.acknowledged, webhooks: 1, receiver })
     expect([...stack.apis, ...stack.workers].map(({ isRunning }) => isRunning)).toEqual([true, true])
   })
 
@@ -131,7 +135,12 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     await stream.stop()
     // What it was about to send has had no answer in its ten seconds.
     const others = ['INTERRUPTED', 'FAILED']
-    const inHand = await expectBalance(stack, { acknowledged: stream.acknowledged, webhooks: 1, receiver, others })
+    const inHand = await expectConsistentDeliveries(stack, {
+      acknowledged: stream.acknowledged,
+      webhooks: 1,
+      receiver,
+      others,
+    })
     expect(inHand).toBeLessThanOrEqual(deliveriesAtOnce)
     expect(frozen?.isRunning).toBe(true)
   })

@@ -36,7 +36,7 @@ export function startWriting(stack: Stack, key: string) {
  * Every acknowledged write has one event, and a delivery for each of so many webhooks; each was received at most once,
  * exactly once if it SUCCEEDED, and none is left open. Answers how many ended otherwise, which only `others` may.
  */
-export async function expectBalance(
+export async function expectConsistentDeliveries(
   stack: Stack,
   {
     acknowledged,

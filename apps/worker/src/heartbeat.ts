@@ -6,9 +6,9 @@ import { recoverOrphanedClaims, releaseOrphanedClaim, findClaims } from '@rappor
  * At each interval: records the heartbeat, recovers the claims of dead workers, and drops this worker's lost claims.
  */
 export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
-  let beating: Promise<void> | undefined
-  const dropLostClaims = watchClaims(deps)
-  async function beatOnce() {
+  let running: Promise<void> | undefined
+  const dropLostClaims = trackLostClaims(deps)
+  async function runOnce() {
     try {
       await recordHeartbeat(deps.db, deps.workerId)
       const interrupted = await recoverOrphanedClaims(deps.db)
@@ -20,14 +20,14 @@ export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
     } catch (error) {
       deps.log.warn({ err: error }, 'the heartbeat failed')
     } finally {
-      beating = undefined
+      running = undefined
     }
   }
-  const timer = setInterval(() => void (beating ??= beatOnce()), heartbeatIntervalMs)
+  const timer = setInterval(() => void (running ??= runOnce()), heartbeatIntervalMs)
   return {
     async stop() {
       clearInterval(timer)
-      await beating
+      await running
     },
   }
 }
@@ -38,13 +38,15 @@ export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
  * worker is alive, no other worker recovers them. A claim counts as lost if two calls in a row find it, because at the
  * first one the response to the claim may still be on its way.
  */
-export function watchClaims(deps: Pick<WorkerDeps, 'db' | 'workerId' | 'activeJobs' | 'metrics'>): () => Promise<void> {
-  let suspects = new Set<string>()
+export function trackLostClaims(
+  deps: Pick<WorkerDeps, 'db' | 'workerId' | 'activeJobs' | 'metrics'>,
+): () => Promise<void> {
+  let inactiveBefore = new Set<string>()
   return async () => {
-    const held = await findClaims(deps.db, deps.workerId)
-    const missing = held.filter((uuid) => !deps.activeJobs.has(uuid))
-    const lost = missing.filter((uuid) => suspects.has(uuid))
-    suspects = new Set(missing)
+    const claimed = await findClaims(deps.db, deps.workerId)
+    const inactive = claimed.filter((uuid) => !deps.activeJobs.has(uuid))
+    const lost = inactive.filter((uuid) => inactiveBefore.has(uuid))
+    inactiveBefore = new Set(inactive)
     for (const uuid of lost) {
       // A new job of the same subject: the next heartbeat decides. To wait for it here would delay the heartbeat.
       if (deps.activeJobs.has(uuid)) continue

@@ -5,8 +5,8 @@ import { useForFile, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 import { withRedis, createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { keepSchedule, openJobQueues } from './job-queues.ts'
-import { chooseBackend } from './queue-backend.ts'
+import { ensureSchedule, openJobQueues } from './job-queues.ts'
+import { openQueueBackend } from './queue-backend.ts'
 import { silentLog, testWorkerConfig } from './testing.ts'
 
 const database = useTestDatabase()
@@ -17,7 +17,7 @@ const onRedis = () => testWorkerConfig({ DATABASE_URL: database.url, REDIS_URL: 
 const onPostgres = () => testWorkerConfig({ DATABASE_URL: database.url })
 
 async function open(config: ReturnType<typeof testWorkerConfig>) {
-  const backend = await chooseBackend(config, silentLog)
+  const backend = await openQueueBackend(config, silentLog)
   const added: number[] = []
   const queues = openJobQueues(backend, (_queue, count) => void added.push(count))
   onTestFinished(async () => {
@@ -85,7 +85,7 @@ describe.each([
 
   test('a subject whose job is done, or has failed, is added again', async () => {
     const { queues } = await open(config())
-    const backend = await chooseBackend(config(), silentLog)
+    const backend = await openQueueBackend(config(), silentLog)
     let runs = 0
     const worker = backend.openWorker(
       'webhooks',
@@ -111,7 +111,7 @@ describe.each([
 
   test('the schedule is put once', async () => {
     const { queues } = await open(config())
-    for (let round = 0; round < 3; round++) await keepSchedule(queues)
+    for (let round = 0; round < 3; round++) await ensureSchedule(queues)
     expect(await queues.queueOf('maintenance').getJobScheduler('purge-expired')).toMatchObject({ every: 3_600_000 })
     const { waiting = 0, delayed = 0 } = await queues.queueOf('maintenance').getJobCounts('waiting', 'delayed')
     expect(waiting + delayed).toBe(1)
@@ -120,10 +120,10 @@ describe.each([
 
 test('the schedule is put back after Redis was emptied', async () => {
   const { queues } = await open(onRedis())
-  await keepSchedule(queues)
+  await ensureSchedule(queues)
   await redis.flush()
   expect(await queues.queueOf('maintenance').getJobScheduler('purge-expired')).toBeFalsy()
-  await keepSchedule(queues)
+  await ensureSchedule(queues)
   expect(await queues.queueOf('maintenance').getJobScheduler('purge-expired')).toMatchObject({ every: 3_600_000 })
 })
 
@@ -149,7 +149,7 @@ test('while Redis is away an add fails, and it succeeds when Redis is back', asy
 
 test('a Redis that is full refuses jobs, and is there all the same', async () => {
   const { queues } = await open(onRedis())
-  const backend = await chooseBackend(onRedis(), silentLog)
+  const backend = await openQueueBackend(onRedis(), silentLog)
   onTestFinished(() => backend.close())
   await queues.add('webhooks', [createJob()])
   await withRedis(redis.url, (client) => client.config('SET', 'maxmemory', '1'))

@@ -19,7 +19,7 @@ export interface JobQueues {
   close(): Promise<void>
 }
 
-const retry = (attempts: number, delay: number): JobsOptions => ({
+const retryOptions = (attempts: number, delay: number): JobsOptions => ({
   attempts,
   backoff: { type: 'exponential', delay, jitter: 0.2 },
 })
@@ -30,10 +30,10 @@ const retry = (attempts: number, delay: number): JobsOptions => ({
  */
 const jobOptions: Record<QueueName, JobsOptions> = {
   webhooks: { attempts: 1 },
-  campaigns: retry(10, 10_000),
-  mail: retry(5, 30_000),
-  imports: retry(10, 1_000),
-  maintenance: retry(5, 5_000),
+  campaigns: retryOptions(10, 10_000),
+  mail: retryOptions(5, 30_000),
+  imports: retryOptions(10, 1_000),
+  maintenance: retryOptions(5, 5_000),
 }
 
 /** What the jobs of a queue do, for the dashboard. */
@@ -56,7 +56,7 @@ export function openJobQueues(backend: QueueBackend, onAdd: (queue: QueueName, c
   }
 
   /** A queue that was opened at the moment when Redis went away keeps that failure forever. */
-  function reopen(name: QueueName): void {
+  function discardQueue(name: QueueName): void {
     const queue = queues.get(name)
     queues.delete(name)
     queue?.close().catch(() => {})
@@ -74,7 +74,7 @@ export function openJobQueues(backend: QueueBackend, onAdd: (queue: QueueName, c
       try {
         await withTimeout(queueOf(queue).addBulk(entries), addTimeoutMs)
       } catch (error) {
-        reopen(queue)
+        discardQueue(queue)
         throw error
       }
       onAdd(queue, jobs.length)
@@ -90,7 +90,7 @@ export function openJobQueues(backend: QueueBackend, onAdd: (queue: QueueName, c
 const maintenanceEveryMs = 3_600_000
 
 /** Puts the schedule of the maintenance job where it is missing: Redis may have been emptied. */
-export async function keepSchedule({ queueOf }: JobQueues): Promise<void> {
+export async function ensureSchedule({ queueOf }: JobQueues): Promise<void> {
   const maintenance = queueOf('maintenance')
   if (await maintenance.getJobScheduler('purge-expired')) return
   await maintenance.upsertJobScheduler('purge-expired', { every: maintenanceEveryMs }, { name: 'purge-expired' })

@@ -1,24 +1,24 @@
 import { newId, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { expect, test } from 'vitest'
-import { isOurs } from './jobs.ts'
+import { isKnownJob } from './jobs.ts'
 import { describeResult } from './jobs/drain-webhook.ts'
 
 const named = { workspaceId: newId('wsp'), id: uuidOf(newId('dlv')) }
 
 test('a job that names its work is ours; on maintenance also one that comes by the clock', () => {
-  expect(isOurs('webhooks', named)).toBe(true)
-  expect(isOurs('maintenance', named)).toBe(true)
-  expect(isOurs('maintenance', {})).toBe(true)
+  expect(isKnownJob('webhooks', named)).toBe(true)
+  expect(isKnownJob('maintenance', named)).toBe(true)
+  expect(isKnownJob('maintenance', {})).toBe(true)
 })
 
 test.each([undefined, null, {}, [], 'x', { ...named, id: 'x' }, { ...named, workspaceId: 5 }, { id: named.id }])(
   'a job that somebody adds at the dashboard with %j is not',
   (data) => {
-    expect(isOurs('webhooks', data)).toBe(false)
+    expect(isKnownJob('webhooks', data)).toBe(false)
   },
 )
 
 test('the dashboard shows what a drain did, and when it drained nothing', () => {
   expect(describeResult({ delivered: 42, failed: 1, durationMs: 3_000 })).toBe('42 delivered, 1 failed, 3.0 s')
-  expect(describeResult({ delivered: 0, failed: 0, durationMs: 5, isPostponed: true })).toMatch(/^Postponed/)
+  expect(describeResult({ delivered: 0, failed: 0, durationMs: 5, isSkipped: true })).toMatch(/^Postponed/)
 })

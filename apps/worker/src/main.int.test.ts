@@ -9,7 +9,7 @@ import { startProcess } from '@rapport/testing/processes/processes.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { beforeEach, expect, test } from 'vitest'
-import { nobody } from './testing.ts'
+import { unreachableSmtpUrl } from './testing.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -30,7 +30,7 @@ const startMain = () =>
       PUBLIC_URL: testSettings.publicUrl,
       SECRET_KEY: 'a secret that is known to every test',
       MAIL_FROM: testSettings.mailFrom,
-      SMTP_URL: nobody,
+      SMTP_URL: unreachableSmtpUrl,
       WEBHOOK_ALLOWED_NETWORKS: '127.0.0.0/8',
     },
   })

@@ -41,13 +41,13 @@ export interface QueueBackend {
 }
 
 /** Redis when it is configured, the way to run in earnest; else BullMQ's own PostgreSQL backend in the same database. */
-export async function chooseBackend(config: WorkerConfig, log: Logger): Promise<QueueBackend> {
-  return config.REDIS_URL ? onRedis(config.REDIS_URL, log) : onPostgres(directUrlOf(config), log)
+export async function openQueueBackend(config: WorkerConfig, log: Logger): Promise<QueueBackend> {
+  return config.REDIS_URL ? openRedisBackend(config.REDIS_URL, log) : openPostgresBackend(directUrlOf(config), log)
 }
 
 const weekSeconds = 7 * 24 * 3600
 /** Kept for the dashboard, of each queue. */
-const keptJobs = {
+const jobRetention = {
   removeOnComplete: { age: weekSeconds, count: 1000 },
   removeOnFail: { age: weekSeconds, count: 1000 },
 }
@@ -56,9 +56,9 @@ const keptJobs = {
  * A worker that dies between a job and its claim leaves nothing in PostgreSQL to know it by: the queue itself gives the
  * job to another, soon, and however often it happens, as a claim makes a second run harmless.
  */
-const stalledJobs = { lockDuration: 15_000, stalledInterval: 5_000, maxStalledCount: 1_000 }
+const stalledJobOptions = { lockDuration: 15_000, stalledInterval: 5_000, maxStalledCount: 1_000 }
 
-function onRedis(url: string, log: Logger): QueueBackend {
+function openRedisBackend(url: string, log: Logger): QueueBackend {
   const onError = errorLogger(log, 'Redis is away')
   const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
   // Adds jobs: fails fast, as PostgreSQL has the work.
@@ -72,19 +72,20 @@ function onRedis(url: string, log: Logger): QueueBackend {
   // To take work: patient, waits for Redis as long as it takes.
   const consumer = connectRedis(url, { connectionName: 'rapport worker', maxRetriesPerRequest: null, retryStrategy })
   for (const redis of [producer, consumer]) redis.on('error', onError)
-  producer.once('ready', () => void complainOfSettings(producer, log))
+  producer.once('ready', () => void warnAboutRedisSettings(producer, log))
   const firstConnection = new Promise<void>((resolve) => producer.once('ready', resolve).once('error', () => resolve()))
   return {
     name: 'redis',
-    openQueue: (name) => listening(new Queue(name, { connection: producer, prefix: queuePrefix(name) }), onError),
+    openQueue: (name) =>
+      withErrorListener(new Queue(name, { connection: producer, prefix: queuePrefix(name) }), onError),
     openWorker: (name, process, options) =>
-      reporting(
-        listening(
+      withJobLogging(
+        withErrorListener(
           new Worker(name, process, {
             connection: consumer,
             prefix: queuePrefix(name),
-            ...keptJobs,
-            ...stalledJobs,
+            ...jobRetention,
+            ...stalledJobOptions,
             ...options,
           }),
           onError,
@@ -101,7 +102,7 @@ function onRedis(url: string, log: Logger): QueueBackend {
   }
 }
 
-async function onPostgres(connectionString: string, log: Logger): Promise<QueueBackend> {
+async function openPostgresBackend(connectionString: string, log: Logger): Promise<QueueBackend> {
   const onError = errorLogger(log, 'the queues in PostgreSQL are away')
   const postgres = withBackend(createPostgresBackend)
   const pool = openQueuePool(connectionString, onError)
@@ -110,10 +111,13 @@ async function onPostgres(connectionString: string, log: Logger): Promise<QueueB
   const connection = pool as unknown as PgPool
   return {
     name: 'postgres',
-    openQueue: (name) => listening(new postgres.Queue(name, { connection }), onError),
+    openQueue: (name) => withErrorListener(new postgres.Queue(name, { connection }), onError),
     openWorker: (name, process, options) =>
-      reporting(
-        listening(new postgres.Worker(name, process, { connection, ...keptJobs, ...stalledJobs, ...options }), onError),
+      withJobLogging(
+        withErrorListener(
+          new postgres.Worker(name, process, { connection, ...jobRetention, ...stalledJobOptions, ...options }),
+          onError,
+        ),
         log,
       ),
     firstConnection: Promise.resolve(),
@@ -144,20 +148,20 @@ export function openQueuePool(connectionString: string, onError: (error: Error) 
   })
   // Each queue and each worker adds a listener.
   pool.setMaxListeners(0)
-  return pool.on('error', onError).on('connect', keepErrors)
+  return pool.on('error', onError).on('connect', replayConnectionError)
 }
 
 /**
  * Between the hand-out of a connection and BullMQ's own listener an error would end the process, and BullMQ would keep the
  * broken LISTEN connection forever. So a listener that comes after the error receives it too.
  */
-function keepErrors(client: EventEmitter) {
-  let broken: Error | undefined
+function replayConnectionError(client: EventEmitter) {
+  let firstError: Error | undefined
   client.on('error', (error: Error) => {
-    broken ??= error
+    firstError ??= error
   })
   client.on('newListener', (event, listener: (error: Error) => void) => {
-    if (event === 'error' && broken) process.nextTick(listener, broken)
+    if (event === 'error' && firstError) process.nextTick(listener, firstError)
   })
 }
 
@@ -171,15 +175,15 @@ async function migrateQueues(pool: pg.Pool) {
 }
 
 /** Says once at the start what would lose or refuse jobs; they would be made good, but late. */
-async function complainOfSettings(redis: RedisClient, log: Logger) {
+async function warnAboutRedisSettings(redis: RedisClient, log: Logger) {
   try {
-    for (const complaint of getRedisWarnings(await redis.info())) log.warn(complaint)
+    for (const warning of getRedisWarnings(await redis.info())) log.warn(warning)
   } catch (error) {
     log.warn({ err: error }, 'the settings of Redis could not be read')
   }
 }
 
-function listening<Source extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
+function withErrorListener<Source extends { on(event: 'error', listener: (error: Error) => void): unknown }>(
   source: Source,
   onError: (error: Error) => void,
 ): Source {
@@ -188,7 +192,7 @@ function listening<Source extends { on(event: 'error', listener: (error: Error) 
 }
 
 /** Says which jobs failed or stalled. */
-function reporting<Source extends JobWorker & { name: string; on(event: never, listener: never): unknown }>(
+function withJobLogging<Source extends JobWorker & { name: string; on(event: never, listener: never): unknown }>(
   worker: Source,
   log: Logger,
 ): Source {

@@ -67,15 +67,15 @@ describe.each([
   })
 
   test('a new delivery adds no job for a webhook that was postponed', async () => {
-    const { backend, postponed } = await start(config(), { pollMs: 3_600_000 })
+    const { backend, drainCooldown } = await start(config(), { pollMs: 3_600_000 })
     work(backend)
     const first = await createTestWebhook(ctx)
     await createTestContact(ctx)
     // The first round of a relay is a poll.
     await waitUntilReceived([uuidOf(first.id)])
     const [held, other] = [uuidOf((await createTestWebhook(ctx)).id), uuidOf((await createTestWebhook(ctx)).id)]
-    postponed.add(held)
-    const postponing = setInterval(() => postponed.add(held), 100)
+    drainCooldown.start(held)
+    const postponing = setInterval(() => drainCooldown.start(held), 100)
     onTestFinished(() => clearInterval(postponing))
     for (let round = 0; round < 2; round++) {
       received = []
@@ -84,7 +84,7 @@ describe.each([
     }
     expect(received).not.toContain(held)
     clearInterval(postponing)
-    await waitUntil(() => !postponed.has(held), { describe: 'the postponement is over' })
+    await waitUntil(() => !drainCooldown.isActive(held), { describe: 'the postponement is over' })
     await createTestContact(ctx)
     await waitUntilReceived([held])
   })

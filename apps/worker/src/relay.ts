@@ -9,7 +9,7 @@ import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { type BacklogKey, findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
 import type { Logger } from 'pino'
 import type { JobQueues } from './job-queues.ts'
-import type { PostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts'
+import type { DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 
 /** The pause between two rounds, so that the notifications of some milliseconds share one. */
 const minPauseMs = 4
@@ -22,7 +22,7 @@ interface RelayOptions {
   listenUrl: string | undefined
   queues: JobQueues
   workerId: string
-  postponed: PostponedWebhooks
+  drainCooldown: DrainCooldown
   log: Logger
   /** How often the relay looks for work that no notification announced. */
   pollMs?: number
@@ -36,7 +36,7 @@ interface RelayOptions {
  * notification announced; every worker publishes the outbox.
  */
 export function startRelay(options: RelayOptions): { close(): Promise<void> } {
-  const { database, listenUrl, queues, workerId, postponed, log, pollMs = 1_000 } = options
+  const { database, listenUrl, queues, workerId, drainCooldown, log, pollMs = 1_000 } = options
   const { db } = database
   const closing = new AbortController()
   const notifiedWebhooks = new Map<string, WorkJob>()
@@ -45,12 +45,12 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   let wake = () => {}
   let polledAt = Number.NEGATIVE_INFINITY
   let backlogsPolledAt = performance.now()
-  let afterBacklog: BacklogKey | undefined
+  let backlogCursor: BacklogKey | undefined
 
   function onNotify(payload: string): void {
     const subject = readWake(payload)
     if (subject === 'outbox') isOutboxNotified = true
-    else if (!postponed.has(subject.webhookId)) {
+    else if (!drainCooldown.isActive(subject.webhookId)) {
       const workspaceId = idOf('wsp', subject.workspaceId)
       notifiedWebhooks.set(subject.webhookId, { workspaceId, id: subject.webhookId })
     }
@@ -66,8 +66,8 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   async function publishOutbox(): Promise<void> {
     isOutboxNotified = false
     const work = await findPublishableWork(db)
-    for (const [queue, some] of Map.groupBy(work, (one) => one.queue)) {
-      const jobs = some.map(({ job }) => job)
+    for (const [queue, group] of Map.groupBy(work, (item) => item.queue)) {
+      const jobs = group.map(({ job }) => job)
       await queues.add(queue, jobs)
       await markPublished(
         db,
@@ -79,10 +79,10 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   /** Continues after a full page in the next round. */
   async function publishBacklogs(): Promise<void> {
     const isDue = performance.now() - backlogsPolledAt >= otherWorkersPollMs
-    if (!isDue && !afterBacklog && !(await isPollingWorker(db, workerId))) return
+    if (!isDue && !backlogCursor && !(await isPollingWorker(db, workerId))) return
     backlogsPolledAt = performance.now()
-    const { backlogs, last } = await findBacklogs(db, afterBacklog)
-    afterBacklog = last
+    const { backlogs, last } = await findBacklogs(db, backlogCursor)
+    backlogCursor = last
     const jobs = backlogs.map(({ workspaceId, webhookId }) => ({ workspaceId, id: uuidOf(webhookId) }))
     if (jobs.length > 0) await queues.add('webhooks', jobs)
   }
@@ -92,7 +92,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
     const isPolling = performance.now() - polledAt >= pollMs
     if (isPolling) await deleteOutboxRowsOfDeliveries(db)
     if (isPolling || isOutboxNotified) await publishOutbox()
-    if (isPolling || afterBacklog) await publishBacklogs()
+    if (isPolling || backlogCursor) await publishBacklogs()
     if (isPolling) polledAt = performance.now()
   }
 
@@ -104,19 +104,19 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
         if (isFailing) log.info('work is published again')
         isFailing = false
       } catch (error) {
-        const away = isDatabaseUnavailable(error) ? 'PostgreSQL is' : 'the queues are'
-        if (!isFailing) log.warn({ err: error }, `work is not published: ${away} unavailable`)
+        const unavailable = isDatabaseUnavailable(error) ? 'PostgreSQL is' : 'the queues are'
+        if (!isFailing) log.warn({ err: error }, `work is not published: ${unavailable} unavailable`)
         isFailing = true
       }
-      await pauseUntilWoken()
+      await waitForNextRound()
     }
   }
 
   /** While publishing fails, a notification changes nothing: the next round is the next poll. */
-  async function pauseUntilWoken(): Promise<void> {
+  async function waitForNextRound(): Promise<void> {
     const pausedAt = performance.now()
     await new Promise<void>((resolve) => {
-      let timer = setTimeout(resolve, afterBacklog && !isFailing ? 0 : pollMs)
+      let timer = setTimeout(resolve, backlogCursor && !isFailing ? 0 : pollMs)
       wake = () => {
         if (isFailing && !closing.signal.aborted) return
         clearTimeout(timer)

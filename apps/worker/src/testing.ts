@@ -10,13 +10,13 @@ import { limitConcurrency } from '@rapport/core/kernel/limit-concurrency.ts'
 import { createTestWorker, testSettings } from '@rapport/testing/fixtures/factories.ts'
 import { pino } from 'pino'
 import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
-import { createFairPlaces } from './webhook-delivery/fair-places.ts'
-import { createPostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts'
+import { createFairSlots } from './webhook-delivery/fair-slots.ts'
+import { createDrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
-import { watchClaims } from './heartbeat.ts'
+import { trackLostClaims } from './heartbeat.ts'
 import { type DrainResult, drainWebhook } from './jobs/drain-webhook.ts'
 import { openJobQueues } from './job-queues.ts'
-import { chooseBackend } from './queue-backend.ts'
+import { openQueueBackend } from './queue-backend.ts'
 import { startRelay } from './relay.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
@@ -28,7 +28,7 @@ import { type CampaignId, uuidOf, type WebhookId } from '@rapport/core/kernel/id
 export const silentLog = pino({ level: 'silent' })
 
 /** An address that nobody answers at. */
-export const nobody = 'smtp://127.0.0.1:1'
+export const unreachableSmtpUrl = 'smtp://127.0.0.1:1'
 
 export interface TestDeps extends WorkerDeps {
   /** As when the worker is told to stop. */
@@ -41,7 +41,7 @@ export async function createTestDeps(
   db: Db,
   given: { smtpUrl?: string; mailRate?: number; allowedNetworks?: string[] } = {},
 ): Promise<TestDeps> {
-  const { smtpUrl = nobody, mailRate, allowedNetworks = [...testSettings.allowedNetworks] } = given
+  const { smtpUrl = unreachableSmtpUrl, mailRate, allowedNetworks = [...testSettings.allowedNetworks] } = given
   const stopping = new AbortController()
   const mail = openMailTransport(smtpUrl)
   const http = openOutboundHttp(allowedNetworks)
@@ -51,14 +51,14 @@ export async function createTestDeps(
     settings: testSettings,
     workerId,
     mail,
-    pace: createMailRateLimiter(db, mailRate, stopping.signal),
+    mailRateLimiter: createMailRateLimiter(db, mailRate, stopping.signal),
     http,
-    places: createFairPlaces(40),
-    placesOfUnreachable: createFairPlaces(10),
-    requests: createRequestCapacity(),
+    drainSlots: createFairSlots(40),
+    unreachableSlots: createFairSlots(10),
+    requestCapacity: createRequestCapacity(),
     limitDrainTransactions: limitConcurrency(10),
     concurrency: createConcurrencyMemory(),
-    postponed: createPostponedWebhooks(),
+    drainCooldown: createDrainCooldown(),
     requeueDrain: async () => {},
     log: silentLog,
     tracer: undefined,
@@ -75,9 +75,9 @@ export async function createTestDeps(
 
 /** As two heartbeats do. */
 export async function dropLostClaims(deps: WorkerDeps): Promise<void> {
-  const look = watchClaims(deps)
-  await look()
-  await look()
+  const dropOnce = trackLostClaims(deps)
+  await dropOnce()
+  await dropOnce()
 }
 
 /** The job of a subject, by its UUID. */
@@ -93,7 +93,7 @@ export function testWorkerConfig(given: Record<string, string> & { DATABASE_URL:
     PUBLIC_URL: testSettings.publicUrl,
     SECRET_KEY: 'a secret that is known to every test',
     MAIL_FROM: testSettings.mailFrom,
-    SMTP_URL: nobody,
+    SMTP_URL: unreachableSmtpUrl,
     WEBHOOK_ALLOWED_NETWORKS: testSettings.allowedNetworks.join(),
     ...given,
   })
@@ -104,18 +104,18 @@ export async function startTestRelay(
   config: WorkerConfig,
   { database, pollMs }: { database: Database; pollMs: number },
 ) {
-  const backend = await chooseBackend(config, silentLog)
+  const backend = await openQueueBackend(config, silentLog)
   const queues = openJobQueues(backend, () => {})
   const workerId = await createTestWorker(database.db)
-  const postponed = createPostponedWebhooks()
+  const drainCooldown = createDrainCooldown()
   const listenUrl = config.DATABASE_URL
-  const relay = startRelay({ database, listenUrl, queues, workerId, postponed, log: silentLog, pollMs })
+  const relay = startRelay({ database, listenUrl, queues, workerId, drainCooldown, log: silentLog, pollMs })
   async function close() {
     await relay.close()
     await queues.close()
     await backend.close()
   }
-  return { backend, relay, workerId, postponed, close }
+  return { backend, relay, workerId, drainCooldown, close }
 }
 
 /** The mail of a campaign to one recipient. */

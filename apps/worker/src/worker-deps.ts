@@ -6,12 +6,12 @@ import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import type { Logger } from 'pino'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import type { ConcurrencyMemory } from './webhook-delivery/concurrency.ts'
-import type { FairPlaces } from './webhook-delivery/fair-places.ts'
+import type { FairSlots } from './webhook-delivery/fair-slots.ts'
 import type { MailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import type { MailTransport } from './smtp/mail-transport.ts'
 import type { WorkerMetrics } from './observability/metrics.ts'
 import type { OutboundHttp } from './webhook-delivery/outbound-http.ts'
-import type { PostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts'
+import type { DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 import type { RequestCapacity } from './webhook-delivery/request-capacity.ts'
 
 /** The dependencies of every job. */
@@ -20,16 +20,16 @@ export interface WorkerDeps {
   settings: Settings
   workerId: string
   mail: MailTransport
-  pace: MailRateLimiter
+  mailRateLimiter: MailRateLimiter
   http: OutboundHttp
   /** The jobs that drain webhooks have a place each; those of unreachable receivers another one of few. */
-  places: FairPlaces
-  placesOfUnreachable: FairPlaces
-  requests: RequestCapacity
+  drainSlots: FairSlots
+  unreachableSlots: FairSlots
+  requestCapacity: RequestCapacity
   /** Leaves connections of the pool to other jobs and to the heartbeat. */
   limitDrainTransactions: RunLimited
   concurrency: ConcurrencyMemory
-  postponed: PostponedWebhooks
+  drainCooldown: DrainCooldown
   /** Adds a job for the webhook's backlog, behind those of other webhooks. */
   requeueDrain: (job: WorkJob) => Promise<void>
   log: Logger
@@ -55,7 +55,7 @@ export function ctxOf(deps: WorkerDeps, job: WorkJob): Ctx {
 }
 
 /** Runs a job in a span whose parent is the request's. `work` receives the job with this span as its `traceparent`. */
-export async function traced<Result>(
+export async function runTraced<Result>(
   { tracer }: Pick<WorkerDeps, 'tracer'>,
   { queue, job }: { queue: QueueName; job: WorkJob },
   work: (job: WorkJob) => Promise<Result>,
@@ -84,21 +84,21 @@ export async function runExclusively(
   work: () => Promise<void>,
 ): Promise<void> {
   for (let other = deps.activeJobs.get(id); other; other = deps.activeJobs.get(id)) await other.catch(() => {})
-  const working = work()
-  deps.activeJobs.set(id, working)
+  const running = work()
+  deps.activeJobs.set(id, running)
   try {
-    await working
+    await running
   } finally {
     deps.activeJobs.delete(id)
   }
 }
 
 /** If the claim fails, it may be committed all the same: undoes it, and throws so that the queue retries the job. */
-export async function claimOrRelease<Claim>(claim: () => Promise<Claim>, undo: () => Promise<void>): Promise<Claim> {
+export async function claimOrRelease<Claim>(claim: () => Promise<Claim>, release: () => Promise<void>): Promise<Claim> {
   try {
     return await claim()
   } catch (error) {
-    await retryWhileDatabaseDown(undo)
+    await retryWhileDatabaseDown(release)
     throw error
   }
 }

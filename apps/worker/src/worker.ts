@@ -16,18 +16,23 @@ import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.
 import type { Job } from 'bullmq'
 import type { Logger } from 'pino'
 import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
-import { createFairPlaces } from './webhook-delivery/fair-places.ts'
+import { createFairSlots } from './webhook-delivery/fair-slots.ts'
 import { startHeartbeat } from './heartbeat.ts'
-import { createJobs, isOurs } from './jobs.ts'
-import { keepSchedule, openJobQueues } from './job-queues.ts'
+import { createJobHandlers, isKnownJob } from './jobs.ts'
+import { ensureSchedule, openJobQueues } from './job-queues.ts'
 import { createMailRateLimiter } from './smtp/mail-rate-limiter.ts'
 import { openMailTransport } from './smtp/mail-transport.ts'
-import { countingMails, createWorkerMetrics, describeQueues, type WorkerMetrics } from './observability/metrics.ts'
+import {
+  withMailMetrics,
+  createWorkerMetrics,
+  registerQueueMetrics,
+  type WorkerMetrics,
+} from './observability/metrics.ts'
 import { openOperatorPort } from './observability/operator-port.ts'
 import { openOutboundHttp } from './webhook-delivery/outbound-http.ts'
-import { createPostponedWebhooks } from './webhook-delivery/postponed-webhooks.ts'
+import { createDrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 import { createRequestCapacity, maxRequestsPerWorkspace } from './webhook-delivery/request-capacity.ts'
-import { chooseBackend } from './queue-backend.ts'
+import { openQueueBackend } from './queue-backend.ts'
 import { startRelay } from './relay.ts'
 import type { WorkerDeps } from './worker-deps.ts'
 
@@ -49,21 +54,21 @@ export async function startWorker(
   const { db } = database
   const stopping = new AbortController()
   const metrics = createWorkerMetrics()
-  const backend = await chooseBackend(config, log)
+  const backend = await openQueueBackend(config, log)
   const queues = openJobQueues(backend, (queue, count) => metrics.published.inc({ queue }, count))
   const deps: WorkerDeps = {
     db,
     settings: settingsFrom(config),
     workerId: randomUUID(),
-    mail: countingMails(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
-    pace: createMailRateLimiter(db, config.MAIL_RATE, stopping.signal),
+    mail: withMailMetrics(openMailTransport(config.SMTP_URL, dkimKeyOf(config)), metrics),
+    mailRateLimiter: createMailRateLimiter(db, config.MAIL_RATE, stopping.signal),
     http: openOutboundHttp(config.WEBHOOK_ALLOWED_NETWORKS),
-    places: createFairPlaces(config.WORKER_CONCURRENCY, maxRequestsPerWorkspace),
-    placesOfUnreachable: createFairPlaces(Math.ceil(config.WORKER_CONCURRENCY / 4), maxRequestsPerWorkspace),
-    requests: createRequestCapacity(),
-    limitDrainTransactions: limitConcurrency(poolSize - connectionsOfOtherWork),
+    drainSlots: createFairSlots(config.WORKER_CONCURRENCY, maxRequestsPerWorkspace),
+    unreachableSlots: createFairSlots(Math.ceil(config.WORKER_CONCURRENCY / 4), maxRequestsPerWorkspace),
+    requestCapacity: createRequestCapacity(),
+    limitDrainTransactions: limitConcurrency(poolSize - reservedConnections),
     concurrency: createConcurrencyMemory(),
-    postponed: createPostponedWebhooks(),
+    drainCooldown: createDrainCooldown(),
     // With the queues away, the poll of a relay finds the backlog.
     requeueDrain: (job) => queues.add('webhooks', [job]).catch(() => {}),
     log,
@@ -73,33 +78,33 @@ export async function startWorker(
     activeJobs: new Map(),
   }
   const clock = watchClock({ db, log, now })
-  const operated = { database, backend, metrics, stopping: stopping.signal, clock }
-  const operatorPort = await openOperatorPort(config, operated).catch(async (error: unknown) => {
+  const operatorPortDeps = { database, backend, metrics, stopping: stopping.signal, clock }
+  const operatorPort = await openOperatorPort(config, operatorPortDeps).catch(async (error: unknown) => {
     await backend.close()
     throw error
   })
   clock.start()
   await recordHeartbeat(db, deps.workerId)
-  const heart = startHeartbeat(deps)
+  const heartbeat = startHeartbeat(deps)
   void warnAboutMissingTimeouts(db, (message) => log.warn(message))
   const listenUrl = (await isDirectUrlMissing(config)) ? undefined : directUrlOf(config)
-  if (listenUrl === undefined) log.warn(needsDirectUrl)
-  const { workerId, postponed } = deps
-  const relay = startRelay({ database, listenUrl, queues, workerId, postponed, log })
-  const schedule = repeat(() => keepSchedule(queues))
-  describeQueues(metrics.registry, backend, queues.queueOf)
-  const jobs = createJobs(deps, config)
-  const inProgress = trackProgress()
+  if (listenUrl === undefined) log.warn(pollingWarning)
+  const { workerId, drainCooldown } = deps
+  const relay = startRelay({ database, listenUrl, queues, workerId, drainCooldown, log })
+  const schedule = runPeriodically(() => ensureSchedule(queues))
+  registerQueueMetrics(metrics.registry, backend, queues.queueOf)
+  const handlers = createJobHandlers(deps, config)
+  const jobTracker = createJobTracker()
   const workers = queueNames.map((name) => {
-    const { handle, concurrency } = jobs[name]
-    const timed = timing(metrics, name, handle)
-    const work = async (job: Job) => {
+    const { handle, concurrency } = handlers[name]
+    const measured = withJobMetrics(metrics, name, handle)
+    const processJob = async (job: Job) => {
       const data: unknown = job.data
       const onProgress = throttle((progress: object) => void job.updateProgress(progress).catch(() => {}))
-      if (isOurs(name, data)) return inProgress.during(timed(data, onProgress))
+      if (isKnownJob(name, data)) return jobTracker.track(measured(data, onProgress))
       log.warn({ queue: name }, 'a job that names no work of ours was left alone')
     }
-    return backend.openWorker(name, work, { concurrency })
+    return backend.openWorker(name, processJob, { concurrency })
   })
   log.info({ workerId: deps.workerId, queues: backend.name }, 'the worker is ready')
 
@@ -112,12 +117,12 @@ export async function startWorker(
       const closed = Promise.allSettled(workers.map((worker) => worker.close()))
       // With the queues away BullMQ waits for them for ever. What matters is recorded in PostgreSQL by then: a job that
       // the queue does not know to be done comes again and finds nothing to do.
-      const quiet = new AbortController()
-      const ended = Promise.race([closed, inProgress.quiet(quietMs, quiet.signal)])
+      const idleWait = new AbortController()
+      const ended = Promise.race([closed, jobTracker.waitUntilIdle(idleMs, idleWait.signal)])
       // With the database away nothing can be recorded, and active jobs become INTERRUPTED.
       await withTimeout(ended, shutdownTimeoutMs).catch(() => {})
-      quiet.abort()
-      await heart.stop()
+      idleWait.abort()
+      await heartbeat.stop()
       const onError = (error: unknown) => log.warn({ err: error }, 'could not take leave')
       await deregisterWorker(db, deps.workerId)
         .then(() => recoverOrphanedClaims(db))
@@ -135,26 +140,26 @@ export async function startWorker(
 }
 
 /** Of the pool, for the heartbeat and for jobs that drain no webhook. */
-const connectionsOfOtherWork = 6
+const reservedConnections = 6
 
-const needsDirectUrl =
+const pollingWarning =
   'DATABASE_URL leads through a connection pooler, where nothing can be listened to: work is found by polling, each ' +
   'second. Set DATABASE_DIRECT_URL to the server itself'
 
 /** How long the queues may take to close when no job is active. */
-const quietMs = 2_000
+const idleMs = 2_000
 /** How long active jobs may take to record their outcome. */
 const shutdownTimeoutMs = 60_000
 
-function trackProgress() {
+function createJobTracker() {
   const jobs = new Set<Promise<unknown>>()
   return {
-    during<Result>(job: Promise<Result>): Promise<Result> {
+    track<Result>(job: Promise<Result>): Promise<Result> {
       jobs.add(job)
       return job.finally(() => jobs.delete(job))
     },
     /** Resolves when no job has been in hand for so long: one that was just being fetched may still begin. */
-    async quiet(ms: number, signal: AbortSignal): Promise<void> {
+    async waitUntilIdle(ms: number, signal: AbortSignal): Promise<void> {
       do {
         while (jobs.size > 0) await Promise.allSettled(jobs)
         await sleep(ms, undefined, { signal }).catch(() => {})
@@ -163,7 +168,7 @@ function trackProgress() {
   }
 }
 
-function timing<Args extends unknown[]>(
+function withJobMetrics<Args extends unknown[]>(
   { jobSeconds }: WorkerMetrics,
   queue: QueueName,
   handle: (...args: Args) => Promise<unknown>,
@@ -186,7 +191,7 @@ function timing<Args extends unknown[]>(
 const scheduleCheckMs = 60_000
 
 /** Repeats what may fail while the queues are away: at once, and then every minute. */
-function repeat(work: () => Promise<void>): { stop(): void } {
+function runPeriodically(work: () => Promise<void>): { stop(): void } {
   const run = () => void work().catch(() => {})
   run()
   const timer = setInterval(run, scheduleCheckMs)

@@ -12,23 +12,23 @@ import { getPauseMs } from '@rapport/core/webhooks/drain/circuit-breaker.ts'
 import { getConclusiveOutcomes } from '@rapport/core/webhooks/drain/receiver-state.ts'
 import type { EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes.ts'
 import { attemptDelivery } from '../webhook-delivery/attempt-delivery.ts'
-import type { DrainRequests } from '../webhook-delivery/request-capacity.ts'
+import type { DrainCapacity } from '../webhook-delivery/request-capacity.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, runExclusively, type WorkerDeps } from '../worker-deps.ts'
 
 /** How long a job goes on with a backlog before those of other webhooks get their turn. */
-const turnMs = 2_000
+const timeSliceMs = 2_000
 /** How long a job waits for a place, and how long a webhook that cannot be drained is left to the poll. */
 const maxWaitMs = 1_000
 /** How long the first outcome of a round waits for others, so that they share a transaction. */
-const gatherMs = 10
+const outcomeBatchMs = 10
 
 /** How the deliveries of a job have ended so far. The dashboard shows it. */
 export interface DrainProgress {
   delivered: number
   failed: number
   /** The job drains nothing: there is no free place, or the webhook is paused or claimed by another job. */
-  isPostponed?: boolean
+  isSkipped?: boolean
 }
 
 export interface DrainResult extends DrainProgress {
@@ -49,61 +49,61 @@ export async function drainWebhook(
   const progress: DrainProgress = { delivered: 0, failed: 0 }
   const { workspaceId } = job
   await runExclusively(deps, job.id, async () => {
-    if (!(await deps.places.acquire(workspaceId, maxWaitMs))) return postpone(deps, job, progress)
-    const requests = deps.requests.open(workspaceId)
+    if (!(await deps.drainSlots.acquire(workspaceId, maxWaitMs))) return skipDrain(deps, job, progress)
+    const capacity = deps.requestCapacity.openDrain(workspaceId)
     try {
-      await drainInPlace(deps, job, { requests, progress, onProgress })
+      await drainWithSlot(deps, job, { capacity, progress, onProgress })
     } finally {
-      requests.close()
-      deps.places.release(workspaceId)
+      capacity.close()
+      deps.drainSlots.release(workspaceId)
     }
   })
   return { ...progress, durationMs: performance.now() - startedAt }
 }
 
-interface Turn {
-  requests: DrainRequests
+interface DrainRun {
+  capacity: DrainCapacity
   progress: DrainProgress
   onProgress: (progress: DrainProgress) => void
 }
 
 /** The job of an unreachable receiver needs a second place: there are few of them, as each attempt may take ten seconds. */
-async function drainInPlace(deps: WorkerDeps, job: WorkJob, turn: Turn): Promise<void> {
+async function drainWithSlot(deps: WorkerDeps, job: WorkJob, run: DrainRun): Promise<void> {
   const { workspaceId } = job
   const webhookId = idOf('whk', job.id)
   const claim: BacklogClaim = { workspaceId, webhookId, workerId: deps.workerId, tokens: [], unreachableCount: 0 }
-  if (turn.requests.reserve(1) === 0) await withTimeout(turn.requests.whenGivenBack(), maxWaitMs).catch(() => {})
-  const limit = turn.requests.reserve(deps.concurrency.get(webhookId))
-  if (limit === 0 || deps.stopping.aborted) return postpone(deps, job, turn.progress)
-  let hasSecondPlace = false
-  const admitUnreachable = () => (hasSecondPlace ||= deps.placesOfUnreachable.tryAcquire(workspaceId))
+  if (run.capacity.reserve(1) === 0) await withTimeout(run.capacity.whenReleased(), maxWaitMs).catch(() => {})
+  const limit = run.capacity.reserve(deps.concurrency.get(webhookId))
+  if (limit === 0 || deps.stopping.aborted) return skipDrain(deps, job, run.progress)
+  let hasUnreachableSlot = false
+  const admitUnreachable = () => (hasUnreachableSlot ||= deps.unreachableSlots.tryAcquire(workspaceId))
   try {
     const take = await claimOrRelease(
       () => deps.limitDrainTransactions(() => claimBacklog(deps.db, claim, { limit, admitUnreachable })),
       () => releaseBacklog(deps.db, claim),
     )
     if (take === 'empty') return
-    if (take === 'unclaimable') return postpone(deps, job, turn.progress)
-    const hasMore = await runTurn(deps, claim, { ...turn, take })
+    if (take === 'unclaimable') return skipDrain(deps, job, run.progress)
+    const hasMore = await runTimeSlice(deps, claim, { ...run, take })
     if (hasMore) await deps.requeueDrain(job)
   } finally {
-    if (hasSecondPlace) deps.placesOfUnreachable.release(workspaceId)
+    if (hasUnreachableSlot) deps.unreachableSlots.release(workspaceId)
   }
 }
 
 /** Leaves the backlog to the poll of a relay. */
-function postpone(deps: WorkerDeps, job: WorkJob, progress: DrainProgress): void {
-  deps.postponed.add(job.id)
-  progress.isPostponed = true
+function skipDrain(deps: WorkerDeps, job: WorkJob, progress: DrainProgress): void {
+  deps.drainCooldown.start(job.id)
+  progress.isSkipped = true
 }
 
 /** Returns whether there may be more that can be delivered now. */
-async function runTurn(
+async function runTimeSlice(
   deps: WorkerDeps,
   claim: BacklogClaim,
-  { take, requests, progress, onProgress }: Turn & { take: TakeResult },
+  { take, capacity, progress, onProgress }: DrainRun & { take: TakeResult },
 ): Promise<boolean> {
-  const endsAt = performance.now() + turnMs
+  const endsAt = performance.now() + timeSliceMs
   const connections = deps.http.openConnections()
   const out = new Map<string, Promise<EndedDelivery>>()
   const attemptAll = ({ receiver, deliveries }: TakeResult) => {
@@ -116,17 +116,17 @@ async function runTurn(
   attemptAll(take)
   try {
     while (out.size > 0) {
-      requests.setOut(out.size)
+      capacity.setInFlight(out.size)
       const ended = await collectEnded(out)
       // Before the next are reserved, so that a concurrency that falls holds at once.
-      requests.setOut(out.size)
+      capacity.setInFlight(out.size)
       countOutcomes(progress, ended)
       onProgress(progress)
       deps.concurrency.adapt(claim.webhookId, getConclusiveOutcomes(claim, ended))
       // With slow requests still out, the job keeps its place anyway: it goes on beside them unless another job waits.
-      const isTurnOver = performance.now() > endsAt && (out.size === 0 || deps.places.hasWaiting())
-      const isOver: boolean = !current || isTurnOver || deps.stopping.aborted
-      const limit: number = isOver ? 0 : requests.reserve(deps.concurrency.get(claim.webhookId)) - out.size
+      const isSliceOver = performance.now() > endsAt && (out.size === 0 || deps.drainSlots.hasWaiting())
+      const isOver: boolean = !current || isSliceOver || deps.stopping.aborted
+      const limit: number = isOver ? 0 : capacity.reserve(deps.concurrency.get(claim.webhookId)) - out.size
       const round = { ended, inFlight: [...out.keys()], limit: Math.max(0, limit) }
       current = await retryWhileDatabaseDown(() =>
         deps.limitDrainTransactions(() => recordAndTakeNext(deps.db, claim, round)),
@@ -145,7 +145,7 @@ async function collectEnded(out: Map<string, Promise<EndedDelivery>>): Promise<E
   const ended: EndedDelivery[] = []
   const attempts = [...out.values()].map((attempt) => attempt.then((delivery) => void ended.push(delivery)))
   await Promise.race(attempts)
-  await withTimeout(Promise.all(attempts), gatherMs).catch(() => {})
+  await withTimeout(Promise.all(attempts), outcomeBatchMs).catch(() => {})
   const collected = [...ended]
   for (const { uuid } of collected) out.delete(uuid)
   return collected
@@ -159,7 +159,7 @@ function countOutcomes(progress: DrainProgress, ended: readonly EndedDelivery[])
 }
 
 /** Such as `42 delivered, 1 failed, 3.0 s`. */
-export function describeResult({ delivered, failed, isPostponed, durationMs }: DrainResult): string {
-  if (isPostponed) return 'Postponed: no free place, paused, or claimed by another job'
+export function describeResult({ delivered, failed, isSkipped, durationMs }: DrainResult): string {
+  if (isSkipped) return 'Postponed: no free place, paused, or claimed by another job'
   return `${delivered} delivered, ${failed} failed, ${(durationMs / 1_000).toFixed(1)} s`
 }

@@ -5,7 +5,7 @@ import { readWebhook } from '@rapport/core/webhooks/webhooks.ts'
 import { pino } from 'pino'
 import { expect, test } from 'vitest'
 import { createTestDeps } from '../testing.ts'
-import { maintainHourly } from './hourly-maintenance.ts'
+import { runHourlyMaintenance } from './hourly-maintenance.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -16,7 +16,7 @@ async function maintain(over: Partial<typeof deps> = {}): Promise<Record<string,
   const lines: Record<string, unknown>[] = []
   const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>)
   const log = pino({ base: null, timestamp: false }, { write })
-  await maintainHourly({ ...deps, log, ...over })
+  await runHourlyMaintenance({ ...deps, log, ...over })
   return lines
 }
 

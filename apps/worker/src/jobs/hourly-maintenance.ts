@@ -5,9 +5,9 @@ import type { WorkerDeps } from '../worker-deps.ts'
 import { purgeExpired } from './purge-expired.ts'
 
 /** The upkeep that runs each hour. A part that fails does not prevent the other; the job fails then, and is retried. */
-export async function maintainHourly(deps: WorkerDeps): Promise<void> {
-  const parts = await Promise.allSettled([purgeExpired(deps), checkWebhookHealth(deps)])
-  const failed = parts.find((part) => part.status === 'rejected')
+export async function runHourlyMaintenance(deps: WorkerDeps): Promise<void> {
+  const results = await Promise.allSettled([purgeExpired(deps), checkWebhookHealth(deps)])
+  const failed = results.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
 }
 

@@ -30,15 +30,15 @@ const purges = [
  * partitions could not be kept, as when the account may not change tables, keeps nothing else: it is thrown at the end.
  */
 export async function purgeExpired(deps: WorkerDeps): Promise<void> {
-  const [kept] = await Promise.allSettled([keep(deps)])
+  const [partitions] = await Promise.allSettled([updatePartitions(deps)])
   for (const purge of purges) {
     while (!deps.stopping.aborted && (await purge(deps.db)) > 0);
   }
-  if (kept.status === 'rejected') throw kept.reason
+  if (partitions.status === 'rejected') throw partitions.reason
 }
 
-async function keep({ db, log }: WorkerDeps): Promise<void> {
-  const upkeep = await maintainPartitions(db)
-  if (upkeep.heldUp.length > 0) log.warn(upkeep, 'the partitions were in use for too long: next try in an hour')
-  else if (upkeep.added.length + upkeep.dropped.length > 0) log.info(upkeep, 'the partitions were kept')
+async function updatePartitions({ db, log }: WorkerDeps): Promise<void> {
+  const changes = await maintainPartitions(db)
+  if (changes.heldUp.length > 0) log.warn(changes, 'the partitions were in use for too long: next try in an hour')
+  else if (changes.added.length + changes.dropped.length > 0) log.info(changes, 'the partitions were kept')
 }

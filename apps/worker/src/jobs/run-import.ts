@@ -24,16 +24,16 @@ import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worke
 export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
     const ctx = ctxOf(deps, job)
-    const activeJobs = { id: idOf('imp', job.id), workerId: deps.workerId }
+    const claim = { id: idOf('imp', job.id), workerId: deps.workerId }
     const claimed = await claimOrRelease(
       () => claimImport(ctx, job.id, deps.workerId),
-      async () => void (await releaseImport(ctx, activeJobs)),
+      async () => void (await releaseImport(ctx, claim)),
     )
     if (!claimed) return delayUnclaimableWork(deps.db, job.id)
     try {
-      const end = await importChunks(deps, ctx, claimed)
-      if (end === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueImport(ctx, claimed))
-      if (end === 'lost') return
+      const result = await importChunks(deps, ctx, claimed)
+      if (result === 'stopped') return await retryWhileDatabaseDown(() => releaseAndRequeueImport(ctx, claimed))
+      if (result === 'lost') return
       await retryWhileDatabaseDown(() => finishImport(ctx, claimed))
     } catch (error) {
       if (isDatabaseUnavailable(error)) {
@@ -44,7 +44,7 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
       // Of a failed statement only why, for the same reason.
       const reason = error instanceof Error && error.cause ? error.cause : error
       deps.log.error({ err: reason, requestId: ctx.requestId, importId: claimed.id }, 'an import cannot go on')
-      await retryWhileDatabaseDown(() => failImport(ctx, claimed, reasonFor(error)))
+      await retryWhileDatabaseDown(() => failImport(ctx, claimed, toFailureReason(error)))
     }
     await purgeImport(ctx, claimed)
   })
@@ -63,7 +63,7 @@ async function importChunks(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport):
   return (await writing) === 'lost' ? 'lost' : 'done'
 }
 
-function reasonFor(error: unknown): string {
+function toFailureReason(error: unknown): string {
   // Nothing else that it needs can go.
   if (error instanceof AppError && error.code === 'not_found') return 'The list was deleted'
   return 'The import cannot go on from here, for a reason that is no fault of the file'

@@ -16,7 +16,7 @@ import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtur
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, dropLostClaims, jobOf, nobody, type TestDeps } from '../testing.ts'
+import { createTestDeps, dropLostClaims, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
 
@@ -161,7 +161,7 @@ describe('the mail server', () => {
 
   test('that is away was not sent anything: they wait', async () => {
     const { id, uuid } = await startCampaign(30)
-    const away = await createTestDeps(database.db, { smtpUrl: nobody })
+    const away = await createTestDeps(database.db, { smtpUrl: unreachableSmtpUrl })
     await expect(send(uuid, away)).rejects.toThrow('tried again')
     expect(await countRecipients(ctx, id)).toEqual({ WAITING: 20 })
     await away.close()

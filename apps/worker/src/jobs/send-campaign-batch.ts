@@ -60,12 +60,12 @@ async function interruptAndRelease(deps: WorkerDeps, ctx: Ctx, uuid: string): Pr
 
 /** Returns `stopped` if it ends before every group of the batch was processed. */
 async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Promise<'done' | 'stopped'> {
-  const { pace } = deps
+  const { mailRateLimiter } = deps
   const { render, maxGroupSize } = await loadCampaignRenderer(ctx, batch.campaignId)
-  const groupSize = Math.min(pace.groupSize, maxGroupSize)
+  const groupSize = Math.min(mailRateLimiter.groupSize, maxGroupSize)
   for (let start = 0; start < batch.contactUuids.length; start += groupSize) {
     const group = batch.contactUuids.slice(start, start + groupSize)
-    await pace.wait(group.length)
+    await mailRateLimiter.wait(group.length)
     if (deps.stopping.aborted) return 'stopped'
     const { stopped, recipients } = await claimOrRelease(
       () => claimRecipients(ctx, batch, group),
@@ -81,7 +81,7 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     // The rest of the batch would be refused as well: the queue retries the job after a delay.
     if (refusal?.isFinal === false) throw new Error(`Nobody was sent to, which is tried again: ${refusal.reason}`)
     // With long templates no group reaches the conclusive size: a full group is then enough.
-    const reason = refusal?.reason ?? templateFaultOf(smtpOutcomes, Math.min(maxGroupSize, minConclusiveGroupSize))
+    const reason = refusal?.reason ?? findTemplateFault(smtpOutcomes, Math.min(maxGroupSize, minConclusiveGroupSize))
     if (reason !== undefined) await pauseForReason(deps, ctx, { batch, reason })
     if (refusal) return 'stopped'
   }
@@ -119,7 +119,7 @@ async function sendGroup(
 const renderingFailed = 'The mail could not be made'
 
 /** The template's fault, if rendering failed for every recipient of a group of at least `minGroupSize`. */
-function templateFaultOf(smtpOutcomes: SmtpOutcome[], minGroupSize: number): string | undefined {
+function findTemplateFault(smtpOutcomes: SmtpOutcome[], minGroupSize: number): string | undefined {
   const [first] = smtpOutcomes
   const isUnrendered = (one: SmtpOutcome) => one.kind === 'refused' && one.error.startsWith(renderingFailed)
   return smtpOutcomes.length >= minGroupSize && first?.kind === 'refused' && smtpOutcomes.every(isUnrendered)

@@ -13,7 +13,7 @@ import {
 import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, jobOf, nobody, type TestDeps } from '../testing.ts'
+import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 
 const database = useTestDatabase()
@@ -45,7 +45,7 @@ const people = (count: number) => Array.from({ length: count }, (_, n) => `perso
 describe('a mail server', () => {
   test('that stays away pauses the campaign with the reason at the third try, and everyone waits until it is resumed', async () => {
     const { id, uuid } = await startCampaign(50)
-    const away = await createTestDeps(database.db, { smtpUrl: nobody })
+    const away = await createTestDeps(database.db, { smtpUrl: unreachableSmtpUrl })
     await expect(send(uuid, away)).rejects.toThrow('tried again')
     await expect(send(uuid, away)).rejects.toThrow('tried again')
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING', pauseReason: null })

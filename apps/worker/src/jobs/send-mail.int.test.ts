@@ -11,7 +11,7 @@ import {
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { type ReceivedMail, startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, jobOf, nobody, type TestDeps } from '../testing.ts'
+import { createTestDeps, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
 import { sendMail } from './send-mail.ts'
 
 const database = useTestDatabase()
@@ -104,7 +104,7 @@ describe('a confirmation', () => {
 
   test('goes out when the mail server is back', async () => {
     const uuid = await askForConfirmation()
-    const away = await createTestDeps(database.db, { smtpUrl: nobody })
+    const away = await createTestDeps(database.db, { smtpUrl: unreachableSmtpUrl })
     await expect(send(uuid, away)).rejects.toThrow('ECONNREFUSED')
     await away.close()
     await send(uuid)

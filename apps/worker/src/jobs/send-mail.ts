@@ -17,9 +17,9 @@ export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
     )
     if (!mail) return delayUnclaimableWork(deps.db, job.id)
     const outcome = await attempt(deps, ctx, mail)
-    const said = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
-    if (outcome.kind === 'sent') deps.log.debug(said, 'a mail was sent')
-    else deps.log.info({ ...said, reason: outcome.error }, 'a mail was not sent')
+    const details = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
+    if (outcome.kind === 'sent') deps.log.debug(details, 'a mail was sent')
+    else deps.log.info({ ...details, reason: outcome.error }, 'a mail was not sent')
     const next = await retryWhileDatabaseDown(() => recordMailOutcome(ctx, mail, outcome))
     if (next === 'retry') throw new Error(outcome.kind === 'sent' ? '' : outcome.error)
   })

@@ -55,24 +55,24 @@ export function createWorkerMetrics(registry: Registry = createRegistry()) {
 }
 
 /** The same transport, each mail counted. */
-export function countingMails(transport: MailTransport, { mails }: WorkerMetrics): MailTransport {
+export function withMailMetrics(transport: MailTransport, { mails }: WorkerMetrics): MailTransport {
   return {
     async send(mail) {
       const outcome = await transport.send(mail)
-      mails.inc({ outcome: nameOf(outcome) })
+      mails.inc({ outcome: toOutcomeLabel(outcome) })
       return outcome
     },
     close: () => transport.close(),
   }
 }
 
-function nameOf(outcome: MailOutcome): string {
+function toOutcomeLabel(outcome: MailOutcome): string {
   if (outcome.kind === 'refused') return outcome.temporary ? 'deferred' : 'refused'
   return outcome.kind === 'sent' ? 'sent' : 'unknown'
 }
 
 /** Tells what the queues hold, as they see it themselves, and whether they can be reached. */
-export function describeQueues(
+export function registerQueueMetrics(
   registry: Registry,
   backend: QueueBackend,
   queueOf: (name: QueueName) => WorkQueue,

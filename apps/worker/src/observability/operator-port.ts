@@ -10,7 +10,7 @@ import type { WorkerMetrics } from './metrics.ts'
 import type { QueueBackend } from '../queue-backend.ts'
 import { registerProcessMetrics } from '@rapport/core/db/process-metrics.ts'
 
-interface Operated {
+interface OperatorPortDeps {
   database: Database
   backend: QueueBackend
   metrics: WorkerMetrics
@@ -18,7 +18,7 @@ interface Operated {
   clock: ClockWatch
 }
 
-interface Answer {
+interface HttpResponse {
   status: number
   type: string
   body: string
@@ -28,14 +28,14 @@ interface Answer {
  * Where the operator asks the worker how it is: health, readiness and metrics, as the API tells its own. Undefined
  * where no port is configured.
  */
-export async function openOperatorPort(config: WorkerConfig, operated: Operated) {
+export async function openOperatorPort(config: WorkerConfig, operated: OperatorPortDeps) {
   const { WORKER_HOST: host, WORKER_PORT: port } = config
   if (port === undefined) return undefined
   registerProcessMetrics(operated.metrics.registry, operated.database)
   if (operated.backend.ping) registerRedisMetrics(operated.metrics.registry, operated.backend.ping)
   const server = createServer({ requestTimeout: 5_000 }, (request, response) => {
-    void answer(request, operated, config.METRICS_TOKEN)
-      .catch(() => json(500))
+    void handleRequest(request, operated, config.METRICS_TOKEN)
+      .catch(() => jsonResponse(500))
       .then(({ status, type, body }) => response.writeHead(status, { 'content-type': type }).end(body))
   })
   await new Promise<void>((resolve, reject) => {
@@ -50,11 +50,15 @@ export async function openOperatorPort(config: WorkerConfig, operated: Operated)
   }
 }
 
-async function answer(request: IncomingMessage, operated: Operated, token: string | undefined): Promise<Answer> {
+async function handleRequest(
+  request: IncomingMessage,
+  operated: OperatorPortDeps,
+  token: string | undefined,
+): Promise<HttpResponse> {
   const { database, backend, metrics, stopping, clock } = operated
   const [path] = (request.url ?? '').split('?', 1)
-  if (request.method !== 'GET' && request.method !== 'HEAD') return json(404)
-  if (path === '/health') return json(200, { status: 'ok', version })
+  if (request.method !== 'GET' && request.method !== 'HEAD') return jsonResponse(404)
+  if (path === '/health') return jsonResponse(200, { status: 'ok', version })
   if (path === '/ready') {
     const readiness = await readReadiness({
       db: database.db,
@@ -62,14 +66,15 @@ async function answer(request: IncomingMessage, operated: Operated, token: strin
       readClock: () => clock.read(),
       isStopping: stopping.aborted,
     })
-    return json(readiness.status === 'unavailable' ? 503 : 200, readiness)
+    return jsonResponse(readiness.status === 'unavailable' ? 503 : 200, readiness)
   }
-  if (path !== '/metrics') return json(404)
-  if (token !== undefined && !isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`)) return json(401)
+  if (path !== '/metrics') return jsonResponse(404)
+  if (token !== undefined && !isSameSecret(request.headers.authorization ?? '', `Bearer ${token}`))
+    return jsonResponse(401)
   return { status: 200, type: metrics.registry.contentType, body: await metrics.registry.metrics() }
 }
 
-function json(status: number, body?: object): Answer {
+function jsonResponse(status: number, body?: object): HttpResponse {
   const error = { statusCode: status, message: STATUS_CODES[status], error: STATUS_CODES[status] }
   return { status, type: 'application/json; charset=utf-8', body: JSON.stringify(body ?? error) }
 }

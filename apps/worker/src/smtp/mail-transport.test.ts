@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { judge } from './mail-transport.ts'
+import { classifyError } from './mail-transport.ts'
 
 const error = (message: string, more: object) => Object.assign(new Error(message), more)
 
@@ -16,17 +16,17 @@ test.each([
   const outcome = { kind: 'refused', temporary, error: words }
   for (const command of ['RCPT TO', 'DATA']) {
     const scope = responseCode === 421 ? { affectsAll: true } : {}
-    expect(judge(Object.assign(refused, { command }), false)).toEqual({ ...outcome, ...scope })
-    expect(judge(Object.assign(refused, { command }), true)).toEqual({ ...outcome, ...scope })
+    expect(classifyError(Object.assign(refused, { command }), false)).toEqual({ ...outcome, ...scope })
+    expect(classifyError(Object.assign(refused, { command }), true)).toEqual({ ...outcome, ...scope })
   }
   for (const command of ['CONN', 'EHLO', 'AUTH PLAIN', 'MAIL FROM']) {
-    expect(judge(Object.assign(refused, { command }), false)).toEqual({ ...outcome, affectsAll: true })
+    expect(classifyError(Object.assign(refused, { command }), false)).toEqual({ ...outcome, affectsAll: true })
   }
 })
 
 test('a recipient that cannot be written to is refused for good', () => {
   const message = 'No recipients defined'
-  expect(judge(error(message, { code: 'EENVELOPE' }), false)).toEqual({
+  expect(classifyError(error(message, { code: 'EENVELOPE' }), false)).toEqual({
     kind: 'refused',
     temporary: false,
     error: message,
@@ -41,11 +41,11 @@ test.each([
   ['read ECONNRESET', { code: 'ESOCKET', syscall: 'read' }],
   ['Connection pool was closed', {}],
 ])('"%s" is ambiguous once the message was on its way, and may be tried again before', (message, more) => {
-  expect(judge(error(message, more), true)).toEqual({ kind: 'ambiguous', error: message })
+  expect(classifyError(error(message, more), true)).toEqual({ kind: 'ambiguous', error: message })
   const unsent = { kind: 'refused', temporary: true, error: message, affectsAll: true }
-  expect(judge(error(message, more), false)).toEqual(unsent)
+  expect(classifyError(error(message, more), false)).toEqual(unsent)
 })
 
 test('what is not even an error is told too', () => {
-  expect(judge('boom', true)).toEqual({ kind: 'ambiguous', error: 'boom' })
+  expect(classifyError('boom', true)).toEqual({ kind: 'ambiguous', error: 'boom' })
 })

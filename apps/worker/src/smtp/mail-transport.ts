@@ -37,7 +37,7 @@ export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTranspor
         await smtp.sendMail(watched)
         return { kind: 'sent' }
       } catch (error) {
-        return judge(error, stream?.readableDidRead ?? false)
+        return classifyError(error, stream?.readableDidRead ?? false)
       }
     },
     close: () => smtp.close(),
@@ -120,10 +120,10 @@ interface SmtpError extends Error {
  * Surely refused: the server said so with a code. Surely unsent: not a byte of the message had left. Everything else may
  * have happened after the server took the mail, which the error does not tell.
  */
-export function judge(error: unknown, hasBegun: boolean): MailOutcome {
+export function classifyError(error: unknown, isMessageStarted: boolean): MailOutcome {
   const { responseCode, response, code, message } = error as SmtpError
   const text = response ?? message ?? String(error)
-  if (responseCode === undefined && hasBegun) return { kind: 'ambiguous', error: text }
+  if (responseCode === undefined && isMessageStarted) return { kind: 'ambiguous', error: text }
   const temporary = responseCode === undefined ? code !== 'EENVELOPE' : responseCode < 500
   return { kind: 'refused', temporary, error: text, ...(affectsAllMails(error as SmtpError) && { affectsAll: true }) }
 }

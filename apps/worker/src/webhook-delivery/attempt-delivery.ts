@@ -2,7 +2,7 @@ import { idOf, type WebhookId, type WorkspaceId } from '@rapport/core/kernel/ids
 import type { TakenDelivery } from '@rapport/core/webhooks/drain/backlog-claim.ts'
 import type { DeliveryOutcome, EndedDelivery } from '@rapport/core/webhooks/drain/record-outcomes.ts'
 import { type Receiver, signatureHeaders } from '@rapport/core/webhooks/drain/signed-delivery.ts'
-import { traced, type WorkerDeps } from '../worker-deps.ts'
+import { runTraced, type WorkerDeps } from '../worker-deps.ts'
 import type { Connections, HttpOutcome } from './outbound-http.ts'
 
 /** Where an attempt goes, and on which connections. */
@@ -21,7 +21,7 @@ export function attemptDelivery(
 ): Promise<EndedDelivery> {
   const { uuid, requestId, traceparent } = delivery
   const job = { workspaceId: destination.workspaceId, id: uuid, requestId, traceparent }
-  return traced(deps, { queue: 'webhooks', job }, async (job) => {
+  return runTraced(deps, { queue: 'webhooks', job }, async (job) => {
     const outcome = await attempt(deps, destination, { ...delivery, traceparent: job.traceparent ?? null })
     countOutcome(deps, delivery, outcome)
     return { uuid, outcome }

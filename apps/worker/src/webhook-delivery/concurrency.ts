@@ -23,12 +23,12 @@ export function nextConcurrency(concurrency: number, round: Round): number {
 }
 
 export function createConcurrencyMemory(): ConcurrencyMemory {
-  const known = new LRUCache<WebhookId, number>({ max: rememberedWebhooks })
-  const get = (webhookId: WebhookId) => known.get(webhookId) ?? 1
+  const concurrencies = new LRUCache<WebhookId, number>({ max: rememberedWebhooks })
+  const get = (webhookId: WebhookId) => concurrencies.get(webhookId) ?? 1
   return {
     get,
     adapt(webhookId, round) {
-      if (round.length > 0) known.set(webhookId, nextConcurrency(get(webhookId), round))
+      if (round.length > 0) concurrencies.set(webhookId, nextConcurrency(get(webhookId), round))
     },
   }
 }

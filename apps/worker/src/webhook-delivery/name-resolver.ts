@@ -11,7 +11,7 @@ export interface NameResolver {
   close(): void
 }
 
-const answerTimeoutMs = 1_500
+const queryTimeoutMs = 1_500
 const maxSystemLookups = 2
 
 /**
@@ -21,31 +21,31 @@ const maxSystemLookups = 2
  * only of names that DNS does not know, two at a time.
  */
 export function openNameResolver(servers?: readonly string[]): NameResolver {
-  const resolver = new Resolver({ timeout: answerTimeoutMs, tries: 2 })
+  const resolver = new Resolver({ timeout: queryTimeoutMs, tries: 2 })
   if (servers) resolver.setServers(servers)
   const runLookup = limitConcurrency(maxSystemLookups)
 
-  async function askDns(hostname: string): Promise<NameAddress[]> {
-    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
-    const addresses = answers.flatMap((answer, at) =>
+  async function resolveByDns(hostname: string): Promise<NameAddress[]> {
+    const results = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
+    const addresses = results.flatMap((answer, at) =>
       answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: at === 0 ? 4 : 6 })) : [],
     )
-    const failure = answers.find((answer) => answer.status === 'rejected')
+    const failure = results.find((answer) => answer.status === 'rejected')
     if (addresses.length === 0 && failure) throw failure.reason
     return addresses
   }
 
-  const askSystem = (hostname: string): Promise<NameAddress[]> => runLookup(() => lookup(hostname, { all: true }))
+  const resolveBySystem = (hostname: string): Promise<NameAddress[]> => runLookup(() => lookup(hostname, { all: true }))
 
   return {
     async resolve(hostname) {
       // Not a matter of DNS, and its name servers may say otherwise.
-      if (/(^|\.)localhost\.?$/i.test(hostname)) return askSystem(hostname)
+      if (/(^|\.)localhost\.?$/i.test(hostname)) return resolveBySystem(hostname)
       try {
-        return await askDns(hostname)
+        return await resolveByDns(hostname)
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code === 'ETIMEOUT') throw error
-        return askSystem(hostname)
+        return resolveBySystem(hostname)
       }
     },
     close: () => resolver.cancel(),

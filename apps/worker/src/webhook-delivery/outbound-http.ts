@@ -73,7 +73,9 @@ export function openOutboundHttp(
       return {
         async post(url, message) {
           const startedAt = performance.now()
-          const outcome = await attempt(agent, url, message).catch((error: unknown) => ({ error: describe(error) }))
+          const outcome = await attempt(agent, url, message).catch((error: unknown) => ({
+            error: describeError(error),
+          }))
           return {
             status: null,
             body: null,
@@ -99,7 +101,7 @@ export function openOutboundHttp(
     const host = address.hostname.replace(/^\[|\]$/g, '')
     // A literal address is never looked up, so it is judged here.
     if (isIP(host) && !isAllowedAddress(host, allowedNetworks)) throw new BlockedAddress()
-    const { status, body } = await exchange(agent, address, message)
+    const { status, body } = await sendRequest(agent, address, message)
     if (status >= 200 && status < 300) return { status, body }
     const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver answered ${status}`
     return { status, body, error }
@@ -126,11 +128,11 @@ function openAgent(lookup: LookupFunction, secureContext: SecureContext): Agent 
 }
 
 /** One request and its answer. An answer that breaks off, or is long enough, is given as far as it came. */
-async function exchange(agent: Agent, { origin, pathname, search }: URL, { headers, body }: Message) {
+async function sendRequest(agent: Agent, { origin, pathname, search }: URL, { headers, body }: Message) {
   const deadline = new AbortController()
-  const giveUp = () => deadline.abort(new DOMException('Too late', 'TimeoutError'))
+  const abort = () => deadline.abort(new DOMException('Too late', 'TimeoutError'))
   // A process that was suspended meanwhile first reads what has come: the answer may be there.
-  const timer = setTimeout(() => setImmediate(giveUp), totalTimeoutMs)
+  const timer = setTimeout(() => setImmediate(abort), totalTimeoutMs)
   try {
     const response = await agent.request({
       origin,
@@ -166,7 +168,7 @@ async function readText(body: AsyncIterable<Buffer>): Promise<string> {
 
 const nameErrors = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ETIMEOUT', 'ENODATA', 'ESERVFAIL', 'EREFUSED'])
 
-function describe(error: unknown): string {
+function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'The request failed'
   if (error instanceof BlockedAddress) return 'The address is not public and not allowed'
   if (error.name === 'TimeoutError') return `No answer within ${totalTimeoutMs / 1000} seconds`

@@ -4,62 +4,62 @@ import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 export const maxRequestsPerWorkspace = 20
 
 /** The requests that one drain has out, as a part of its workspace's. */
-export interface DrainRequests {
+export interface DrainCapacity {
   /**
    * Reserves requests and returns how many the drain may have out in all: `wanted`, at most its share of the workspace's,
    * and not more than the other drains of the workspace leave.
    */
   reserve(wanted: number): number
   /** Gives back what was reserved and is not out. */
-  setOut(count: number): void
+  setInFlight(count: number): void
   /** Resolves when another drain of the workspace has given some back. */
-  whenGivenBack(): Promise<void>
+  whenReleased(): Promise<void>
   close(): void
 }
 
 export interface RequestCapacity {
-  open(workspaceId: WorkspaceId): DrainRequests
+  openDrain(workspaceId: WorkspaceId): DrainCapacity
 }
 
 /** Limits the requests that a workspace has out in this worker. Its drains share them equally. */
 export function createRequestCapacity(maxPerWorkspace = maxRequestsPerWorkspace): RequestCapacity {
   interface Drain {
-    out: number
-    givenBack: PromiseWithResolvers<void>
+    inFlight: number
+    released: PromiseWithResolvers<void>
   }
-  const drainsOf = new Map<WorkspaceId, Set<Drain>>()
+  const drainsByWorkspace = new Map<WorkspaceId, Set<Drain>>()
 
-  function open(workspaceId: WorkspaceId): DrainRequests {
-    const drains = drainsOf.get(workspaceId) ?? new Set<Drain>()
-    const own: Drain = { out: 0, givenBack: Promise.withResolvers() }
-    drainsOf.set(workspaceId, drains.add(own))
+  function openDrain(workspaceId: WorkspaceId): DrainCapacity {
+    const drains = drainsByWorkspace.get(workspaceId) ?? new Set<Drain>()
+    const own: Drain = { inFlight: 0, released: Promise.withResolvers() }
+    drainsByWorkspace.set(workspaceId, drains.add(own))
 
-    function setOut(count: number): void {
-      const hasGivenBack = count < own.out
-      own.out = count
-      if (!hasGivenBack) return
+    function setInFlight(count: number): void {
+      const hasReleased = count < own.inFlight
+      own.inFlight = count
+      if (!hasReleased) return
       for (const drain of drains) {
-        drain.givenBack.resolve()
-        drain.givenBack = Promise.withResolvers()
+        drain.released.resolve()
+        drain.released = Promise.withResolvers()
       }
     }
 
     return {
       reserve(wanted) {
-        const outOfOthers = [...drains].reduce((sum, drain) => sum + (drain === own ? 0 : drain.out), 0)
+        const othersInFlight = [...drains].reduce((sum, drain) => sum + (drain === own ? 0 : drain.inFlight), 0)
         const share = Math.max(1, Math.floor(maxPerWorkspace / drains.size))
-        own.out = Math.max(own.out, Math.min(wanted, share, maxPerWorkspace - outOfOthers))
-        return own.out
+        own.inFlight = Math.max(own.inFlight, Math.min(wanted, share, maxPerWorkspace - othersInFlight))
+        return own.inFlight
       },
-      setOut,
-      whenGivenBack: () => own.givenBack.promise,
+      setInFlight,
+      whenReleased: () => own.released.promise,
       close() {
-        setOut(0)
+        setInFlight(0)
         drains.delete(own)
-        if (drains.size === 0) drainsOf.delete(workspaceId)
+        if (drains.size === 0) drainsByWorkspace.delete(workspaceId)
       },
     }
   }
 
-  return { open }
+  return { openDrain }
 }

@@ -4,15 +4,15 @@ import { inheritedEnvironment } from '@rapport/core/runtime/config.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { startRestartablePostgres } from './restartable-postgres.ts'
 import { queueBackends, startStack } from './stack.ts'
-import { type Attack, type AttackPlan, randomFrom, startAttack } from './webhook-attack.ts'
+import { type ChaosRun, type ChaosPlan, randomFrom, startChaosRun } from './webhook-chaos.ts'
 
-type Fault = Parameters<Attack['suffer']>[0]
+type Fault = Parameters<ChaosRun['injectFault']>[0]
 
 const isLong = inheritedEnvironment()['WEBHOOK_ATTACK'] === 'long'
 /** Another course of events each time, and part of the title of a test that fails. */
 const seed = Math.floor(Math.random() * 2_147_483_646) + 1
 
-const plan: AttackPlan = isLong
+const plan: ChaosPlan = isLong
   ? { workspaces: 3, webhooksPerWorkspace: 10, contactsPerWorkspace: 670, workers: 3, pauseMs: 200 }
   : { workspaces: 2, webhooksPerWorkspace: 6, contactsPerWorkspace: 60, workers: 2, pauseMs: 30 }
 
@@ -30,7 +30,7 @@ test.for(queueBackends)(
     const server = isLong ? await startRestartablePostgres() : undefined
     const stack = await startStack(backend, {}, server?.database)
     onTestFinished(() => stack.close())
-    const attack = await startAttack(stack, plan, random)
+    const attack = await startChaosRun(stack, plan, random)
     onTestFinished(() => attack.receiver.close())
     await attack.receiver.waitFor(10, 20_000)
 
@@ -41,10 +41,10 @@ test.for(queueBackends)(
       .toSorted((a, b) => a.at - b.at)
     const freezing: Promise<void>[] = []
     for (const [index, { fault }] of faults.entries()) {
-      if (server && (index === 5 || index === 25)) freezing.push(attack.suffer('freeze'))
+      if (server && (index === 5 || index === 25)) freezing.push(attack.injectFault('freeze'))
       if (server && index % 15 === 10) await server.restart()
       await pause(random() * 400)
-      await attack.suffer(fault)
+      await attack.injectFault(fault)
     }
     await Promise.all(freezing)
     await attack.finish(timeoutMs / 2)

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 /** Slow enough that an API which ends at once is sent some more. */
 const checkMs = 500
 
-export interface Balancer {
+export interface LoadBalancer {
   readonly url: string
   /** What it could not hand on, with the reason. */
   readonly failures: string[]
@@ -17,7 +17,7 @@ export interface Balancer {
  * A load balancer at its simplest: to each of the ready in turn, over connections that it keeps open, and nothing is
  * ever tried twice, so that whatever a restart breaks is seen.
  */
-export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
+export async function startLoadBalancer(ports: readonly number[]): Promise<LoadBalancer> {
   const agent = new Agent({ keepAlive: true })
   const ready = new Set<number>()
   const failures: string[] = []
@@ -34,12 +34,12 @@ export async function startBalancer(ports: readonly number[]): Promise<Balancer>
     }
     if (port === undefined) return fail('nobody is ready')
     const { method, url: path, headers } = incoming
-    const handedOn = send({ host: '127.0.0.1', port, method, path, headers, agent }, (answer) => {
+    const proxied = send({ host: '127.0.0.1', port, method, path, headers, agent }, (answer) => {
       outgoing.writeHead(answer.statusCode ?? 502, { ...answer.headers, connection: 'keep-alive' })
       answer.on('error', (error) => failures.push(`answer of ${port}: ${error.message}`)).pipe(outgoing)
     })
-    handedOn.on('error', (error) => fail(error.message))
-    incoming.pipe(handedOn)
+    proxied.on('error', (error) => fail(error.message))
+    incoming.pipe(proxied)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const watching = ports.map(watch)

@@ -1,6 +1,6 @@
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createAddressBook } from './address-book.ts'
+import { createContactsFile } from './contacts-file.ts'
 import { type Stack, startStack } from './stack.ts'
 
 interface Contact {
@@ -29,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => stack.close())
 
 test('an address book goes in, is searched, merged and exported, and the export gives back the same people', async () => {
-  const book = createAddressBook()
+  const book = createContactsFile()
   const key = await createWorkspace()
   const first = await importFile(key, book.csv, '')
   expect(first).toMatchObject({ status: 'COMPLETED', processed: book.rows, skipped: book.duplicates, updated: 0 })

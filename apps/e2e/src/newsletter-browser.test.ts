@@ -7,7 +7,7 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { consentWording, createForm, createList } from './public-form.ts'
-import { startSite } from './sites.ts'
+import { startSite } from './test-site.ts'
 import { type Api, createApi } from './stack.ts'
 
 describe.skipIf(findBrowserSkipReason())('what "start" runs, in a browser', () => {

@@ -36,7 +36,7 @@ const faults: Record<number, string> = {
   400: `${'x'.repeat(70)}@example.com`,
 }
 
-export interface AddressBook {
+export interface ContactsFile {
   csv: string
   rows: number
   /** Rows whose address is no address, by the line they begin on. */
@@ -45,7 +45,7 @@ export interface AddressBook {
 }
 
 /** With a BOM, CRLF, semicolons, quoted cells with line breaks, duplicates and faults. The same each time. */
-export function createAddressBook(): AddressBook {
+export function createContactsFile(): ContactsFile {
   const lines = ['E-Mail;First Name;last_name;Company;Phone;Tags;Plan;Seats;Note']
   const faultyLines: number[] = []
   let line = 2

@@ -9,7 +9,7 @@ import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { HttpOutcome } from '../webhook-delivery/outbound-http.ts'
-import { createFairPlaces } from '../webhook-delivery/fair-places.ts'
+import { createFairSlots } from '../webhook-delivery/fair-slots.ts'
 import { createTestDeps, drain } from '../testing.ts'
 
 const database = useTestDatabase()
@@ -136,17 +136,17 @@ test('a turn with a backlog left ends after two seconds, releases the claim and 
 })
 
 test('the places for unreachable receivers are left to them by drains of receivers that respond', async () => {
-  const placesOfUnreachable = createFairPlaces(1)
+  const unreachableSlots = createFairSlots(1)
   const slow = Promise.withResolvers<undefined>()
   receiver.respondWith(() => slow.promise)
   await addBacklog(ctx, webhookId, 1)
-  const draining = run({ placesOfUnreachable })
+  const draining = run({ unreachableSlots })
   await receiver.waitFor(1)
   const dead = await startHttpReceiver()
   await dead.close()
   const { id } = await createTestWebhook(ctx, { url: dead.url })
   await addBacklog(ctx, id, 2)
-  const attempt = () => drain({ ...deps, placesOfUnreachable }, ctx, id)
+  const attempt = () => drain({ ...deps, unreachableSlots }, ctx, id)
   expect(await attempt()).toMatchObject({ failed: 2 })
   await addBacklog(ctx, id, 1)
   expect(await attempt()).toMatchObject({ failed: 1 })
@@ -159,12 +159,12 @@ test('an unreachable receiver without a place for it is left to the poll', async
   await addBacklog(ctx, webhookId, 1)
   await run()
   await addBacklog(ctx, webhookId, 1)
-  const placesOfUnreachable = createFairPlaces(1)
-  await placesOfUnreachable.acquire(ctx.workspaceId, 0)
-  expect(await run({ placesOfUnreachable })).toMatchObject({ failed: 0, isPostponed: true })
-  expect(deps.postponed.has(uuidOf(webhookId))).toBe(true)
-  placesOfUnreachable.release(ctx.workspaceId)
-  expect(await run({ placesOfUnreachable })).toMatchObject({ failed: 1 })
+  const unreachableSlots = createFairSlots(1)
+  await unreachableSlots.acquire(ctx.workspaceId, 0)
+  expect(await run({ unreachableSlots })).toMatchObject({ failed: 0, isSkipped: true })
+  expect(deps.drainCooldown.isActive(uuidOf(webhookId))).toBe(true)
+  unreachableSlots.release(ctx.workspaceId)
+  expect(await run({ unreachableSlots })).toMatchObject({ failed: 1 })
 })
 
 test('a turn that ends the backlog requeues nothing', async () => {
@@ -207,7 +207,7 @@ describe('a receiver that refuses connections', () => {
     const pauses: number[] = []
     for (let round = 0; round < 8; round++) {
       expect(await runOnce()).toMatchObject({ delivered: 0, failed: 0 })
-      expect(deps.postponed.has(uuidOf(webhookId))).toBe(true)
+      expect(deps.drainCooldown.isActive(uuidOf(webhookId))).toBe(true)
       await endPause()
       expect(await runOnce()).toMatchObject({ delivered: 0, failed: 1 })
       pauses.push(Math.ceil(await pauseSeconds()))

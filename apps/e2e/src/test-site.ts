@@ -38,15 +38,15 @@ function document(body: string, style: string) {
 }
 
 /** Whom the page has talked to, and what the browser had to complain of: errors in scripts, refusals by a policy. */
-export function watch(page: Page): { origins: Set<string>; complaints: string[] } {
-  const [origins, complaints] = [new Set<string>(), [] as string[]]
+export function watchPage(page: Page): { origins: Set<string>; errors: string[] } {
+  const [origins, errors] = [new Set<string>(), [] as string[]]
   page.on('request', (request) => origins.add(new URL(request.url()).origin))
-  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('pageerror', (error) => errors.push(String(error)))
   page.on('console', (message) => {
     // That an answer was a 400 is how a mistake is found.
-    if (message.type() === 'error' && !message.text().includes('status of 400')) complaints.push(message.text())
+    if (message.type() === 'error' && !message.text().includes('status of 400')) errors.push(message.text())
   })
-  return { origins, complaints }
+  return { origins, errors }
 }
 
 /** The control that has the focus, in a shadow tree too. */

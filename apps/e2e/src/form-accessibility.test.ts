@@ -2,7 +2,7 @@ import { checkAppearance, launchBrowser, findBrowserSkipReason } from '@rapport/
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createForm, fillIn, type Form } from './public-form.ts'
-import { startSite } from './sites.ts'
+import { startSite } from './test-site.ts'
 import { type Stack, startStack } from './stack.ts'
 
 describe.skipIf(findBrowserSkipReason())('on a phone and on a desk, light and dark, anybody can use', () => {

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, test } from 'vitest'
-import { createPostponedWebhooks } from './postponed-webhooks.ts'
+import { createDrainCooldown } from './drain-cooldown.ts'
 
 test('a webhook is postponed for a second, and no other is', async () => {
-  const postponed = createPostponedWebhooks()
+  const postponed = createDrainCooldown()
   const [uuid, other] = [randomUUID(), randomUUID()]
   const startedAt = performance.now()
-  postponed.add(uuid)
-  expect([postponed.has(uuid), postponed.has(other)]).toEqual([true, false])
-  await waitUntil(() => !postponed.has(uuid), { describe: 'the time is over' })
+  postponed.start(uuid)
+  expect([postponed.isActive(uuid), postponed.isActive(other)]).toEqual([true, false])
+  await waitUntil(() => !postponed.isActive(uuid), { describe: 'the time is over' })
   expect(performance.now() - startedAt).toBeGreaterThan(900)
 })

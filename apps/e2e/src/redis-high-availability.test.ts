@@ -8,9 +8,9 @@ import {
 } from '@rapport/testing/redis/redis-cluster.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { addConfirmedSubscribers, readLedger } from './audience.ts'
+import { addConfirmedSubscribers, readRecipientCounts } from './campaign-recipients.ts'
 import { type Stack, startStack } from './stack.ts'
-import { expectBalance, startWriting } from './write-stream.ts'
+import { expectConsistentDeliveries, startWriting } from './write-stream.ts'
 
 const groups = [
   { what: 'a Redis Cluster of three nodes', create: createTestRedisCluster, comesBack: true },
@@ -65,13 +65,13 @@ describe.each(groups)('with $what', ({ create, comesBack }) => {
     if (!comesBack) await redis.start()
 
     const { acknowledged } = writing
-    const interrupted = await expectBalance(stack, { acknowledged, webhooks: 1, receiver })
+    const interrupted = await expectConsistentDeliveries(stack, { acknowledged, webhooks: 1, receiver })
     expect(interrupted).toBe(0)
-    await waitUntil(async () => (await readLedger(stack.database, campaign.body.id)).pending === 0, {
+    await waitUntil(async () => (await readRecipientCounts(stack.database, campaign.body.id)).pending === 0, {
       describe: 'the campaign has ended',
       timeoutMs: 30_000,
     })
-    expect(await readLedger(stack.database, campaign.body.id)).toMatchObject({ queued: 200, sent: 200 })
+    expect(await readRecipientCounts(stack.database, campaign.body.id)).toMatchObject({ queued: 200, sent: 200 })
     const letters = stack.inbox.mails.filter(({ subject }) => subject === 'News')
     const addresses = letters.map((mail) => mail.to.join())
     expect([addresses.length, new Set(addresses).size]).toEqual([200, 200])

@@ -4,7 +4,7 @@ import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import type { Stack } from './stack.ts'
-import { type AttackedWebhook, readBooks } from './webhook-books.ts'
+import { type ChaosWebhook, inspectDeliveries } from './delivery-inspection.ts'
 
 export type Random = () => number
 
@@ -15,7 +15,7 @@ export function randomFrom(state: number): Random {
 
 const pick = <Item>(items: readonly Item[], random: Random) => items[Math.floor(random() * items.length)] as Item
 
-export interface AttackPlan {
+export interface ChaosPlan {
   workspaces: number
   webhooksPerWorkspace: number
   contactsPerWorkspace: number
@@ -24,12 +24,12 @@ export interface AttackPlan {
   pauseMs: number
 }
 
-export type Attack = Awaited<ReturnType<typeof startAttack>>
+export type ChaosRun = Awaited<ReturnType<typeof startChaosRun>>
 
 /** Starts workers and webhooks, and writes contacts. Some receivers are slow, fail, cut connections or do not respond. */
-export async function startAttack(stack: Stack, plan: AttackPlan, random: Random) {
+export async function startChaosRun(stack: Stack, plan: ChaosPlan, random: Random) {
   let isOver = false
-  const answers: (() => ReceiverResponse | undefined)[] = [
+  const responses: (() => ReceiverResponse | undefined)[] = [
     () => undefined,
     () => undefined,
     () => ({ delayMs: random() * 50 }),
@@ -41,10 +41,10 @@ export async function startAttack(stack: Stack, plan: AttackPlan, random: Random
     const number = Number(url.replace(/\D/g, ''))
     // One never responds in time; it does in the end, so that nothing is left.
     if (number === 7) return isOver ? undefined : { fault: 'hang' }
-    return answers[number % answers.length]?.()
+    return responses[number % responses.length]?.()
   })
 
-  const webhooks: AttackedWebhook[] = []
+  const webhooks: ChaosWebhook[] = []
   const addWebhook = async (key: string, isStable: boolean) => {
     const path = `/${webhooks.length}`
     const body = { url: receiver.url + path, eventTypes: ['contact.created'] }
@@ -83,36 +83,36 @@ export async function startAttack(stack: Stack, plan: AttackPlan, random: Random
 
   const counts: Record<string, number> = {}
   /** Workers whose requests could become INTERRUPTED. */
-  let deaths = 0
+  let crashes = 0
   const frozen = new Set<StartedProcess>()
   const runningWorkers = () => stack.workers.filter((worker) => worker.isRunning && !frozen.has(worker))
 
   const faults = {
     async kill() {
-      const victim = pick(runningWorkers(), random)
-      deaths += 1
-      victim.kill('SIGKILL')
-      await victim.exited
+      const worker = pick(runningWorkers(), random)
+      crashes += 1
+      worker.kill('SIGKILL')
+      await worker.exited
       await stack.startWorker()
     },
     async terminate() {
-      const victim = pick(runningWorkers(), random)
-      victim.kill('SIGTERM')
-      await Promise.all([victim.exited, stack.startWorker()])
+      const worker = pick(runningWorkers(), random)
+      worker.kill('SIGTERM')
+      await Promise.all([worker.exited, stack.startWorker()])
     },
     /** For as long as it takes until it is considered dead. The caller does not await the end. */
     async freeze() {
-      const victim = pick(runningWorkers(), random)
-      deaths += 1
-      frozen.add(victim)
-      victim.kill('SIGSTOP')
+      const worker = pick(runningWorkers(), random)
+      crashes += 1
+      frozen.add(worker)
+      worker.kill('SIGSTOP')
       await stack.startWorker()
       await pause(20_000)
-      victim.kill('SIGCONT')
+      worker.kill('SIGCONT')
       await pause(3_000)
-      frozen.delete(victim)
-      victim.kill('SIGTERM')
-      await victim.exited
+      frozen.delete(worker)
+      worker.kill('SIGTERM')
+      await worker.exited
     },
     emptyRedis: async () => stack.redis?.flush(),
     async crashRedis() {
@@ -157,7 +157,7 @@ export async function startAttack(stack: Stack, plan: AttackPlan, random: Random
   }
   type Fault = keyof typeof faults
 
-  async function suffer(fault: Fault): Promise<void> {
+  async function injectFault(fault: Fault): Promise<void> {
     counts[fault] = (counts[fault] ?? 0) + 1
     await faults[fault]()
   }
@@ -182,10 +182,10 @@ export async function startAttack(stack: Stack, plan: AttackPlan, random: Random
 
   return {
     receiver,
-    suffer,
+    injectFault,
     finish,
     counts,
-    deaths: () => deaths,
-    readBooks: () => readBooks(stack, { receiver, webhooks, acknowledged }),
+    deaths: () => crashes,
+    readBooks: () => inspectDeliveries(stack, { receiver, webhooks, acknowledged }),
   }
 }

@@ -2,7 +2,7 @@
 import type { HttpReceiver } from '@rapport/testing/network/receivers.ts'
 import type { Stack } from './stack.ts'
 
-export interface AttackedWebhook {
+export interface ChaosWebhook {
   key: string
   id: string
   path: string
@@ -21,13 +21,13 @@ interface DeliveryRow {
 }
 
 /** What went wrong, as counts of deliveries: all are zero but those of `statuses` and `received`. */
-export async function readBooks(
+export async function inspectDeliveries(
   { database }: Stack,
   {
     receiver,
     webhooks,
     acknowledged,
-  }: { receiver: HttpReceiver; webhooks: AttackedWebhook[]; acknowledged: { key: string; id: string }[] },
+  }: { receiver: HttpReceiver; webhooks: ChaosWebhook[]; acknowledged: { key: string; id: string }[] },
 ) {
   const { rows } = await database.pool.query<DeliveryRow>(
     `select w.url as path, e.id::text as event, e.data ->> 'id' as contact, w.id::text as webhook, d.status,
@@ -43,7 +43,7 @@ export async function readBooks(
   const nameOf = ({ path, contact }: DeliveryRow) => `${new URL(path).pathname} ${contact}`
   const known = new Set(rows.map(nameOf))
   const timesOf = (row: DeliveryRow) => received.get(nameOf(row)) ?? 0
-  const countIf = (isMeant: (row: DeliveryRow) => boolean) => rows.filter(isMeant).length
+  const countIf = (matches: (row: DeliveryRow) => boolean) => rows.filter(matches).length
   const stable = webhooks.filter(({ isStable }) => isStable)
   const deletedPaths = new Set(webhooks.filter(({ isDeleted }) => isDeleted).map(({ path }) => path))
   return {

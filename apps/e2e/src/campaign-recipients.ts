@@ -2,13 +2,13 @@ import type { CampaignStats } from '@rapport/core/campaigns/campaigns.schema.ts'
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { TestDatabase } from '@rapport/testing/postgres/database.ts'
 
-interface ListOf {
+interface ListKey {
   workspaceId: string
   listId: string
 }
 
 /** Puts so many confirmed subscribers on a list at once, `person1@example.com` and on: by hand it would take hours. */
-export async function addConfirmedSubscribers(database: TestDatabase, { workspaceId, listId }: ListOf, count: number) {
+export async function addConfirmedSubscribers(database: TestDatabase, { workspaceId, listId }: ListKey, count: number) {
   await database.pool.query(
     `with people as (
        insert into contacts (workspace_id, id, email, first_name, email_subscribed_status)
@@ -22,11 +22,11 @@ export async function addConfirmedSubscribers(database: TestDatabase, { workspac
 }
 
 /** The part of the figures that must always add up. */
-export type Ledger = Pick<CampaignStats, 'queued' | 'sent' | 'failed' | 'skipped' | 'interrupted' | 'pending'>
+export type RecipientCounts = Pick<CampaignStats, 'queued' | 'sent' | 'failed' | 'skipped' | 'interrupted' | 'pending'>
 
 /** What the database says became of a campaign's recipients. */
-export async function readLedger(database: TestDatabase, campaignId: string): Promise<Ledger> {
-  const result = await database.pool.query<Omit<Ledger, 'pending'>>(
+export async function readRecipientCounts(database: TestDatabase, campaignId: string): Promise<RecipientCounts> {
+  const result = await database.pool.query<Omit<RecipientCounts, 'pending'>>(
     `select c.queued,
        count(r.*) filter (where r.status = 'SENT')::int as sent,
        count(r.*) filter (where r.status = 'FAILED')::int as failed,

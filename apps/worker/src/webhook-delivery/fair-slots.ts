@@ -1,7 +1,7 @@
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 
 /** Places for jobs that workspaces share, so that one with many dead receivers leaves places to the others. */
-export interface FairPlaces {
+export interface FairSlots {
   /** Resolves to true with a place, and to false if there is none within `maxWaitMs`. */
   acquire(workspaceId: WorkspaceId, maxWaitMs: number): Promise<boolean>
   /** Takes a place if there is one now. */
@@ -15,26 +15,26 @@ export interface FairPlaces {
  * A workspace may hold half of the places that no other workspace holds, at most `maxPerWorkspace` and at least one. A place
  * that becomes free goes to the workspace that holds the fewest of those that wait.
  */
-export function createFairPlaces(size: number, maxPerWorkspace = size): FairPlaces {
-  interface Waiting {
+export function createFairSlots(size: number, maxPerWorkspace = size): FairSlots {
+  interface Waiter {
     workspaceId: WorkspaceId
-    enter: () => void
+    admit: () => void
   }
   const held = new Map<WorkspaceId, number>()
-  const waiting = new Set<Waiting>()
+  const waiting = new Set<Waiter>()
   let total = 0
 
-  const heldBy = (workspaceId: WorkspaceId) => held.get(workspaceId) ?? 0
+  const countHeld = (workspaceId: WorkspaceId) => held.get(workspaceId) ?? 0
 
-  function hasPlace(workspaceId: WorkspaceId): boolean {
-    const own = heldBy(workspaceId)
+  function hasFreeSlot(workspaceId: WorkspaceId): boolean {
+    const own = countHeld(workspaceId)
     const share = Math.floor((size - (total - own)) / 2)
     return total < size && own < Math.min(maxPerWorkspace, Math.max(1, share))
   }
 
-  function add(workspaceId: WorkspaceId, change: 1 | -1): void {
+  function adjustHeld(workspaceId: WorkspaceId, change: 1 | -1): void {
     total += change
-    const count = heldBy(workspaceId) + change
+    const count = countHeld(workspaceId) + change
     if (count > 0) held.set(workspaceId, count)
     else held.delete(workspaceId)
   }
@@ -42,18 +42,18 @@ export function createFairPlaces(size: number, maxPerWorkspace = size): FairPlac
   /** Returns whether a place was given. */
   function admitNext(): boolean {
     const next = [...waiting]
-      .filter(({ workspaceId }) => hasPlace(workspaceId))
-      .toSorted((a, b) => heldBy(a.workspaceId) - heldBy(b.workspaceId))[0]
+      .filter(({ workspaceId }) => hasFreeSlot(workspaceId))
+      .toSorted((a, b) => countHeld(a.workspaceId) - countHeld(b.workspaceId))[0]
     if (!next) return false
     waiting.delete(next)
-    add(next.workspaceId, 1)
-    next.enter()
+    adjustHeld(next.workspaceId, 1)
+    next.admit()
     return true
   }
 
   function tryAcquire(workspaceId: WorkspaceId): boolean {
-    if (!hasPlace(workspaceId)) return false
-    add(workspaceId, 1)
+    if (!hasFreeSlot(workspaceId)) return false
+    adjustHeld(workspaceId, 1)
     return true
   }
 
@@ -62,7 +62,7 @@ export function createFairPlaces(size: number, maxPerWorkspace = size): FairPlac
     async acquire(workspaceId, maxWaitMs) {
       if (tryAcquire(workspaceId)) return true
       const { promise, resolve } = Promise.withResolvers<boolean>()
-      const entry = { workspaceId, enter: () => resolve(true) }
+      const entry = { workspaceId, admit: () => resolve(true) }
       waiting.add(entry)
       const timer = setTimeout(() => {
         if (waiting.delete(entry)) resolve(false)
@@ -70,7 +70,7 @@ export function createFairPlaces(size: number, maxPerWorkspace = size): FairPlac
       return promise.finally(() => clearTimeout(timer))
     },
     release(workspaceId) {
-      add(workspaceId, -1)
+      adjustHeld(workspaceId, -1)
       while (admitNext());
     },
     hasWaiting: () => waiting.size > 0,
