@@ -16,20 +16,20 @@ interface Observed {
   close(): Promise<void>
 }
 
-/** A program under this tells on stderr which modules of OpenTelemetry it loads. */
-const watchful = `--import=data:text/javascript,${encodeURIComponent(`
+/** A Node.js option that writes every loaded OpenTelemetry module to stderr. */
+const logLoadedModules = `--import=data:text/javascript,${encodeURIComponent(`
   import { registerHooks } from 'node:module'
   registerHooks({ load(url, context, next) {
     if (url.includes('opentelemetry')) process.stderr.write('LOADED ' + url + '\\n')
     return next(url, context)
   } })`)}`
 
-/** With a webhook for new contacts. */
+/** Starts a stack with a webhook for new contacts. */
 async function start(environment: Record<string, string>): Promise<Observed> {
-  const stack = await startStack('redis', { NODE_OPTIONS: watchful, ...environment })
+  const stack = await startStack('redis', { NODE_OPTIONS: logLoadedModules, ...environment })
   const receiver = await startHttpReceiver()
   const { key } = await stack.api.createWorkspace()
-  const body = { url: `${receiver.url}/hook?password=in-an-address`, eventTypes: ['contact.created'] }
+  const body = { url: `${receiver.url}/hook?password=in-a-url`, eventTypes: ['contact.created'] }
   expect((await stack.api.call('POST', '/webhooks', { key, body })).status).toBe(201)
   async function close() {
     await stack.close()
@@ -38,7 +38,7 @@ async function start(environment: Record<string, string>): Promise<Observed> {
   return { stack, key, receiver, close }
 }
 
-/** The interface alone, which does nothing by itself, is a part of the Prometheus client. */
+/** The Prometheus client depends on the OpenTelemetry API package, which does nothing without the SDK. */
 const isInterface = (line: string) => /@opentelemetry[/+]api[@/]/.test(line)
 const loadedBy = (program: StartedProcess) =>
   (program.stderr().match(/LOADED .*/g) ?? []).filter((line) => !isInterface(line))
@@ -52,13 +52,13 @@ beforeAll(async () => {
 })
 afterAll(() => observed.close())
 
-test('the id of a request is in the log line of the delivery that it caused, and of the mail', async () => {
+test('the log lines of the resulting delivery and mail have the id of the request', async () => {
   const { stack, key, receiver } = observed
-  const requestId = 'from-the-caller-1'
+  const requestId = 'from-the-client-1'
   const headers = { 'x-request-id': requestId }
   const created = await stack.api.call('POST', '/contacts', { key, headers, body: { email: 'ada@example.com' } })
   expect(created.headers.get('x-request-id')).toBe(requestId)
-  const list = await stack.api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Letter' } })
+  const list = await stack.api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Newsletter' } })
   const mailed = await stack.api.call('POST', `/public/lists/${list.body.id}/subscribe`, {
     body: { email: 'grace@example.com' },
   })
@@ -71,31 +71,31 @@ test('the id of a request is in the log line of the delivery that it caused, and
         lines()
           .map((line) => JSON.parse(line) as Record<string, unknown>)
           .find(({ requestId, msg }) => requestId === id && msg === message),
-      { describe: `a line says "${message}" of ${id}`, timeoutMs: 10_000 },
+      { describe: `"${message}" is logged for ${id}`, timeoutMs: 10_000 },
     )
   expect(await findLine(requestId, 'answered')).toMatchObject({ name: 'rapport-api', path: '/contacts', status: 201 })
-  expect(await findLine(requestId, 'a delivery succeeded')).toMatchObject({
+  expect(await findLine(requestId, 'delivery succeeded')).toMatchObject({
     name: 'rapport-worker',
     responseStatus: 200,
   })
-  expect(await findLine(mailed.headers.get('x-request-id'), 'a mail was sent')).toMatchObject({
+  expect(await findLine(mailed.headers.get('x-request-id'), 'mail sent')).toMatchObject({
     kind: 'CONFIRMATION',
   })
 })
 
-test('every metric that the dashboard and the alerts name is one that the programs tell', async () => {
+test('every metric that the dashboard and the alerts use is exported', async () => {
   const { stack, key } = observed
   await stack.api.call('POST', '/contacts', { key, body: { email: 'mary@example.com' } })
-  const told = new Set<string>()
+  const exported = new Set<string>()
   const read = async (url: string) => {
     const { body } = await stack.api.call<string>('GET', url, { key: token })
-    for (const [, name = ''] of body.matchAll(/^(\w+)(?=[ {])/gm)) told.add(name)
+    for (const [, name = ''] of body.matchAll(/^(\w+)(?=[ {])/gm)) exported.add(name)
   }
   await waitUntil(
     async () => {
       await read('/metrics')
       await read(`http://127.0.0.1:${workerPort}/metrics`)
-      return told.has('rapport_job_duration_seconds_count') && told.has('nodejs_gc_duration_seconds_sum')
+      return exported.has('rapport_job_duration_seconds_count') && exported.has('nodejs_gc_duration_seconds_sum')
     },
     { describe: 'a job was counted', timeoutMs: 20_000 },
   )
@@ -105,10 +105,10 @@ test('every metric that the dashboard and the alerts name is one that the progra
     (file) => readFileSync(`${root}/${file}`, 'utf8').match(/\b(rapport|nodejs|process)_\w+/g) ?? [],
   )
   expect(named.length).toBeGreaterThan(40)
-  expect(named.filter((name) => !told.has(name))).toEqual([])
+  expect(named.filter((name) => !exported.has(name))).toEqual([])
 })
 
-test('every alert has its part in the documentation', () => {
+test('every alert is documented', () => {
   const alerts = [...readFileSync(`${root}/ops/prometheus/alerts.yml`, 'utf8').matchAll(/alert: (\w+)/g)].map(
     ([, name]) => name,
   )
@@ -116,7 +116,7 @@ test('every alert has its part in the documentation', () => {
   expect(alerts.filter((name) => !document.includes(`### ${name}\n`))).toEqual([])
 })
 
-test('every line of the log that the documentation names is one that the programs write', () => {
+test('every documented log line exists in the source', () => {
   const sources = globSync(['apps/{api,worker}/src/**/*.ts', 'packages/core/src/**/*.ts'], { cwd: root })
     .filter((file) => !file.includes('.test.'))
     .map((file) => readFileSync(`${root}/${file}`, 'utf8'))
@@ -129,14 +129,14 @@ test('every line of the log that the documentation names is one that the program
   expect(lines.filter((line) => !sources.some((source) => new RegExp(`['\`]${line}`).test(source)))).toEqual([])
 })
 
-test('Prometheus asks just those programs that the files for pm2 and the lines for systemd start', () => {
+test('Prometheus scrapes exactly the processes that the pm2 and systemd examples start', () => {
   const portsIn = (text: string, pattern: RegExp) => [...new Set([...text.matchAll(pattern)].map(([, port]) => port))]
-  const asked = portsIn(readFileSync(`${root}/ops/prometheus/prometheus.yml`, 'utf8'), /127\.0\.0\.1:(\d+)/g)
+  const scraped = portsIn(readFileSync(`${root}/ops/prometheus/prometheus.yml`, 'utf8'), /127\.0\.0\.1:(\d+)/g)
   const pm2 = readFileSync(`${root}/ops/pm2/ecosystem.config.cjs`, 'utf8')
-  expect(portsIn(pm2, /(?:api|worker)\((\d+)\)/g)).toEqual(asked)
+  expect(portsIn(pm2, /(?:api|worker)\((\d+)\)/g)).toEqual(scraped)
   const document = readFileSync(`${root}/docs/operations.md`, 'utf8')
-  expect(portsIn(document, /rapport-(?:api|worker)@(\d+)/g)).toEqual(asked)
-  expect(portsIn(document, /rapport-(?:api|worker)-(\d+)/g)).toEqual(asked)
+  expect(portsIn(document, /rapport-(?:api|worker)@(\d+)/g)).toEqual(scraped)
+  expect(portsIn(document, /rapport-(?:api|worker)-(\d+)/g)).toEqual(scraped)
 })
 
 interface ExportedSpan {
@@ -150,7 +150,7 @@ interface Export {
   resourceSpans: { scopeSpans: { spans: ExportedSpan[] }[] }[]
 }
 
-test('a trace leads from the request through the outbox and the job to the receiver, and holds no secret', async () => {
+test('a trace links the request, the job and the webhook request, without secrets', async () => {
   const collector = await startHttpReceiver()
   onTestFinished(() => collector.close())
   const traced = await start({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
@@ -163,11 +163,11 @@ test('a trace leads from the request through the outbox and the job to the recei
   await stack.api.call('POST', '/contacts', { key, headers, body: { email: 'ada@example.com' } })
   await stack.api.call('GET', '/public/unsubscribe?token=a-secret-in-a-link')
   await receiver.waitFor(1)
-  // The programs hand over what they have when they end.
+  // The programs export their remaining spans when they shut down.
   await end()
   expect(new Set(collector.requests.map(({ url }) => url))).toEqual(new Set(['/v1/traces']))
-  const told = collector.requests.map(({ body }) => body.toString())
-  const spans = told
+  const exported = collector.requests.map(({ body }) => body.toString())
+  const spans = exported
     .flatMap((text) => (JSON.parse(text) as Export).resourceSpans)
     .flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans))
   const chain: string[] = []
@@ -182,12 +182,12 @@ test('a trace leads from the request through the outbox and the job to the recei
   expect(receiver.requests[0]?.headers['traceparent']).toBe(`00-${traceId}-${delivery?.spanId}-01`)
   expect(spans.map(({ name }) => name)).toContain('GET /public/unsubscribe')
   expect([...stack.apis, ...stack.workers].map((program) => loadedBy(program).length > 0)).toEqual([true, true])
-  for (const secret of ['a-secret-in-a-link', 'in-an-address', key, 'ada@example.com']) {
-    expect(told.some((text) => text.includes(secret))).toBe(false)
+  for (const secret of ['a-secret-in-a-link', 'in-a-url', key, 'ada@example.com']) {
+    expect(exported.some((text) => text.includes(secret))).toBe(false)
   }
 })
 
-test('without a collector nothing of the SDK is loaded', async () => {
+test('without a collector the OpenTelemetry SDK is not loaded', async () => {
   const { stack } = observed
   const programs = [...stack.apis, ...stack.workers]
   expect(programs.flatMap(loadedBy)).toEqual([])

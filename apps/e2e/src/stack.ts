@@ -16,24 +16,25 @@ export interface ApiResponse<Body> {
 export interface Stack {
   api: Api
   database: TestDatabase
-  /** Of both processes. */
+  /** The environment of the API and the worker. */
   env: Record<string, string>
-  /** Only where the queues live in Redis. */
+  /** Undefined if the queues are in PostgreSQL. */
   redis: TestRedis | undefined
   inbox: SmtpReceiver
-  /** Those that were ever started, as of the workers: the last one runs. */
+  /** All API processes that were started, oldest first. */
   apis: StartedProcess[]
+  /** All worker processes that were started, oldest first. */
   workers: StartedProcess[]
   startApi(): Promise<StartedProcess>
   startWorker(): Promise<StartedProcess>
-  /** SIGTERM to every process: none may fail to end well. */
+  /** Sends SIGTERM to every process, and fails if one does not exit with code 0. */
   close(): Promise<void>
 }
 
-/** A machine that is busy with something else as well starts slowly. */
+/** Long enough for processes to start on a busy machine. */
 export const timeoutMs = 60_000
 
-/** A whole Rapport from outside: API and worker as processes of their own, on a database of their own. */
+/** Starts an API process and a worker process on a new database. */
 export async function startStack(
   backend: QueueBackend,
   extra: Record<string, string> = {},
@@ -71,7 +72,7 @@ export async function startStack(
     const worker = await startProcess({
       script: 'apps/worker/src/main.ts',
       env,
-      readyPattern: /the worker is ready/,
+      readyPattern: /worker ready/,
       timeoutMs,
     })
     workers.push(worker)
@@ -86,7 +87,7 @@ export async function startStack(
     await redis?.close()
     await database.close()
     const failed = ends.filter((end) => end.code !== 0)
-    if (failed.length > 0) throw new Error(`A process did not end well: ${JSON.stringify(failed)}`)
+    if (failed.length > 0) throw new Error(`A process did not exit with code 0: ${JSON.stringify(failed)}`)
   }
 
   await startApi()
@@ -94,7 +95,7 @@ export async function startStack(
   return { api: createApi(url), env, database, redis, inbox, apis, workers, startApi, startWorker, close }
 }
 
-/** How much work is not done: rows of the outbox, and PENDING deliveries. */
+/** Counts unfinished work: outbox rows and PENDING deliveries. */
 export async function countOpenWork({ database }: Pick<Stack, 'database'>): Promise<number> {
   const { rows } = await database.pool.query<{ count: number }>(
     `select (select count(*) from outbox)::int + (select count(*) from deliveries where status = 'PENDING')::int as count`,
@@ -106,14 +107,14 @@ interface Call {
   key?: string
   /** Sent as JSON. */
   body?: unknown
-  /** Sent as it is, of the content type that `headers` name. */
+  /** Sent unchanged, with the content type in `headers`. */
   raw?: string | Buffer<ArrayBuffer>
   headers?: Record<string, string>
 }
 
 export type Api = ReturnType<typeof createApi>
 
-/** Speaks HTTP as a client would, each call from another address, so that the limits stay on and out of the way. */
+/** Creates an HTTP client. Each call has another client IP, so that no call exceeds a rate limit. */
 export function createApi(url: string) {
   let calls = 0
   async function call<Body>(
@@ -139,11 +140,11 @@ export function createApi(url: string) {
     return { status: response.status, headers: response.headers, body: (isJson ? JSON.parse(text) : text) as Body }
   }
 
-  /** A workspace of its own with an ADMIN key, and its owner's address. */
+  /** Creates a workspace with an ADMIN key. `email` is the address of its owner. */
   async function createWorkspace(): Promise<{ key: string; workspaceId: string; email: string }> {
     const email = `owner-${calls}@example.com`
     const signup = await call<{ token: string; workspace: { id: string } }>('POST', '/auth/signup', {
-      body: { email, password: 'a long sentence nobody knows', workspaceName: 'Engines & Co' },
+      body: { email, password: 'a long and secret sentence', workspaceName: 'Engines & Co' },
     })
     const issued = await call<{ key: string }>('POST', '/api-keys', {
       key: signup.body.token,

@@ -9,7 +9,7 @@ import { startRestartablePostgres } from './restartable-postgres.ts'
 import { countOpenWork, queueBackends, type Stack, startStack } from './stack.ts'
 import { expectConsistentDeliveries, startWriting } from './write-stream.ts'
 
-const deliveriesAtOnce = 50
+const maxInFlight = 50
 
 let stack: Stack
 let key: string
@@ -22,7 +22,7 @@ afterEach(async () => {
   await receiver.close()
 })
 
-async function enter(starting: Promise<Stack>) {
+async function setUp(starting: Promise<Stack>) {
   stack = await starting
   ;({ key } = await stack.api.createWorkspace())
 }
@@ -32,21 +32,22 @@ async function addWebhook(url: string) {
   expect(added.status).toBe(201)
 }
 
-/** From 0 to 1; another course of events each time, told when it fails. */
+/** Each run has another seed. The title of the test contains it, so that a failure can be reproduced. */
 const seed = Math.floor(Math.random() * 2_147_483_646) + 1
-function randomFrom(state: number) {
+/** Returns a generator of numbers from 0 to 1. */
+function createRandom(state: number) {
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
 }
 
 describe.each(queueBackends)('with the queues in %s', (backend) => {
-  test(`kill -9 of worker and API, and whatever befalls Redis, under a stream of writes: the books balance (seed ${seed})`, async () => {
-    await enter(startStack(backend))
+  test(`every delivery is accounted for if worker, API or Redis crash (seed ${seed})`, async () => {
+    await setUp(startStack(backend))
     for (const path of ['/a', '/b']) await addWebhook(receiver.url + path)
-    const random = randomFrom(seed)
+    const random = createRandom(seed)
     const stream = startWriting(stack, key)
     const faults = [killWorker, killApi, ...(stack.redis ? [emptyRedis, crashRedis, freezeRedis] : [])]
     let kills = 0
-    // Each at least once, in another order each time.
+    // Each fault once, in random order.
     for (const fault of faults.toSorted(() => random() - 0.5)) {
       await pause(200 + random() * 600)
       await fault()
@@ -60,12 +61,12 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
       webhooks: 2,
       receiver,
     })
-    expect(interrupted).toBeLessThanOrEqual(kills * deliveriesAtOnce)
+    expect(interrupted).toBeLessThanOrEqual(kills * maxInFlight)
   })
 
-  test('PostgreSQL restarted under a stream of writes: the books balance, and every process has lived on', async () => {
+  test('every delivery is accounted for if PostgreSQL restarts, and no process exits', async () => {
     const server = await startRestartablePostgres()
-    await enter(startStack(backend, {}, server.database))
+    await setUp(startStack(backend, {}, server.database))
     await addWebhook(`${receiver.url}/a`)
     const stream = startWriting(stack, key)
     await receiver.waitFor(5, 10_000)
@@ -79,44 +80,50 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     expect([...stack.apis, ...stack.workers].map(({ isRunning }) => isRunning)).toEqual([true, true])
   })
 
-  test('receivers that hang, trickle, never end, lead elsewhere, reset or are not who they say: one attempt each, and nobody waits for them', async () => {
-    await enter(startStack(backend))
+  test('a misbehaving receiver gets one attempt per delivery and delays no other', async () => {
+    await setUp(startStack(backend))
     const trap = await startHttpReceiver()
-    const bad = await Promise.all(badAnswers(trap.url).map((answer) => startHttpReceiver(() => answer)))
-    const impostor = createServer({ key: testKey, cert: goodCertificate }, (_request, response) => response.end())
-    await new Promise<void>((resolve) => impostor.listen(0, '127.0.0.1', resolve))
-    for (const { url } of bad) await addWebhook(url)
-    await addWebhook(`https://127.0.0.1:${(impostor.address() as AddressInfo).port}/`)
+    const misbehaving = await Promise.all(
+      createBadResponses(trap.url).map((response) => startHttpReceiver(() => response)),
+    )
+    const untrusted = createServer({ key: testKey, cert: goodCertificate }, (_request, response) => response.end())
+    await new Promise<void>((resolve) => untrusted.listen(0, '127.0.0.1', resolve))
+    for (const { url } of misbehaving) await addWebhook(url)
+    await addWebhook(`https://127.0.0.1:${(untrusted.address() as AddressInfo).port}/`)
     await addWebhook(receiver.url)
     for (let n = 0; n < 3; n++) {
       await stack.api.call('POST', '/contacts', { key, body: { email: `person${n}@example.com` } })
     }
-    // Long before the first of the others is given up.
+    // Before the first request to another receiver times out.
     await receiver.waitFor(3, 5_000)
     await waitUntil(async () => (await countOpenWork(stack)) === 0, {
-      describe: 'all have been given up',
-      // A receiver that does not respond gets one request at a time, of ten seconds each.
+      describe: 'all attempts have ended',
+      // A receiver that does not respond gets one request at a time, which times out after ten seconds.
       timeoutMs: 60_000,
     })
-    expect([...bad, receiver, trap].map(({ requests }) => requests.length)).toEqual([...bad.map(() => 3), 3, 0])
+    expect([...misbehaving, receiver, trap].map(({ requests }) => requests.length)).toEqual([
+      ...misbehaving.map(() => 3),
+      3,
+      0,
+    ])
     const { rows } = await stack.database.pool.query(
       `select error, response_status as status, count(*)::int from deliveries group by 1, 2 order by 1, 2`,
     )
     expect(rows).toEqual([
-      { error: 'No answer within 10 seconds', status: null, count: 3 },
+      { error: 'No response within 10 seconds', status: null, count: 3 },
       { error: 'Redirects are not followed', status: 307, count: 3 },
-      { error: 'The certificate was not accepted (DEPTH_ZERO_SELF_SIGNED_CERT)', status: null, count: 3 },
+      { error: 'The TLS certificate was rejected (DEPTH_ZERO_SELF_SIGNED_CERT)', status: null, count: 3 },
       { error: expect.stringMatching(/^The connection failed/), status: null, count: 3 },
-      // Those who answered 200 have taken it, whatever they went on to send.
+      // A response with status 200 is a success, whatever its body is.
       { error: null, status: 200, count: 9 },
     ])
-    await Promise.all([...bad, trap].map((other) => other.close()))
-    impostor.closeAllConnections()
-    await new Promise((resolve) => impostor.close(resolve))
+    await Promise.all([...misbehaving, trap].map((other) => other.close()))
+    untrusted.closeAllConnections()
+    await new Promise((resolve) => untrusted.close(resolve))
   })
 
-  test('a worker that is frozen until it is taken for dead, and then goes on: the books balance, and it has lived on', async () => {
-    await enter(startStack(backend))
+  test('every delivery is accounted for if a frozen worker resumes after recovery', async () => {
+    await setUp(startStack(backend))
     await addWebhook(`${receiver.url}/a`)
     const [frozen] = stack.workers
     const stream = startWriting(stack, key)
@@ -125,7 +132,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     try {
       await stack.startWorker()
       await waitUntil(async () => (await stack.database.pool.query('select from workers')).rowCount === 1, {
-        describe: 'the frozen one is taken for dead',
+        describe: 'the frozen worker is deregistered',
         timeoutMs: 60_000,
       })
     } finally {
@@ -133,15 +140,15 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     }
     await receiver.waitFor(receiver.requests.length + 20, 20_000)
     await stream.stop()
-    // What it was about to send has had no answer in its ten seconds.
+    // Requests in flight timed out while the worker was frozen.
     const others = ['INTERRUPTED', 'FAILED']
-    const inHand = await expectConsistentDeliveries(stack, {
+    const inFlight = await expectConsistentDeliveries(stack, {
       acknowledged: stream.acknowledged,
       webhooks: 1,
       receiver,
       others,
     })
-    expect(inHand).toBeLessThanOrEqual(deliveriesAtOnce)
+    expect(inFlight).toBeLessThanOrEqual(maxInFlight)
     expect(frozen?.isRunning).toBe(true)
   })
 
@@ -172,7 +179,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
   }
 })
 
-function badAnswers(elsewhere: string): ReceiverResponse[] {
+function createBadResponses(redirectUrl: string): ReceiverResponse[] {
   async function* trickle() {
     for (;;) {
       yield '.'
@@ -186,7 +193,7 @@ function badAnswers(elsewhere: string): ReceiverResponse[] {
     { fault: 'hang' },
     { body: trickle() },
     { body: flood() },
-    { status: 307, headers: { location: elsewhere } },
+    { status: 307, headers: { location: redirectUrl } },
     { fault: 'disconnect' },
   ]
 }

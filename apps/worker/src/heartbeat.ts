@@ -2,23 +2,21 @@ import { recordHeartbeat, heartbeatIntervalMs } from '@rapport/core/jobs/worker-
 import { type WorkerDeps, runExclusively } from './worker-deps.ts'
 import { recoverOrphanedClaims, releaseOrphanedClaim, findClaims } from '@rapport/core/operations/orphaned-claims.ts'
 
-/**
- * At each interval: records the heartbeat, recovers the claims of dead workers, and drops this worker's lost claims.
- */
+/** At each interval: records the heartbeat, recovers orphaned claims, and releases the worker's lost claims. */
 export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
   let running: Promise<void> | undefined
-  const dropLostClaims = trackLostClaims(deps)
+  const releaseLostClaims = trackLostClaims(deps)
   async function runOnce() {
     try {
       await recordHeartbeat(deps.db, deps.workerId)
       const interrupted = await recoverOrphanedClaims(deps.db)
       deps.metrics.countInterrupted(interrupted)
       if (interrupted.deliveries + interrupted.mails > 0) {
-        deps.log.warn(interrupted, 'a worker died: what it had out is INTERRUPTED')
+        deps.log.warn(interrupted, 'recovered claims of a crashed worker: its work in flight is INTERRUPTED')
       }
-      await dropLostClaims()
+      await releaseLostClaims()
     } catch (error) {
-      deps.log.warn({ err: error }, 'the heartbeat failed')
+      deps.log.warn({ err: error }, 'heartbeat failed')
     } finally {
       running = undefined
     }
@@ -33,10 +31,10 @@ export function startHeartbeat(deps: WorkerDeps): { stop(): Promise<void> } {
 }
 
 /**
- * Returns a function that drops the lost claims of this worker: claims in the database that none of its jobs is working
- * on. Either an outcome could not be recorded, or the claim was committed after the job had timed out. While this
- * worker is alive, no other worker recovers them. A claim counts as lost if two calls in a row find it, because at the
- * first one the response to the claim may still be on its way.
+ * Returns a function that releases the lost claims of this worker: claims in the database without an active job in this
+ * process. A claim is lost when its outcome could not be recorded, or when it was committed after the job had timed
+ * out. Other workers do not recover these claims while this worker sends heartbeats. A claim counts as lost after two
+ * consecutive calls, because at the first call the job may not have received the response to its claim yet.
  */
 export function trackLostClaims(
   deps: Pick<WorkerDeps, 'db' | 'workerId' | 'activeJobs' | 'metrics'>,
@@ -48,7 +46,7 @@ export function trackLostClaims(
     const lost = inactive.filter((uuid) => inactiveBefore.has(uuid))
     inactiveBefore = new Set(inactive)
     for (const uuid of lost) {
-      // A new job of the same subject: the next heartbeat decides. To wait for it here would delay the heartbeat.
+      // A new job for the same record has started. Waiting for it would delay the heartbeat.
       if (deps.activeJobs.has(uuid)) continue
       await runExclusively(deps, uuid, async () => {
         deps.metrics.countInterrupted(await releaseOrphanedClaim(deps.db, deps.workerId, uuid))

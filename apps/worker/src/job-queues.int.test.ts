@@ -16,7 +16,7 @@ beforeEach(() => redis.start())
 const onRedis = () => testWorkerConfig({ DATABASE_URL: database.url, REDIS_URL: redis.url })
 const onPostgres = () => testWorkerConfig({ DATABASE_URL: database.url })
 
-async function open(config: ReturnType<typeof testWorkerConfig>) {
+async function openQueues(config: ReturnType<typeof testWorkerConfig>) {
   const backend = await openQueueBackend(config, silentLog)
   const added: number[] = []
   const queues = openJobQueues(backend, (_queue, count) => void added.push(count))
@@ -24,8 +24,8 @@ async function open(config: ReturnType<typeof testWorkerConfig>) {
     await queues.close()
     await backend.close()
   })
-  /** Runs jobs of webhooks; each ends when `finish` is called. */
-  function work() {
+  /** Starts a worker whose jobs end when `finish` is called. */
+  function startWorker() {
     const runs: { id: string; finish: () => void }[] = []
     const worker = backend.openWorker(
       'webhooks',
@@ -38,7 +38,7 @@ async function open(config: ReturnType<typeof testWorkerConfig>) {
     })
     return runs
   }
-  return { queues, added, work }
+  return { queues, added, startWorker }
 }
 
 const createJob = (): WorkJob => ({ workspaceId: newId('wsp'), id: randomUUID() })
@@ -47,51 +47,51 @@ describe.each([
   ['Redis', onRedis],
   ['PostgreSQL', onPostgres],
 ])('with the queues in %s', (_name, config) => {
-  test('a subject that waits has one job, however often it is added', async () => {
-    const { queues, added, work } = await open(config())
+  test('adds one job for a record whose job is waiting', async () => {
+    const { queues, added, startWorker } = await openQueues(config())
     const [job, other] = [createJob(), createJob()]
     for (let round = 0; round < 5; round++) await queues.add('webhooks', [job, job])
     await queues.add('webhooks', [other])
     expect(await queues.queueOf('webhooks').getJobCounts('waiting')).toEqual({ waiting: 2 })
     expect(added).toEqual([2, 2, 2, 2, 2, 1])
-    const runs = work()
-    await waitUntil(() => runs.length === 2, { describe: 'both run' })
+    const runs = startWorker()
+    await waitUntil(() => runs.length === 2, { describe: 'both jobs are active' })
     for (const { finish } of runs) finish()
     await waitUntil(async () => (await queues.queueOf('webhooks').getJobCounts('active'))['active'] === 0, {
-      describe: 'both are done',
+      describe: 'both jobs are completed',
     })
     expect(runs.map(({ id }) => id)).toEqual([job.id, other.id])
   })
 
-  test('three adds while a job is active make one more run, after it', async () => {
-    const { queues, work } = await open(config())
+  test('runs one more job after an active one, however often it is added meanwhile', async () => {
+    const { queues, startWorker } = await openQueues(config())
     const job = createJob()
-    const runs = work()
+    const runs = startWorker()
     await queues.add('webhooks', [job])
-    await waitUntil(() => runs.length === 1, { describe: 'it is active' })
+    await waitUntil(() => runs.length === 1, { describe: 'the job is active' })
     for (let round = 0; round < 3; round++) await queues.add('webhooks', [job])
     const other = createJob()
     await queues.add('webhooks', [other])
-    await waitUntil(() => runs.length === 2, { describe: 'another subject is active' })
+    await waitUntil(() => runs.length === 2, { describe: 'the job of another record is active' })
     expect(runs.map(({ id }) => id)).toEqual([job.id, other.id])
     runs[0]?.finish()
-    await waitUntil(() => runs.length === 3, { describe: 'it runs again' })
+    await waitUntil(() => runs.length === 3, { describe: 'the job runs again' })
     runs[2]?.finish()
     const last = createJob()
     await queues.add('webhooks', [last])
-    await waitUntil(() => runs.length === 4, { describe: 'the next subject is active' })
+    await waitUntil(() => runs.length === 4, { describe: 'the last job is active' })
     expect(runs.map(({ id }) => id)).toEqual([job.id, other.id, job.id, last.id])
   })
 
-  test('a subject whose job is done, or has failed, is added again', async () => {
-    const { queues } = await open(config())
+  test('adds a new job for a record whose job is completed or failed', async () => {
+    const { queues } = await openQueues(config())
     const backend = await openQueueBackend(config(), silentLog)
     let runs = 0
     const worker = backend.openWorker(
       'webhooks',
       async () => {
         runs += 1
-        if (runs % 2) throw new Error('no luck')
+        if (runs % 2) throw new Error('failed')
       },
       {},
     )
@@ -104,13 +104,13 @@ describe.each([
       await queues.add('webhooks', [job])
       await waitUntil(() => runs === round, { describe: `run ${round}` })
       await waitUntil(async () => (await queues.queueOf('webhooks').getJobCounts('active'))['active'] === 0, {
-        describe: 'it is over',
+        describe: 'the job has ended',
       })
     }
   })
 
-  test('the schedule is put once', async () => {
-    const { queues } = await open(config())
+  test('creates the schedule once', async () => {
+    const { queues } = await openQueues(config())
     for (let round = 0; round < 3; round++) await ensureSchedule(queues)
     expect(await queues.queueOf('maintenance').getJobScheduler('purge-expired')).toMatchObject({ every: 3_600_000 })
     const { waiting = 0, delayed = 0 } = await queues.queueOf('maintenance').getJobCounts('waiting', 'delayed')
@@ -118,8 +118,8 @@ describe.each([
   })
 })
 
-test('the schedule is put back after Redis was emptied', async () => {
-  const { queues } = await open(onRedis())
+test('creates the schedule again after Redis is flushed', async () => {
+  const { queues } = await openQueues(onRedis())
   await ensureSchedule(queues)
   await redis.flush()
   expect(await queues.queueOf('maintenance').getJobScheduler('purge-expired')).toBeFalsy()
@@ -127,28 +127,28 @@ test('the schedule is put back after Redis was emptied', async () => {
   expect(await queues.queueOf('maintenance').getJobScheduler('purge-expired')).toMatchObject({ every: 3_600_000 })
 })
 
-test('a subject whose job Redis has lost is added again', async () => {
-  const { queues, work } = await open(onRedis())
+test('adds a new job for a record whose job was lost by Redis', async () => {
+  const { queues, startWorker } = await openQueues(onRedis())
   const job = createJob()
   await queues.add('webhooks', [job])
   await redis.flush()
   await queues.add('webhooks', [job])
-  const runs = work()
-  await waitUntil(() => runs.length === 1, { describe: 'it runs' })
+  const runs = startWorker()
+  await waitUntil(() => runs.length === 1, { describe: 'the job is active' })
 })
 
-test('while Redis is away an add fails, and it succeeds when Redis is back', async () => {
-  const { queues, added } = await open(onRedis())
+test('adding a job fails while Redis is unavailable and succeeds afterwards', async () => {
+  const { queues, added } = await openQueues(onRedis())
   await queues.firstConnection
   await redis.stop()
   await expect(queues.add('webhooks', [createJob()])).rejects.toThrow()
   expect(added).toEqual([])
   await redis.start()
-  await waitUntil(() => queues.add('webhooks', [createJob()]).then(() => true), { describe: 'it is added' })
+  await waitUntil(() => queues.add('webhooks', [createJob()]).then(() => true), { describe: 'the job is added' })
 })
 
-test('a Redis that is full refuses jobs, and is there all the same', async () => {
-  const { queues } = await open(onRedis())
+test('adding a job fails when Redis is out of memory, while ping succeeds', async () => {
+  const { queues } = await openQueues(onRedis())
   const backend = await openQueueBackend(onRedis(), silentLog)
   onTestFinished(() => backend.close())
   await queues.add('webhooks', [createJob()])

@@ -6,15 +6,15 @@ import type { QueueBackend, WorkQueue } from './queue-backend.ts'
 const addTimeoutMs = 8_000
 const closeTimeoutMs = 1_000
 
-/** The queues of a worker, to add jobs to and to look at. */
+/** The queues of a worker: adds jobs and reads their state. */
 export interface JobQueues {
   /**
-   * Adds a job for each subject, unless the queue has one that waits. While one is active, another follows it. Rejects within
-   * seconds when the queues are unavailable; some jobs may have been added by then.
+   * Adds a job for each record. If a job for the same record is waiting, nothing is added; if it is active, one more
+   * job runs after it. Rejects within seconds when the queues are unavailable; some jobs may have been added by then.
    */
   add(queue: QueueName, jobs: readonly WorkJob[]): Promise<void>
   queueOf: (queue: QueueName) => WorkQueue
-  /** Resolves after the first attempt to connect, so that a start does not look like an outage. */
+  /** Resolves after the first connection attempt, so that startup is not reported as an outage. */
   firstConnection: Promise<void>
   close(): Promise<void>
 }
@@ -25,8 +25,8 @@ const retryOptions = (attempts: number, delay: number): JobsOptions => ({
 })
 
 /**
- * When a job that threw is run again: because the database was away, or because something waits for its next attempt. A
- * claim guards what may not be repeated, whatever the queue does. A webhook's backlog is found again by the poll.
+ * How often and how soon the queue retries a failed job. Retries are safe: a claim in PostgreSQL prevents duplicate
+ * deliveries and mails. Webhook jobs need no retry, as the relay polls for backlogs.
  */
 const jobOptions: Record<QueueName, JobsOptions> = {
   webhooks: { attempts: 1 },
@@ -36,7 +36,7 @@ const jobOptions: Record<QueueName, JobsOptions> = {
   maintenance: retryOptions(5, 5_000),
 }
 
-/** What the jobs of a queue do, for the dashboard. */
+/** Job names in the dashboard. */
 const jobNames: Record<QueueName, string> = {
   webhooks: 'drain webhook',
   campaigns: 'send campaign batch',
@@ -48,14 +48,14 @@ const jobNames: Record<QueueName, string> = {
 export function openJobQueues(backend: QueueBackend, onAdd: (queue: QueueName, count: number) => void): JobQueues {
   const queues = new Map<QueueName, WorkQueue>()
 
-  /** Opened when it is first needed: a queue that is opened while Redis is away would wait for it. */
+  /** Opens a queue on first use. A queue that is opened while Redis is unavailable would wait for it. */
   function queueOf(name: QueueName): WorkQueue {
     const queue = queues.get(name) ?? backend.openQueue(name)
     queues.set(name, queue)
     return queue
   }
 
-  /** A queue that was opened at the moment when Redis went away keeps that failure forever. */
+  /** The next call opens a new queue: one that failed to connect to Redis while opening never recovers. */
   function discardQueue(name: QueueName): void {
     const queue = queues.get(name)
     queues.delete(name)
@@ -80,7 +80,7 @@ export function openJobQueues(backend: QueueBackend, onAdd: (queue: QueueName, c
       onAdd(queue, jobs.length)
     },
     async close() {
-      // While the queues are away, `close` does not return.
+      // While the queues are unavailable, `close` does not resolve.
       const closed = Promise.allSettled([...queues.values()].map((queue) => queue.close()))
       await withTimeout(closed, closeTimeoutMs).catch(() => {})
     },
@@ -89,7 +89,7 @@ export function openJobQueues(backend: QueueBackend, onAdd: (queue: QueueName, c
 
 const maintenanceEveryMs = 3_600_000
 
-/** Puts the schedule of the maintenance job where it is missing: Redis may have been emptied. */
+/** Creates the schedule of the maintenance job if it is missing, for example after Redis was flushed. */
 export async function ensureSchedule({ queueOf }: JobQueues): Promise<void> {
   const maintenance = queueOf('maintenance')
   if (await maintenance.getJobScheduler('purge-expired')) return

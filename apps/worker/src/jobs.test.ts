@@ -3,22 +3,28 @@ import { expect, test } from 'vitest'
 import { isKnownJob } from './jobs.ts'
 import { describeResult } from './jobs/drain-webhook.ts'
 
-const named = { workspaceId: newId('wsp'), id: uuidOf(newId('dlv')) }
+const validJob = { workspaceId: newId('wsp'), id: uuidOf(newId('dlv')) }
 
-test('a job that names its work is ours; on maintenance also one that comes by the clock', () => {
-  expect(isKnownJob('webhooks', named)).toBe(true)
-  expect(isKnownJob('maintenance', named)).toBe(true)
+test('accepts a job that names a record, and an empty maintenance job of the schedule', () => {
+  expect(isKnownJob('webhooks', validJob)).toBe(true)
+  expect(isKnownJob('maintenance', validJob)).toBe(true)
   expect(isKnownJob('maintenance', {})).toBe(true)
 })
 
-test.each([undefined, null, {}, [], 'x', { ...named, id: 'x' }, { ...named, workspaceId: 5 }, { id: named.id }])(
-  'a job that somebody adds at the dashboard with %j is not',
-  (data) => {
-    expect(isKnownJob('webhooks', data)).toBe(false)
-  },
-)
+test.each([
+  undefined,
+  null,
+  {},
+  [],
+  'x',
+  { ...validJob, id: 'x' },
+  { ...validJob, workspaceId: 5 },
+  { id: validJob.id },
+])('rejects a job that was added in the dashboard with the data %j', (data) => {
+  expect(isKnownJob('webhooks', data)).toBe(false)
+})
 
-test('the dashboard shows what a drain did, and when it drained nothing', () => {
+test('the dashboard shows the result of a drain, or that it was skipped', () => {
   expect(describeResult({ delivered: 42, failed: 1, durationMs: 3_000 })).toBe('42 delivered, 1 failed, 3.0 s')
-  expect(describeResult({ delivered: 0, failed: 0, durationMs: 5, isSkipped: true })).toMatch(/^Postponed/)
+  expect(describeResult({ delivered: 0, failed: 0, durationMs: 5, isSkipped: true })).toMatch(/^Skipped/)
 })

@@ -12,22 +12,22 @@ import { sendMail } from './jobs/send-mail.ts'
 import { runTraced, type WorkerDeps } from './worker-deps.ts'
 
 interface JobHandler {
-  /** What it resolves to is shown in the dashboard. */
+  /** The dashboard shows the resolved value. */
   handle: (data: WorkJob, onProgress: (progress: DrainProgress) => void) => Promise<unknown>
   concurrency: number
 }
 
-/** Whether a job is one that the relay or the schedule adds: a person at the dashboard can add any. */
+/** Whether the relay or the schedule could have added the job. Users of the dashboard can add jobs with any data. */
 export function isKnownJob(queue: QueueName, data: unknown): data is WorkJob {
   return WorkJob.safeParse(data).success || (queue === 'maintenance' && isDeepStrictEqual(data ?? {}, {}))
 }
 
-/** The handler of each queue, and how many of its jobs run at once. A queue without a handler does not compile. */
+/** The handler and the concurrency limit of each queue. */
 export function createJobHandlers(deps: WorkerDeps, config: WorkerConfig): Record<QueueName, JobHandler> {
   const withTracing = (queue: QueueName, handle: (deps: WorkerDeps, job: WorkJob) => Promise<void>) => (job: WorkJob) =>
     runTraced(deps, { queue, job }, (job) => handle(deps, job))
   return {
-    // Traces each of its deliveries by itself. Half of the jobs wait for a place, so that workspaces get places in turns.
+    // Each delivery has a span of its own. Up to half of the jobs wait for a slot, so that slots are shared fairly.
     webhooks: {
       handle: (job, onProgress) => drainWebhook(deps, job, onProgress).then(describeResult),
       concurrency: 2 * config.WORKER_CONCURRENCY,
@@ -39,7 +39,7 @@ export function createJobHandlers(deps: WorkerDeps, config: WorkerConfig): Recor
   }
 }
 
-/** The job of the schedule names nothing; the others name a record that was removed, of any kind. */
+/** The scheduled job has no data. Every other maintenance job names a deleted list, custom field or workspace. */
 async function runMaintenance(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const { workspaceId, id }: Partial<WorkJob> = job
   if (!workspaceId || !id) return runHourlyMaintenance(deps)

@@ -23,7 +23,7 @@ const script = 'apps/worker/src/main.ts'
 const startMain = () =>
   startProcess({
     script,
-    readyPattern: /the worker is ready/,
+    readyPattern: /worker ready/,
     env: {
       DATABASE_URL: database.url,
       REDIS_URL: redis.url,
@@ -35,7 +35,7 @@ const startMain = () =>
     },
   })
 
-test('told to stop with a job in hand and Redis away, the worker finishes, records and exits with 0', async () => {
+test('SIGTERM while Redis is unavailable: finishes the active job and exits with 0', async () => {
   receiver.respondWith(() => ({ delayMs: 1_000 }))
   const worker = await startMain()
   const before = receiver.requests.length
@@ -48,7 +48,7 @@ test('told to stop with a job in hand and Redis away, the worker finishes, recor
   await redis.start()
 })
 
-test('told to stop twice, the worker does not wait for what it has in hand', async () => {
+test('a second signal exits immediately and leaves the active job claimed', async () => {
   receiver.respondWith(() => ({ fault: 'hang' }))
   const worker = await startMain()
   const before = receiver.requests.length
@@ -62,7 +62,7 @@ test('told to stop twice, the worker does not wait for what it has in hand', asy
   expect([status, claims.rows]).toEqual(['PENDING', [{ delivery_ids: [uuid] }]])
 })
 
-test('an environment that cannot be used is told, by every variable, with code 78', async () => {
+test('an invalid environment exits with code 78 and names every variable', async () => {
   const starting = startProcess({ script, readyPattern: /ready/, env: { DATABASE_URL: 'nonsense' } })
   await expect(starting).rejects.toThrow(/code 78[^]*DATABASE_URL[^]*PUBLIC_URL[^]*SECRET_KEY[^]*SMTP_URL/)
 })

@@ -10,11 +10,11 @@ async function start() {
   const log = await openLog('rapport-worker', { level: config.LOG_LEVEL })
   log.info({ version }, 'starting')
   const worker = await startWorker(config, log)
-  announceReady(config.NOTIFY_SOCKET, (error) => log.warn({ err: error }, 'systemd could not be told'))
+  announceReady(config.NOTIFY_SOCKET, (error) => log.warn({ err: error }, 'systemd notification failed'))
 
   let stopping = false
   async function stop() {
-    // The second signal is from someone who will not wait.
+    // A second signal exits immediately.
     if (stopping) process.exit(1)
     stopping = true
     log.info('stopping')
@@ -23,7 +23,7 @@ async function start() {
     process.exit(0)
   }
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
-  // Started by another program that has gone: do not outlive it. Undefined where there never was one.
+  // A worker with an IPC channel to a parent process exits with it. Without a parent, `connected` is undefined.
   process.on('disconnect', () => void stop())
   if ((process as { connected?: boolean }).connected === false) void stop()
 }

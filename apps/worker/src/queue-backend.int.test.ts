@@ -2,7 +2,7 @@ import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { expect, onTestFinished, test } from 'vitest'
 import { openQueuePool } from './queue-backend.ts'
 
-test('an error of a queue connection reaches a listener that is attached after it, and ends no process', async () => {
+test('a listener that is attached after a connection error still receives the error', async () => {
   const database = await createTestDatabase()
   const pool = openQueuePool(database.url, () => {})
   onTestFinished(async () => {

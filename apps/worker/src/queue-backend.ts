@@ -20,7 +20,7 @@ import pg from 'pg'
 import type { Logger } from 'pino'
 
 type Concurrency = Pick<WorkerOptions, 'concurrency'>
-/** What the worker uses of a queue, on either backend. */
+/** The queue methods that the worker uses. Both backends implement them. */
 export type WorkQueue = Pick<
   Queue,
   'addBulk' | 'getJobCounts' | 'getJobs' | 'getJobScheduler' | 'upsertJobScheduler' | 'close'
@@ -28,40 +28,40 @@ export type WorkQueue = Pick<
 
 export type JobWorker = Pick<Worker, 'close'>
 
-/** Where the queues live. The rest of the worker does not know which it is. */
+/** BullMQ on Redis or on PostgreSQL, behind one interface. */
 export interface QueueBackend {
   name: 'redis' | 'postgres'
   openQueue(name: QueueName): WorkQueue
   openWorker(name: QueueName, process: Processor, options: Concurrency): JobWorker
-  /** Resolves after the first attempt to connect, so that a start does not look like an outage. */
+  /** Resolves after the first connection attempt, so that startup is not reported as an outage. */
   firstConnection: Promise<void>
-  /** Whether Redis is there; none where it is not used. */
+  /** Rejects while Redis is unavailable. Undefined on the PostgreSQL backend. */
   ping: (() => Promise<unknown>) | undefined
   close(): Promise<void>
 }
 
-/** Redis when it is configured, the way to run in earnest; else BullMQ's own PostgreSQL backend in the same database. */
+/** Uses Redis if REDIS_URL is set (recommended for production), otherwise BullMQ's PostgreSQL backend. */
 export async function openQueueBackend(config: WorkerConfig, log: Logger): Promise<QueueBackend> {
   return config.REDIS_URL ? openRedisBackend(config.REDIS_URL, log) : openPostgresBackend(directUrlOf(config), log)
 }
 
 const weekSeconds = 7 * 24 * 3600
-/** Kept for the dashboard, of each queue. */
+/** Finished jobs that each queue keeps for the dashboard. */
 const jobRetention = {
   removeOnComplete: { age: weekSeconds, count: 1000 },
   removeOnFail: { age: weekSeconds, count: 1000 },
 }
 
 /**
- * A worker that dies between a job and its claim leaves nothing in PostgreSQL to know it by: the queue itself gives the
- * job to another, soon, and however often it happens, as a claim makes a second run harmless.
+ * A job whose worker crashed before the claim has no trace in PostgreSQL; BullMQ reruns it as stalled. The high maximum
+ * is safe, because the claim makes a second run a no-op.
  */
 const stalledJobOptions = { lockDuration: 15_000, stalledInterval: 5_000, maxStalledCount: 1_000 }
 
 function openRedisBackend(url: string, log: Logger): QueueBackend {
-  const onError = errorLogger(log, 'Redis is away')
+  const onError = errorLogger(log, 'Redis unavailable; retrying')
   const retryStrategy = (attempt: number) => Math.min(attempt * 100, 1_000)
-  // Adds jobs: fails fast, as PostgreSQL has the work.
+  // Adds jobs. Fails fast: the work is stored in PostgreSQL, and the relay retries.
   const producer = connectRedis(url, {
     connectionName: 'rapport relay',
     enableOfflineQueue: false,
@@ -69,7 +69,7 @@ function openRedisBackend(url: string, log: Logger): QueueBackend {
     commandTimeout: 5_000,
     retryStrategy,
   })
-  // To take work: patient, waits for Redis as long as it takes.
+  // Fetches jobs. Waits for Redis without a limit.
   const consumer = connectRedis(url, { connectionName: 'rapport worker', maxRetriesPerRequest: null, retryStrategy })
   for (const redis of [producer, consumer]) redis.on('error', onError)
   producer.once('ready', () => void warnAboutRedisSettings(producer, log))
@@ -93,7 +93,7 @@ function openRedisBackend(url: string, log: Logger): QueueBackend {
         log,
       ),
     firstConnection,
-    // Asks the servers of a cluster that have the queues.
+    // In a cluster, these keys reach the nodes that store the queues.
     ping: () => Promise.all(queueNames.map((name) => producer.exists(`${queuePrefix(name)}:${name}:meta`))),
     async close() {
       producer.disconnect()
@@ -103,11 +103,11 @@ function openRedisBackend(url: string, log: Logger): QueueBackend {
 }
 
 async function openPostgresBackend(connectionString: string, log: Logger): Promise<QueueBackend> {
-  const onError = errorLogger(log, 'the queues in PostgreSQL are away')
+  const onError = errorLogger(log, 'PostgreSQL queues unavailable; retrying')
   const postgres = withBackend(createPostgresBackend)
   const pool = openQueuePool(connectionString, onError)
   await withTimeout(migrateQueues(pool), startTimeoutMs)
-  // @types/pg declares `on` in another way.
+  // BullMQ and @types/pg declare `on` differently.
   const connection = pool as unknown as PgPool
   return {
     name: 'postgres',
@@ -122,20 +122,20 @@ async function openPostgresBackend(connectionString: string, log: Logger): Promi
       ),
     firstConnection: Promise.resolve(),
     ping: undefined,
-    // A worker that did not close in time still has its connection, and the pool would wait for it.
+    // The pool would wait for the connection of a worker that did not close in time.
     close: () => withTimeout(pool.end()).catch(onError),
   }
 }
 
-/** A worker that cannot reach PostgreSQL, or waits for another one's migration, fails its start instead of hanging. */
+/** The startup fails if PostgreSQL is unreachable or another worker's migration holds the lock for longer. */
 const startTimeoutMs = 10_000
 
-/** Shared by all queues and workers. */
+/** Connections for queries, shared by all queues and workers. */
 const queryConnections = 15
 
 /**
- * The connections of BullMQ's PostgreSQL backend: each worker keeps one for LISTEN. BullMQ leaves `search_path` and TCP
- * keep-alive to the owner of a pool.
+ * The connection pool of BullMQ's PostgreSQL backend. Each BullMQ worker uses one connection for LISTEN. BullMQ expects
+ * the pool to set `search_path` and TCP keep-alive.
  */
 export function openQueuePool(connectionString: string, onError: (error: Error) => void): pg.Pool {
   const pool = new pg.Pool({
@@ -146,14 +146,15 @@ export function openQueuePool(connectionString: string, onError: (error: Error) 
     keepAlive: true,
     keepAliveInitialDelayMillis: 10_000,
   })
-  // Each queue and each worker adds a listener.
+  // Each queue and each worker adds a listener, which exceeds the default of 10.
   pool.setMaxListeners(0)
   return pool.on('error', onError).on('connect', replayConnectionError)
 }
 
 /**
- * Between the hand-out of a connection and BullMQ's own listener an error would end the process, and BullMQ would keep the
- * broken LISTEN connection forever. So a listener that comes after the error receives it too.
+ * BullMQ attaches its error listener some time after it gets a connection. An error in between would crash the process,
+ * and BullMQ would keep using the broken LISTEN connection. A listener that is attached later therefore receives the
+ * error too.
  */
 function replayConnectionError(client: EventEmitter) {
   let firstError: Error | undefined
@@ -174,12 +175,12 @@ async function migrateQueues(pool: pg.Pool) {
   }
 }
 
-/** Says once at the start what would lose or refuse jobs; they would be made good, but late. */
+/** Warns about Redis settings that could lose or reject jobs. The relay would add these jobs again, but late. */
 async function warnAboutRedisSettings(redis: RedisClient, log: Logger) {
   try {
     for (const warning of getRedisWarnings(await redis.info())) log.warn(warning)
   } catch (error) {
-    log.warn({ err: error }, 'the settings of Redis could not be read')
+    log.warn({ err: error }, 'Redis settings could not be read')
   }
 }
 
@@ -191,7 +192,6 @@ function withErrorListener<Source extends { on(event: 'error', listener: (error:
   return source
 }
 
-/** Says which jobs failed or stalled. */
 function withJobLogging<Source extends JobWorker & { name: string; on(event: never, listener: never): unknown }>(
   worker: Source,
   log: Logger,
@@ -199,8 +199,8 @@ function withJobLogging<Source extends JobWorker & { name: string; on(event: nev
   const events = worker as unknown as Pick<Worker, 'on'>
   events.on('failed', (job, error) => {
     const { requestId } = (job?.data ?? {}) as Partial<WorkJob>
-    log.warn({ err: error, queue: worker.name, jobId: job?.id, requestId }, 'a job failed')
+    log.warn({ err: error, queue: worker.name, jobId: job?.id, requestId }, 'job failed')
   })
-  events.on('stalled', (jobId) => log.warn({ queue: worker.name, jobId }, 'a job stalled'))
+  events.on('stalled', (jobId) => log.warn({ queue: worker.name, jobId }, 'job stalled'))
   return worker
 }

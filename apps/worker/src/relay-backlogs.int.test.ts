@@ -1,4 +1,4 @@
-/** How a relay finds the webhooks that have PENDING deliveries. */
+/** How the relay finds webhooks with PENDING deliveries. */
 import { randomUUID } from 'node:crypto'
 import type { QueueName, WorkJob } from '@rapport/core/jobs/queues.ts'
 import { uuidOf } from '@rapport/core/kernel/ids.ts'
@@ -38,8 +38,8 @@ async function start(config: WorkerConfig, { pollMs = 1_000 } = {}) {
   return started
 }
 
-/** Takes the jobs and does nothing. */
-function work(backend: QueueBackend, queue: QueueName = 'webhooks') {
+/** Starts a worker that only records the ids of its jobs. */
+function startWorker(backend: QueueBackend, queue: QueueName = 'webhooks') {
   const worker = backend.openWorker(queue, async (job) => void received.push((job.data as WorkJob).id), {
     concurrency: 5,
   })
@@ -47,18 +47,18 @@ function work(backend: QueueBackend, queue: QueueName = 'webhooks') {
 }
 
 const waitUntilReceived = (uuids: string[], timeoutMs = 10_000) =>
-  waitUntil(() => uuids.every((uuid) => received.includes(uuid)), { describe: 'the jobs have come', timeoutMs })
+  waitUntil(() => uuids.every((uuid) => received.includes(uuid)), { describe: 'the jobs were received', timeoutMs })
 
 describe.each([
   ['Redis', onRedis],
   ['PostgreSQL', onPostgres],
 ])('with the queues in %s', (_name, config) => {
-  test('a new delivery adds a job for its webhook, although the next poll is an hour away', async () => {
+  test('a notification of a new delivery adds a job for its webhook before the next poll', async () => {
     const { backend } = await start(config(), { pollMs: 3_600_000 })
-    work(backend)
+    startWorker(backend)
     const webhook = await createTestWebhook(ctx)
     const uuid = uuidOf(webhook.id)
-    // The first round of a relay is a poll.
+    // The relay polls in its first round.
     await createTestContact(ctx)
     await waitUntilReceived([uuid])
     received = []
@@ -66,56 +66,56 @@ describe.each([
     await waitUntilReceived([uuid])
   })
 
-  test('a new delivery adds no job for a webhook that was postponed', async () => {
+  test('a notification adds no job for a webhook during its cooldown', async () => {
     const { backend, drainCooldown } = await start(config(), { pollMs: 3_600_000 })
-    work(backend)
+    startWorker(backend)
     const first = await createTestWebhook(ctx)
     await createTestContact(ctx)
-    // The first round of a relay is a poll.
+    // The relay polls in its first round.
     await waitUntilReceived([uuidOf(first.id)])
-    const [held, other] = [uuidOf((await createTestWebhook(ctx)).id), uuidOf((await createTestWebhook(ctx)).id)]
-    drainCooldown.start(held)
-    const postponing = setInterval(() => drainCooldown.start(held), 100)
-    onTestFinished(() => clearInterval(postponing))
+    const [skipped, other] = [uuidOf((await createTestWebhook(ctx)).id), uuidOf((await createTestWebhook(ctx)).id)]
+    drainCooldown.start(skipped)
+    const prolonging = setInterval(() => drainCooldown.start(skipped), 100)
+    onTestFinished(() => clearInterval(prolonging))
     for (let round = 0; round < 2; round++) {
       received = []
       await createTestContact(ctx)
       await waitUntilReceived([other])
     }
-    expect(received).not.toContain(held)
-    clearInterval(postponing)
-    await waitUntil(() => !drainCooldown.isActive(held), { describe: 'the postponement is over' })
+    expect(received).not.toContain(skipped)
+    clearInterval(prolonging)
+    await waitUntil(() => !drainCooldown.isActive(skipped), { describe: 'the cooldown is over' })
     await createTestContact(ctx)
-    await waitUntilReceived([held])
+    await waitUntilReceived([skipped])
   })
 
-  test('a backlog that no notification announced is found by the poll', async () => {
+  test('the poll finds a backlog without a notification', async () => {
     const { backend } = await start(config(), { pollMs: 50 })
-    work(backend)
+    startWorker(backend)
     const webhook = await createTestWebhook(ctx)
     await addBacklog(ctx, webhook.id, 3)
     await waitUntilReceived([uuidOf(webhook.id)])
   })
 })
 
-describe('the poll for backlogs', () => {
-  test('is that of one worker, and another takes over when it is dead', async () => {
+describe('polling for backlogs', () => {
+  test('is done by one worker until its heartbeat expires, then by another', async () => {
     const relays = [await start(onPostgres(), { pollMs: 50 }), await start(onPostgres(), { pollMs: 50 })]
     const [first, second] = relays.toSorted((a, b) => a.workerId.localeCompare(b.workerId))
-    if (!first || !second) throw new Error('There are two')
-    work(first.backend)
+    if (!first || !second) throw new Error('Expected two relays')
+    startWorker(first.backend)
     await first.relay.close()
     const webhook = await createTestWebhook(ctx)
     await addBacklog(ctx, webhook.id, 1)
-    work(second.backend, 'mail')
-    // The second piece of work comes after a whole poll.
+    startWorker(second.backend, 'mail')
+    // After the second piece of work, at least one poll has completed.
     for (let poll = 0; poll < 2; poll++) await waitUntilReceived([await insertWork()])
     expect(received).not.toContain(uuidOf(webhook.id))
     await expireWorkerHeartbeat(database.db, first.workerId)
     await waitUntilReceived([uuidOf(webhook.id)])
   })
 
-  /** Work that no notification announces. Returns its UUID. */
+  /** Inserts work without a notification. Returns its UUID. */
   async function insertWork() {
     const uuid = randomUUID()
     await database.pool.query(`insert into outbox (id, workspace_id, queue) values ($1, $2, 'mail')`, [
@@ -125,7 +125,7 @@ describe('the poll for backlogs', () => {
     return uuid
   }
 
-  test('finds more webhooks than fit on a page', async () => {
+  test('finds more webhooks than one page of the query has', async () => {
     const webhooks: string[] = []
     for (let workspace = 0; workspace < 56; workspace++) {
       const { workspaceId } = await createTestCtx(database.db)
@@ -143,25 +143,25 @@ describe('the poll for backlogs', () => {
     const { backend, workerId } = await start(onPostgres())
     // The relay has no heartbeat in this test.
     await database.pool.query(`update workers set seen_at = now() + interval '1 hour' where id = $1`, [workerId])
-    work(backend)
-    await waitUntil(() => new Set(received).size === 1_120, { describe: 'all were found', timeoutMs: 30_000 })
+    startWorker(backend)
+    await waitUntil(() => new Set(received).size === 1_120, { describe: 'all webhooks are found', timeoutMs: 30_000 })
   })
 
-  test('deletes rows that an API of the release before adds for deliveries', async () => {
+  test('deletes outbox rows that an API of the previous release adds for deliveries', async () => {
     await database.pool.query(
       `insert into outbox (id, workspace_id, queue) values (gen_random_uuid(), $1, 'webhooks')`,
       [uuidOf(ctx.workspaceId)],
     )
     await start(onPostgres(), { pollMs: 50 })
-    await waitUntil(async () => (await listPendingWork(ctx)).length === 0, { describe: 'it is gone' })
+    await waitUntil(async () => (await listPendingWork(ctx)).length === 0, { describe: 'the row is deleted' })
   })
 })
 
-test('a backlog that is not claimed gets a job again after Redis was emptied', async () => {
+test('an unclaimed backlog gets a new job after Redis is flushed', async () => {
   const { backend } = await start(onRedis())
   const webhook = await createTestWebhook(ctx)
   await createTestContact(ctx)
   await redis.flush()
-  work(backend)
+  startWorker(backend)
   await waitUntilReceived([uuidOf(webhook.id)])
 })

@@ -40,8 +40,8 @@ afterAll(async () => {
   await testDatabase.close()
 })
 
-/** Work of no further meaning. Returns its UUIDs. */
-async function enqueueSome(count: number, on: Ctx = ctx): Promise<string[]> {
+/** Enqueues work that refers to no record. Returns its UUIDs. */
+async function enqueueMany(count: number, on: Ctx = ctx): Promise<string[]> {
   const uuids = Array.from({ length: count }, () => randomUUID())
   for (const uuid of uuids) await enqueue(on, 'mail', idOf('mai', uuid))
   return uuids
@@ -49,7 +49,7 @@ async function enqueueSome(count: number, on: Ctx = ctx): Promise<string[]> {
 
 const isReceived = (uuids: string[]) => () => uuids.every((uuid) => received.includes(uuid))
 const waitUntilReceived = (uuids: string[], timeoutMs = 8_000) =>
-  waitUntil(isReceived(uuids), { describe: `${uuids.length} jobs have come`, timeoutMs })
+  waitUntil(isReceived(uuids), { describe: `${uuids.length} jobs are received`, timeoutMs })
 const waitUntilPublished = (uuids: string[]) =>
   waitUntil(
     async () => {
@@ -58,13 +58,13 @@ const waitUntilPublished = (uuids: string[]) =>
       ])
       return waiting.rowCount === 0
     },
-    { describe: 'the relay has published all' },
+    { describe: 'the relay has published all work' },
   )
 const countUnpublished = async () =>
   (await database.pool.query('select from outbox where published_at is null')).rowCount
 
-/** As if the time had passed after which a job that is not done may be lost. */
-const agePublished = () =>
+/** Makes published work old enough to be published again. */
+const backdatePublished = () =>
   testDatabase.pool.query(`update outbox set published_at = published_at - interval '1 minute'`)
 
 async function start(config: WorkerConfig, { pollMs = 1_000 } = {}) {
@@ -73,8 +73,8 @@ async function start(config: WorkerConfig, { pollMs = 1_000 } = {}) {
   return started
 }
 
-/** Runs the jobs, as a worker does. */
-function work(backend: QueueBackend, done: (uuid: string) => Promise<void> = async () => {}) {
+/** Starts a worker that records the ids of its jobs and calls `done`. */
+function startWorker(backend: QueueBackend, done: (uuid: string) => Promise<void> = async () => {}) {
   const worker = backend.openWorker(
     'mail',
     async (job) => {
@@ -94,29 +94,29 @@ describe.each([
   ['Redis', onRedis],
   ['PostgreSQL', onPostgres],
 ])('with the queues in %s', (_name, config) => {
-  test('work comes once it is committed, and what is rolled back never does', async () => {
+  test('publishes committed work, and never publishes rolled back work', async () => {
     const { backend } = await start(config())
-    work(backend)
+    startWorker(backend)
     const rolledBack = inTransaction(ctx, async (ctx) => {
-      await enqueueSome(1, ctx)
-      throw new Error('changed my mind')
+      await enqueueMany(1, ctx)
+      throw new Error('rollback')
     })
-    await expect(rolledBack).rejects.toThrow('changed my mind')
-    const uuids = await enqueueSome(3)
+    await expect(rolledBack).rejects.toThrow('rollback')
+    const uuids = await enqueueMany(3)
     await waitUntilReceived(uuids)
     expect(received.toSorted()).toEqual(uuids.toSorted())
-    // The job ends the work, not its publication.
+    // The job removes the outbox row; publishing keeps it.
     expect((await listPendingWork(ctx)).toSorted()).toEqual(uuids.toSorted())
   })
 
-  test('a commit wakes the relay: work comes although the next poll is an hour away', async () => {
+  test('a commit notifies the relay, which publishes the work before its next poll', async () => {
     const { backend } = await start(config(), { pollMs: 3_600_000 })
-    work(backend)
-    await waitUntilReceived(await enqueueSome(1))
-    for (let piece = 0; piece < 10; piece++) await waitUntilReceived(await enqueueSome(1))
+    startWorker(backend)
+    await waitUntilReceived(await enqueueMany(1))
+    for (let piece = 0; piece < 10; piece++) await waitUntilReceived(await enqueueMany(1))
   })
 
-  test('a thousand pieces of work come by two relays, and are done', async () => {
+  test('two relays publish a thousand pieces of work', async () => {
     const { rows } = await testDatabase.pool.query<{ id: string }>(
       `insert into outbox (id, workspace_id, queue)
        select gen_random_uuid(), $1, 'mail' from generate_series(1, 1000) returning id`,
@@ -124,44 +124,44 @@ describe.each([
     )
     await start(config(), { pollMs: 50 })
     const { backend } = await start(config(), { pollMs: 50 })
-    work(backend, (uuid) => finishWork(testDatabase.db, [uuid]))
+    startWorker(backend, (uuid) => finishWork(testDatabase.db, [uuid]))
     await waitUntilReceived(
       rows.map(({ id }) => id),
       30_000,
     )
-    await waitUntil(async () => (await listPendingWork(ctx)).length === 0, { describe: 'all is done' })
+    await waitUntil(async () => (await listPendingWork(ctx)).length === 0, { describe: 'all work is done' })
   })
 
-  test('work that was published and is not done is published again after a while, and not before', async () => {
+  test('publishes unfinished work again after a delay, and not earlier', async () => {
     const { backend } = await start(config(), { pollMs: 50 })
-    work(backend)
-    const uuids = await enqueueSome(2)
+    startWorker(backend)
+    const uuids = await enqueueMany(2)
     await waitUntilReceived(uuids)
-    const later = await enqueueSome(1)
+    const later = await enqueueMany(1)
     await waitUntilReceived(later)
     expect(received.toSorted()).toEqual([...uuids, ...later].toSorted())
-    // A job is added before its row says so.
-    await waitUntil(async () => (await countUnpublished()) === 0, { describe: 'all rows say that they are published' })
-    await agePublished()
-    await waitUntil(() => received.length === 6, { describe: 'each came again' })
+    // The relay adds a job before it marks the row as published.
+    await waitUntil(async () => (await countUnpublished()) === 0, { describe: 'all rows are marked as published' })
+    await backdatePublished()
+    await waitUntil(() => received.length === 6, { describe: 'every job is received again' })
   })
 
-  test('a relay that closes leaves what it has not published to the next', async () => {
+  test('publishes work that a closed relay left unpublished', async () => {
     const { relay } = await start(config())
     await relay.close()
-    const uuids = await enqueueSome(2)
+    const uuids = await enqueueMany(2)
     const { backend } = await start(config())
-    work(backend)
+    startWorker(backend)
     await waitUntilReceived(uuids)
   })
 })
 
 describe('when Redis', () => {
-  test('is away, work waits, and comes when it is back', async () => {
+  test('is unavailable, work is published after Redis is back', async () => {
     await redis.stop()
     const { backend } = await start(onRedis())
-    work(backend)
-    const uuids = await enqueueSome(3)
+    startWorker(backend)
+    const uuids = await enqueueMany(3)
     expect(await listPendingWork(ctx)).toHaveLength(3)
     await redis.start()
     await waitUntilReceived(uuids)
@@ -169,43 +169,43 @@ describe('when Redis', () => {
   })
 
   test.each([
-    ['goes away and comes back empty', () => redis.stop().then(() => redis.start())],
-    ['is emptied', () => redis.flush()],
-  ])('%s, what it had is published again', async (_what, loseJobs) => {
+    ['restarts without its data', () => redis.stop().then(() => redis.start())],
+    ['is flushed', () => redis.flush()],
+  ])('%s, the lost jobs are published again', async (_fault, loseJobs) => {
     const { backend } = await start(onRedis())
-    const uuids = await enqueueSome(3)
+    const uuids = await enqueueMany(3)
     await waitUntilPublished(uuids)
     await loseJobs()
-    work(backend)
-    await agePublished()
+    startWorker(backend)
+    await backdatePublished()
     await waitUntilReceived(uuids)
   })
 
-  test('is emptied again and again under work, nothing is lost', async () => {
+  test('is flushed repeatedly while work is added, no work is lost', async () => {
     const { backend } = await start(onRedis())
-    work(backend)
+    startWorker(backend)
     const uuids: string[] = []
     for (let round = 0; round < 5; round++) {
-      uuids.push(...(await enqueueSome(5)))
+      uuids.push(...(await enqueueMany(5)))
       await redis.flush()
     }
     await waitUntilReceived(uuids, 20_000)
   })
 
-  test('hangs for a moment, work comes when it answers again', async () => {
+  test('hangs, work is published after Redis responds again', async () => {
     const { backend } = await start(onRedis())
-    work(backend)
-    await waitUntilReceived(await enqueueSome(1))
+    startWorker(backend)
+    await waitUntilReceived(await enqueueMany(1))
     redis.pause()
-    const uuids = await enqueueSome(2)
+    const uuids = await enqueueMany(2)
     expect(await listPendingWork(ctx)).toHaveLength(3)
     redis.resume()
     await waitUntilReceived(uuids)
   })
 
-  test('is away, a relay closes all the same', async () => {
+  test('is unavailable, the relay still closes', async () => {
     const { relay } = await start(onRedis())
-    const uuids = await enqueueSome(1)
+    const uuids = await enqueueMany(1)
     await waitUntilPublished(uuids)
     await redis.stop()
     await expect(relay.close()).resolves.toBeUndefined()

@@ -11,29 +11,29 @@ import type { Logger } from 'pino'
 import type { JobQueues } from './job-queues.ts'
 import type { DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 
-/** The pause between two rounds, so that the notifications of some milliseconds share one. */
+/** Minimum pause between two rounds, so that notifications within a few milliseconds share one round. */
 const minPauseMs = 4
-/** How often a worker that is not the first looks for backlogs: the first may shut down, or have lost the queues. */
+/** How often all other workers poll for backlogs, in case the first worker shuts down or cannot reach the queues. */
 const otherWorkersPollMs = 3_000
 
 interface RelayOptions {
   database: Database
-  /** Where notifications are received; without it work is found by polling alone. */
+  /** The database URL for LISTEN. If undefined, the relay only polls. */
   listenUrl: string | undefined
   queues: JobQueues
   workerId: string
   drainCooldown: DrainCooldown
   log: Logger
-  /** How often the relay looks for work that no notification announced. */
+  /** How often the relay looks for work without a notification. */
   pollMs?: number
 }
 
 /**
- * Publishes work: adds jobs to the queues. PostgreSQL has the work, and a job is a hint: adding one twice is harmless, and
- * one that is lost, with the data of Redis for example, is added again by the poll.
+ * Publishes work: adds jobs to the queues. PostgreSQL stores the work; a job is only a hint. Adding a job twice is
+ * harmless, and the poll adds a job again if it was lost, for example when Redis was flushed.
  *
- * A notification of new deliveries names their webhooks, so that it takes no query. One worker polls for backlogs that no
- * notification announced; every worker publishes the outbox.
+ * A notification of new deliveries contains the webhook's id, so that the relay adds the job without a query. One
+ * worker polls for backlogs without a notification; every worker publishes the outbox.
  */
 export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   const { database, listenUrl, queues, workerId, drainCooldown, log, pollMs = 1_000 } = options
@@ -76,7 +76,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
     }
   }
 
-  /** Continues after a full page in the next round. */
+  /** Publishes one page of backlogs. After a full page, the next round continues with the next page. */
   async function publishBacklogs(): Promise<void> {
     const isDue = performance.now() - backlogsPolledAt >= otherWorkersPollMs
     if (!isDue && !backlogCursor && !(await isPollingWorker(db, workerId))) return
@@ -101,18 +101,18 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
     while (!closing.signal.aborted) {
       try {
         await runRound()
-        if (isFailing) log.info('work is published again')
+        if (isFailing) log.info('publishing resumed')
         isFailing = false
       } catch (error) {
-        const unavailable = isDatabaseUnavailable(error) ? 'PostgreSQL is' : 'the queues are'
-        if (!isFailing) log.warn({ err: error }, `work is not published: ${unavailable} unavailable`)
+        const cause = isDatabaseUnavailable(error) ? 'PostgreSQL' : 'queues'
+        if (!isFailing) log.warn({ err: error }, `publishing failed: ${cause} unavailable; retrying`)
         isFailing = true
       }
       await waitForNextRound()
     }
   }
 
-  /** While publishing fails, a notification changes nothing: the next round is the next poll. */
+  /** While publishing fails, notifications do not start a round; only the poll does. */
   async function waitForNextRound(): Promise<void> {
     const pausedAt = performance.now()
     await new Promise<void>((resolve) => {
@@ -126,7 +126,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
     })
   }
 
-  const onError = (error: Error) => log.debug({ err: error }, 'the connection that listens for work broke')
+  const onError = (error: Error) => log.debug({ err: error }, 'LISTEN connection lost; reconnecting')
   const listener = listenUrl === undefined ? undefined : listen(listenUrl, [workChannel], { onNotify, onError })
   const running = run()
 

@@ -1,4 +1,4 @@
-/** What tests of the worker begin with. */
+/** Fixtures for the worker's tests. */
 import { loadCampaignRenderer } from '@rapport/core/campaigns/campaign-mail.ts'
 import type { Recipient } from '@rapport/core/campaigns/recipient.ts'
 import { readWorkerConfig, type WorkerConfig } from '@rapport/core/runtime/config.ts'
@@ -27,21 +27,21 @@ import { type CampaignId, uuidOf, type WebhookId } from '@rapport/core/kernel/id
 
 export const silentLog = pino({ level: 'silent' })
 
-/** An address that nobody answers at. */
+/** No server listens on this port. */
 export const unreachableSmtpUrl = 'smtp://127.0.0.1:1'
 
 export interface TestDeps extends WorkerDeps {
-  /** As when the worker is told to stop. */
+  /** Starts the shutdown. */
   stop(): void
   close(): Promise<void>
 }
 
-/** The deps of a worker of its own that lives. */
+/** Creates the dependencies of a newly registered worker. */
 export async function createTestDeps(
   db: Db,
-  given: { smtpUrl?: string; mailRate?: number; allowedNetworks?: string[] } = {},
+  options: { smtpUrl?: string; mailRate?: number; allowedNetworks?: string[] } = {},
 ): Promise<TestDeps> {
-  const { smtpUrl = unreachableSmtpUrl, mailRate, allowedNetworks = [...testSettings.allowedNetworks] } = given
+  const { smtpUrl = unreachableSmtpUrl, mailRate, allowedNetworks = [...testSettings.allowedNetworks] } = options
   const stopping = new AbortController()
   const mail = openMailTransport(smtpUrl)
   const http = openOutboundHttp(allowedNetworks)
@@ -73,33 +73,33 @@ export async function createTestDeps(
   }
 }
 
-/** As two heartbeats do. */
-export async function dropLostClaims(deps: WorkerDeps): Promise<void> {
-  const dropOnce = trackLostClaims(deps)
-  await dropOnce()
-  await dropOnce()
+/** Releases lost claims, as two heartbeats do. */
+export async function releaseLostClaims(deps: WorkerDeps): Promise<void> {
+  const releaseOnce = trackLostClaims(deps)
+  await releaseOnce()
+  await releaseOnce()
 }
 
-/** The job of a subject, by its UUID. */
+/** The job for a record, by its UUID. */
 export const jobOf = (ctx: Ctx, id: string): WorkJob => ({ workspaceId: ctx.workspaceId, id })
 
-/** Runs the job of a webhook once. */
+/** Runs one job for a webhook. */
 export const drain = (deps: WorkerDeps, ctx: Ctx, webhookId: WebhookId): Promise<DrainResult> =>
   drainWebhook(deps, jobOf(ctx, uuidOf(webhookId)), () => {})
 
-/** A worker's configuration that may reach the receivers of tests. */
-export function testWorkerConfig(given: Record<string, string> & { DATABASE_URL: string }): WorkerConfig {
+/** A worker configuration that allows requests to local receivers. */
+export function testWorkerConfig(env: Record<string, string> & { DATABASE_URL: string }): WorkerConfig {
   return readWorkerConfig({
     PUBLIC_URL: testSettings.publicUrl,
     SECRET_KEY: 'a secret that is known to every test',
     MAIL_FROM: testSettings.mailFrom,
     SMTP_URL: unreachableSmtpUrl,
     WEBHOOK_ALLOWED_NETWORKS: testSettings.allowedNetworks.join(),
-    ...given,
+    ...env,
   })
 }
 
-/** A relay of a worker that is registered, and the queues that it publishes to. */
+/** Starts the relay of a newly registered worker, and its queues. */
 export async function startTestRelay(
   config: WorkerConfig,
   { database, pollMs }: { database: Database; pollMs: number },
@@ -118,14 +118,14 @@ export async function startTestRelay(
   return { backend, relay, workerId, drainCooldown, close }
 }
 
-/** The mail of a campaign to one recipient. */
+/** Renders the campaign mail for one recipient. */
 export async function renderFor(
   ctx: Ctx,
   campaignId: CampaignId,
   recipient: Recipient,
 ): Promise<EncodedMail | OutgoingMail> {
   const { render } = await loadCampaignRenderer(ctx, campaignId)
-  const [made] = await render([recipient])
-  if (!made || 'fault' in made) throw new Error(made?.fault.message ?? 'Nothing was rendered')
-  return made.mail
+  const [rendered] = await render([recipient])
+  if (!rendered || 'fault' in rendered) throw new Error(rendered?.fault.message ?? 'No mail was rendered')
+  return rendered.mail
 }

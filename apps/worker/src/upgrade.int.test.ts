@@ -1,4 +1,4 @@
-/** A worker on an upgraded database of the release before finishes the work that was pending or claimed then. */
+/** After an upgrade, the worker finishes work that was pending or claimed in the previous release. */
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -20,9 +20,9 @@ const database = useForFile(async () => {
 
 const read = async (text: string) => (await database.pool.query<Record<string, unknown>>(text)).rows
 
-test('pending work of the release before is done, and what a dead worker had claimed is recovered', async () => {
+test('finishes pending work of the previous release and recovers orphaned claims', async () => {
   await database.pool.query('update webhooks set url = $1 where enabled', [http.url])
-  // The file grows old: events and pending deliveries expire.
+  // The dates in the dump are fixed; without this, events and pending deliveries would have expired.
   await database.pool.query('update events set created_at = now()')
   await database.pool.query('update deliveries set created_at = now()')
   expect(await read(`select count(*)::int as count from deliveries where status = 'INTERRUPTED'`)).toEqual([
@@ -41,7 +41,7 @@ test('pending work of the release before is done, and what a dead worker had cla
     union all select 'list' from lists where deleted_at is not null
     union all select 'custom field' from custom_fields where removed_at is not null`
   await waitUntil(async () => (await read(unfinished)).length === 0, {
-    describe: 'nothing of the release before is left to do',
+    describe: 'all work of the previous release is done',
     timeoutMs: 50_000,
   }).catch(async (error: unknown) => {
     throw new Error(`Unfinished: ${JSON.stringify(await read(unfinished))}`, { cause: error })
@@ -65,7 +65,7 @@ test('pending work of the release before is done, and what a dead worker had cla
     { status: 'SKIPPED', count: 1 },
   ])
   expect(await read(`select email from contacts where email like 'imported-%' order by 1`)).toEqual(
-    // The first row of the file was done before; the third has no email address.
+    // The previous release had imported the first row. The third row has no email address.
     [2, 3, 4].map((n) => ({ email: `imported-${n}@example.com` })),
   )
   expect(smtp.mails.map(({ to }) => to.join()).toSorted()).toEqual([

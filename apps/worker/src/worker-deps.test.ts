@@ -1,86 +1,86 @@
 import pg from 'pg'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { describe, expect, test, vi } from 'vitest'
 import { retryWhileDatabaseDown } from './retry-while-database-down.ts'
 import { claimOrRelease, runExclusively } from './worker-deps.ts'
 
-describe('what is in hand', () => {
+describe('runExclusively', () => {
   const create = () => ({ activeJobs: new Map<string, Promise<void>>() })
 
-  test('is in hand once: a second job of the same subject waits for the first, and then has its turn', async () => {
+  test('runs a second job for the same record after the first one', async () => {
     const deps = create()
     const first = Promise.withResolvers<void>()
     const steps: string[] = []
     const one = runExclusively(deps, 'a', async () => {
-      steps.push('first begins')
+      steps.push('first starts')
       await first.promise
       steps.push('first ends')
     })
     const two = runExclusively(deps, 'a', async () => void steps.push('second'))
-    const other = runExclusively(deps, 'b', async () => void steps.push('another subject'))
+    const other = runExclusively(deps, 'b', async () => void steps.push('other record'))
     await other
-    await turn()
-    expect(steps).toEqual(['first begins', 'another subject'])
+    await nextTick()
+    expect(steps).toEqual(['first starts', 'other record'])
     first.resolve()
     await Promise.all([one, two])
-    expect(steps).toEqual(['first begins', 'another subject', 'first ends', 'second'])
+    expect(steps).toEqual(['first starts', 'other record', 'first ends', 'second'])
     expect(deps.activeJobs.size).toBe(0)
   })
 
-  test('is never twice in hand, however many jobs come', async () => {
+  test('runs any number of jobs for the same record one after the other', async () => {
     const deps = create()
-    let [now, most, done] = [0, 0, 0]
+    let [active, maxActive, done] = [0, 0, 0]
     const work = async () => {
-      now += 1
-      most = Math.max(most, now)
-      await turn()
-      now -= 1
+      active += 1
+      maxActive = Math.max(maxActive, active)
+      await nextTick()
+      active -= 1
       done += 1
     }
     await Promise.all(Array.from({ length: 100 }, () => runExclusively(deps, 'a', work)))
-    expect([most, done]).toEqual([1, 100])
+    expect([maxActive, done]).toEqual([1, 100])
   })
 
-  test('is put down when the work throws; the next job does not hear of it', async () => {
+  test('runs the next job after a job that failed', async () => {
     const deps = create()
-    const failing = runExclusively(deps, 'a', () => Promise.reject(new Error('no luck')))
+    const failing = runExclusively(deps, 'a', () => Promise.reject(new Error('failed')))
     const next = runExclusively(deps, 'a', async () => {})
-    await expect(failing).rejects.toThrow('no luck')
+    await expect(failing).rejects.toThrow('failed')
     await next
     expect(deps.activeJobs.size).toBe(0)
   })
 })
 
-const away = () => Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
+const createUnavailableError = () => Object.assign(new Error('connect'), { code: 'ECONNREFUSED' })
 
-describe('what must be recorded', () => {
-  test('is tried again while the database is away', async () => {
+describe('retryWhileDatabaseDown', () => {
+  test('retries while the database is unavailable', async () => {
     let calls = 0
     const record = async () => {
       calls += 1
-      if (calls < 3) throw away()
+      if (calls < 3) throw createUnavailableError()
       return 'recorded'
     }
     expect(await retryWhileDatabaseDown(record)).toBe('recorded')
     expect(calls).toBe(3)
   })
 
-  test('outlasts a database that is away for hours', async () => {
+  test('retries for hours', async () => {
     const hour = 3_600_000
     let calls = 0
     const now = vi.spyOn(Date, 'now').mockImplementation(() => calls * hour)
     const record = async () => {
       calls += 1
-      if (calls < 4) throw away()
+      if (calls < 4) throw createUnavailableError()
       return 'recorded'
     }
     expect(await retryWhileDatabaseDown(record).finally(() => now.mockRestore())).toBe('recorded')
   })
 
   test.each([
-    ['a mistake of ours', new TypeError('x is undefined')],
-    ['a refusal by the database', Object.assign(new pg.DatabaseError('no', 0, 'error'), { code: '23505' })],
-  ])('is not tried again after %s', async (_what, error) => {
+    ['a programming error', new TypeError('x is undefined')],
+    ['a constraint violation', Object.assign(new pg.DatabaseError('no', 0, 'error'), { code: '23505' })],
+  ])('does not retry after %s', async (_name, error) => {
     let calls = 0
     const record = () => {
       calls += 1
@@ -91,21 +91,21 @@ describe('what must be recorded', () => {
   })
 })
 
-describe('a claim', () => {
-  test('whose answer never came is taken back, however often that takes, and the job comes again', async () => {
+describe('claimOrRelease', () => {
+  test('releases a claim whose response was lost, and throws so that the job is retried', async () => {
     const steps: string[] = []
-    const undo = async () => {
-      steps.push('undo')
-      if (steps.length < 3) throw away()
+    const release = async () => {
+      steps.push('release')
+      if (steps.length < 3) throw createUnavailableError()
     }
-    const lost = away()
-    await expect(claimOrRelease(() => Promise.reject(lost), undo)).rejects.toBe(lost)
-    expect(steps).toEqual(['undo', 'undo', 'undo'])
+    const lost = createUnavailableError()
+    await expect(claimOrRelease(() => Promise.reject(lost), release)).rejects.toBe(lost)
+    expect(steps).toEqual(['release', 'release', 'release'])
   })
 
-  test('that was answered stands', async () => {
-    const undo = () => Promise.reject(new Error('taken back'))
-    expect(await claimOrRelease(async () => 'mine', undo)).toBe('mine')
-    expect(await claimOrRelease(async () => undefined, undo)).toBeUndefined()
+  test('keeps a claim that succeeded', async () => {
+    const release = () => Promise.reject(new Error('released'))
+    expect(await claimOrRelease(async () => 'claimed', release)).toBe('claimed')
+    expect(await claimOrRelease(async () => undefined, release)).toBeUndefined()
   })
 })

@@ -22,27 +22,27 @@ export interface WorkerDeps {
   mail: MailTransport
   mailRateLimiter: MailRateLimiter
   http: OutboundHttp
-  /** The jobs that drain webhooks have a place each; those of unreachable receivers another one of few. */
+  /** Each job that drains a webhook holds a slot; for an unreachable receiver, it also holds one of the few others. */
   drainSlots: FairSlots
   unreachableSlots: FairSlots
   requestCapacity: RequestCapacity
-  /** Leaves connections of the pool to other jobs and to the heartbeat. */
+  /** Reserves some connections of the pool for other jobs and the heartbeat. */
   limitDrainTransactions: RunLimited
   concurrency: ConcurrencyMemory
   drainCooldown: DrainCooldown
-  /** Adds a job for the webhook's backlog, behind those of other webhooks. */
+  /** Adds a job for the rest of a webhook's backlog, at the end of the queue. */
   requeueDrain: (job: WorkJob) => Promise<void>
   log: Logger
-  /** Undefined if no traces are collected. */
+  /** Undefined if tracing is disabled. */
   tracer: Tracer | undefined
   metrics: WorkerMetrics
-  /** Aborted when the worker shuts down: long jobs release and requeue the rest of their work. */
+  /** Aborted when the worker shuts down: long-running jobs release and requeue the rest of their work. */
   stopping: AbortSignal
-  /** The jobs that run in this process, by the UUID of their subject. */
+  /** The active jobs of this process, by the UUID of their record. */
   activeJobs: Map<string, Promise<void>>
 }
 
-/** The context of a job: the actor is the system, the workspace is that of the job's subject. */
+/** The context of a job. The actor is the system. */
 export function ctxOf(deps: WorkerDeps, job: WorkJob): Ctx {
   return {
     db: deps.db,
@@ -54,7 +54,7 @@ export function ctxOf(deps: WorkerDeps, job: WorkJob): Ctx {
   }
 }
 
-/** Runs a job in a span whose parent is the request's. `work` receives the job with this span as its `traceparent`. */
+/** Runs a job in a child span of the request. `work` receives the job with this span as its `traceparent`. */
 export async function runTraced<Result>(
   { tracer }: Pick<WorkerDeps, 'tracer'>,
   { queue, job }: { queue: QueueName; job: WorkJob },
@@ -74,16 +74,16 @@ export async function runTraced<Result>(
 }
 
 /**
- * Runs `work` after every other job of this process with the same subject has ended. A claim names the process, not the
- * job, so two concurrent jobs could not distinguish their claims. The later job waits and is not dropped: the earlier one
- * may have released the subject already.
+ * Runs `work` when no other job of this process for the same record is active. A claim names the process, not the job,
+ * so two concurrent jobs could not distinguish their claims. The later job waits instead of being dropped, because the
+ * earlier one may have released the record already.
  */
 export async function runExclusively(
   deps: Pick<WorkerDeps, 'activeJobs'>,
   id: string,
   work: () => Promise<void>,
 ): Promise<void> {
-  for (let other = deps.activeJobs.get(id); other; other = deps.activeJobs.get(id)) await other.catch(() => {})
+  for (let active = deps.activeJobs.get(id); active; active = deps.activeJobs.get(id)) await active.catch(() => {})
   const running = work()
   deps.activeJobs.set(id, running)
   try {
@@ -93,7 +93,7 @@ export async function runExclusively(
   }
 }
 
-/** If the claim fails, it may be committed all the same: undoes it, and throws so that the queue retries the job. */
+/** A claim that failed may still be committed. Releases it and throws, so that the queue retries the job. */
 export async function claimOrRelease<Claim>(claim: () => Promise<Claim>, release: () => Promise<void>): Promise<Claim> {
   try {
     return await claim()

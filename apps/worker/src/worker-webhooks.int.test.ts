@@ -1,4 +1,4 @@
-/** Backlogs of webhooks in a whole worker: turns, pauses and a drain per webhook. */
+/** Webhook backlogs in a complete worker: fair sharing, pauses, and one drain per webhook. */
 import { countDeliveries, createTestCtx, createTestWebhook } from '@rapport/testing/fixtures/factories.ts'
 import { useForFile, useForTest, useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { addBacklog, readDrain } from '@rapport/testing/fixtures/webhook-backlogs.ts'
@@ -19,8 +19,8 @@ afterEach(async () => {
   await database.pool.query('truncate deliveries, workers')
 })
 
-async function start(more: Record<string, string>) {
-  workers.push(await startWorker(testWorkerConfig({ DATABASE_URL: database.url, ...more }), silentLog))
+async function start(env: Record<string, string>) {
+  workers.push(await startWorker(testWorkerConfig({ DATABASE_URL: database.url, ...env }), silentLog))
 }
 
 const timeoutMs = 40_000
@@ -29,7 +29,7 @@ describe.each([
   ['Redis', () => ({ REDIS_URL: redis.url })],
   ['PostgreSQL', () => ({})],
 ])('with the queues in %s', (_name, environment) => {
-  test('webhooks with long backlogs take turns on one place, of one workspace and of several', async () => {
+  test('webhooks with long backlogs take turns on one slot, also across workspaces', async () => {
     receiver.respondWith(() => ({ delayMs: 20 }))
     const other = await createTestCtx(database.db)
     for (const [owner, path] of [
@@ -41,31 +41,34 @@ describe.each([
       await addBacklog(owner, id, 10_000)
     }
     await start({ ...environment(), WORKER_CONCURRENCY: '1' })
-    /** The webhooks in the order of their turns. */
-    const turns = () => {
+    /** The webhooks in the order of their drains. */
+    const listDrains = () => {
       const urls = receiver.requests.map(({ url }) => url)
-      return urls.filter((url, at) => url !== urls[at - 1])
+      return urls.filter((url, index) => url !== urls[index - 1])
     }
-    await waitUntil(() => new Set(turns()).size === 3, {
-      describe: () => `each has had a turn: ${turns().join()}`,
+    await waitUntil(() => new Set(listDrains()).size === 3, {
+      describe: () => `each webhook was drained: ${listDrains().join()}`,
       timeoutMs,
     })
-    const [first] = turns()
-    await waitUntil(() => turns().lastIndexOf(first ?? '') > 0, { describe: 'the first has its turn again', timeoutMs })
+    const [first] = listDrains()
+    await waitUntil(() => listDrains().lastIndexOf(first ?? '') > 0, {
+      describe: 'the first webhook is drained again',
+      timeoutMs,
+    })
   })
 
-  test('a backlog whose receiver was away is done when it is back, with no event in between', async () => {
+  test('a backlog is drained after its receiver is back, without a new event', async () => {
     await receiver.close()
     const { id } = await createTestWebhook(ctx, { url: receiver.url })
     await addBacklog(ctx, id, 40)
     await start(environment())
     await waitUntil(async () => (await readDrain(ctx, id)).unreachable_count >= 4, {
-      describe: 'it was paused twice',
+      describe: 'the webhook was paused twice',
       timeoutMs,
     })
     const back = await startHttpReceiver(undefined, { port: receiver.port })
     await waitUntil(async () => !('PENDING' in (await countDeliveries(ctx))), {
-      describe: 'the backlog is done',
+      describe: 'the backlog is drained',
       timeoutMs,
     })
     const { SUCCEEDED = 0, FAILED = 0 } = await countDeliveries(ctx)
@@ -75,13 +78,16 @@ describe.each([
     await back.close()
   })
 
-  test('three workers share many webhooks, and each delivery is sent once', async () => {
+  test('three workers drain twelve webhooks and send each delivery once', async () => {
     const webhooks = await Promise.all(
       Array.from({ length: 12 }, (_, n) => createTestWebhook(ctx, { url: `${receiver.url}/${n}` })),
     )
     for (const { id } of webhooks) await addBacklog(ctx, id, 60)
     for (let n = 0; n < 3; n++) await start(environment())
-    await waitUntil(async () => !('PENDING' in (await countDeliveries(ctx))), { describe: 'all is done', timeoutMs })
+    await waitUntil(async () => !('PENDING' in (await countDeliveries(ctx))), {
+      describe: 'all backlogs are drained',
+      timeoutMs,
+    })
     const received = receiver.requests.map(({ url, headers }) => `${url} ${String(headers['webhook-id'])}`)
     expect([received.length, new Set(received).size]).toEqual([720, 720])
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 720 })

@@ -40,8 +40,8 @@ afterEach(async () => {
   await database.pool.query('truncate outbox, workers')
 })
 
-const start = async (more: Record<string, string>) => {
-  const config = testWorkerConfig({ DATABASE_URL: database.url, SMTP_URL: smtp.url, ...more })
+const start = async (env: Record<string, string>) => {
+  const config = testWorkerConfig({ DATABASE_URL: database.url, SMTP_URL: smtp.url, ...env })
   worker = await startWorker(config, silentLog)
 }
 
@@ -51,7 +51,7 @@ async function closeWorker() {
   await closing
 }
 
-/** A new contact of whom a webhook at `path` is to be told. */
+/** Creates a contact whose event is delivered to `path`. */
 async function createDelivery(path: string) {
   await createTestWebhook(ctx, { url: `${http.url}/${path}` })
   await createTestContact(ctx)
@@ -62,16 +62,17 @@ const waitUntilDone = () => waitUntil(isDone, { describe: 'all work is done', ti
 const waitForRequest = (path: string) => http.waitFor(({ url }) => url === `/${path}`, 10_000)
 const mailsTo = (name: string) => smtp.mails.filter(({ to }) => to.some((address) => address.startsWith(name)))
 
-async function workersAtWork(): Promise<string[]> {
+async function listWorkerIds(): Promise<string[]> {
   const found = await database.pool.query<{ id: string }>('select id from workers')
   return found.rows.map(({ id }) => id)
 }
 
-async function closeAndCheck() {
-  const ids = await workersAtWork()
+/** Expects that the closed worker is deregistered and holds no claims. */
+async function expectCleanClose() {
+  const ids = await listWorkerIds()
   expect(ids).toHaveLength(1)
   await closeWorker()
-  expect(await workersAtWork()).toEqual([])
+  expect(await listWorkerIds()).toEqual([])
   for (const id of ids) expect(await findClaims(database.db, id)).toEqual([])
 }
 
@@ -79,7 +80,7 @@ describe.each([
   ['Redis', () => ({ REDIS_URL: redis.url })],
   ['PostgreSQL', () => ({})],
 ])('with the queues in %s, a worker', (name, environment) => {
-  test('does all there is to do: webhook, confirmation mail and campaign', async () => {
+  test('sends a webhook delivery, a confirmation mail and a campaign', async () => {
     await start(environment())
     await subscribe(ctx, (await createTestList(ctx)).id, { email: `${name}@example.com`, firstName: '', lastName: '' })
     await createDelivery(`all-${name}`)
@@ -89,12 +90,12 @@ describe.each([
     expect(http.requests.filter(({ url }) => url === `/all-${name}`)).toHaveLength(1)
     expect(mailsTo(name)).toHaveLength(1)
     expect(await countRecipients(ctx, campaign.id)).toEqual({ SENT: 30 })
-    await closeAndCheck()
+    await expectCleanClose()
   })
 
-  test('delivers for a quiet workspace while the receivers of many others keep it waiting', async () => {
+  test('delivers for one workspace while the receivers of five others do not respond', async () => {
     const quiet = Promise.withResolvers<void>()
-    // Who is noisy is answered when who is quiet was heard, and gives up after ten seconds.
+    // The noisy receivers respond only after the quiet workspace's delivery; their requests time out after ten seconds.
     http.respondWith(async ({ url }) => {
       if (url === `/quiet-${name}`) quiet.resolve()
       else await quiet.promise
@@ -107,7 +108,10 @@ describe.each([
     }
     await start(environment())
     const noise = () => http.requests.filter(({ url }) => url === `/noisy-${name}`).length
-    await waitUntil(() => noise() === 5 * 5, { describe: 'each webhook has its first request out', timeoutMs: 8_000 })
+    await waitUntil(() => noise() === 5 * 5, {
+      describe: 'each webhook has its first request in flight',
+      timeoutMs: 8_000,
+    })
     await createDelivery(`quiet-${name}`)
     await waitForRequest(`quiet-${name}`)
     for (const one of [ctx, ...noisy]) {
@@ -120,7 +124,7 @@ describe.each([
     expect(failed.rowCount).toBe(0)
   })
 
-  test('that is closed lets what is in hand finish, and leaves nothing claimed', async () => {
+  test('that shuts down finishes its active jobs and leaves no claims', async () => {
     http.respondWith(() => ({ delayMs: 400 }))
     smtp.decide(() => ({ delayMs: 100 }))
     await start(environment())
@@ -129,7 +133,7 @@ describe.each([
     const before = smtp.mails.length
     await sendCampaign(ctx, campaign.id)
     await Promise.all([waitForRequest(`close-${name}`), smtp.waitFor(before + 1)])
-    await closeAndCheck()
+    await expectCleanClose()
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
     const counts = await countRecipients(ctx, campaign.id)
     expect(Object.keys(counts)).toEqual(['SENT'])
@@ -142,7 +146,7 @@ describe.each([
     expect(smtp.mails).toHaveLength(before + 60)
   })
 
-  test('that is closed while PostgreSQL is away waits for it, and records what it had in hand', async () => {
+  test('that shuts down while PostgreSQL is unavailable waits and records the outcomes', async () => {
     http.respondWith(() => ({ delayMs: 300 }))
     smtp.decide(() => ({ delayMs: 300 }))
     const proxy = await startTestProxy(database.url)
@@ -153,19 +157,19 @@ describe.each([
     await sendCampaign(ctx, campaign.id)
     await waitForRequest(`away-${name}`)
     await waitUntil(async () => 'SENDING' in (await countRecipients(ctx, campaign.id)), {
-      describe: 'mails are in hand',
+      describe: 'mails are being sent',
     })
     proxy.cut(/[^]/)
     proxy.cutAll()
     const closing = closeWorker()
     await smtp.waitFor(before + 1)
     const cuts = proxy.cuts
-    await waitUntil(() => proxy.cuts > cuts + 3, { describe: 'the outcomes were offered in vain' })
+    await waitUntil(() => proxy.cuts > cuts + 3, { describe: 'recording the outcomes was retried' })
     proxy.cut(undefined)
     await closing
     await proxy.close()
 
-    expect(await workersAtWork()).toEqual([])
+    expect(await listWorkerIds()).toEqual([])
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
     expect((await countRecipients(ctx, campaign.id))['SENT']).toBe(smtp.mails.length - before)
     smtp.decide(() => 'accept')
@@ -177,7 +181,7 @@ describe.each([
     expect(http.requests.filter(({ url }) => url === `/away-${name}`)).toHaveLength(1)
   })
 
-  test('that loses every connection to PostgreSQL, idle and at work, goes on by itself', async () => {
+  test('that loses all its PostgreSQL connections reconnects and continues', async () => {
     http.respondWith(() => ({ delayMs: 200 }))
     await start(environment())
     await createDelivery(`cut-${name}`)
@@ -191,60 +195,60 @@ describe.each([
     await createTestContact(ctx)
     await waitUntilDone()
     expect(http.requests.filter(({ url }) => url === `/cut-${name}`)).toHaveLength(2)
-    await closeAndCheck()
+    await expectCleanClose()
   })
 })
 
-describe('a worker whose Redis', () => {
+describe('if Redis', () => {
   const onRedis = () => ({ REDIS_URL: redis.url })
 
-  test('is away as it starts, starts, and works when Redis comes', async () => {
+  test('is unavailable at startup, the worker starts and works once Redis is available', async () => {
     await redis.stop()
     await start(onRedis())
     await createDelivery('late-redis')
-    expect(await workersAtWork()).toHaveLength(1)
+    expect(await listWorkerIds()).toHaveLength(1)
     await redis.start()
     await waitUntilDone()
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
   })
 
-  test('is emptied with jobs in hand and waiting, does each once', async () => {
+  test('is flushed with active and waiting jobs, each delivery is sent once', async () => {
     http.respondWith(() => ({ delayMs: 150 }))
     await start({ ...onRedis(), WORKER_CONCURRENCY: '2' })
-    await createTestWebhook(ctx, { url: `${http.url}/emptied` })
+    await createTestWebhook(ctx, { url: `${http.url}/flushed` })
     for (let contact = 0; contact < 6; contact++) await createTestContact(ctx)
-    await waitForRequest('emptied')
+    await waitForRequest('flushed')
     await redis.flush()
     await waitUntilDone()
-    expect(http.requests.filter(({ url }) => url === '/emptied')).toHaveLength(6)
+    expect(http.requests.filter(({ url }) => url === '/flushed')).toHaveLength(6)
   })
 })
 
-test('a worker recovers what a dead one had out, and what it lost hold of itself', async () => {
-  const { id: deadId } = await createTestWebhook(ctx, { url: `${http.url}/dead` })
+test('a worker recovers the claims of a crashed worker and its own lost claims', async () => {
+  const { id: crashedWebhookId } = await createTestWebhook(ctx, { url: `${http.url}/crashed` })
   await createTestContact(ctx)
-  const dead = await createTestWorker(database.db)
-  await claimTestBacklog(ctx, deadId, { workerId: dead })
-  await expireWorkerHeartbeat(database.db, dead)
+  const crashed = await createTestWorker(database.db)
+  await claimTestBacklog(ctx, crashedWebhookId, { workerId: crashed })
+  await expireWorkerHeartbeat(database.db, crashed)
   await start({})
-  const [own = ''] = (await workersAtWork()).filter((id) => id !== dead)
+  const [own = ''] = (await listWorkerIds()).filter((id) => id !== crashed)
   const other = await createTestCtx(database.db)
-  const { id: lostId } = await createTestWebhook(other, { url: `${http.url}/lost` })
-  // In one transaction, so that no job of the worker comes first.
+  const { id: lostWebhookId } = await createTestWebhook(other, { url: `${http.url}/lost` })
+  // In one transaction, so that no job of the worker claims the backlog first.
   await inTransaction(other, async (other) => {
     await createTestContact(other)
-    await claimTestBacklog(other, lostId, { workerId: own })
+    await claimTestBacklog(other, lostWebhookId, { workerId: own })
   })
   const areInterrupted = async () => {
     const deliveries = await Promise.all([readSingleDelivery(ctx), readSingleDelivery(other)])
     return deliveries.every(({ status }) => status === 'INTERRUPTED')
   }
   await waitUntil(areInterrupted, { describe: 'both deliveries are INTERRUPTED', timeoutMs: 15_000 })
-  expect(http.requests.filter(({ url }) => ['/dead', '/lost'].includes(url))).toEqual([])
-  expect(await workersAtWork()).toEqual([own])
+  expect(http.requests.filter(({ url }) => ['/crashed', '/lost'].includes(url))).toEqual([])
+  expect(await listWorkerIds()).toEqual([own])
 })
 
-test('a worker that cannot reach the database does not start, and leaves nothing open', async () => {
+test('a worker that cannot reach the database fails to start', async () => {
   await start({})
   const config = testWorkerConfig({ DATABASE_URL: 'postgres://127.0.0.1:1/none' })
   await expect(startWorker(config, silentLog)).rejects.toThrow()

@@ -37,15 +37,15 @@ import { startRelay } from './relay.ts'
 import type { WorkerDeps } from './worker-deps.ts'
 
 /**
- * Starts the worker: the relay, and a BullMQ worker for each queue. `close` takes no new work, lets what is in hand
- * finish, puts the rest back and leaves nothing claimed. `now` is the clock of the process, `Date.now` unless given.
+ * Starts the worker: the relay, and a BullMQ worker for each queue. `close` fetches no new jobs, waits for active jobs,
+ * requeues unfinished work and leaves no claims. `now` is the clock of the process (default: `Date.now`).
  */
 export async function startWorker(
   config: WorkerConfig,
   log: Logger,
   now?: () => number,
 ): Promise<{ close(): Promise<void> }> {
-  const onError = (error: Error) => log.warn({ err: error }, 'a database connection broke')
+  const onError = (error: Error) => log.warn({ err: error }, 'database connection lost')
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport worker',
     maxConnections: poolSize,
@@ -69,7 +69,7 @@ export async function startWorker(
     limitDrainTransactions: limitConcurrency(poolSize - reservedConnections),
     concurrency: createConcurrencyMemory(),
     drainCooldown: createDrainCooldown(),
-    // With the queues away, the poll of a relay finds the backlog.
+    // While the queues are unavailable, the add fails; the relay's poll finds the backlog later.
     requeueDrain: (job) => queues.add('webhooks', [job]).catch(() => {}),
     log,
     tracer: await openTracer('rapport-worker', config),
@@ -102,11 +102,11 @@ export async function startWorker(
       const data: unknown = job.data
       const onProgress = throttle((progress: object) => void job.updateProgress(progress).catch(() => {}))
       if (isKnownJob(name, data)) return jobTracker.track(measured(data, onProgress))
-      log.warn({ queue: name }, 'a job that names no work of ours was left alone')
+      log.warn({ queue: name }, 'job ignored: unknown data')
     }
     return backend.openWorker(name, processJob, { concurrency })
   })
-  log.info({ workerId: deps.workerId, queues: backend.name }, 'the worker is ready')
+  log.info({ workerId: deps.workerId, queues: backend.name }, 'worker ready')
 
   return {
     async close() {
@@ -115,15 +115,15 @@ export async function startWorker(
       schedule.stop()
       await relay.close()
       const closed = Promise.allSettled(workers.map((worker) => worker.close()))
-      // With the queues away BullMQ waits for them for ever. What matters is recorded in PostgreSQL by then: a job that
-      // the queue does not know to be done comes again and finds nothing to do.
+      // While the queues are unavailable, BullMQ's `close` does not resolve. The outcomes are in PostgreSQL by then: a
+      // job that the queue could not mark as completed runs again and finds nothing to do.
       const idleWait = new AbortController()
       const ended = Promise.race([closed, jobTracker.waitUntilIdle(idleMs, idleWait.signal)])
-      // With the database away nothing can be recorded, and active jobs become INTERRUPTED.
+      // If the database stays unavailable, no outcome can be recorded, and the work of active jobs becomes INTERRUPTED.
       await withTimeout(ended, shutdownTimeoutMs).catch(() => {})
       idleWait.abort()
       await heartbeat.stop()
-      const onError = (error: unknown) => log.warn({ err: error }, 'could not take leave')
+      const onError = (error: unknown) => log.warn({ err: error }, 'deregistration failed')
       await deregisterWorker(db, deps.workerId)
         .then(() => recoverOrphanedClaims(db))
         .then(metrics.countInterrupted, onError)
@@ -139,16 +139,16 @@ export async function startWorker(
   }
 }
 
-/** Of the pool, for the heartbeat and for jobs that drain no webhook. */
+/** Connections of the pool that drains must leave to the heartbeat and to other jobs. */
 const reservedConnections = 6
 
 const pollingWarning =
-  'DATABASE_URL leads through a connection pooler, where nothing can be listened to: work is found by polling, each ' +
-  'second. Set DATABASE_DIRECT_URL to the server itself'
+  'DATABASE_URL points to a connection pooler without LISTEN support: work is found by polling every second. ' +
+  'Set DATABASE_DIRECT_URL to the address of the PostgreSQL server'
 
-/** How long the queues may take to close when no job is active. */
+/** How long no job must be active before the shutdown continues without waiting for the queues. */
 const idleMs = 2_000
-/** How long active jobs may take to record their outcome. */
+/** How long the shutdown waits for active jobs. */
 const shutdownTimeoutMs = 60_000
 
 function createJobTracker() {
@@ -158,7 +158,7 @@ function createJobTracker() {
       jobs.add(job)
       return job.finally(() => jobs.delete(job))
     },
-    /** Resolves when no job has been in hand for so long: one that was just being fetched may still begin. */
+    /** Resolves when no job has been active for `ms`. A job that was being fetched may still start in this time. */
     async waitUntilIdle(ms: number, signal: AbortSignal): Promise<void> {
       do {
         while (jobs.size > 0) await Promise.allSettled(jobs)
@@ -182,7 +182,7 @@ function withJobMetrics<Args extends unknown[]>(
       return result
     } catch (error) {
       count('failed')
-      // The queue keeps the error, and the dashboard shows it.
+      // The queue stores the error and the dashboard shows it, so it must not contain personal data.
       throw withoutParameters(error)
     }
   }
@@ -190,7 +190,7 @@ function withJobMetrics<Args extends unknown[]>(
 
 const scheduleCheckMs = 60_000
 
-/** Repeats what may fail while the queues are away: at once, and then every minute. */
+/** Runs `work` immediately and then every minute. Ignores errors, as `work` fails while the queues are unavailable. */
 function runPeriodically(work: () => Promise<void>): { stop(): void } {
   const run = () => void work().catch(() => {})
   run()

@@ -29,7 +29,7 @@ const countValues = async () => {
   return result.rows[0]?.count
 }
 
-test('a removed field is gone at once, its key is taken until its values are gone, and no value comes back', async () => {
+test('a deleted field disappears immediately and reserves its key until it is cleared', async () => {
   const other = await createTestCtx(database.db)
   await define(other)
   const elsewhere = await createTestContact(other, { customFieldValues: { plan: 'free' } })
@@ -53,26 +53,26 @@ test('a removed field is gone at once, its key is taken until its values are gon
   expect(await readContact(other, elsewhere.id)).toMatchObject({ customFieldValues: { plan: 'free' } })
 })
 
-test('who checked a value before its field was removed is waited for, and it is cleared too', async () => {
+test('waits for transactions that validated a value before the deletion, and clears it', async () => {
   const field = await define()
   const [known, other] = [await createTestContact(ctx), await createTestContact(ctx)]
-  const writing = await openTransaction(database.db, async (db) => {
+  const transaction = await openTransaction(database.db, async (db) => {
     await createTestContact({ ...ctx, db }, { customFieldValues: { plan: 'pro' } })
     await updateContact({ ...ctx, db }, known.id, { customFieldValues: { plan: 'pro' } })
   })
-  // The removal itself waits for nobody.
+  // The deletion itself does not wait for the transaction.
   await deleteCustomField(ctx, field.id)
   const late = updateContact(ctx, other.id, { customFieldValues: { plan: 'pro' } })
   await expect(late).rejects.toThrow('Unknown custom field')
   const clearing = clearCustomField(deps, jobOf(ctx, uuidOf(field.id)))
   await waitUntilBlocked(database.db)
-  await writing.commit()
+  await transaction.commit()
   await clearing
   await define()
   expect(await countValues()).toBe(0)
 })
 
-test('a value whose contact moves among those that were cleared already is found all the same', async () => {
+test('clears a value whose contact moves behind the current position', async () => {
   const field = await define()
   const { id } = await createTestContact(ctx, { email: 'z@example.com', customFieldValues: { plan: 'pro' } })
   await deleteCustomField(ctx, field.id)
@@ -85,7 +85,7 @@ test('a value whose contact moves among those that were cleared already is found
   expect(await countValues()).toBe(0)
 })
 
-test('a worker that stops hands the rest on, and the next one, or two at once, finish it', async () => {
+test('a worker that shuts down requeues the rest, and two concurrent workers finish it', async () => {
   const field = await define()
   await database.pool.query(
     `insert into contacts (workspace_id, id, email, custom_field_values)

@@ -8,7 +8,7 @@ import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
 
-/** Takes a removed field's values from every contact, some at a time. Harmless to run twice, or to begin again. */
+/** Removes the values of a deleted custom field from all contacts, in batches. Idempotent. */
 export function clearCustomField(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
     const ctx = ctxOf(deps, job)

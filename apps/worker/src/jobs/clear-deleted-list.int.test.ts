@@ -24,24 +24,24 @@ const countSubscribed = async () =>
     ])
   ).rowCount
 
-/** A list that was deleted with so many on it. Answers its UUID. */
-async function deletedList(people: number): Promise<string> {
+/** Creates and deletes a list with subscribers. Returns its UUID. */
+async function createDeletedList(subscribers: number): Promise<string> {
   const list = await createTestList(ctx)
-  await addSubscribers(ctx, list.id, { count: people })
+  await addSubscribers(ctx, list.id, { count: subscribers })
   await deleteList(ctx, list.id)
   return uuidOf(list.id)
 }
 
-test('a long list goes in one job, with every subscription, and nobody is left subscribed', async () => {
-  const uuid = await deletedList(2_600)
+test('one job deletes a long list with all its subscriptions', async () => {
+  const uuid = await createDeletedList(2_600)
   await clearDeletedListJob(deps, jobOf(ctx, uuid))
   expect([await count('lists'), await count('subscriptions'), await countSubscribed()]).toEqual([0, 0, 0])
   expect(await listPendingWork(ctx)).toEqual([])
   await clearDeletedListJob(deps, jobOf(ctx, uuid))
 })
 
-test('a worker that stops does one step and hands the rest on, and two at once finish it', async () => {
-  const uuid = await deletedList(2_600)
+test('a worker that shuts down requeues the rest, and two concurrent jobs finish it', async () => {
+  const uuid = await createDeletedList(2_600)
   await clearDeletedListJob({ ...deps, stopping: AbortSignal.abort() }, jobOf(ctx, uuid))
   expect([await count('lists'), await count('subscriptions'), await countSubscribed()]).toEqual([1, 2_100, 2_100])
   expect(await listPendingWork(ctx, 'maintenance')).toEqual([uuid])
@@ -50,7 +50,7 @@ test('a worker that stops does one step and hands the rest on, and two at once f
   expect(await listPendingWork(ctx)).toEqual([])
 })
 
-test('a worker that is killed leaves whole steps, and the next one ends what it began', {
+test('a killed worker leaves completed steps, and the next worker finishes the list', {
   timeout: 60_000,
 }, async () => {
   const redis = await createTestRedis()
@@ -66,21 +66,21 @@ test('a worker that is killed leaves whole steps, and the next one ends what it 
         MAIL_FROM: testSettings.mailFrom,
         SECRET_KEY: 'a secret that is known to every test',
       },
-      readyPattern: /the worker is ready/,
+      readyPattern: /worker ready/,
     })
   const first = await start()
-  const people = 20_000
-  await deletedList(people)
-  await waitUntil(async () => (await count('subscriptions')) < people, { describe: 'the first step is done' })
+  const subscribers = 20_000
+  await createDeletedList(subscribers)
+  await waitUntil(async () => (await count('subscriptions')) < subscribers, { describe: 'the first step is done' })
   first.kill('SIGKILL')
   await first.exited
   expect([await count('lists'), await countSubscribed()]).toEqual([1, await count('subscriptions')])
   expect(await count('subscriptions')).toBeGreaterThan(0)
-  // What the relay does with work that has been on its way for long.
+  // Makes the published work old enough for the relay to publish it again.
   await database.pool.query(`update outbox set relayed_at = now() - interval '1 hour'`)
   await redis.flush()
   const second = await start()
-  await waitUntil(async () => (await count('lists')) === 0, { describe: 'the list is gone', timeoutMs: 30_000 })
+  await waitUntil(async () => (await count('lists')) === 0, { describe: 'the list is deleted', timeoutMs: 30_000 })
   expect([await count('subscriptions'), await countSubscribed(), await listPendingWork(ctx)]).toEqual([0, 0, []])
   second.kill('SIGTERM')
   expect(await second.exited).toEqual({ code: 0, signal: null })

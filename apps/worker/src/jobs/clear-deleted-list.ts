@@ -4,7 +4,7 @@ import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { ctxOf, type WorkerDeps } from '../worker-deps.ts'
 
-/** Takes away what a deleted list leaves behind, step by step; a stop hands the rest to the next worker. */
+/** Deletes the rows of a deleted list in batches. Requeues the rest when the worker shuts down. */
 export async function clearDeletedListJob(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const ctx = ctxOf(deps, job)
   while (await retryWhileDatabaseDown(() => clearDeletedList(ctx, job.id))) {

@@ -20,10 +20,10 @@ import { clearDeletedWorkspaceJob } from './clear-deleted-workspace.ts'
 const database = useTestDatabase()
 const deps = useForFile(() => createTestDeps(database.db))
 
-/** A workspace with an OWNER, two thousand subscribers, a campaign under way and deliveries due. */
-async function fill(name: string): Promise<Ctx> {
+/** Creates a workspace with an OWNER, 2,000 subscribers, a campaign that is being sent and pending deliveries. */
+async function createFilledWorkspace(name: string): Promise<Ctx> {
   const base = { db: database.db, requestId: 'test', settings: deps.settings }
-  const session = await signUp(base, { email: `${name}@example.com`, password: 'a long sentence nobody knows', name })
+  const session = await signUp(base, { email: `${name}@example.com`, password: 'a long and secret sentence', name })
   const ctx: Ctx = { ...base, workspaceId: session.workspace.id, actor: { kind: 'system' } }
   await createTestWebhook(ctx, { eventTypes: ['*'] })
   await createTestContact(ctx)
@@ -33,7 +33,7 @@ async function fill(name: string): Promise<Ctx> {
   return ctx
 }
 
-/** How many rows each table has of the workspace, but for those that have none. */
+/** The number of rows per table that belong to the workspace. Omits empty tables. */
 async function countRows(ctx: Ctx): Promise<Record<string, number>> {
   const tables = await database.pool.query<{ name: string }>(
     `select table_name as name from information_schema.columns where column_name = 'workspace_id' and table_schema = 'public'`,
@@ -48,11 +48,11 @@ async function countRows(ctx: Ctx): Promise<Record<string, number>> {
   }
   return counts
 }
-const countPeople = async (name: string) =>
+const countUsers = async (name: string) =>
   (await database.pool.query(`select from users where email = $1`, [`${name}@example.com`])).rowCount
 
-test('everything in a deleted workspace goes, and nothing of another; a worker that stops hands the rest on', async () => {
-  const [mine, other] = [await fill('ada'), await fill('eve')]
+test('deletes all rows of a deleted workspace and none of another workspace', async () => {
+  const [mine, other] = [await createFilledWorkspace('ada'), await createFilledWorkspace('eve')]
   const before = await countRows(other)
   expect(Object.keys(before).length).toBeGreaterThan(10)
   const job = jobOf(mine, uuidOf(mine.workspaceId))
@@ -62,7 +62,7 @@ test('everything in a deleted workspace goes, and nothing of another; a worker t
   await deleteWorkspace(mine)
   await expect(deleteWorkspace(mine)).rejects.toThrow('Workspace not found')
   expect(await countRows(mine)).not.toMatchObject({ members: 1 })
-  expect(await countPeople('ada')).toBe(0)
+  expect(await countUsers('ada')).toBe(0)
   await clearDeletedWorkspaceJob({ ...deps, stopping: AbortSignal.abort() }, job)
   expect(await listPendingWork(mine, 'maintenance')).toEqual([uuidOf(mine.workspaceId)])
   await Promise.all([clearDeletedWorkspaceJob(deps, job), clearDeletedWorkspaceJob(deps, job)])
@@ -71,23 +71,23 @@ test('everything in a deleted workspace goes, and nothing of another; a worker t
   expect(left.rowCount).toBe(0)
   await clearDeletedWorkspaceJob(deps, job)
   expect(await countRows(other)).toEqual(before)
-  expect(await countPeople('eve')).toBe(1)
+  expect(await countUsers('eve')).toBe(1)
 })
 
-test('who is in another workspace too stays, and their sessions there', async () => {
-  const [mine, other] = [await fill('grace'), await createTestCtx(database.db)]
+test('keeps a user who is also a member of another workspace', async () => {
+  const [mine, other] = [await createFilledWorkspace('grace'), await createTestCtx(database.db)]
   await database.pool.query(
     `insert into members (workspace_id, user_id, role) select $1, id, 'MEMBER' from users where email = 'grace@example.com'`,
     [uuidOf(other.workspaceId)],
   )
   await deleteWorkspace(mine)
   await clearDeletedWorkspaceJob(deps, jobOf(mine, uuidOf(mine.workspaceId)))
-  expect(await countPeople('grace')).toBe(1)
+  expect(await countUsers('grace')).toBe(1)
   expect(await countRows(other)).toMatchObject({ members: 1 })
 })
 
-test('the job of another thing is none of its business', async () => {
-  const mine = await fill('hedy')
+test('ignores the job of another record', async () => {
+  const mine = await createFilledWorkspace('hedy')
   const before = await countRows(mine)
   await clearDeletedWorkspaceJob(deps, jobOf(mine, '00000000-0000-7000-8000-000000000000'))
   expect(await countRows(mine)).toEqual(before)

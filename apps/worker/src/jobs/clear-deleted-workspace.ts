@@ -4,7 +4,7 @@ import { clearDeletedWorkspace } from '@rapport/core/operations/delete-workspace
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { ctxOf, type WorkerDeps } from '../worker-deps.ts'
 
-/** Takes away what is in a deleted workspace, step by step; a stop hands the rest to the next worker. */
+/** Deletes the rows of a deleted workspace in batches. Requeues the rest when the worker shuts down. */
 export async function clearDeletedWorkspaceJob(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const ctx = ctxOf(deps, job)
   while (await retryWhileDatabaseDown(() => clearDeletedWorkspace(ctx, job.id))) {

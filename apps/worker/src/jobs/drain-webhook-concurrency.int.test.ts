@@ -1,4 +1,4 @@
-/** How many requests a drain has out, how long it goes on, and when it leaves a receiver alone. */
+/** How many requests a drain sends concurrently, how long it runs, and when it pauses a webhook. */
 import { idOf, uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
 import { redeliver, testWebhook } from '@rapport/core/webhooks/delivery-log.ts'
 import { findBacklogs } from '@rapport/core/webhooks/drain/find-backlogs.ts'
@@ -21,30 +21,32 @@ beforeEach(async () => {
   webhookId = (await createTestWebhook(ctx, { url: receiver.url })).id
 })
 
-const run = (given: Partial<typeof deps> = {}) => drain({ ...deps, ...given }, ctx, webhookId)
+const run = (overrides: Partial<typeof deps> = {}) => drain({ ...deps, ...overrides }, ctx, webhookId)
 
-describe('the number of requests side by side', () => {
-  type Ending = Pick<HttpOutcome, 'status' | 'error'>
-  const response: Ending = { status: 200, error: null }
-  const silence: Ending = { status: null, error: 'No answer within 10 seconds' }
+describe('the number of concurrent requests', () => {
+  type Result = Pick<HttpOutcome, 'status' | 'error'>
+  const response: Result = { status: 200, error: null }
+  const timeout: Result = { status: null, error: 'No response within 10 seconds' }
 
-  /** Requests that end when the test decides, all of them in the same instant: one round of attempts. */
+  /** Holds requests until `end` is called, which ends all of them at once: one round of attempts. */
   function holdRequests() {
-    let out: ((ending: Ending) => void)[] = []
+    let inFlight: ((result: Result) => void)[] = []
     const post = async (): Promise<HttpOutcome> => {
-      const { promise, resolve } = Promise.withResolvers<Ending>()
-      out.push(resolve)
+      const { promise, resolve } = Promise.withResolvers<Result>()
+      inFlight.push(resolve)
       return { body: '', durationMs: 1, ...(await promise) }
     }
     return {
       http: { openConnections: () => ({ post, close: async () => {} }), close: async () => {} },
-      /** Waits until so many are out, and ends them. */
-      end: async (count: number, ...endings: Ending[]) => {
-        await waitUntil(() => out.length >= count, { describe: () => `${count} requests are out, not ${out.length}` })
-        expect(out).toHaveLength(count)
-        const ended = out
-        out = []
-        for (const [index, end] of ended.entries()) end(endings[index] ?? response)
+      /** Waits until `count` requests are in flight, and ends them. */
+      end: async (count: number, ...results: Result[]) => {
+        await waitUntil(() => inFlight.length >= count, {
+          describe: () => `${count} requests are in flight, not ${inFlight.length}`,
+        })
+        expect(inFlight).toHaveLength(count)
+        const ended = inFlight
+        inFlight = []
+        for (const [index, end] of ended.entries()) end(results[index] ?? response)
       },
     }
   }
@@ -57,34 +59,34 @@ describe('the number of requests side by side', () => {
     expect(await draining).toMatchObject({ delivered: 71 })
   })
 
-  test('is one after an attempt without a response, though the others of the round were answered', async () => {
+  test('falls to one after a round with an attempt without a response', async () => {
     const { http, end } = holdRequests()
     await addBacklog(ctx, webhookId, 1 + 2 + 4 + 8 + 1 + 2)
     const draining = run({ http })
     for (const count of [1, 2, 4]) await end(count)
-    await end(8, silence)
+    await end(8, timeout)
     for (const count of [1, 2]) await end(count)
     expect(await draining).toMatchObject({ delivered: 17, failed: 1 })
   })
 
-  test('is one after a round without any response', async () => {
+  test('falls to one after a round without any response', async () => {
     const { http, end } = holdRequests()
     await addBacklog(ctx, webhookId, 1 + 2 + 4 + 1 + 2)
     const draining = run({ http })
     for (const count of [1, 2]) await end(count)
-    await end(4, silence, silence, silence, silence)
+    await end(4, timeout, timeout, timeout, timeout)
     for (const count of [1, 2]) await end(count)
     await draining
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 6, FAILED: 4 })
     expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, paused_until: null })
   })
 
-  test('is shared by the webhooks of a workspace, twenty in all', async () => {
-    let [now, most] = [0, 0]
+  test('is at most twenty for all webhooks of a workspace', async () => {
+    let [inFlight, maxInFlight] = [0, 0]
     receiver.respondWith(async () => {
-      most = Math.max(most, ++now)
+      maxInFlight = Math.max(maxInFlight, ++inFlight)
       await new Promise((resolve) => setTimeout(resolve, 20))
-      now -= 1
+      inFlight -= 1
       return undefined
     })
     const others = [webhookId]
@@ -92,31 +94,33 @@ describe('the number of requests side by side', () => {
     for (const id of others) await addBacklog(ctx, id, 60)
     await Promise.all(others.map((id) => drain(deps, ctx, id)))
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 300 })
-    expect(most).toBeGreaterThan(10)
-    expect(most).toBeLessThanOrEqual(20)
+    expect(maxInFlight).toBeGreaterThan(10)
+    expect(maxInFlight).toBeLessThanOrEqual(20)
   })
 
-  test('leaves to other webhooks what a slow drain reserved and does not need', async () => {
+  test('is not reduced by capacity that a slow drain reserved and does not use', async () => {
     const slow = Promise.withResolvers<undefined>()
-    const silent = await startHttpReceiver(() => slow.promise)
-    const { id } = await createTestWebhook(ctx, { url: silent.url })
+    const slowReceiver = await startHttpReceiver(() => slow.promise)
+    const { id } = await createTestWebhook(ctx, { url: slowReceiver.url })
     for (let round = 0; round < 5; round++) deps.concurrency.adapt(id, [{ responseStatus: 200 }])
     await addBacklog(ctx, id, 1)
     await addBacklog(ctx, webhookId, 30)
     const draining = drain(deps, ctx, id)
-    await silent.waitFor(1)
+    await slowReceiver.waitFor(1)
     expect(await run()).toMatchObject({ delivered: 30 })
     slow.resolve(undefined)
     await draining
-    await silent.close()
+    await slowReceiver.close()
   })
 
-  test('a slow response among twenty holds back neither the outcomes of the others nor the next requests', async () => {
+  test('a slow response delays neither other outcomes nor further requests', async () => {
     const slow = Promise.withResolvers<undefined>()
     receiver.respondWith(({ body }) => (/"n" ?: ?40}/.test(body.toString()) ? slow.promise : undefined))
     await addBacklog(ctx, webhookId, 200)
     const draining = run()
-    await waitUntil(async () => (await countDeliveries(ctx))['SUCCEEDED'] === 199, { describe: 'all others are done' })
+    await waitUntil(async () => (await countDeliveries(ctx))['SUCCEEDED'] === 199, {
+      describe: 'all other deliveries are done',
+    })
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 199, PENDING: 1 })
     slow.resolve(undefined)
     expect(await draining).toMatchObject({ delivered: 200 })
@@ -124,7 +128,7 @@ describe('the number of requests side by side', () => {
   })
 })
 
-test('a turn with a backlog left ends after two seconds, releases the claim and requeues the job once', async () => {
+test('a drain ends after two seconds, releases its claim and requeues the rest once', async () => {
   receiver.respondWith(() => ({ delayMs: 20 }))
   await addBacklog(ctx, webhookId, 5_000)
   const requeued: string[] = []
@@ -135,16 +139,16 @@ test('a turn with a backlog left ends after two seconds, releases the claim and 
   expect(await readDrain(ctx, webhookId)).toMatchObject({ worker_id: null, token: null, delivery_ids: [] })
 })
 
-test('the places for unreachable receivers are left to them by drains of receivers that respond', async () => {
+test('drains of responsive receivers do not use the slots for unreachable receivers', async () => {
   const unreachableSlots = createFairSlots(1)
   const slow = Promise.withResolvers<undefined>()
   receiver.respondWith(() => slow.promise)
   await addBacklog(ctx, webhookId, 1)
   const draining = run({ unreachableSlots })
   await receiver.waitFor(1)
-  const dead = await startHttpReceiver()
-  await dead.close()
-  const { id } = await createTestWebhook(ctx, { url: dead.url })
+  const unreachable = await startHttpReceiver()
+  await unreachable.close()
+  const { id } = await createTestWebhook(ctx, { url: unreachable.url })
   await addBacklog(ctx, id, 2)
   const attempt = () => drain({ ...deps, unreachableSlots }, ctx, id)
   expect(await attempt()).toMatchObject({ failed: 2 })
@@ -154,7 +158,7 @@ test('the places for unreachable receivers are left to them by drains of receive
   await draining
 })
 
-test('an unreachable receiver without a place for it is left to the poll', async () => {
+test('a drain without a slot for its unreachable receiver is skipped', async () => {
   await receiver.close()
   await addBacklog(ctx, webhookId, 1)
   await run()
@@ -167,7 +171,7 @@ test('an unreachable receiver without a place for it is left to the poll', async
   expect(await run({ unreachableSlots })).toMatchObject({ failed: 1 })
 })
 
-test('a turn that ends the backlog requeues nothing', async () => {
+test('a drain of the whole backlog requeues nothing', async () => {
   await addBacklog(ctx, webhookId, 7)
   await run({ requeueDrain: () => Promise.reject(new Error('requeued')) })
   expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 7 })
@@ -187,22 +191,22 @@ describe('a receiver that refuses connections', () => {
   }
   const endPause = () =>
     database.pool.query(`update webhook_drains set paused_until = now() where webhook_id = $1`, [uuidOf(webhookId)])
-  const isFound = async () => {
+  const isBacklogFound = async () => {
     const { backlogs } = await findBacklogs(database.db)
     return backlogs.some((backlog) => backlog.webhookId === webhookId)
   }
 
-  test('is paused after three single attempts, is neither requeued nor found, and is found when the pause is over', async () => {
+  test('is paused after three attempts, and its backlog is not found during the pause', async () => {
     expect(await runOnce()).toMatchObject({ delivered: 0, failed: 3 })
     expect(requeued).toBe(0)
     expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 3, token: null, delivery_ids: [] })
     expect(await pauseSeconds()).toBeGreaterThan(0)
     expect(await pauseSeconds()).toBeLessThanOrEqual(1)
-    expect(await isFound()).toBe(false)
-    await waitUntil(isFound, { describe: 'the pause is over' })
+    expect(await isBacklogFound()).toBe(false)
+    await waitUntil(isBacklogFound, { describe: 'the pause is over' })
   })
 
-  test('gets no attempt during the pause, one after it, and the pause doubles up to a minute', async () => {
+  test('gets one attempt after each pause, and the pause doubles up to a minute', async () => {
     await runOnce()
     const pauses: number[] = []
     for (let round = 0; round < 8; round++) {
@@ -216,7 +220,7 @@ describe('a receiver that refuses connections', () => {
     expect(requeued).toBe(0)
   })
 
-  test('that is back gets the rest of its backlog in the same turn', async () => {
+  test('that is back gets the rest of its backlog in the same drain', async () => {
     await runOnce()
     const back = await startHttpReceiver(undefined, { port: receiver.port })
     await endPause()
@@ -237,7 +241,7 @@ describe('a receiver that refuses connections', () => {
         return redeliver(ctx, webhookId, idOf('dlv', failed.rows[0]?.id ?? ''))
       },
     ],
-  ])('gets its attempts at once after %s', async (_what, reset) => {
+  ])('is attempted immediately after %s', async (_name, reset) => {
     await runOnce()
     expect(await pauseSeconds()).toBeGreaterThan(0)
     await reset()
@@ -245,14 +249,14 @@ describe('a receiver that refuses connections', () => {
     expect(await runOnce()).toMatchObject({ failed: 3 })
   })
 
-  test('a reset amid a turn stands: the job is requeued, and not paused', async () => {
-    const silent = await startHttpReceiver(undefined, { port: receiver.port })
-    silent.respondWith(async () => {
-      if (silent.requests.length === 3) await testWebhook(ctx, webhookId)
+  test('is requeued and not paused if the pause is reset during a drain', async () => {
+    const unresponsive = await startHttpReceiver(undefined, { port: receiver.port })
+    unresponsive.respondWith(async () => {
+      if (unresponsive.requests.length === 3) await testWebhook(ctx, webhookId)
       return { fault: 'disconnect' }
     })
     expect(await runOnce()).toMatchObject({ failed: 3 })
-    await silent.close()
+    await unresponsive.close()
     expect(requeued).toBe(1)
     expect(await readDrain(ctx, webhookId)).toMatchObject({ unreachable_count: 0, paused_until: null })
   })

@@ -1,4 +1,4 @@
-/** Drains whose database fails, whose claim is lost, or whose worker shuts down. */
+/** Drains while the database fails, the claim is lost, or the worker shuts down. */
 import { type Database, openDatabase } from '@rapport/core/db/client.ts'
 import { uuidOf, type WebhookId } from '@rapport/core/kernel/ids.ts'
 import { deregisterWorker } from '@rapport/core/jobs/worker-registry.ts'
@@ -10,7 +10,7 @@ import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, drain, dropLostClaims, type TestDeps } from '../testing.ts'
+import { createTestDeps, drain, releaseLostClaims, type TestDeps } from '../testing.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -24,37 +24,37 @@ beforeEach(async () => {
 const run = (by: TestDeps = deps) => drain(by, ctx, webhookId)
 const isReleased = { worker_id: null, token: null, delivery_ids: [] }
 
-/** No delivery was received twice. */
+/** Expects that `count` deliveries were received, each once. */
 function expectEachOnce(count: number) {
   const ids = receiver.requests.map(({ headers }) => headers['webhook-id'])
   expect([ids.length, new Set(ids).size]).toEqual([count, count])
 }
 
-/** Holds the responses from the request with this number on. */
-function holdFrom(first: number) {
-  const held = Promise.withResolvers<undefined>()
-  receiver.respondWith(() => (receiver.requests.length >= first ? held.promise : undefined))
-  return held
+/** Delays the responses to all requests from number `first` until the returned promise is resolved. */
+function delayResponsesFrom(first: number) {
+  const delayed = Promise.withResolvers<undefined>()
+  receiver.respondWith(() => (receiver.requests.length >= first ? delayed.promise : undefined))
+  return delayed
 }
 
-/** Waits until seven deliveries are recorded and all that are out are held from the eighth on. Returns how many are out. */
-async function waitUntilHeld(): Promise<number> {
+/** Waits until seven deliveries are recorded and all other requests wait for a response. Returns their number. */
+async function waitUntilDelayed(): Promise<number> {
   return waitUntil(
     async () => {
       const { SUCCEEDED } = await countDeliveries(ctx)
-      const { delivery_ids: out } = await readDrain(ctx, webhookId)
-      return SUCCEEDED === 7 && receiver.requests.length === 7 + out.length && out.length
+      const { delivery_ids: inFlight } = await readDrain(ctx, webhookId)
+      return SUCCEEDED === 7 && receiver.requests.length === 7 + inFlight.length && inFlight.length
     },
-    { describe: 'the rest of the requests is held' },
+    { describe: 'the other responses are delayed' },
   )
 }
 
-describe('on a network to the database that fails', () => {
+describe('on an unreliable database connection', () => {
   const proxy = useForFile(() => startTestProxy(database.url))
   const proxied = useForFile(
     (): Database => openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} }),
   )
-  const shaky = useForTest(() => createTestDeps(proxied.db))
+  const unreliable = useForTest(() => createTestDeps(proxied.db))
   let cutsBefore: number
   beforeEach(() => void (cutsBefore = proxy.cuts))
 
@@ -65,18 +65,21 @@ describe('on a network to the database that fails', () => {
     ['answer', /take deliveries/],
     ['before', /commit/],
     ['answer', /commit/],
-  ] as const)('a claim that is cut off (%s %s) is no attempt, and the next job makes it', async (moment, statement) => {
-    await addBacklog(ctx, webhookId, 5)
-    proxy.cut(statement, moment, 1)
-    await expect(run(shaky)).rejects.toThrow()
-    expect(proxy.cuts).toBe(cutsBefore + 1)
-    expect(receiver.requests).toEqual([])
-    expect(await countDeliveries(ctx)).toEqual({ PENDING: 5 })
-    expect(await findClaims(database.db, shaky.workerId)).toEqual([])
-    await run()
-    expectEachOnce(5)
-    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 5 })
-  })
+  ] as const)(
+    'a claim that fails (%s %s) sends nothing; the next job sends the deliveries',
+    async (moment, statement) => {
+      await addBacklog(ctx, webhookId, 5)
+      proxy.cut(statement, moment, 1)
+      await expect(run(unreliable)).rejects.toThrow()
+      expect(proxy.cuts).toBe(cutsBefore + 1)
+      expect(receiver.requests).toEqual([])
+      expect(await countDeliveries(ctx)).toEqual({ PENDING: 5 })
+      expect(await findClaims(database.db, unreliable.workerId)).toEqual([])
+      await run()
+      expectEachOnce(5)
+      expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 5 })
+    },
+  )
 
   test.each([
     ['before', /record outcomes/],
@@ -85,29 +88,32 @@ describe('on a network to the database that fails', () => {
     ['answer', /take deliveries/],
     ['before', /commit/],
     ['answer', /commit/],
-  ] as const)('outcomes and takes that are cut off (%s %s) are made once in the end', async (moment, statement) => {
-    await addBacklog(ctx, webhookId, 40)
-    receiver.respondWith(() => {
-      if ([1, 4, 20].includes(receiver.requests.length)) proxy.cut(statement, moment, 1)
-      return undefined
-    })
-    expect(await run(shaky)).toMatchObject({ delivered: 40 })
-    expect(proxy.cuts).toBeGreaterThan(cutsBefore)
-    expectEachOnce(40)
-    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 40 })
-    expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
-  })
+  ] as const)(
+    'outcomes and takes that fail (%s %s) are retried, and each delivery is sent once',
+    async (moment, statement) => {
+      await addBacklog(ctx, webhookId, 40)
+      receiver.respondWith(() => {
+        if ([1, 4, 20].includes(receiver.requests.length)) proxy.cut(statement, moment, 1)
+        return undefined
+      })
+      expect(await run(unreliable)).toMatchObject({ delivered: 40 })
+      expect(proxy.cuts).toBeGreaterThan(cutsBefore)
+      expectEachOnce(40)
+      expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 40 })
+      expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
+    },
+  )
 
-  test('a database that is away while twenty outcomes are recorded: each is sent once and recorded', async () => {
+  test('an outage while outcomes are recorded neither repeats a delivery nor loses one', async () => {
     await addBacklog(ctx, webhookId, 100)
-    const held = holdFrom(32)
-    const draining = run(shaky)
+    const delayed = delayResponsesFrom(32)
+    const draining = run(unreliable)
     await receiver.waitFor(32 + 19)
     proxy.cut(/[^]/)
     proxy.cutAll()
-    held.resolve(undefined)
+    delayed.resolve(undefined)
     const { cuts } = proxy
-    await waitUntil(() => proxy.cuts > cuts + 3, { describe: 'the outcomes were offered in vain' })
+    await waitUntil(() => proxy.cuts > cuts + 3, { describe: 'recording the outcomes was retried' })
     proxy.cut(undefined)
     expect(await draining).toMatchObject({ delivered: expect.any(Number) })
     await run()
@@ -116,52 +122,52 @@ describe('on a network to the database that fails', () => {
   })
 })
 
-test('outcomes that cannot be recorded are INTERRUPTED by the worker itself, and no more than these', async () => {
+test('a worker marks deliveries as INTERRUPTED if it cannot record their outcomes', async () => {
   await addBacklog(ctx, webhookId, 10)
-  // Not an error that passes, so that the worker does not retry it for a day.
+  // A permanent error, which the worker does not retry for a day.
   await database.db.execute(`alter table deliveries add constraint broken check (status <> 'SUCCEEDED') not valid`)
   await expect(run()).rejects.toThrow('Failed query')
   await database.db.execute('alter table deliveries drop constraint broken')
   expect(await findClaims(database.db, deps.workerId)).toEqual([uuidOf(webhookId)])
   await run()
   expectEachOnce(1)
-  await dropLostClaims(deps)
+  await releaseLostClaims(deps)
   expect(await countDeliveries(ctx)).toEqual({ INTERRUPTED: 1, PENDING: 9 })
   await run()
   expectEachOnce(10)
 })
 
-test('a claim that no job works on is INTERRUPTED by the worker itself', async () => {
+test('a worker releases its claim without an active job; it becomes INTERRUPTED', async () => {
   await addBacklog(ctx, webhookId, 10)
   await claimTestBacklog(ctx, webhookId, { workerId: deps.workerId, limit: 3 })
-  await dropLostClaims(deps)
+  await releaseLostClaims(deps)
   expect(await countDeliveries(ctx)).toEqual({ INTERRUPTED: 3, PENDING: 7 })
   expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
 })
 
-test('a claim that a job works on is left alone', async () => {
+test('a worker keeps the claim of an active job', async () => {
   await addBacklog(ctx, webhookId, 3)
-  const held = holdFrom(1)
+  const delayed = delayResponsesFrom(1)
   const draining = run()
   await receiver.waitFor(1)
-  await dropLostClaims(deps)
+  await releaseLostClaims(deps)
   expect(await countDeliveries(ctx)).toEqual({ PENDING: 3 })
-  held.resolve(undefined)
+  delayed.resolve(undefined)
   await draining
   expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 3 })
 })
 
 describe('a worker that shuts down', () => {
-  test('with requests out lets them end, records them, and takes no more', async () => {
+  test('waits for requests in flight, records them, and takes no more', async () => {
     await addBacklog(ctx, webhookId, 100)
-    const held = holdFrom(8)
+    const delayed = delayResponsesFrom(8)
     const requeued: string[] = []
     const draining = drain({ ...deps, requeueDrain: async ({ id }) => void requeued.push(id) }, ctx, webhookId)
-    const out = await waitUntilHeld()
+    const inFlight = await waitUntilDelayed()
     deps.stop()
-    held.resolve(undefined)
-    expect(await draining).toMatchObject({ delivered: 7 + out })
-    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 7 + out, PENDING: 93 - out })
+    delayed.resolve(undefined)
+    expect(await draining).toMatchObject({ delivered: 7 + inFlight })
+    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 7 + inFlight, PENDING: 93 - inFlight })
     expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
     expect(requeued).toEqual([uuidOf(webhookId)])
     const next = await createTestDeps(database.db)
@@ -170,7 +176,7 @@ describe('a worker that shuts down', () => {
     expectEachOnce(100)
   })
 
-  test('starts no request for a job that comes now', async () => {
+  test('sends no request for a new job', async () => {
     await addBacklog(ctx, webhookId, 3)
     deps.stop()
     expect(await run()).toMatchObject({ delivered: 0 })
@@ -178,34 +184,34 @@ describe('a worker that shuts down', () => {
   })
 })
 
-describe('a claim that is lost, as the worker was considered dead with requests out', () => {
+describe('if the claim of a live worker was recovered while its requests were in flight', () => {
   const other = useForTest(() => createTestDeps(database.db))
 
-  /** Some are out, and recovery has released the claim. */
+  /** Starts a drain and recovers its claim while requests are in flight. */
   async function loseClaim() {
     await addBacklog(ctx, webhookId, 60)
-    const held = holdFrom(8)
+    const delayed = delayResponsesFrom(8)
     const draining = run()
-    const out = await waitUntilHeld()
+    const inFlight = await waitUntilDelayed()
     await deregisterWorker(database.db, deps.workerId)
-    expect(await recoverOrphanedClaims(database.db)).toMatchObject({ deliveries: out })
-    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 7, INTERRUPTED: out, PENDING: 53 - out })
-    return { held, draining, out }
+    expect(await recoverOrphanedClaims(database.db)).toMatchObject({ deliveries: inFlight })
+    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 7, INTERRUPTED: inFlight, PENDING: 53 - inFlight })
+    return { delayed, draining, inFlight }
   }
 
   test('late outcomes overwrite INTERRUPTED, and the drain ends without taking more', async () => {
-    const { held, draining, out } = await loseClaim()
-    held.resolve(undefined)
-    expect(await draining).toMatchObject({ delivered: 7 + out })
-    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 7 + out, PENDING: 53 - out })
-    expectEachOnce(7 + out)
+    const { delayed, draining, inFlight } = await loseClaim()
+    delayed.resolve(undefined)
+    expect(await draining).toMatchObject({ delivered: 7 + inFlight })
+    expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 7 + inFlight, PENDING: 53 - inFlight })
+    expectEachOnce(7 + inFlight)
   })
 
-  test('another worker drains the rest at the same time, and nothing is sent twice', async () => {
-    const { held, draining, out } = await loseClaim()
+  test('another worker drains the rest concurrently, and no delivery is sent twice', async () => {
+    const { delayed, draining, inFlight } = await loseClaim()
     const drainingRest = run(other)
-    await receiver.waitFor(8 + out)
-    held.resolve(undefined)
+    await receiver.waitFor(8 + inFlight)
+    delayed.resolve(undefined)
     await Promise.all([draining, drainingRest])
     expectEachOnce(60)
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 60 })
@@ -213,9 +219,9 @@ describe('a claim that is lost, as the worker was considered dead with requests 
   })
 
   test('a late outcome of the first worker does not release the claim of the second', async () => {
-    const { held, draining } = await loseClaim()
+    const { delayed, draining } = await loseClaim()
     const { take } = await claimTestBacklog(ctx, webhookId, { workerId: other.workerId, limit: 5 })
-    held.resolve(undefined)
+    delayed.resolve(undefined)
     await draining
     const drainRow = await readDrain(ctx, webhookId)
     expect(drainRow.worker_id).toBe(other.workerId)

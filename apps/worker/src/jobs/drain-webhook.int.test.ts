@@ -34,7 +34,7 @@ const idsOf = (requests: readonly ReceivedRequest[]) => requests.map(({ headers 
 const numbersOf = (requests: readonly ReceivedRequest[]) =>
   requests.map(({ body }) => (JSON.parse(body.toString()) as { data: { n?: number } }).data.n)
 
-test('a delivery is one signed request, and its outcome is recorded', async () => {
+test('sends a signed request and records its outcome', async () => {
   receiver.respondWith(() => ({ status: 202, body: 'thanks' }))
   expect(await run()).toMatchObject({ delivered: 1, failed: 0, durationMs: expect.any(Number) })
   const [request] = receiver.requests
@@ -55,27 +55,27 @@ test('a delivery is one signed request, and its outcome is recorded', async () =
   expect(await readDrain(ctx, webhookId)).toMatchObject({ worker_id: null, token: null, delivery_ids: [] })
 })
 
-test('a backlog is sent from its oldest delivery, each once, and the job reports what it did', async () => {
+test('sends each delivery of a backlog once, oldest first, and reports the counts', async () => {
   receiver.respondWith(({ body }) => (/"n" ?: ?7}/.test(body.toString()) ? { status: 500 } : undefined))
   await addBacklog(ctx, webhookId, 60)
   const result = await run()
   expect(result).toMatchObject({ delivered: 60, failed: 1 })
   expect(describeResult(result)).toMatch(/^60 delivered, 1 failed, \d+\.\d s$/)
   expect(new Set(idsOf(receiver.requests)).size).toBe(61)
-  // The first ones go out one after the other, as a new receiver gets one request at a time.
+  // The first deliveries are sent in order, as a new receiver gets one request at a time.
   expect(numbersOf(receiver.requests).slice(0, 2)).toEqual([undefined, 1])
   expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 60, FAILED: 1 })
 })
 
-describe('a job that runs many times at once is one request', () => {
-  test.each([2, 10, 100])('%d times in one process', async (times) => {
+describe('concurrent jobs send each delivery once', () => {
+  test.each([2, 10, 100])('%d jobs in one process', async (times) => {
     receiver.respondWith(() => ({ delayMs: 30 }))
     await Promise.all(Array.from({ length: times }, () => run()))
     expect(receiver.requests).toHaveLength(1)
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'SUCCEEDED' })
   })
 
-  test('in several processes, and again when it is long done', async () => {
+  test('in several processes, and in a later job', async () => {
     const others = await Promise.all(Array.from({ length: 4 }, () => createTestDeps(database.db)))
     await Promise.all(others.flatMap((other) => [run(other), run(other)]))
     await run()
@@ -84,7 +84,7 @@ describe('a job that runs many times at once is one request', () => {
     for (const other of others) await other.close()
   })
 
-  test('with a backlog that several processes want, each delivery is one request', async () => {
+  test('in several processes with a long backlog', async () => {
     const others = await Promise.all(Array.from({ length: 3 }, () => createTestDeps(database.db)))
     await addBacklog(ctx, webhookId, 200)
     while ((await listPendingWork(ctx)).length > 0) await Promise.all(others.map((other) => run(other)))
@@ -94,7 +94,7 @@ describe('a job that runs many times at once is one request', () => {
   })
 })
 
-describe('an attempt that fails is FAILED with the reason, and not repeated', () => {
+describe('records FAILED with the reason and does not retry', () => {
   const runTwice = async () => {
     await run()
     await run()
@@ -108,7 +108,7 @@ describe('an attempt that fails is FAILED with the reason, and not repeated', ()
       status: 'FAILED',
       response_status: status,
       response_body: 'a\uFFFDb',
-      error: `The receiver answered ${status}`,
+      error: `The receiver responded with ${status}`,
     })
     expect(receiver.requests).toHaveLength(1)
   })
@@ -121,18 +121,18 @@ describe('an attempt that fails is FAILED with the reason, and not repeated', ()
     await trap.close()
   })
 
-  test('a connection that is cut', async () => {
+  test('a closed connection', async () => {
     receiver.respondWith(() => ({ fault: 'disconnect' }))
     expect(await runTwice()).toMatchObject({ status: 'FAILED', response_status: null })
     expect(receiver.requests).toHaveLength(1)
   })
 
-  test('a connection that is refused', async () => {
+  test('a refused connection', async () => {
     await receiver.close()
     expect(await runTwice()).toMatchObject({ status: 'FAILED', error: 'The connection failed (ECONNREFUSED)' })
   })
 
-  test('a private address, when the operator has not allowed it', async () => {
+  test('a private address that WEBHOOK_ALLOWED_NETWORKS does not contain', async () => {
     const production = await createTestDeps(database.db, { allowedNetworks: [] })
     await run(production)
     expect(await runTwice()).toMatchObject({
@@ -144,30 +144,31 @@ describe('an attempt that fails is FAILED with the reason, and not repeated', ()
     await production.close()
   })
 
-  test('a secret that cannot be opened', async () => {
+  test('a secret that cannot be decrypted', async () => {
     await setWebhook(`encrypted_secret = 'x.y.z.w'`)
     expect(await runTwice()).toMatchObject({ status: 'FAILED', error: 'The delivery could not be signed' })
     expect(receiver.requests).toEqual([])
   })
 
-  test('an event that is gone; the other deliveries of the webhook are sent', async () => {
-    const gone = await database.pool.query<{ id: string }>('delete from events where workspace_id = $1 returning id', [
-      uuidOf(ctx.workspaceId),
-    ])
-    const eventId = gone.rows[0]?.id
+  test('an event that no longer exists, and sends the other deliveries', async () => {
+    const deleted = await database.pool.query<{ id: string }>(
+      'delete from events where workspace_id = $1 returning id',
+      [uuidOf(ctx.workspaceId)],
+    )
+    const eventId = deleted.rows[0]?.id
     await addBacklog(ctx, webhookId, 5)
     await run()
     const { rows } = await database.pool.query(
       'select status, error, attempted_at from deliveries where event_id = $1',
       [eventId],
     )
-    expect(rows).toEqual([{ status: 'FAILED', error: 'The event is gone', attempted_at: null }])
+    expect(rows).toEqual([{ status: 'FAILED', error: 'The event no longer exists', attempted_at: null }])
     expect(new Set(numbersOf(receiver.requests))).toEqual(new Set([1, 2, 3, 4, 5]))
   })
 })
 
-describe('a webhook that changes', () => {
-  /** Has the receiver wait with its first response until `change` is done. */
+describe('a webhook that is changed', () => {
+  /** Delays the receiver's first response until `change` is done. */
   async function drainDuring(change: () => Promise<unknown>) {
     const changed = Promise.withResolvers<undefined>()
     receiver.respondWith(() => changed.promise)
@@ -179,7 +180,7 @@ describe('a webhook that changes', () => {
   }
   beforeEach(() => addBacklog(ctx, webhookId, 30))
 
-  test('before a job runs, by being disabled, is sent nothing', async () => {
+  test('gets no requests if it was disabled before the drain', async () => {
     await setWebhook('enabled = false')
     await run()
     expect(receiver.requests).toEqual([])
@@ -190,20 +191,20 @@ describe('a webhook that changes', () => {
     expect(rows).toEqual([{ error: 'The webhook was disabled' }])
   })
 
-  test('amid a drain, by being disabled: what is out ends, and nothing more is sent', async () => {
+  test('gets no more requests once it is disabled during a drain', async () => {
     await drainDuring(() => updateWebhook(ctx, webhookId, { enabled: false }))
     expect(receiver.requests).toHaveLength(1)
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 1, FAILED: 30 })
   })
 
-  test('amid a drain, by being deleted: what is out ends, and nothing more is sent', async () => {
+  test('gets no more requests once it is deleted during a drain', async () => {
     await drainDuring(() => deleteWebhook(ctx, webhookId))
     expect(receiver.requests).toHaveLength(1)
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 1, FAILED: 30 })
     expect(await readDrain(ctx, webhookId)).toMatchObject({ worker_id: null, delivery_ids: [] })
   })
 
-  test('amid a drain, by a new url and a rotated secret: the next deliveries go there, signed by both', async () => {
+  test('gets the next requests at its new URL, signed with both secrets', async () => {
     const moved = await startHttpReceiver()
     let rotated = ''
     await drainDuring(async () => {
@@ -218,7 +219,7 @@ describe('a webhook that changes', () => {
     await moved.close()
   })
 
-  test('by being disabled with a long backlog, is requeued until all of it is FAILED', async () => {
+  test('is requeued after it was disabled until its whole backlog is FAILED', async () => {
     await addBacklog(ctx, webhookId, 1_000)
     await setWebhook('enabled = false')
     let requeued = 0

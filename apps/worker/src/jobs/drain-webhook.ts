@@ -16,18 +16,18 @@ import type { DrainCapacity } from '../webhook-delivery/request-capacity.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, runExclusively, type WorkerDeps } from '../worker-deps.ts'
 
-/** How long a job goes on with a backlog before those of other webhooks get their turn. */
+/** How long a job drains a backlog before it is requeued behind the jobs of other webhooks. */
 const timeSliceMs = 2_000
-/** How long a job waits for a place, and how long a webhook that cannot be drained is left to the poll. */
+/** How long a job waits for a slot or for request capacity. */
 const maxWaitMs = 1_000
-/** How long the first outcome of a round waits for others, so that they share a transaction. */
+/** How long the first outcome waits for others, so that they are recorded in one transaction. */
 const outcomeBatchMs = 10
 
-/** How the deliveries of a job have ended so far. The dashboard shows it. */
+/** The deliveries of a job so far. The dashboard shows them. */
 export interface DrainProgress {
   delivered: number
   failed: number
-  /** The job drains nothing: there is no free place, or the webhook is paused or claimed by another job. */
+  /** The job sent nothing: no slot was free, or the webhook is paused or claimed by another job. */
   isSkipped?: boolean
 }
 
@@ -36,9 +36,10 @@ export interface DrainResult extends DrainProgress {
 }
 
 /**
- * Drains the backlog of a webhook for a turn: takes the oldest deliveries, attempts them side by side, records the outcomes
- * and takes the next. With a backlog left at the end, the job is requeued behind those of other webhooks. Without a place in
- * this worker, or when the webhook cannot be claimed, it does nothing: the poll of a relay finds the backlog again.
+ * Drains the backlog of a webhook for one time slice: takes the oldest deliveries, attempts them concurrently, records
+ * the outcomes and takes the next deliveries. If a backlog remains, the job is requeued behind the jobs of other
+ * webhooks. If no slot is free or the webhook cannot be claimed, the job is skipped, and the relay's poll finds the
+ * backlog later.
  */
 export async function drainWebhook(
   deps: WorkerDeps,
@@ -67,7 +68,7 @@ interface DrainRun {
   onProgress: (progress: DrainProgress) => void
 }
 
-/** The job of an unreachable receiver needs a second place: there are few of them, as each attempt may take ten seconds. */
+/** An unreachable receiver needs a second slot. These are few, as each attempt may take ten seconds. */
 async function drainWithSlot(deps: WorkerDeps, job: WorkJob, run: DrainRun): Promise<void> {
   const { workspaceId } = job
   const webhookId = idOf('whk', job.id)
@@ -91,13 +92,13 @@ async function drainWithSlot(deps: WorkerDeps, job: WorkJob, run: DrainRun): Pro
   }
 }
 
-/** Leaves the backlog to the poll of a relay. */
+/** Leaves the backlog to the relay's poll. */
 function skipDrain(deps: WorkerDeps, job: WorkJob, progress: DrainProgress): void {
   deps.drainCooldown.start(job.id)
   progress.isSkipped = true
 }
 
-/** Returns whether there may be more that can be delivered now. */
+/** Returns whether there may be more deliveries that can be attempted now. */
 async function runTimeSlice(
   deps: WorkerDeps,
   claim: BacklogClaim,
@@ -105,29 +106,29 @@ async function runTimeSlice(
 ): Promise<boolean> {
   const endsAt = performance.now() + timeSliceMs
   const connections = deps.http.openConnections()
-  const out = new Map<string, Promise<EndedDelivery>>()
+  const inFlight = new Map<string, Promise<EndedDelivery>>()
   const attemptAll = ({ receiver, deliveries }: TakeResult) => {
     if (!receiver) return
     for (const delivery of deliveries) {
-      out.set(delivery.uuid, attemptDelivery(deps, { ...claim, receiver, connections }, delivery))
+      inFlight.set(delivery.uuid, attemptDelivery(deps, { ...claim, receiver, connections }, delivery))
     }
   }
   let current: TakeResult | undefined = take
   attemptAll(take)
   try {
-    while (out.size > 0) {
-      capacity.setInFlight(out.size)
-      const ended = await collectEnded(out)
-      // Before the next are reserved, so that a concurrency that falls holds at once.
-      capacity.setInFlight(out.size)
+    while (inFlight.size > 0) {
+      capacity.setInFlight(inFlight.size)
+      const ended = await collectEnded(inFlight)
+      // Releases capacity before the next reservation, so that a lower concurrency applies immediately.
+      capacity.setInFlight(inFlight.size)
       countOutcomes(progress, ended)
       onProgress(progress)
       deps.concurrency.adapt(claim.webhookId, getConclusiveOutcomes(claim, ended))
-      // With slow requests still out, the job keeps its place anyway: it goes on beside them unless another job waits.
-      const isSliceOver = performance.now() > endsAt && (out.size === 0 || deps.drainSlots.hasWaiting())
-      const isOver: boolean = !current || isSliceOver || deps.stopping.aborted
-      const limit: number = isOver ? 0 : capacity.reserve(deps.concurrency.get(claim.webhookId)) - out.size
-      const round = { ended, inFlight: [...out.keys()], limit: Math.max(0, limit) }
+      // With slow requests in flight, the job holds its slot anyway: it sends more unless another job waits for a slot.
+      const isSliceOver = performance.now() > endsAt && (inFlight.size === 0 || deps.drainSlots.hasWaiting())
+      const isEnding: boolean = !current || isSliceOver || deps.stopping.aborted
+      const limit: number = isEnding ? 0 : capacity.reserve(deps.concurrency.get(claim.webhookId)) - inFlight.size
+      const round = { ended, inFlight: [...inFlight.keys()], limit: Math.max(0, limit) }
       current = await retryWhileDatabaseDown(() =>
         deps.limitDrainTransactions(() => recordAndTakeNext(deps.db, claim, round)),
       )
@@ -135,19 +136,19 @@ async function runTimeSlice(
     }
     return current !== undefined && current.hasMore && getPauseMs(claim.unreachableCount) === 0
   } finally {
-    await Promise.allSettled(out.values())
+    await Promise.allSettled(inFlight.values())
     await connections.close()
   }
 }
 
-/** Waits until an attempt ends, and a moment for others. Removes those that have ended. */
-async function collectEnded(out: Map<string, Promise<EndedDelivery>>): Promise<EndedDelivery[]> {
+/** Waits until an attempt ends, and then a moment for others. Removes the ended attempts from `inFlight`. */
+async function collectEnded(inFlight: Map<string, Promise<EndedDelivery>>): Promise<EndedDelivery[]> {
   const ended: EndedDelivery[] = []
-  const attempts = [...out.values()].map((attempt) => attempt.then((delivery) => void ended.push(delivery)))
+  const attempts = [...inFlight.values()].map((attempt) => attempt.then((delivery) => void ended.push(delivery)))
   await Promise.race(attempts)
   await withTimeout(Promise.all(attempts), outcomeBatchMs).catch(() => {})
   const collected = [...ended]
-  for (const { uuid } of collected) out.delete(uuid)
+  for (const { uuid } of collected) inFlight.delete(uuid)
   return collected
 }
 
@@ -158,8 +159,8 @@ function countOutcomes(progress: DrainProgress, ended: readonly EndedDelivery[])
   }
 }
 
-/** Such as `42 delivered, 1 failed, 3.0 s`. */
+/** For example `42 delivered, 1 failed, 3.0 s`. */
 export function describeResult({ delivered, failed, isSkipped, durationMs }: DrainResult): string {
-  if (isSkipped) return 'Postponed: no free place, paused, or claimed by another job'
+  if (isSkipped) return 'Skipped: no free slot, paused, or claimed by another job'
   return `${delivered} delivered, ${failed} failed, ${(durationMs / 1_000).toFixed(1)} s`
 }

@@ -11,30 +11,30 @@ const database = useTestDatabase()
 const ctx = useTestCtx(database)
 const deps = useForTest(() => createTestDeps(database.db))
 
-/** Runs the upkeep. Returns the lines of the log at info and above. */
-async function maintain(over: Partial<typeof deps> = {}): Promise<Record<string, unknown>[]> {
+/** Runs the hourly maintenance. Returns its log lines of level info and above. */
+async function maintain(overrides: Partial<typeof deps> = {}): Promise<Record<string, unknown>[]> {
   const lines: Record<string, unknown>[] = []
   const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>)
   const log = pino({ base: null, timestamp: false }, { write })
-  await runHourlyMaintenance({ ...deps, log, ...over })
+  await runHourlyMaintenance({ ...deps, log, ...overrides })
   return lines
 }
 
-test('the upkeep warns about webhooks and disables others, with a line of the log for each', async () => {
-  const [weak, dead] = [await createTestWebhook(ctx), await createTestWebhook(ctx)]
-  await setDrainHealth(ctx, weak.id, createFailingPeriod(30, 5))
-  await setDrainHealth(ctx, dead.id, createFailingPeriod(130, 14))
+test('warns about failing webhooks, disables others, and logs each', async () => {
+  const [failing, failed] = [await createTestWebhook(ctx), await createTestWebhook(ctx)]
+  await setDrainHealth(ctx, failing.id, createFailingPeriod(30, 5))
+  await setDrainHealth(ctx, failed.id, createFailingPeriod(130, 14))
   const lines = await maintain()
-  const { enabled, disabledReason } = await readWebhook(ctx, dead.id)
-  expect([enabled, (await readDrain(ctx, weak.id))?.warnedAt]).toEqual([false, expect.any(Date)])
+  const { enabled, disabledReason } = await readWebhook(ctx, failed.id)
+  expect([enabled, (await readDrain(ctx, failing.id))?.warnedAt]).toEqual([false, expect.any(Date)])
   const { workspaceId } = ctx
   expect(lines.filter((line) => line['webhookId'])).toEqual([
-    { level: 40, workspaceId, webhookId: dead.id, reason: disabledReason, msg: 'a webhook was disabled' },
-    { level: 30, workspaceId, webhookId: weak.id, msg: 'a warning about a failing webhook was enqueued' },
+    { level: 40, workspaceId, webhookId: failed.id, reason: disabledReason, msg: 'webhook disabled' },
+    { level: 30, workspaceId, webhookId: failing.id, msg: 'webhook failure warning enqueued' },
   ])
 })
 
-test('a worker that shuts down leaves the other webhooks to the next upkeep', async () => {
+test('a worker that shuts down leaves other webhooks to the next run', async () => {
   const failing = [await createTestWebhook(ctx), await createTestWebhook(ctx)]
   for (const { id } of failing) await setDrainHealth(ctx, id, createFailingPeriod(130, 14))
   deps.stop()
@@ -43,11 +43,11 @@ test('a worker that shuts down leaves the other webhooks to the next upkeep', as
   expect(states.filter((isEnabled) => isEnabled)).toHaveLength(1)
 })
 
-test('webhooks are checked even if a purge fails', async () => {
+test('checks webhooks even if a purge fails', async () => {
   const { id } = await createTestWebhook(ctx)
   await setDrainHealth(ctx, id, createFailingPeriod(130, 14))
-  await database.pool.query('alter table login_failures rename to login_failures_away')
+  await database.pool.query('alter table login_failures rename to login_failures_renamed')
   await expect(maintain()).rejects.toThrow()
-  await database.pool.query('alter table login_failures_away rename to login_failures')
+  await database.pool.query('alter table login_failures_renamed rename to login_failures')
   expect(await readWebhook(ctx, id)).toMatchObject({ enabled: false })
 })

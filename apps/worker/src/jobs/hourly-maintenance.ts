@@ -4,22 +4,22 @@ import type { BaseCtx } from '@rapport/core/request/context.ts'
 import type { WorkerDeps } from '../worker-deps.ts'
 import { purgeExpired } from './purge-expired.ts'
 
-/** The upkeep that runs each hour. A part that fails does not prevent the other; the job fails then, and is retried. */
+/** Runs the hourly maintenance. A failed part does not prevent the other one; the job then fails and is retried. */
 export async function runHourlyMaintenance(deps: WorkerDeps): Promise<void> {
   const results = await Promise.allSettled([purgeExpired(deps), checkWebhookHealth(deps)])
   const failed = results.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
 }
 
-/** Disables before it warns: a webhook that is due for both gets one email. */
+/** Disables webhooks before it warns, so that a webhook that is due for both causes one email. */
 async function checkWebhookHealth({ db, settings, log, stopping }: WorkerDeps): Promise<void> {
   const base: BaseCtx = { db, settings, requestId: randomUUID() }
   for await (const { id, workspaceId, disabledReason } of disableFailingWebhooks(base)) {
-    log.warn({ workspaceId, webhookId: id, reason: disabledReason }, 'a webhook was disabled')
+    log.warn({ workspaceId, webhookId: id, reason: disabledReason }, 'webhook disabled')
     if (stopping.aborted) return
   }
   for await (const { id, workspaceId } of warnAboutFailingWebhooks(base)) {
-    log.info({ workspaceId, webhookId: id }, 'a warning about a failing webhook was enqueued')
+    log.info({ workspaceId, webhookId: id }, 'webhook failure warning enqueued')
     if (stopping.aborted) return
   }
 }

@@ -26,8 +26,8 @@ const purges = [
 ]
 
 /**
- * Forgets what is past its time, in small steps that lock little or for an instant. Harmless to run twice. That the
- * partitions could not be kept, as when the account may not change tables, keeps nothing else: it is thrown at the end.
+ * Deletes expired records in small batches that lock few rows. Idempotent. If the partitions cannot be maintained, for
+ * example because the database user may not alter tables, the purges still run and the error is thrown at the end.
  */
 export async function purgeExpired(deps: WorkerDeps): Promise<void> {
   const [partitions] = await Promise.allSettled([updatePartitions(deps)])
@@ -39,6 +39,6 @@ export async function purgeExpired(deps: WorkerDeps): Promise<void> {
 
 async function updatePartitions({ db, log }: WorkerDeps): Promise<void> {
   const changes = await maintainPartitions(db)
-  if (changes.heldUp.length > 0) log.warn(changes, 'the partitions were in use for too long: next try in an hour')
-  else if (changes.added.length + changes.dropped.length > 0) log.info(changes, 'the partitions were kept')
+  if (changes.heldUp.length > 0) log.warn(changes, 'partitions locked for too long; retrying in an hour')
+  else if (changes.added.length + changes.dropped.length > 0) log.info(changes, 'partitions updated')
 }

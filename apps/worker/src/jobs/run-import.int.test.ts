@@ -23,17 +23,17 @@ const redis = useForFile(createTestRedis)
 let worker: StartedProcess
 afterEach(() => stop('SIGTERM'))
 
-/** Several processes start one after the other. */
+/** The tests start several processes in sequence. */
 const timeout = 60_000
-const people = 12_000
-/** Every tenth row is of a person who has been there before, and every hundredth is none. */
+const rowCount = 12_000
+/** Every tenth row repeats the first contact, and every hundredth row has no valid email address. */
 const file = () =>
-  Array.from({ length: people }, (_, index) =>
-    index === 0 ? 'email\n' : index % 100 === 0 ? 'nobody\n' : `person${index % 10 === 0 ? 1 : index}@example.com\n`,
+  Array.from({ length: rowCount }, (_, index) =>
+    index === 0 ? 'email\n' : index % 100 === 0 ? 'invalid\n' : `person${index % 10 === 0 ? 1 : index}@example.com\n`,
   )
-const counts = { status: 'COMPLETED', processed: people - 1, failed: 119, skipped: 1_080, created: 10_800 }
+const counts = { status: 'COMPLETED', processed: rowCount - 1, failed: 119, skipped: 1_080, created: 10_800 }
 
-test('a worker that is killed again and again imports every row once, tells it once, and subscribes nobody who left', {
+test('imports every row once, with one event, although the worker is killed repeatedly', {
   timeout,
 }, async () => {
   const list = await createTestList(ctx)
@@ -48,46 +48,48 @@ test('a worker that is killed again and again imports every row once, tells it o
   const { id } = await queueTestImport(ctx, file(), { listId: list.id, events: 'each' })
   for (const share of [0.1, 0.5]) {
     await start()
-    const record = await progress(id, people * share)
+    const record = await waitForProgress(id, rowCount * share)
     await stop('SIGKILL')
     expect(record.status).toBe('RUNNING')
-    // What the next one does when this one's silence has lasted long enough.
+    // Expires the heartbeat and recovers the claim, as another worker does.
     await database.pool.query(`update workers set seen_at = now() - interval '1 hour'`)
     await recoverOrphanedClaims(database.db)
     expect(await readImport(ctx, id)).toMatchObject({ status: 'QUEUED', processed: expect.any(Number) })
   }
   await start()
-  const record = await progress(id, people - 1)
+  const record = await waitForProgress(id, rowCount - 1)
   expect(record).toMatchObject(counts)
   expect(record.errors).toHaveLength(100)
   expect(await countRows(ctx, 'contacts')).toBe(counts.created)
-  // All but person2, who had left the list before they were deleted.
+  // Every contact except person2, who had unsubscribed before the deletion.
   expect(await countRows(ctx, 'subscriptions')).toBe(counts.created - 1)
-  const told = await database.pool.query(
+  const events = await database.pool.query(
     `select type, count(*)::int, count(distinct data->>'email')::int as people from events where workspace_id = $1
      group by type order by type`,
     [uuidOf(ctx.workspaceId)],
   )
-  expect(told.rows).toEqual([
+  expect(events.rows).toEqual([
     { type: 'contact.created', count: counts.created, people: counts.created },
     { type: 'contact.deleted', count: 1, people: 1 },
     { type: 'import.completed', count: 1, people: 0 },
   ])
   expect(await countRows(ctx, 'deliveries')).toBe(1)
-  await waitUntil(async () => (await countRows(ctx, 'import_parts')) === 0, { describe: 'the file is gone' })
+  await waitUntil(async () => (await countRows(ctx, 'import_parts')) === 0, {
+    describe: 'the uploaded file is deleted',
+  })
   expect(await listPendingWork(ctx, 'imports')).toEqual([])
 })
 
-test('SIGTERM amid an import: the worker ends well and puts the rest back at once, and another goes on', {
+test('SIGTERM during an import requeues the rest, and another worker continues', {
   timeout,
 }, async () => {
   const { id } = await queueTestImport(ctx, file())
   await start()
-  await progress(id, people * 0.1)
-  const { processed } = await stopWell(id)
-  expect(processed).toBeLessThan(people - 1)
+  await waitForProgress(id, rowCount * 0.1)
+  const { processed } = await stopGracefully(id)
+  expect(processed).toBeLessThan(rowCount - 1)
   await start()
-  expect(await progress(id, people - 1)).toMatchObject(counts)
+  expect(await waitForProgress(id, rowCount - 1)).toMatchObject(counts)
 })
 
 async function start() {
@@ -101,7 +103,7 @@ async function start() {
       MAIL_FROM: testSettings.mailFrom,
       SECRET_KEY: secret,
     },
-    readyPattern: /the worker is ready/,
+    readyPattern: /worker ready/,
   })
 }
 
@@ -110,21 +112,21 @@ async function stop(signal: NodeJS.Signals) {
   return worker.exited
 }
 
-async function stopWell(id: ImportId) {
+async function stopGracefully(id: ImportId) {
   expect(await stop('SIGTERM')).toEqual({ code: 0, signal: null })
   const record = await readImport(ctx, id)
   expect(record.status).toBe('QUEUED')
   return record
 }
 
-/** Waits until so many rows are done. */
-async function progress(id: ImportId, rows: number) {
+/** Waits until `rows` rows are imported. */
+async function waitForProgress(id: ImportId, rows: number) {
   return waitUntil(
     async () => {
       const record = await readImport(ctx, id)
-      const isThere = rows < people - 1 ? record.processed >= rows : record.status === 'COMPLETED'
-      return isThere && record
+      const isReached = rows < rowCount - 1 ? record.processed >= rows : record.status === 'COMPLETED'
+      return isReached && record
     },
-    { describe: `${rows} rows are done`, timeoutMs: 30_000 },
+    { describe: `${rows} rows are imported`, timeoutMs: 30_000 },
   )
 }

@@ -18,8 +18,8 @@ import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
 
 /**
- * Imports a file chunk by chunk, from where it stands. A kill costs the chunk in hand, which the next worker does again;
- * a stop lets it finish and puts the rest back.
+ * Imports a file chunk by chunk, starting after the last chunk that was written. After a crash, the next worker repeats
+ * the current chunk. On shutdown, the worker finishes the current chunk and requeues the rest.
  */
 export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
@@ -38,33 +38,33 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
     } catch (error) {
       if (isDatabaseUnavailable(error)) {
         await retryWhileDatabaseDown(() => releaseImport(ctx, claimed))
-        // Not the error itself: the queue keeps what it says, and a failed statement says whose rows it was to write.
-        throw new Error('The database was away amid an import', { cause: error })
+        // The queue stores the error message. That of a failed statement contains personal data, so it is not rethrown.
+        throw new Error('The database became unavailable during the import', { cause: error })
       }
-      // Of a failed statement only why, for the same reason.
+      // For the same reason, only the cause of a failed statement is logged.
       const reason = error instanceof Error && error.cause ? error.cause : error
-      deps.log.error({ err: reason, requestId: ctx.requestId, importId: claimed.id }, 'an import cannot go on')
+      deps.log.error({ err: reason, requestId: ctx.requestId, importId: claimed.id }, 'import failed')
       await retryWhileDatabaseDown(() => failImport(ctx, claimed, toFailureReason(error)))
     }
     await purgeImport(ctx, claimed)
   })
 }
 
-/** `lost`: it is in other hands by now. The next chunk is read while PostgreSQL writes the one before. */
+/** Reads a chunk while PostgreSQL writes the previous one. Returns `lost` if another worker has claimed the import. */
 async function importChunks(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport): Promise<'done' | 'stopped' | 'lost'> {
   let writing: Promise<'written' | 'lost'> = Promise.resolve('written')
   for await (const chunk of readChunks(ctx, claimed)) {
     if ((await writing) === 'lost') return 'lost'
     if (deps.stopping.aborted) return 'stopped'
     writing = retryWhileDatabaseDown(() => writeChunk(ctx, claimed, chunk))
-    // Awaited in the next round, or never when reading fails: what it says then makes no difference.
+    // The next iteration awaits it. If reading fails, nothing does, and the rejection must not be unhandled.
     writing.catch(() => {})
   }
   return (await writing) === 'lost' ? 'lost' : 'done'
 }
 
 function toFailureReason(error: unknown): string {
-  // Nothing else that it needs can go.
+  // The list is the only record that the import needs and that can be deleted.
   if (error instanceof AppError && error.code === 'not_found') return 'The list was deleted'
-  return 'The import cannot go on from here, for a reason that is no fault of the file'
+  return 'Import failed because of an internal error'
 }

@@ -16,7 +16,7 @@ import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtur
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, dropLostClaims, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
+import { createTestDeps, releaseLostClaims, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
 
@@ -24,7 +24,7 @@ const database = useTestDatabase()
 const smtp = useForFile(() => startSmtpReceiver())
 const deps = useForTest(() => createTestDeps(database.db, { smtpUrl: smtp.url }))
 let ctx: Ctx
-/** How many mails had come before the test began. */
+/** The number of mails received before the test. */
 let before: number
 beforeEach(async () => {
   ctx = await createTestCtx(database.db)
@@ -40,14 +40,15 @@ async function startCampaign(confirmed: number) {
 }
 
 const send = (uuid: string, by: TestDeps = deps) => sendCampaignBatch(by, jobOf(ctx, uuid))
-const tryAgain = (uuid: string) => expect(send(uuid)).rejects.toThrow('tried again')
+const sendExpectingRetry = (uuid: string) => expect(send(uuid)).rejects.toThrow('retrying')
 const addressees = () =>
   smtp.mails
     .slice(before)
     .flatMap(({ to }) => to)
     .toSorted()
 const waitForMails = (count: number) => smtp.waitFor(before + count)
-const people = (count: number) => Array.from({ length: count }, (_, n) => `person-${n + 1}@example.com`).toSorted()
+const createAddresses = (count: number) =>
+  Array.from({ length: count }, (_, n) => `person-${n + 1}@example.com`).toSorted()
 
 async function readErrors(): Promise<string[]> {
   const found = await database.pool.query<{ error: string }>(
@@ -57,42 +58,42 @@ async function readErrors(): Promise<string[]> {
   return found.rows.map(({ error }) => error)
 }
 
-/** Looks at the sums again and again while `working`: never are there more outcomes than people who were queued. */
-async function watchSums(id: CampaignId, working: Promise<unknown>): Promise<number> {
-  const ended = working.then(() => true)
-  for (let looks = 1; ; looks++) {
+/** Checks repeatedly, until `sending` ends, that there are never more outcomes than queued recipients. */
+async function watchCounts(id: CampaignId, sending: Promise<unknown>): Promise<number> {
+  const ended = sending.then(() => true)
+  for (let checks = 1; ; checks++) {
     const counts = await countRecipients(ctx, id)
     const { queued } = await readCampaign(ctx, id)
     expect(Object.values(counts).reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(queued)
-    if (await Promise.race([ended, nextTurn(false)])) return looks
+    if (await Promise.race([ended, nextTurn(false)])) return checks
   }
 }
 
-test('a batch sends each of its people one mail, and the last completes the campaign', async () => {
+test('a batch sends one mail per recipient, and the last one completes the campaign', async () => {
   const { id, uuid } = await startCampaign(45)
   smtp.decide(() => ({ delayMs: 5 }))
   const sending = send(uuid)
-  expect(await watchSums(id, sending)).toBeGreaterThan(1)
-  expect(addressees()).toEqual(people(45))
+  expect(await watchCounts(id, sending)).toBeGreaterThan(1)
+  expect(addressees()).toEqual(createAddresses(45))
   expect(await countRecipients(ctx, id)).toEqual({ SENT: 45 })
   expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', queued: 45 })
   expect(await listEventTypes(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
   expect(await listPendingWork(ctx)).toEqual([])
 })
 
-describe('nobody gets two mails', () => {
-  test('when the job runs many times, at once and later, in one process and in several', async () => {
+describe('each recipient gets one mail', () => {
+  test('when the job runs repeatedly and concurrently, in one process and in several', async () => {
     const { id, uuid } = await startCampaign(30)
     const others = await Promise.all([1, 2].map(() => createTestDeps(database.db, { smtpUrl: smtp.url })))
     await Promise.all([deps, ...others].flatMap((by) => Array.from({ length: 5 }, () => send(uuid, by))))
     await send(uuid)
-    expect(addressees()).toEqual(people(30))
+    expect(addressees()).toEqual(createAddresses(30))
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 30 })
     for (const other of others) await other.close()
   })
 
   test.each([1, 15, 25, 40])(
-    'when the worker is taken for dead after %d mails, another goes on, and the first wakes up',
+    'when a frozen worker resumes after its claim was recovered (%d mails sent)',
     async (mails) => {
       const { id, uuid } = await startCampaign(50)
       smtp.decide(() => ({ delayMs: 20 }))
@@ -101,10 +102,10 @@ describe('nobody gets two mails', () => {
       await expireWorkerHeartbeat(database.db, deps.workerId)
       await recoverOrphanedClaims(database.db)
       const other = await createTestDeps(database.db, { smtpUrl: smtp.url })
-      // Who ends first with somebody in the other's hands tries again later.
+      // The run that ends first rejects, because the other one still has recipients in SENDING.
       await Promise.allSettled([frozen, send(uuid, other)])
       await send(uuid, other)
-      expect(addressees()).toEqual(people(50))
+      expect(addressees()).toEqual(createAddresses(50))
       expect(await countRecipients(ctx, id)).toEqual({ SENT: 50 })
       expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
       expect(await listEventTypes(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
@@ -114,11 +115,11 @@ describe('nobody gets two mails', () => {
 })
 
 describe('the mail server', () => {
-  test('that refuses for now is asked three times, and then they have FAILED with its words', async () => {
+  test('that refuses a recipient temporarily is tried three times, and then it is FAILED', async () => {
     const { id, uuid } = await startCampaign(3)
     smtp.decide((to) => (to.startsWith('person-2') ? 450 : 'accept'))
     for (const attempt of [1, 2]) {
-      await tryAgain(uuid)
+      await sendExpectingRetry(uuid)
       expect(await countRecipients(ctx, id)).toEqual({ SENT: 2, WAITING: 1 })
       expect(await listPendingWork(ctx)).toEqual([uuid])
       expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING' })
@@ -131,17 +132,17 @@ describe('the mail server', () => {
     expect(addressees()).toEqual(['person-1@example.com', 'person-3@example.com'])
   })
 
-  test('that refuses for now and then takes it has sent one mail', async () => {
+  test('that refuses temporarily and then accepts receives one mail per recipient', async () => {
     const { id, uuid } = await startCampaign(3)
     smtp.decide(() => 450)
-    await tryAgain(uuid)
+    await sendExpectingRetry(uuid)
     smtp.decide(() => 'accept')
     await send(uuid)
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 3 })
-    expect(addressees()).toEqual(people(3))
+    expect(addressees()).toEqual(createAddresses(3))
   })
 
-  test('that refuses for good is asked once, and they have FAILED with its words', async () => {
+  test('that refuses a recipient permanently is tried once, and the recipient is FAILED', async () => {
     const { id, uuid } = await startCampaign(2)
     smtp.decide((to) => (to.startsWith('person-1') ? 550 : 'accept'))
     await send(uuid)
@@ -149,30 +150,30 @@ describe('the mail server', () => {
     expect(await readErrors()).toEqual(['550 person-1@example.com is refused'])
   })
 
-  test('that hangs up after the mail may have taken it: they are INTERRUPTED and never sent to again', async () => {
+  test('that disconnects after the data leaves recipients INTERRUPTED, without a retry', async () => {
     const { id, uuid } = await startCampaign(25)
     smtp.decide((to) => (/person-[12]@/.test(to) ? 'disconnect after data' : 'accept'))
     await send(uuid)
     await send(uuid)
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 23, INTERRUPTED: 2 })
-    expect(addressees()).toEqual(people(25))
+    expect(addressees()).toEqual(createAddresses(25))
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
   })
 
-  test('that is away was not sent anything: they wait', async () => {
+  test('that is unavailable leaves recipients WAITING', async () => {
     const { id, uuid } = await startCampaign(30)
-    const away = await createTestDeps(database.db, { smtpUrl: unreachableSmtpUrl })
-    await expect(send(uuid, away)).rejects.toThrow('tried again')
+    const unavailable = await createTestDeps(database.db, { smtpUrl: unreachableSmtpUrl })
+    await expect(send(uuid, unavailable)).rejects.toThrow('retrying')
     expect(await countRecipients(ctx, id)).toEqual({ WAITING: 20 })
-    await away.close()
+    await unavailable.close()
     await send(uuid)
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 30 })
-    expect(addressees()).toEqual(people(30))
+    expect(addressees()).toEqual(createAddresses(30))
   })
 })
 
-describe('a stop in the middle', () => {
-  test('lets the group in hand finish and hands the rest on, and nobody is INTERRUPTED', async () => {
+describe('a shutdown during a batch', () => {
+  test('finishes the current group and requeues the rest; no recipient is INTERRUPTED', async () => {
     const { id, uuid } = await startCampaign(60)
     smtp.decide(() => ({ delayMs: 30 }))
     const sending = send(uuid)
@@ -184,11 +185,11 @@ describe('a stop in the middle', () => {
     const next = await createTestDeps(database.db, { smtpUrl: smtp.url })
     await send(uuid, next)
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 60 })
-    expect(addressees()).toEqual(people(60))
+    expect(addressees()).toEqual(createAddresses(60))
     await next.close()
   })
 
-  test('ends the waiting for a slow pace at once', async () => {
+  test('does not wait for the mail rate limiter', async () => {
     const { id, uuid } = await startCampaign(3)
     const slow = await createTestDeps(database.db, { smtpUrl: smtp.url, mailRate: 0.01 })
     const sending = send(uuid, slow)
@@ -200,22 +201,22 @@ describe('a stop in the middle', () => {
   })
 })
 
-test('who leaves while the batch is being sent, before their turn, gets no mail', async () => {
+test('a contact that unsubscribes before its group is sent gets no mail', async () => {
   const { id, uuid } = await startCampaign(60)
   smtp.decide(() => ({ delayMs: 20 }))
   const sending = send(uuid)
   await waitForMails(1)
-  const reached = new Set((await readContacts(id)).map(({ contact_id }) => contact_id))
-  const left = await database.pool.query<{ email: string }>(
+  const claimed = new Set((await readContacts(id)).map(({ contact_id }) => contact_id))
+  const unsubscribed = await database.pool.query<{ email: string }>(
     `with left_list as (
       update subscriptions set status = 'UNSUBSCRIBED' where workspace_id = $1 and not contact_id = any($2) returning contact_id)
      select email from contacts join left_list on id = contact_id`,
-    [uuidOf(ctx.workspaceId), [...reached]],
+    [uuidOf(ctx.workspaceId), [...claimed]],
   )
   await sending
-  expect(left.rowCount).toBe(40)
+  expect(unsubscribed.rowCount).toBe(40)
   expect(await countRecipients(ctx, id)).toEqual({ SENT: 20, SKIPPED: 40 })
-  expect(addressees().filter((address) => left.rows.some(({ email }) => email === address))).toEqual([])
+  expect(addressees().filter((address) => unsubscribed.rows.some(({ email }) => email === address))).toEqual([])
 })
 
 async function readContacts(id: CampaignId) {
@@ -226,29 +227,29 @@ async function readContacts(id: CampaignId) {
   return found.rows
 }
 
-test('a template that exceeds its limits fails its people with the reason, and completes the campaign', async () => {
+test('a template that exceeds its limits fails the recipients and ends the campaign', async () => {
   const { id } = await createTestCampaign(ctx, { confirmed: 2, html: '{% for i in (1..100000000) %}x{% endfor %}' })
   await sendCampaign(ctx, id)
   const [uuid = ''] = await listPendingWork(ctx, 'campaigns')
   await send(uuid)
   expect(await countRecipients(ctx, id)).toEqual({ FAILED: 2 })
   expect(await readErrors()).toEqual([
-    expect.stringMatching(/^The mail could not be made: memory alloc limit exceeded/),
+    expect.stringMatching(/^The mail could not be rendered: memory alloc limit exceeded/),
   ])
   expect(addressees()).toEqual([])
 })
 
-describe('on a network to the database that fails', () => {
+describe('on an unreliable database connection', () => {
   let proxied: Database
-  let shaky: TestDeps
+  let unreliable: TestDeps
   let proxy: Awaited<ReturnType<typeof startTestProxy>>
   beforeEach(async () => {
     proxy = await startTestProxy(database.url)
     proxied = openDatabase(proxy.url, { applicationName: 'rapport test', onError: () => {} })
-    shaky = await createTestDeps(proxied.db, { smtpUrl: smtp.url })
+    unreliable = await createTestDeps(proxied.db, { smtpUrl: smtp.url })
   })
   afterEach(async () => {
-    await shaky.close()
+    await unreliable.close()
     await proxied.close()
     await proxy.close()
   })
@@ -258,22 +259,22 @@ describe('on a network to the database that fails', () => {
     ['the claim of a group', /claim recipients/],
     ['the outcome of a group', /record recipient outcomes/],
     ['the end of the batch', /update "campaign_batches" set "status" = \$1, "worker_id" = \$2 where/],
-    ['the end of the work', /delete from "outbox"/],
+    ['the deletion of the outbox row', /delete from "outbox"/],
     ['the completion', /"completed_at" = now/],
     ['the event', /emit events/],
     ['the commit', /^Q?.{0,9}commit/],
-  ])('cut at %s, before or after the server acted, nobody gets two mails and all ends well', async (_what, pattern) => {
+  ])('each recipient gets one mail if the connection is lost at %s', async (_name, pattern) => {
     for (const moment of ['before', 'answer'] as const) {
       ctx = await createTestCtx(database.db)
       const { id, uuid } = await startCampaign(25)
       before = smtp.mails.length
       proxy.cut(pattern, moment, 1)
-      await send(uuid, shaky).catch(() => {})
+      await send(uuid, unreliable).catch(() => {})
       expect(proxy.cuts).toBe(moment === 'before' ? 1 : 2)
-      await dropLostClaims(shaky)
-      await send(uuid, shaky)
+      await releaseLostClaims(unreliable)
+      await send(uuid, unreliable)
       expect(await countRecipients(ctx, id)).toEqual({ SENT: 25 })
-      expect(addressees()).toEqual(people(25))
+      expect(addressees()).toEqual(createAddresses(25))
       expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
       expect(await listEventTypes(ctx)).toEqual(['campaign.sending', 'campaign.sent'])
       expect(await listPendingWork(ctx)).toEqual([])
@@ -282,16 +283,16 @@ describe('on a network to the database that fails', () => {
 
   test('no recipient gets two mails after an unrecorded outcome and a lost claim', async () => {
     const { id, uuid } = await startCampaign(25)
-    // The mails of a group of 20 have left when the constraint rejects their outcomes.
+    // The constraint rejects the outcomes of a group whose 20 mails were sent.
     const alter = 'alter table campaign_recipients'
     await database.pool.query(`${alter} add constraint refuse_sent check (status <> 'SENT') not valid`)
-    await expect(send(uuid, shaky)).rejects.toThrow('Failed query')
+    await expect(send(uuid, unreliable)).rejects.toThrow('Failed query')
     await database.pool.query(`${alter} drop constraint refuse_sent`)
     proxy.cut(/claim recipients/, 'answer', 1)
-    await expect(send(uuid, shaky)).rejects.toThrow()
+    await expect(send(uuid, unreliable)).rejects.toThrow()
     expect(proxy.cuts).toBe(1)
-    await send(uuid, shaky)
-    expect(addressees()).toEqual(people(25))
+    await send(uuid, unreliable)
+    expect(addressees()).toEqual(createAddresses(25))
     expect(await countRecipients(ctx, id)).toEqual({ SENT: 5, INTERRUPTED: 20 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT' })
   })

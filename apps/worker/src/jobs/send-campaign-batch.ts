@@ -49,7 +49,7 @@ export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void>
       throw error
     }
     const end = await retryWhileDatabaseDown(() => finishBatch(ctx, batch))
-    if (end === 'waiting') throw new Error('Some recipients were refused for now and are tried again')
+    if (end === 'waiting') throw new Error('The mail server refused some recipients temporarily; retrying')
   })
 }
 
@@ -77,10 +77,10 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     await retryWhileDatabaseDown(() => recordRecipientOutcomes(ctx, batch, outcomes))
     const sent = outcomes.filter(({ status }) => status === 'SENT').length
     const { requestId } = ctx
-    deps.log.debug({ requestId, campaignId: batch.campaignId, mails: outcomes.length, sent }, 'a group of mails is out')
+    deps.log.debug({ requestId, campaignId: batch.campaignId, mails: outcomes.length, sent }, 'mail group processed')
     // The rest of the batch would be refused as well: the queue retries the job after a delay.
-    if (refusal?.isFinal === false) throw new Error(`Nobody was sent to, which is tried again: ${refusal.reason}`)
-    // With long templates no group reaches the conclusive size: a full group is then enough.
+    if (refusal?.isFinal === false) throw new Error(`No mail of the group was sent; retrying: ${refusal.reason}`)
+    // With long templates, a full group is smaller than the conclusive size and must be sufficient.
     const reason = refusal?.reason ?? findTemplateFault(smtpOutcomes, Math.min(maxGroupSize, minConclusiveGroupSize))
     if (reason !== undefined) await pauseForReason(deps, ctx, { batch, reason })
     if (refusal) return 'stopped'
@@ -90,8 +90,8 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
 
 /**
  * Renders the mails of a group and sends them concurrently. If rendering throws, or exceeds the time limit for every
- * recipient at the first attempt, the failure affects all: the recipients remain WAITING. After the first attempt only
- * the recipients remain for whom the template was too slow, so that all of them being slow proves nothing.
+ * recipient at the first attempt, the failure affects all: the recipients remain WAITING. At later attempts, the group
+ * contains only recipients whose rendering was too slow before, so that a failure of all of them is not conclusive.
  */
 async function sendGroup(
   deps: WorkerDeps,
@@ -99,7 +99,7 @@ async function sendGroup(
   recipients: ClaimedRecipient[],
 ): Promise<SmtpOutcome[]> {
   const rendered = await render(recipients).catch((error: unknown) => {
-    deps.log.error({ err: error }, 'the mails of a group could not be made')
+    deps.log.error({ err: error }, 'mails could not be rendered')
     return undefined
   })
   const isSlowAtFirst = (result: CampaignMail, index: number) =>
@@ -109,16 +109,16 @@ async function sendGroup(
     const result = rendered?.[index]
     if (result && 'mail' in result) return { ...(await deps.mail.send(result.mail)), recipient }
     const error = result ? `${renderingFailed}: ${result.fault.message}` : renderingFailed
-    // If rendering was slow for some recipients only, the machine may have stalled: they get another attempt.
+    // If rendering was slow for some recipients only, the cause may be a busy machine: they get another attempt.
     const temporary = !result || (result.fault.isSlow === true && !failedForAll)
     return { kind: 'refused', temporary, error, affectsAll: failedForAll, recipient }
   })
   return Promise.all(sending)
 }
 
-const renderingFailed = 'The mail could not be made'
+const renderingFailed = 'The mail could not be rendered'
 
-/** The template's fault, if rendering failed for every recipient of a group of at least `minGroupSize`. */
+/** Returns the rendering error if rendering failed for every recipient of a group of at least `minGroupSize`. */
 function findTemplateFault(smtpOutcomes: SmtpOutcome[], minGroupSize: number): string | undefined {
   const [first] = smtpOutcomes
   const isUnrendered = (one: SmtpOutcome) => one.kind === 'refused' && one.error.startsWith(renderingFailed)
@@ -127,11 +127,11 @@ function findTemplateFault(smtpOutcomes: SmtpOutcome[], minGroupSize: number): s
     : undefined
 }
 
-/** Pauses the campaign. A campaign that was canceled or completed in the meantime stays so. */
+/** Pauses the campaign, unless it was canceled or completed in the meantime. */
 async function pauseForReason(deps: WorkerDeps, ctx: Ctx, { batch, reason }: { batch: ClaimedBatch; reason: string }) {
   try {
     await retryWhileDatabaseDown(() => pauseCampaign(ctx, batch.campaignId, reason))
-    deps.log.warn({ requestId: ctx.requestId, campaignId: batch.campaignId, reason }, 'a campaign was paused')
+    deps.log.warn({ requestId: ctx.requestId, campaignId: batch.campaignId, reason }, 'campaign paused')
   } catch (error) {
     if (!(error instanceof AppError)) throw error
   }

@@ -20,7 +20,7 @@ const database = useTestDatabase()
 const smtp = useForFile(() => startSmtpReceiver())
 const deps = useForTest(() => createTestDeps(database.db, { smtpUrl: smtp.url }))
 let ctx: Ctx
-/** How many mails had come before the test began. */
+/** The number of mails received before the test. */
 let before: number
 beforeEach(async () => {
   ctx = await createTestCtx(database.db)
@@ -40,16 +40,17 @@ const addressees = () =>
     .slice(before)
     .flatMap(({ to }) => to)
     .toSorted()
-const people = (count: number) => Array.from({ length: count }, (_, n) => `person-${n + 1}@example.com`).toSorted()
+const createAddresses = (count: number) =>
+  Array.from({ length: count }, (_, n) => `person-${n + 1}@example.com`).toSorted()
 
 describe('a mail server', () => {
-  test('that stays away pauses the campaign with the reason at the third try, and everyone waits until it is resumed', async () => {
+  test('that stays unavailable pauses the campaign at the third attempt', async () => {
     const { id, uuid } = await startCampaign(50)
-    const away = await createTestDeps(database.db, { smtpUrl: unreachableSmtpUrl })
-    await expect(send(uuid, away)).rejects.toThrow('tried again')
-    await expect(send(uuid, away)).rejects.toThrow('tried again')
+    const unavailable = await createTestDeps(database.db, { smtpUrl: unreachableSmtpUrl })
+    await expect(send(uuid, unavailable)).rejects.toThrow('retrying')
+    await expect(send(uuid, unavailable)).rejects.toThrow('retrying')
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENDING', pauseReason: null })
-    await send(uuid, away)
+    await send(uuid, unavailable)
     expect(await readCampaign(ctx, id)).toMatchObject({
       status: 'PAUSED',
       pauseReason: expect.stringMatching(/ECONNREFUSED/),
@@ -57,17 +58,17 @@ describe('a mail server', () => {
     expect(await countRecipients(ctx, id)).toEqual({ WAITING: 20 })
     expect(await readStats(ctx, id)).toMatchObject({ queued: 50, pending: 50, failed: 0 })
     await resumeCampaign(ctx, id)
-    // As often as before: the tries of then count for nothing.
-    await expect(send(uuid, away)).rejects.toThrow('tried again')
-    await expect(send(uuid, away)).rejects.toThrow('tried again')
-    await away.close()
+    // Resuming resets the attempts.
+    await expect(send(uuid, unavailable)).rejects.toThrow('retrying')
+    await expect(send(uuid, unavailable)).rejects.toThrow('retrying')
+    await unavailable.close()
     await send(uuid)
     expect(await readStats(ctx, id)).toMatchObject({ sent: 50, pending: 0 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
-    expect(addressees()).toEqual(people(50))
+    expect(addressees()).toEqual(createAddresses(50))
   })
 
-  test('that refuses the login or the sender pauses the campaign at once with its words, and nobody is lost to it', async () => {
+  test('that refuses the login or the sender pauses the campaign immediately', async () => {
     for (const refusal of ['AUTH', 'MAIL'] as const) {
       ctx = await createTestCtx(database.db)
       before = smtp.mails.length
@@ -77,41 +78,43 @@ describe('a mail server', () => {
       await send(uuid, refused)
       expect(await readCampaign(ctx, id)).toMatchObject({
         status: 'PAUSED',
-        pauseReason: expect.stringContaining(`5.7.8 no ${refusal} for you`),
+        pauseReason: expect.stringContaining(`5.7.8 ${refusal} refused`),
       })
       expect(await readStats(ctx, id)).toMatchObject({ queued: 45, pending: 45 })
       await refused.close()
       await server.close()
       await resumeCampaign(ctx, id)
       await send(uuid)
-      expect(addressees()).toEqual(people(45))
+      expect(addressees()).toEqual(createAddresses(45))
     }
   })
 })
 
-test('a template that fails for a whole group pauses the campaign with the reason: the rest is spared', async () => {
+test('a template that fails for a whole group pauses the campaign with the reason', async () => {
   const { id, uuid } = await startCampaign(30, '{% for i in (1..100000000) %}x{% endfor %}')
   await send(uuid)
   expect(await readCampaign(ctx, id)).toMatchObject({
     status: 'PAUSED',
-    pauseReason: expect.stringMatching(/could not be made: memory alloc limit exceeded/),
+    pauseReason: expect.stringMatching(/could not be rendered: memory alloc limit exceeded/),
   })
   expect(await readStats(ctx, id)).toMatchObject({ pending: 10, failed: 20 })
 })
 
-describe('a template that takes long', () => {
+describe('a slow template', () => {
   const slugs = `{{ "${"<' a-".repeat(150_000)}" ${'| slugify'.repeat(400)} | size }}`
   test.each([
-    ['in loops', 30, '{% for i in (1..700) %}{% for j in (1..700) %}{{ j }}{% endfor %}{% endfor %}'],
-    ['in a chain of filters', 30, slugs],
-    ['in a chain of filters, for the only recipient', 1, slugs],
-    ['in one filter that nothing interrupts', 1, '{{ (1..300000) | where_exp: "i", "i contains 3" | size }}'],
-  ])('%s, pauses the campaign with the reason, and all %i are pending', async (_how, confirmed, html) => {
+    ['with loops', 30, '{% for i in (1..700) %}{% for j in (1..700) %}{{ j }}{% endfor %}{% endfor %}'],
+    ['with a chain of filters', 30, slugs],
+    ['with a chain of filters, for a single recipient', 1, slugs],
+    ['with one filter that cannot be interrupted', 1, '{{ (1..300000) | where_exp: "i", "i contains 3" | size }}'],
+  ])('%s pauses the campaign, and all %i recipients stay pending', async (_name, confirmed, html) => {
     const { id, uuid } = await startCampaign(confirmed, html)
     await send(uuid)
     expect(await readCampaign(ctx, id)).toMatchObject({
       status: 'PAUSED',
-      pauseReason: expect.stringMatching(/could not be made: template (time limit of \d+ ms|render limit) exceeded/),
+      pauseReason: expect.stringMatching(
+        /could not be rendered: template (time limit of \d+ ms|render limit) exceeded/,
+      ),
     })
     expect(await readStats(ctx, id)).toMatchObject({
       queued: confirmed,
@@ -120,54 +123,54 @@ describe('a template that takes long', () => {
       interrupted: 0,
     })
     expect(addressees()).toEqual([])
-    // Until somebody looks at it: to resume it is to try again.
+    // Resuming tries again and pauses again.
     await resumeCampaign(ctx, id)
     await send(uuid)
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'PAUSED' })
     expect(await readStats(ctx, id)).toMatchObject({ pending: confirmed })
   })
 
-  test('for one person alone is tried again for that one, three times in all, and the others have theirs', async () => {
+  test('for one recipient is tried three times; all other recipients get their mail', async () => {
     const loops = '{% for i in (1..700) %}{% for j in (1..700) %}{{ j }}{% endfor %}{% endfor %}'
     const { id, uuid } = await startCampaign(
       12,
       `<p>Hi</p>{% if contact.email == "person-3@example.com" %}${loops}{% endif %}`,
     )
-    await expect(send(uuid)).rejects.toThrow('tried again')
+    await expect(send(uuid)).rejects.toThrow('retrying')
     expect(await readStats(ctx, id)).toMatchObject({ sent: 11, pending: 1, failed: 0 })
-    await expect(send(uuid)).rejects.toThrow('tried again')
+    await expect(send(uuid)).rejects.toThrow('retrying')
     await send(uuid)
     expect(await readStats(ctx, id)).toMatchObject({ sent: 11, pending: 0, failed: 1 })
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'SENT', pauseReason: null })
-    expect(addressees()).toEqual(people(12).filter((address) => address !== 'person-3@example.com'))
+    expect(addressees()).toEqual(createAddresses(12).filter((address) => address !== 'person-3@example.com'))
   })
 
-  test('neither stops this worker nor the campaigns of others', async () => {
+  test('does not block the worker or other campaigns', async () => {
     const slow = await startCampaign(30, slugs)
     const slowCtx = ctx
     ctx = await createTestCtx(database.db)
     const other = await startCampaign(25, '<p>Hi {{ contact.firstName }}</p>')
-    let turns = 0
-    const timer = setInterval(() => (turns += 1), 1)
+    let ticks = 0
+    const timer = setInterval(() => (ticks += 1), 1)
     await Promise.all([sendCampaignBatch(deps, jobOf(slowCtx, slow.uuid)), send(other.uuid)])
     clearInterval(timer)
-    expect(turns).toBeGreaterThan(50)
+    expect(ticks).toBeGreaterThan(50)
     expect(await readCampaign(ctx, other.id)).toMatchObject({ status: 'SENT' })
     expect(await readStats(ctx, other.id)).toMatchObject({ sent: 25 })
     expect(await readStats(slowCtx, slow.id)).toMatchObject({ pending: 30, interrupted: 0 })
   })
 })
 
-/** Says that a login is needed and lets nobody in, or takes the login and no sender. */
+/** Starts an SMTP server that refuses every login, or accepts the login and refuses every sender. */
 async function startRefusingSmtp(refused: 'AUTH' | 'MAIL') {
   const server = createServer((socket) => {
     socket
       .on('error', () => {})
       .on('data', (chunk) => {
         const command = chunk.toString().slice(0, 4).toUpperCase()
-        if (command === refused) socket.write(`535 5.7.8 no ${refused} for you\r\n`)
+        if (command === refused) socket.write(`535 5.7.8 ${refused} refused\r\n`)
         else if (command === 'EHLO') socket.write('250-hello\r\n250 AUTH PLAIN\r\n')
-        else socket.write(command === 'AUTH' ? '235 welcome\r\n' : '250 fine\r\n')
+        else socket.write(command === 'AUTH' ? '235 ok\r\n' : '250 ok\r\n')
       })
     socket.write('220 hello\r\n')
   })

@@ -27,12 +27,12 @@ beforeEach(async () => {
 const received = (): readonly ReceivedMail[] => smtp.mails.slice(before)
 const send = (uuid: string, by: TestDeps = deps) => sendMail(by, jobOf(ctx, uuid))
 
-async function askForConfirmation(): Promise<string> {
+async function createConfirmationMail(): Promise<string> {
   await subscribe(ctx, (await createTestList(ctx)).id, { email: 'ada@example.com', firstName: '', lastName: '' })
   return (await listPendingWork(ctx, 'mail')).at(-1) ?? ''
 }
 
-async function askForCopy(contactId?: ContactId, confirmed = 0): Promise<string> {
+async function createTestMail(contactId?: ContactId, confirmed = 0): Promise<string> {
   const campaign = await createTestCampaign(ctx, { confirmed })
   if (confirmed > 0) await sendCampaign(ctx, campaign.id)
   await sendTestMail(ctx, campaign.id, { email: 'me@example.com', ...(contactId && { contactId }) })
@@ -47,9 +47,9 @@ async function readMail(uuid: string) {
   return found.rows[0]
 }
 
-describe('a confirmation', () => {
-  test('is one mail whose link confirms', async () => {
-    const uuid = await askForConfirmation()
+describe('a confirmation mail', () => {
+  test('is sent once, and its link confirms the subscription', async () => {
+    const uuid = await createConfirmationMail()
     await send(uuid)
     await send(uuid)
     const [mail, ...others] = received()
@@ -66,23 +66,23 @@ describe('a confirmation', () => {
   })
 
   test.each([
-    { what: 'refused for now', decision: 450, end: 'FAILED', mails: 0 },
-    { what: 'cut off after it was handed over', decision: 'disconnect after data', end: 'INTERRUPTED', mails: 3 },
-  ] as const)('that is $what is tried three times at most', async ({ decision, end, mails }) => {
-    const uuid = await askForConfirmation()
+    { fault: 'is refused temporarily', decision: 450, status: 'FAILED', mails: 0 },
+    { fault: 'has an unknown outcome', decision: 'disconnect after data', status: 'INTERRUPTED', mails: 3 },
+  ] as const)('that $fault is tried three times at most', async ({ decision, status, mails }) => {
+    const uuid = await createConfirmationMail()
     smtp.decide(() => decision)
     await expect(send(uuid)).rejects.toThrow()
     await expect(send(uuid)).rejects.toThrow()
     expect(await listPendingWork(ctx)).toEqual([uuid])
     await send(uuid)
     await send(uuid)
-    expect(await readMail(uuid)).toEqual({ status: end, attempts: 3, error: expect.any(String) })
+    expect(await readMail(uuid)).toEqual({ status, attempts: 3, error: expect.any(String) })
     expect(await listPendingWork(ctx)).toEqual([])
     expect(received()).toHaveLength(mails)
   })
 
-  test('that arrives twice is the same mail with the same link', async () => {
-    const uuid = await askForConfirmation()
+  test('that arrives twice has the same Message-ID and the same link', async () => {
+    const uuid = await createConfirmationMail()
     smtp.decide(() => 'disconnect after data')
     await expect(send(uuid)).rejects.toThrow()
     smtp.decide(() => 'accept')
@@ -93,8 +93,8 @@ describe('a confirmation', () => {
     expect(two?.text).toBe(one?.text)
   })
 
-  test('that is refused for good is not tried again', async () => {
-    const uuid = await askForConfirmation()
+  test('that is refused permanently is not retried', async () => {
+    const uuid = await createConfirmationMail()
     smtp.decide(() => 550)
     await send(uuid)
     await send(uuid)
@@ -102,41 +102,44 @@ describe('a confirmation', () => {
     expect(await listPendingWork(ctx)).toEqual([])
   })
 
-  test('goes out when the mail server is back', async () => {
-    const uuid = await askForConfirmation()
-    const away = await createTestDeps(database.db, { smtpUrl: unreachableSmtpUrl })
-    await expect(send(uuid, away)).rejects.toThrow('ECONNREFUSED')
-    await away.close()
+  test('is sent when the mail server is available again', async () => {
+    const uuid = await createConfirmationMail()
+    const unavailable = await createTestDeps(database.db, { smtpUrl: unreachableSmtpUrl })
+    await expect(send(uuid, unavailable)).rejects.toThrow('ECONNREFUSED')
+    await unavailable.close()
     await send(uuid)
     expect(received()).toHaveLength(1)
   })
 
-  test('whose list is gone has nothing to say', async () => {
-    const uuid = await askForConfirmation()
+  test('whose list no longer exists is not sent', async () => {
+    const uuid = await createConfirmationMail()
     await database.pool.query('delete from lists where workspace_id = $1', [uuidOf(ctx.workspaceId)])
     await send(uuid)
-    expect(await readMail(uuid)).toMatchObject({ status: 'FAILED', error: 'Its reason is gone: nothing to send' })
+    expect(await readMail(uuid)).toMatchObject({
+      status: 'FAILED',
+      error: 'Nothing to send: the record no longer exists',
+    })
     expect([received(), await listPendingWork(ctx)]).toEqual([[], []])
   })
 })
 
-describe('a test copy', () => {
-  test('is marked as one, is as an invented person would get it, and has a link that unsubscribes nobody', async () => {
-    const uuid = await askForCopy(undefined, 1)
+describe('a test mail', () => {
+  test('is marked as a test and rendered for an example contact', async () => {
+    const uuid = await createTestMail(undefined, 1)
     await send(uuid)
     expect(received()).toMatchObject([{ to: ['me@example.com'], subject: '[Test] News for Ada' }])
     expect(received()[0]?.headers['list-unsubscribe']).toMatch(/^<https:/)
     expect(await readMail(uuid)).toMatchObject({ status: 'SENT' })
   })
 
-  test('is as the named contact would get it, and does not go to them', async () => {
+  test('is rendered for the given contact and not sent to that contact', async () => {
     const contact = await createTestContact(ctx, { firstName: 'Charles' })
-    await send(await askForCopy(contact.id))
+    await send(await createTestMail(contact.id))
     expect(received()).toMatchObject([{ to: ['me@example.com'], subject: '[Test] News for Charles' }])
   })
 
-  test('goes out at most once: when its fate is unknown, nobody sends it again', async () => {
-    const uuid = await askForCopy()
+  test('is not sent again if its outcome is unknown', async () => {
+    const uuid = await createTestMail()
     smtp.decide(() => 'disconnect after data')
     await send(uuid)
     smtp.decide(() => 'accept')
@@ -146,9 +149,9 @@ describe('a test copy', () => {
     expect(await listPendingWork(ctx)).toEqual([])
   })
 
-  test('of a contact who is gone by then fails after three tries, without a mail', async () => {
+  test('for a contact that was deleted fails after three attempts', async () => {
     const contact = await createTestContact(ctx)
-    const uuid = await askForCopy(contact.id)
+    const uuid = await createTestMail(contact.id)
     await database.pool.query('delete from contacts where id = $1', [uuidOf(contact.id)])
     await send(uuid).catch(() => {})
     await send(uuid).catch(() => {})
@@ -158,8 +161,8 @@ describe('a test copy', () => {
   })
 })
 
-test.each([2, 10, 100])('a job that runs %d times at once is one mail', async (times) => {
-  const uuid = await askForConfirmation()
+test.each([2, 10, 100])('%d concurrent jobs send one mail', async (times) => {
+  const uuid = await createConfirmationMail()
   const other = await createTestDeps(database.db, { smtpUrl: smtp.url })
   await Promise.all(Array.from({ length: times }, (_, n) => send(uuid, n % 2 === 0 ? deps : other)))
   expect(received()).toHaveLength(1)

@@ -7,7 +7,7 @@ import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
 
-/** Sends a single mail. Throws when it is to be tried again, which the queue then does after a pause. */
+/** Sends a single mail. Throws if it is to be retried; the queue then runs the job again after a delay. */
 export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
     const ctx = ctxOf(deps, job)
@@ -18,8 +18,8 @@ export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
     if (!mail) return delayUnclaimableWork(deps.db, job.id)
     const outcome = await attempt(deps, ctx, mail)
     const details = { requestId: ctx.requestId, mailId: mail.id, kind: mail.kind, attempt: mail.attempts }
-    if (outcome.kind === 'sent') deps.log.debug(details, 'a mail was sent')
-    else deps.log.info({ ...details, reason: outcome.error }, 'a mail was not sent')
+    if (outcome.kind === 'sent') deps.log.debug(details, 'mail sent')
+    else deps.log.info({ ...details, reason: outcome.error }, 'mail not sent')
     const next = await retryWhileDatabaseDown(() => recordMailOutcome(ctx, mail, outcome))
     if (next === 'retry') throw new Error(outcome.kind === 'sent' ? '' : outcome.error)
   })
@@ -28,13 +28,13 @@ export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
 async function attempt(deps: WorkerDeps, ctx: Ctx, mail: Mail): Promise<MailOutcome> {
   try {
     const outgoing = await renderMail(ctx, mail)
-    if (!outgoing) return { kind: 'refused', temporary: false, error: 'Its reason is gone: nothing to send' }
+    if (!outgoing) return { kind: 'refused', temporary: false, error: 'Nothing to send: the record no longer exists' }
     return await deps.mail.send(outgoing)
   } catch (error) {
-    // A template that exceeds its limits does so again.
+    // A template that exceeds its limits would exceed them again.
     if (error instanceof AppError && error.code === 'invalid')
       return { kind: 'refused', temporary: false, error: error.message }
-    deps.log.error({ err: error, requestId: ctx.requestId, mailId: mail.id }, 'a mail could not be made')
-    return { kind: 'refused', temporary: true, error: 'The mail could not be made' }
+    deps.log.error({ err: error, requestId: ctx.requestId, mailId: mail.id }, 'mail could not be rendered')
+    return { kind: 'refused', temporary: true, error: 'The mail could not be rendered' }
   }
 }

@@ -14,19 +14,19 @@ import type { QueueBackend, WorkQueue } from '../queue-backend.ts'
 
 export type WorkerMetrics = ReturnType<typeof createWorkerMetrics>
 
-/** What a worker counts of its own doing, whether or not anybody asks. */
+/** The metrics that the worker records even if WORKER_PORT is not set. */
 export function createWorkerMetrics(registry: Registry = createRegistry()) {
   const deliveries = createCounter(registry, {
     name: 'deliveries_total',
-    help: 'Deliveries to webhooks by how they ended',
+    help: 'Webhook deliveries by outcome',
     labelNames: ['outcome'],
   })
   const mails = createCounter(registry, {
     name: 'mails_total',
-    help: 'Mails handed to the mail server by how that ended',
+    help: 'Mails sent to the mail server by outcome',
     labelNames: ['outcome'],
   })
-  // Shown from the start, so that the first is seen as an increase.
+  // A counter that starts at zero makes the first increment visible to Prometheus.
   for (const outcome of ['succeeded', 'failed', 'interrupted']) deliveries.inc({ outcome }, 0)
   for (const outcome of ['sent', 'deferred', 'refused', 'unknown', 'interrupted']) mails.inc({ outcome }, 0)
   return {
@@ -34,17 +34,17 @@ export function createWorkerMetrics(registry: Registry = createRegistry()) {
     deliveries,
     deliverySeconds: createDurationHistogram(registry, {
       name: 'delivery_duration_seconds',
-      help: 'How long receivers of webhooks took to answer',
+      help: 'Response time of webhook receivers',
     }),
     mails,
     jobSeconds: createDurationHistogram(registry, {
       name: 'job_duration_seconds',
-      help: 'How long jobs took, by how they ended',
+      help: 'Job duration by outcome',
       labelNames: ['queue', 'outcome'],
     }),
     published: createCounter(registry, {
       name: 'relay_published_total',
-      help: 'Jobs that the relay of this worker has added to the queues',
+      help: 'Jobs added to the queues by the relay of this worker',
       labelNames: ['queue'],
     }),
     countInterrupted: (interrupted: InterruptedCounts) => {
@@ -54,7 +54,7 @@ export function createWorkerMetrics(registry: Registry = createRegistry()) {
   }
 }
 
-/** The same transport, each mail counted. */
+/** Counts the mails of a transport. */
 export function withMailMetrics(transport: MailTransport, { mails }: WorkerMetrics): MailTransport {
   return {
     async send(mail) {
@@ -71,7 +71,7 @@ function toOutcomeLabel(outcome: MailOutcome): string {
   return outcome.kind === 'sent' ? 'sent' : 'unknown'
 }
 
-/** Tells what the queues hold, as they see it themselves, and whether they can be reached. */
+/** Registers metrics about the queues. They are read from the queues at each scrape. */
 export function registerQueueMetrics(
   registry: Registry,
   backend: QueueBackend,
@@ -79,12 +79,12 @@ export function registerQueueMetrics(
 ): void {
   createUpGauge(registry, {
     name: 'queues_up',
-    help: 'Whether this worker reaches the queues',
+    help: 'Whether this worker can reach the queues',
     check: async () => backend.ping?.(),
   })
   createGauge(registry, {
     name: 'queue_jobs',
-    help: 'Jobs that a queue holds, by their state there',
+    help: 'Jobs in a queue by state',
     labelNames: ['queue', 'state'],
     read: async () => {
       const counts = queueNames.map(async (queue) => {
@@ -96,7 +96,7 @@ export function registerQueueMetrics(
   })
   createGauge(registry, {
     name: 'queue_oldest_job_seconds',
-    help: 'Age of the oldest job that waits in a queue for a worker',
+    help: 'Age of the oldest waiting job in a queue',
     labelNames: ['queue'],
     read: () =>
       Promise.all(

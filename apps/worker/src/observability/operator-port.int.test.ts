@@ -24,9 +24,9 @@ interface StartOptions {
   now?: () => number
 }
 
-async function start(given: Record<string, string> = {}, { log = silentLog, now }: StartOptions = {}) {
+async function start(env: Record<string, string> = {}, { log = silentLog, now }: StartOptions = {}) {
   const port = await findFreePort()
-  const config = testWorkerConfig({ DATABASE_URL: database.url, WORKER_PORT: String(port), ...given })
+  const config = testWorkerConfig({ DATABASE_URL: database.url, WORKER_PORT: String(port), ...env })
   const worker = await startWorker(config, log, now)
   let closing: Promise<void> | undefined
   const close = () => (closing ??= worker.close())
@@ -44,7 +44,7 @@ async function start(given: Record<string, string> = {}, { log = silentLog, now 
 
 const readiness = (text: string) => JSON.parse(text) as object
 
-test('a worker with all it needs is healthy and ready', async () => {
+test('a running worker is healthy and ready', async () => {
   const worker = await start()
   expect(await worker.get('/health')).toMatchObject({ status: 200, text: JSON.stringify({ status: 'ok', version }) })
   const { status, text } = await worker.get('/ready')
@@ -61,7 +61,7 @@ test('a worker with all it needs is healthy and ready', async () => {
   expect(await worker.get('/other')).toMatchObject({ status: 404, type: 'application/json; charset=utf-8' })
 })
 
-test('a clock that is off is logged at the start and shown, and the worker stays ready', async () => {
+test('a wrong clock is logged at startup and shown in /ready, which stays 200', async () => {
   const lines: string[] = []
   const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) })
   const worker = await start({}, { log, now: () => Date.now() + 3_600_000 })
@@ -74,18 +74,18 @@ test('a clock that is off is logged at the start and shown, and the worker stays
   ])
 })
 
-test('without a port the worker opens none, and a port that is taken is an error at once', async () => {
+test('a port that is in use fails the startup', async () => {
   const { port } = await start()
   const taken = testWorkerConfig({ DATABASE_URL: database.url, WORKER_PORT: String(port) })
   await expect(startWorker(taken, silentLog)).rejects.toThrow('EADDRINUSE')
 })
 
-test('with Redis away it is degraded, which is still 200', async () => {
+test('/ready is 200 and degraded while Redis is unavailable', async () => {
   const redis = await createTestRedis()
   onTestFinished(() => redis.close())
   const worker = await start({ REDIS_URL: redis.url })
   const states = async () => (await worker.get('/ready')).status
-  await waitUntil(async () => readiness((await worker.get('/ready')).text), { describe: 'it answers' })
+  await waitUntil(async () => readiness((await worker.get('/ready')).text), { describe: 'the worker responds' })
   redis.pause()
   const { status, text } = await worker.get('/ready')
   expect([status, readiness(text)]).toEqual([
@@ -101,7 +101,7 @@ test('with Redis away it is degraded, which is still 200', async () => {
   expect(await states()).toBe(200)
 })
 
-test('with Postgres away, or migrations missing, it is 503 by that name', async () => {
+test('/ready is 503 and names the cause: database down or migrations pending', async () => {
   const redis = await createTestRedis()
   onTestFinished(() => redis.close())
   const proxy = await startTestProxy(database.url)
@@ -125,7 +125,7 @@ test('with Postgres away, or migrations missing, it is 503 by that name', async 
   await database.pool.query('update drizzle.__drizzle_migrations set created_at = created_at + 1')
 })
 
-test('while it shuts down with a job in hand it is 503', async () => {
+test('/ready is 503 while the worker shuts down with an active job', async () => {
   const receiver = await startHttpReceiver(() => ({ delayMs: 1_500 }))
   onTestFinished(() => receiver.close())
   await createTestWebhook(ctx, { url: receiver.url })
@@ -138,10 +138,10 @@ test('while it shuts down with a job in hand it is 503', async () => {
   await closed
 })
 
-test('the metrics want the token where one is configured', async () => {
+test('/metrics requires METRICS_TOKEN if it is set', async () => {
   const worker = await start({ METRICS_TOKEN: 'known-to-prometheus-alone' })
   expect((await worker.get('/metrics')).status).toBe(401)
-  const headers = { authorization: 'Bearer known-to-somebody-as-well' }
+  const headers = { authorization: 'Bearer wrong-token' }
   expect((await worker.get('/metrics', { headers })).status).toBe(401)
   headers.authorization = 'Bearer known-to-prometheus-alone'
   expect(await worker.get('/metrics', { headers })).toMatchObject({
@@ -151,9 +151,9 @@ test('the metrics want the token where one is configured', async () => {
 })
 
 test.each(['redis', 'postgres'])(
-  'deliveries, jobs and the relay are counted, and the queues told, with the queues in %s',
-  async (where) => {
-    const redis = where === 'redis' ? await createTestRedis() : undefined
+  '/metrics counts deliveries, jobs and published work, with the queues in %s',
+  async (backend) => {
+    const redis = backend === 'redis' ? await createTestRedis() : undefined
     onTestFinished(async () => redis?.close())
     const own = await createTestDatabase()
     onTestFinished(() => own.close())
@@ -165,7 +165,7 @@ test.each(['redis', 'postgres'])(
     await createTestContact(ctx)
     const lines = async () => (await worker.get('/metrics')).text.split('\n')
     await waitUntil(
-      // A webhook may get another job, which finds nothing to do.
+      // A webhook may get one more job, which finds no backlog.
       async () =>
         (await lines()).some((line) =>
           /^rapport_job_duration_seconds_count\{queue="webhooks",outcome="done"\} [2-9]/.test(line),

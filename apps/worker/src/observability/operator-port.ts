@@ -24,17 +24,14 @@ interface HttpResponse {
   body: string
 }
 
-/**
- * Where the operator asks the worker how it is: health, readiness and metrics, as the API tells its own. Undefined
- * where no port is configured.
- */
-export async function openOperatorPort(config: WorkerConfig, operated: OperatorPortDeps) {
+/** Serves /health, /ready and /metrics, as the API does. Returns undefined if WORKER_PORT is not set. */
+export async function openOperatorPort(config: WorkerConfig, deps: OperatorPortDeps) {
   const { WORKER_HOST: host, WORKER_PORT: port } = config
   if (port === undefined) return undefined
-  registerProcessMetrics(operated.metrics.registry, operated.database)
-  if (operated.backend.ping) registerRedisMetrics(operated.metrics.registry, operated.backend.ping)
+  registerProcessMetrics(deps.metrics.registry, deps.database)
+  if (deps.backend.ping) registerRedisMetrics(deps.metrics.registry, deps.backend.ping)
   const server = createServer({ requestTimeout: 5_000 }, (request, response) => {
-    void handleRequest(request, operated, config.METRICS_TOKEN)
+    void handleRequest(request, deps, config.METRICS_TOKEN)
       .catch(() => jsonResponse(500))
       .then(({ status, type, body }) => response.writeHead(status, { 'content-type': type }).end(body))
   })
@@ -52,10 +49,10 @@ export async function openOperatorPort(config: WorkerConfig, operated: OperatorP
 
 async function handleRequest(
   request: IncomingMessage,
-  operated: OperatorPortDeps,
+  deps: OperatorPortDeps,
   token: string | undefined,
 ): Promise<HttpResponse> {
-  const { database, backend, metrics, stopping, clock } = operated
+  const { database, backend, metrics, stopping, clock } = deps
   const [path] = (request.url ?? '').split('?', 1)
   if (request.method !== 'GET' && request.method !== 'HEAD') return jsonResponse(404)
   if (path === '/health') return jsonResponse(200, { status: 'ok', version })

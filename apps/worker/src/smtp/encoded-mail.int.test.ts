@@ -8,7 +8,7 @@ const smtp = useForFile(() => startSmtpReceiver())
 const transport = useForFile(() => openMailTransport(smtp.url))
 
 test.each(['Hello\n.\n..dots = signs \nGrüße, 🦉 Привет, こんにちは', `${'wörd '.repeat(400)}\nFrom here\r\nline `])(
-  'a mail of encoded parts arrives as one that nodemailer encodes: %j',
+  'a mail with pre-encoded parts equals one that nodemailer encodes: %j',
   async (text) => {
     const html = `<p>${text}</p>\n`
     const header = {

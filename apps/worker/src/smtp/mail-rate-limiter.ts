@@ -2,20 +2,20 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Db } from '@rapport/core/db/client.ts'
 import { reserveMailSlots } from '@rapport/core/mail/mail-rate.ts'
 
-/** So many mails are claimed, sent and recorded together: few, as a kill interrupts those in hand. */
+/** The number of mails that are claimed, sent and recorded together. A crash interrupts at most one group per batch. */
 const defaultGroupSize = 20
 
 export interface MailRateLimiter {
   groupSize: number
-  /** Waits until `count` mails may leave. */
+  /** Waits until `count` mails may be sent. */
   wait(count: number): Promise<void>
 }
 
-/** Keeps MAIL_RATE over all workers: each group waits for its place in a line that the database keeps. */
+/** Limits all workers together to MAIL_RATE. Each group reserves its time to send in the database. */
 export function createMailRateLimiter(db: Db, perSecond: number | undefined, stopping: AbortSignal): MailRateLimiter {
   if (perSecond === undefined) return { groupSize: defaultGroupSize, wait: async () => {} }
   return {
-    // A quarter of a second's worth at a time, so that a slow pace is not kept in bursts.
+    // A group takes at most a quarter of a second's mails, so that a low rate does not lead to bursts.
     groupSize: Math.max(1, Math.min(defaultGroupSize, Math.floor(perSecond / 4))),
     async wait(count) {
       const waitMs = await reserveMailSlots(db, count, perSecond)

@@ -6,15 +6,15 @@ import { describe, expect, test } from 'vitest'
 import { openMailTransport } from './mail-transport.ts'
 import { renderFor } from '../testing.ts'
 
-describe('a signature', () => {
+describe('a DKIM signature', () => {
   const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 })
   const dkim = {
     domain: 'example.com',
-    selector: 'letters',
+    selector: 'newsletter',
     privateKey: privateKey.export({ type: 'pkcs8', format: 'pem' }),
   }
 
-  test('vouches for the body and for both fields of the one-click unsubscribe, and for nothing that was changed', async () => {
+  test('covers the body and both headers of the one-click unsubscribe', async () => {
     const [database, smtp] = [await createTestDatabase(), await startSmtpReceiver()]
     const signing = openMailTransport(smtp.url, dkim)
     const ctx = await createTestCtx(database.db)
@@ -24,7 +24,7 @@ describe('a signature', () => {
     const raw = smtp.mails[0]?.raw.toString('latin1') ?? ''
     const { tags, isValid } = verifyDkim(raw, publicKey)
     expect(isValid).toBe(true)
-    expect(tags).toMatchObject({ d: 'example.com', s: 'letters', a: 'rsa-sha256' })
+    expect(tags).toMatchObject({ d: 'example.com', s: 'newsletter', a: 'rsa-sha256' })
     const signed = tags['h']?.split(':') ?? []
     expect(signed).toEqual(
       expect.arrayContaining(['from', 'to', 'subject', 'list-unsubscribe', 'list-unsubscribe-post']),
@@ -43,7 +43,7 @@ describe('a signature', () => {
   })
 
   test.each(['Hi Ada\nlong '.repeat(100), `${'Grüße '.repeat(300)}\n.\nend`])(
-    'is valid for a mail of text alone',
+    'is valid for a plain text mail',
     async (text) => {
       const smtp = await startSmtpReceiver()
       const signing = openMailTransport(smtp.url, dkim)
@@ -53,14 +53,14 @@ describe('a signature', () => {
       expect(await signing.send(mail)).toEqual({ kind: 'sent' })
       expect(verifyDkim(smtp.mails[0]?.raw.toString('latin1') ?? '', publicKey).isValid).toBe(true)
       await smtp.close()
-      // Nothing is listened to any more: composing and signing must not look like sending.
+      // The server is down. Composing and signing must not count as sending.
       expect(await signing.send(mail)).toMatchObject({ kind: 'refused', temporary: true })
       signing.close()
     },
   )
 })
 
-/** As a receiver does it (RFC 6376, relaxed/relaxed). */
+/** Verifies a DKIM signature as a mail server does (RFC 6376, relaxed/relaxed). */
 function verifyDkim(raw: string, key: KeyObject) {
   const [head = '', ...rest] = raw.split('\r\n\r\n')
   const fields = head.split(/\r\n(?![ \t])/).map((line) => {
@@ -86,9 +86,9 @@ function verifyDkim(raw: string, key: KeyObject) {
     .map((line) => line.replace(/[ \t]+/g, ' ').replace(/ $/, ''))
   const canonical = `${body.join('\r\n').replace(/(\r\n)*$/, '')}\r\n`
   const bodyHash = createHash('sha256').update(canonical, 'latin1').digest('base64')
-  const lines = (tags['h'] ?? '').split(':').map((wanted) => {
-    const field = fields.findLast(({ name }) => name === wanted)
-    return `${wanted}:${field?.value ?? ''}`
+  const lines = (tags['h'] ?? '').split(':').map((headerName) => {
+    const field = fields.findLast(({ name }) => name === headerName)
+    return `${headerName}:${field?.value ?? ''}`
   })
   const unsigned = signature.replace(/(\bb=)[^;]*$/, '$1').trim()
   const data = [...lines, `dkim-signature:${unsigned}`].join('\r\n')

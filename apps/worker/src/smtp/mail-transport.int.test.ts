@@ -1,4 +1,4 @@
-/** What leaves the house: mails as a mail server receives them, byte by byte. */
+/** Mails as a mail server receives them, byte by byte. */
 import { type AddressInfo, createServer } from 'node:net'
 import { type Recipient, toRecipient } from '@rapport/core/campaigns/recipient.ts'
 import type { CampaignInput } from '@rapport/core/campaigns/campaigns.schema.ts'
@@ -20,19 +20,19 @@ afterEach(() => smtp.decide(() => 'accept'))
 
 const ada = toRecipient(contactExample)
 
-/** Sends the campaign to a new contact who is described so, and answers what the server received. */
-async function receive(campaign: Partial<CampaignInput>, given: Partial<Recipient> = {}) {
+/** Sends the campaign to a new contact. Returns the mail that the server received. */
+async function sendAndReceive(campaign: Partial<CampaignInput>, recipient: Partial<Recipient> = {}) {
   const { id, listId } = await createTestCampaign(ctx, campaign)
   const contact = await createTestContact(ctx)
-  const made = await renderFor(ctx, id, { ...ada, ...given, id: contact.id })
+  const rendered = await renderFor(ctx, id, { ...ada, ...recipient, id: contact.id })
   const before = smtp.mails.length
-  expect(await transport.send(made)).toEqual({ kind: 'sent' })
+  expect(await transport.send(rendered)).toEqual({ kind: 'sent' })
   const [mail, ...others] = smtp.mails.slice(before)
-  if (!mail || others.length > 0) throw new Error(`${others.length} other mails have come`)
+  if (!mail || others.length > 0) throw new Error(`Expected one mail, received ${others.length + 1}`)
   return { ...mail, campaignId: id, listId, contactId: contact.id, head: headOf(mail.raw) }
 }
 
-/** The names of the header fields, in lower case, and each line as it was sent. */
+/** The header names in lower case, and the header lines as they were sent. */
 function headOf(raw: Buffer) {
   const [head = ''] = raw.toString('latin1').split('\r\n\r\n')
   const lines = head.split('\r\n')
@@ -44,11 +44,11 @@ const expectedNames = [
   ['from', 'to', 'subject', 'message-id', 'list-id', 'list-unsubscribe', 'list-unsubscribe-post'],
   ['date', 'mime-version', 'content-type'],
 ].flat()
-const ofOnePart = [...expectedNames, 'content-transfer-encoding']
+const expectedPlainTextNames = [...expectedNames, 'content-transfer-encoding']
 
 describe('a campaign mail', () => {
-  test('has the headers that big receivers ask of bulk mail, and no others', async () => {
-    const mail = await receive({
+  test('has the headers that large mail providers require of bulk mail, and no others', async () => {
+    const mail = await sendAndReceive({
       subject: 'News',
       html: '<p>Hi {{ contact.firstName }}</p>',
       replyTo: 'reply@example.com',
@@ -66,8 +66,8 @@ describe('a campaign mail', () => {
     expect([mail.from, mail.to]).toEqual(['letters@example.com', ['ada@example.com']])
   })
 
-  test('is unsubscribed from by the link in its header, which is the one in its body', async () => {
-    const mail = await receive({ html: '<p>Hi</p>' })
+  test('has the same unsubscribe link in its header and in its body', async () => {
+    const mail = await sendAndReceive({ html: '<p>Hi</p>' })
     const link = /^<(https:\/\/crm\.example\.com\/public\/unsubscribe\?token=([\w.-]+))>$/
     const [, url = '', token = ''] = link.exec(mail.headers['list-unsubscribe'] ?? '') ?? []
     const { listId, contactId, campaignId } = mail
@@ -76,7 +76,7 @@ describe('a campaign mail', () => {
     expect(mail.text).toContain(url)
   })
 
-  test('has the same Message-ID when it is made again, so that a copy is known to be one', async () => {
+  test('has the same Message-ID when it is rendered again', async () => {
     const { id } = await createTestCampaign(ctx)
     const messageIdTo = async (contact: Pick<Recipient, 'id'>) =>
       (await renderFor(ctx, id, { ...ada, id: contact.id })).messageId
@@ -85,22 +85,25 @@ describe('a campaign mail', () => {
     expect(await messageIdTo(one)).not.toBe(await messageIdTo(other))
   })
 
-  test('comes from whom the campaign says, else the workspace, else the installation', async () => {
-    const own = await receive({ fromName: 'Charles', fromEmail: 'charles@example.org' })
+  test('takes the sender from the campaign, then the workspace, then the installation', async () => {
+    const own = await sendAndReceive({ fromName: 'Charles', fromEmail: 'charles@example.org' })
     expect([own.headers['from'], own.from]).toEqual(['Charles <charles@example.org>', 'charles@example.org'])
     await database.pool.query(
       "update workspaces set from_name = 'Engines', from_email = 'us@engines.example' where id = $1",
       [uuidOf(ctx.workspaceId)],
     )
-    const ofWorkspace = await receive({})
+    const ofWorkspace = await sendAndReceive({})
     expect(ofWorkspace.headers['from']).toBe('Engines <us@engines.example>')
   })
 
-  test('carries any language, whole, in both parts', async () => {
+  test('keeps long lines and any script intact in both parts', async () => {
     const text =
       'Grüße aus München, Привет, こんにちは, 🦉, and a line that is longer than the 998 bytes a line may have: '
     const long = text + 'wörd '.repeat(400)
-    const mail = await receive({ subject: text.slice(0, 60), html: `<p>${long}</p>`, text: long }, { firstName: 'Zoë' })
+    const mail = await sendAndReceive(
+      { subject: text.slice(0, 60), html: `<p>${long}</p>`, text: long },
+      { firstName: 'Zoë' },
+    )
     expect(mail.subject).toBe(text.slice(0, 60).trim())
     expect(mail.html).toContain(long.trim())
     expect(mail.text).toContain(long.trim())
@@ -113,7 +116,7 @@ describe('a campaign mail', () => {
   })
 })
 
-describe('nobody writes a header by a name', () => {
+describe('header injection is not possible', () => {
   const attacks = [
     'Ada\r\nBcc: eve@example.com',
     'Ada\nBcc: eve@example.com\n\nbody',
@@ -128,34 +131,34 @@ describe('nobody writes a header by a name', () => {
     `Ada ${'x'.repeat(150)}\r\n Bcc: eve@example.com`,
   ]
 
-  test.each(attacks)('%j of a contact, in the To and in the subject', async (name) => {
-    const mail = await receive(
+  test.each(attacks)('with the contact name %j in To and Subject', async (name) => {
+    const mail = await sendAndReceive(
       { subject: 'For {{ contact.firstName }}', text: 'Hi' },
       { firstName: name, lastName: name },
     )
-    expect(mail.head.names).toEqual(ofOnePart.toSorted())
+    expect(mail.head.names).toEqual(expectedPlainTextNames.toSorted())
     expect(mail.to).toEqual(['ada@example.com'])
     expect(mail.head.text).not.toMatch(/^bcc/im)
-    // What a reader of the mail sees as addresses is the one address.
+    // The To header contains one address.
     expect(mail.headers['to']).toMatch(/<ada@example\.com>$/)
     expect(mail.subject).toMatch(/^For /)
   })
 
-  test.each(attacks)('%j of a sender or a list', async (name) => {
+  test.each(attacks)('with the sender name %j', async (name) => {
     await database.pool.query('update workspaces set from_name = $1 where id = $2', [
       name.replace('\u0000', ''),
       uuidOf(ctx.workspaceId),
     ])
-    const mail = await receive({ text: 'Hi' })
-    expect(mail.head.names).toEqual(ofOnePart.toSorted())
+    const mail = await sendAndReceive({ text: 'Hi' })
+    expect(mail.head.names).toEqual(expectedPlainTextNames.toSorted())
     expect(mail.from).toBe('letters@example.com')
     expect(mail.headers['from']).toMatch(/<letters@example\.com>$/)
   })
 })
 
-test('names of people are escaped in the HTML of a mail', async () => {
+test('contact names are escaped in the HTML of a mail', async () => {
   const html = '<p>Hi {{ contact.firstName }}</p>'
-  const mail = await receive({ html }, { firstName: '<img src=x onerror=alert(1)>' })
+  const mail = await sendAndReceive({ html }, { firstName: '<img src=x onerror=alert(1)>' })
   expect(mail.html).toContain('<p>Hi &lt;img src=x onerror=alert(1)&gt;</p>')
 })
 
@@ -168,7 +171,7 @@ describe('the transport', () => {
     messageId: '<1@example.com>',
   }
 
-  test('never sends a mail twice by itself when the connection breaks', async () => {
+  test('does not retry a mail when the connection is lost after the data', async () => {
     const before = smtp.mails.length
     smtp.decide(() => 'disconnect after data')
     expect(await transport.send(mail)).toMatchObject({ kind: 'ambiguous' })
@@ -176,9 +179,9 @@ describe('the transport', () => {
   })
 
   test.each(['connect', 'greeting', 'EHLO', 'MAIL', 'RCPT', 'DATA', 'second MAIL'])(
-    'knows that a mail was not sent when the connection breaks at %s, so that it may be tried again',
+    'reports a temporary error when the connection is lost at %s',
     async (stage) => {
-      const server = await startBreakingSmtp(stage)
+      const server = await startFailingSmtp(stage)
       const own = openMailTransport(server.url)
       if (stage === 'second MAIL') await own.send(mail)
       expect(await own.send(mail)).toMatchObject({ kind: 'refused', temporary: true })
@@ -188,15 +191,15 @@ describe('the transport', () => {
     },
   )
 
-  test.each(['body', 'dot'])('cannot know when it breaks at the %s', async (stage) => {
-    const server = await startBreakingSmtp(stage)
+  test.each(['body', 'dot'])('reports an ambiguous outcome when the connection is lost at the %s', async (stage) => {
+    const server = await startFailingSmtp(stage)
     const own = openMailTransport(server.url)
     expect(await own.send(mail)).toMatchObject({ kind: 'ambiguous' })
     own.close()
     await server.close()
   })
 
-  test('keeps its connections: many mails at once take few of them, and a refused one disturbs no other', async () => {
+  test('reuses its connections, and a refused mail does not affect other mails', async () => {
     smtp.decide((to) => (to.startsWith('7@') ? 550 : 'accept'))
     const outcomes = await Promise.all(
       Array.from({ length: 60 }, (_, n) => transport.send({ ...mail, to: { name: '', address: `${n}@example.com` } })),
@@ -205,30 +208,30 @@ describe('the transport', () => {
     expect(outcomes[7]).toMatchObject({ kind: 'refused', temporary: false, error: '550 7@example.com is refused' })
   })
 
-  test('keeps its own limits, whatever the parameters of SMTP_URL say', async () => {
+  test('ignores parameters of SMTP_URL that would change its limits', async () => {
     const own = openMailTransport(`${smtp.url}?socketTimeout=1&maxRequeues=-1&pool=false`)
     expect(await own.send(mail)).toEqual({ kind: 'sent' })
     own.close()
   })
 
-  test('lets no line of a message be taken for its end', async () => {
+  test('escapes lines that consist of a dot', async () => {
     for (const text of ['one\r\n.\r\ntwo', '.', '..\n.three']) {
       expect(await transport.send({ ...mail, text })).toEqual({ kind: 'sent' })
       expect(smtp.mails.at(-1)?.text?.trimEnd()).toBe(text.replaceAll('\r\n', '\n'))
     }
   })
 
-  test('reads no file and asks no address, whatever a mail says', async () => {
+  test('does not read files or fetch URLs that a mail names', async () => {
     const before = smtp.mails.length
     for (const path of ['/etc/passwd', smtp.url.replace('smtp', 'http')]) {
-      const sneaky = { ...mail, attachments: [{ path }], html: { path } as never }
-      await transport.send({ ...sneaky, text: `see ${path}` }).catch(() => {})
+      const malicious = { ...mail, attachments: [{ path }], html: { path } as never }
+      await transport.send({ ...malicious, text: `see ${path}` }).catch(() => {})
       await transport.send({ ...mail, attachments: [{ path }], raw: { path } } as never)
     }
     for (const { raw } of smtp.mails.slice(before)) expect(raw.toString()).not.toMatch(/root:|220 /)
   })
 
-  test('after the server was away, goes on when it is back', async () => {
+  test('sends again after the server was unavailable', async () => {
     const first = await startSmtpReceiver()
     const own = openMailTransport(first.url)
     expect(await own.send(mail)).toEqual({ kind: 'sent' })
@@ -241,32 +244,32 @@ describe('the transport', () => {
   })
 })
 
-/** Takes mails until the conversation reaches `stage`, and hangs up. */
-async function startBreakingSmtp(stage: string) {
+/** Starts an SMTP server that closes the connection when a session reaches `stage`. */
+async function startFailingSmtp(stage: string) {
   let mails = 0
   const server = createServer((socket) => {
     let isData = false
     let body = ''
-    const reached = (here: string) => {
-      const is = stage === here || (stage === 'second MAIL' && here === 'MAIL' && mails === 1)
-      if (is) socket.destroy()
-      return is
+    const closeAt = (current: string) => {
+      const isReached = stage === current || (stage === 'second MAIL' && current === 'MAIL' && mails === 1)
+      if (isReached) socket.destroy()
+      return isReached
     }
-    const answer = (line: string) => {
+    const handleLine = (line: string) => {
       const command = line.slice(0, 4).toUpperCase()
-      if (isData ? reached('body') : reached(command)) return
+      if (isData ? closeAt('body') : closeAt(command)) return
       if (isData) {
         body += line
-        if (!body.endsWith('\r\n.\r\n') || reached('dot')) return
+        if (!body.endsWith('\r\n.\r\n') || closeAt('dot')) return
         mails += 1
       }
       isData = !isData && command === 'DATA'
-      socket.write(isData ? '354 go on\r\n' : '250 fine\r\n')
+      socket.write(isData ? '354 continue\r\n' : '250 ok\r\n')
     }
-    socket.on('error', () => {}).on('data', (chunk) => answer(chunk.toString()))
-    if (reached('connect')) return
+    socket.on('error', () => {}).on('data', (chunk) => handleLine(chunk.toString()))
+    if (closeAt('connect')) return
     socket.write('220 hello\r\n')
-    reached('greeting')
+    closeAt('greeting')
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {

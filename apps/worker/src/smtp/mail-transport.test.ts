@@ -10,10 +10,10 @@ test.each([
   [500, false],
   [550, false],
   [554, false],
-])('an answer of %d is a refusal, for now: %s', (responseCode, temporary) => {
-  const words = `${responseCode} 5.1.1 these words`
-  const refused = error(`Can't send mail: ${words}`, { code: 'EENVELOPE', responseCode, response: words })
-  const outcome = { kind: 'refused', temporary, error: words }
+])('classifies the SMTP code %d as refused (temporary: %s)', (responseCode, temporary) => {
+  const response = `${responseCode} 5.1.1 reason`
+  const refused = error(`Can't send mail: ${response}`, { code: 'EENVELOPE', responseCode, response })
+  const outcome = { kind: 'refused', temporary, error: response }
   for (const command of ['RCPT TO', 'DATA']) {
     const scope = responseCode === 421 ? { affectsAll: true } : {}
     expect(classifyError(Object.assign(refused, { command }), false)).toEqual({ ...outcome, ...scope })
@@ -24,7 +24,7 @@ test.each([
   }
 })
 
-test('a recipient that cannot be written to is refused for good', () => {
+test('classifies a message without recipients as permanently refused', () => {
   const message = 'No recipients defined'
   expect(classifyError(error(message, { code: 'EENVELOPE' }), false)).toEqual({
     kind: 'refused',
@@ -40,12 +40,12 @@ test.each([
   ['Timeout', { code: 'ETIMEDOUT', command: 'CONN' }],
   ['read ECONNRESET', { code: 'ESOCKET', syscall: 'read' }],
   ['Connection pool was closed', {}],
-])('"%s" is ambiguous once the message was on its way, and may be tried again before', (message, more) => {
+])('classifies "%s" as ambiguous after the message started, as temporary before', (message, more) => {
   expect(classifyError(error(message, more), true)).toEqual({ kind: 'ambiguous', error: message })
   const unsent = { kind: 'refused', temporary: true, error: message, affectsAll: true }
   expect(classifyError(error(message, more), false)).toEqual(unsent)
 })
 
-test('what is not even an error is told too', () => {
+test('classifies a thrown string', () => {
   expect(classifyError('boom', true)).toEqual({ kind: 'ambiguous', error: 'boom' })
 })

@@ -11,12 +11,12 @@ export interface MailTransport {
   close(): void
 }
 
-/** The content of a mail is inline: nodemailer must not read a file or fetch a URL that an option names. */
+/** All content of a mail is inline, so nodemailer never needs to read a file or fetch a URL. */
 const noAccess = { disableFileAccess: true, disableUrlAccess: true }
 
 /**
- * A pool of SMTP connections that never sends a mail twice by itself: an error that is neither a refusal nor before the
- * first byte is ambiguous. With a key every mail is signed.
+ * Opens a pool of SMTP connections that sends each mail at most once. An error after the first byte of the message,
+ * without a response code, is ambiguous. If `dkim` is set, every mail is signed.
  */
 export function openMailTransport(smtpUrl: string, dkim?: DkimKey): MailTransport {
   const smtp = createTransport({ ...poolOptions, url: withoutParameters(smtpUrl, Object.keys(poolOptions)) })
@@ -48,7 +48,7 @@ const poolOptions = {
   pool: true,
   maxConnections: mailConnections,
   maxMessages: Number.POSITIVE_INFINITY,
-  // The server may have closed a connection while it was idle: nodemailer requeues a mail of which no byte was read.
+  // The server may have closed an idle connection. nodemailer retries a mail only if no byte of it was read.
   maxRequeues: 1,
   connectionTimeout: 5_000,
   greetingTimeout: 5_000,
@@ -56,14 +56,14 @@ const poolOptions = {
   ...noAccess,
 } as const
 
-/** nodemailer prefers the parameters of a URL to its options, but these options carry our guarantees. */
+/** nodemailer lets URL parameters override options. These options must not change, as they prevent duplicate mails. */
 function withoutParameters(url: string, names: readonly string[]): string {
   const result = new URL(url)
   for (const name of names) result.searchParams.delete(name)
   return result.href
 }
 
-/** nodemailer reads the stream of a message once the server has answered DATA. A second attempt has a stream of its own. */
+/** nodemailer reads the message stream after the server has accepted DATA. A second attempt has another stream. */
 type WatchedMail = SendMailOptions & { onStream: (stream: Readable) => void }
 
 function mailOptions(mail: OutgoingMail | EncodedMail): SendMailOptions {
@@ -88,13 +88,13 @@ function contentOf(mail: OutgoingMail | EncodedMail): SendMailOptions {
   return { text: mail.text, ...(mail.html !== undefined && { html: mail.html }) }
 }
 
-/** What a signature vouches for: all that we write, above all both fields of the one-click unsubscribe (RFC 8058). */
+/** The signed headers: all that we set. RFC 8058 requires both headers of the one-click unsubscribe. */
 const signedFields = [
   ['From', 'Reply-To', 'To', 'Subject', 'Date', 'Message-ID', 'MIME-Version', 'Content-Type'],
   ['Content-Transfer-Encoding', 'List-Id', 'List-Unsubscribe', 'List-Unsubscribe-Post', 'Auto-Submitted'],
 ].flat()
 
-/** Composes and signs before a connection is used: signing reads the whole message, which must not look like sending it. */
+/** Composes and signs the mail before it is sent: signing reads the whole message, which must not count as sending. */
 function openSigner({ domain, selector, privateKey }: DkimKey): (mail: SendMailOptions) => Promise<SendMailOptions> {
   const composer = createTransport({
     streamTransport: true,
@@ -117,8 +117,8 @@ interface SmtpError extends Error {
 }
 
 /**
- * Surely refused: the server said so with a code. Surely unsent: not a byte of the message had left. Everything else may
- * have happened after the server took the mail, which the error does not tell.
+ * A mail was refused if the server returned a code, and was not sent if no byte of the message was read. Any other
+ * error is ambiguous: the server may have accepted the mail before.
  */
 export function classifyError(error: unknown, isMessageStarted: boolean): MailOutcome {
   const { responseCode, response, code, message } = error as SmtpError
@@ -128,10 +128,7 @@ export function classifyError(error: unknown, isMessageStarted: boolean): MailOu
   return { kind: 'refused', temporary, error: text, ...(affectsAllMails(error as SmtpError) && { affectsAll: true }) }
 }
 
-/**
- * Whether any other mail would be refused as well. A refusal of RCPT TO or DATA concerns one recipient or one
- * message.
- */
+/** Whether every other mail would be refused too. A refused RCPT TO or DATA concerns one recipient or one message. */
 function affectsAllMails({ responseCode, command, code }: SmtpError): boolean {
   if (responseCode === undefined) return code !== 'EENVELOPE'
   return responseCode === 421 || !(command === 'RCPT TO' || command === 'DATA')

@@ -5,7 +5,7 @@ import { type Receiver, signatureHeaders } from '@rapport/core/webhooks/drain/si
 import { runTraced, type WorkerDeps } from '../worker-deps.ts'
 import type { Connections, HttpOutcome } from './outbound-http.ts'
 
-/** Where an attempt goes, and on which connections. */
+/** The receiver of the attempts, and the connections to use. */
 export interface Destination {
   workspaceId: WorkspaceId
   webhookId: WebhookId
@@ -13,7 +13,7 @@ export interface Destination {
   connections: Connections
 }
 
-/** Makes the one attempt of a delivery. Never rejects: what fails is the outcome. */
+/** Makes the only attempt of a delivery. Never rejects: an error becomes the outcome. */
 export function attemptDelivery(
   deps: WorkerDeps,
   destination: Destination,
@@ -30,7 +30,7 @@ export function attemptDelivery(
 
 async function attempt(deps: WorkerDeps, destination: Destination, delivery: TakenDelivery): Promise<DeliveryOutcome> {
   const { body, eventId, requestId, uuid } = delivery
-  if (body === undefined) return failure('The event is gone', null)
+  if (body === undefined) return failure('The event no longer exists', null)
   const { receiver, connections } = destination
   const span = deps.tracer?.start('POST', {
     kind: 'client',
@@ -46,7 +46,7 @@ async function attempt(deps: WorkerDeps, destination: Destination, delivery: Tak
     }
     outcome = toOutcome(await connections.post(receiver.url, { headers, body }), attemptedAt)
   } catch (error) {
-    deps.log.error({ err: error, requestId, deliveryId: idOf('dlv', uuid) }, 'a delivery could not be signed')
+    deps.log.error({ err: error, requestId, deliveryId: idOf('dlv', uuid) }, 'delivery could not be signed')
     outcome = failure('The delivery could not be signed', attemptedAt)
   }
   const attributes = outcome.responseStatus === null ? {} : { 'http.response.status_code': outcome.responseStatus }
@@ -83,6 +83,6 @@ function countOutcome(
   metrics.deliveries.inc({ outcome: status === 'SUCCEEDED' ? 'succeeded' : 'failed' })
   if (durationMs !== null) metrics.deliverySeconds.observe(durationMs / 1_000)
   const details = { requestId, deliveryId: idOf('dlv', uuid), eventId, responseStatus, durationMs }
-  if (status === 'SUCCEEDED') log.debug(details, 'a delivery succeeded')
-  else log.info({ ...details, reason: error }, 'a delivery failed')
+  if (status === 'SUCCEEDED') log.debug(details, 'delivery succeeded')
+  else log.info({ ...details, reason: error }, 'delivery failed')
 }

@@ -3,12 +3,12 @@ import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect, test } from 'vitest'
 import { createDrainCooldown } from './drain-cooldown.ts'
 
-test('a webhook is postponed for a second, and no other is', async () => {
-  const postponed = createDrainCooldown()
+test('a cooldown lasts one second and applies to one webhook', async () => {
+  const cooldown = createDrainCooldown()
   const [uuid, other] = [randomUUID(), randomUUID()]
   const startedAt = performance.now()
-  postponed.start(uuid)
-  expect([postponed.isActive(uuid), postponed.isActive(other)]).toEqual([true, false])
-  await waitUntil(() => !postponed.isActive(uuid), { describe: 'the time is over' })
+  cooldown.start(uuid)
+  expect([cooldown.isActive(uuid), cooldown.isActive(other)]).toEqual([true, false])
+  await waitUntil(() => !cooldown.isActive(uuid), { describe: 'the cooldown is over' })
   expect(performance.now() - startedAt).toBeGreaterThan(900)
 })

@@ -2,7 +2,10 @@ import { LRUCache } from 'lru-cache'
 
 const cooldownMs = 1_000
 
-/** Webhooks that could not be drained a moment ago: notifications of new deliveries add no job for them, the poll does. */
+/**
+ * Webhooks whose last job was skipped within the past second. During this time, notifications of new deliveries add no
+ * job for them; the poll finds their backlogs.
+ */
 export interface DrainCooldown {
   start(webhookUuid: string): void
   isActive(webhookUuid: string): boolean

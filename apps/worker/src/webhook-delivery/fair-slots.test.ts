@@ -1,86 +1,86 @@
 import { newId, type WorkspaceId } from '@rapport/core/kernel/ids.ts'
-import { setImmediate as turn } from 'node:timers/promises'
+import { setImmediate as nextTick } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { createFairSlots, type FairSlots } from './fair-slots.ts'
 
 const [a, b, c] = [newId('wsp'), newId('wsp'), newId('wsp')]
 const longWait = 60_000
 
-/** Takes places without waiting, until there is none. */
-async function fill(places: FairSlots, workspaceId: WorkspaceId): Promise<number> {
+/** Acquires slots until none is free. Returns how many were acquired. */
+async function acquireAll(slots: FairSlots, workspaceId: WorkspaceId): Promise<number> {
   let count = 0
-  while (await places.acquire(workspaceId, 0)) count += 1
+  while (await slots.acquire(workspaceId, 0)) count += 1
   return count
 }
 
-test('a workspace gets half of the places that no other workspace has', async () => {
-  const places = createFairSlots(40)
-  expect(await fill(places, a)).toBe(20)
-  expect(await fill(places, b)).toBe(10)
-  expect(await fill(places, c)).toBe(5)
+test('a workspace may hold half of the slots that other workspaces leave', async () => {
+  const slots = createFairSlots(40)
+  expect(await acquireAll(slots, a)).toBe(20)
+  expect(await acquireAll(slots, b)).toBe(10)
+  expect(await acquireAll(slots, c)).toBe(5)
 })
 
-test('a workspace gets one place at least, while there is one, and no more than its maximum', async () => {
-  expect(await fill(createFairSlots(1), a)).toBe(1)
-  const places = createFairSlots(100, 3)
-  expect([await fill(places, a), await fill(places, b)]).toEqual([3, 3])
+test('a workspace may hold at least one free slot and at most its maximum', async () => {
+  expect(await acquireAll(createFairSlots(1), a)).toBe(1)
+  const slots = createFairSlots(100, 3)
+  expect([await acquireAll(slots, a), await acquireAll(slots, b)]).toEqual([3, 3])
 })
 
-test('there are never more places in use than the size', async () => {
-  const places = createFairSlots(10)
+test('no more slots are held than the size', async () => {
+  const slots = createFairSlots(10)
   let count = 0
-  for (let workspace = 0; workspace < 30; workspace++) count += await fill(places, newId('wsp'))
+  for (let workspace = 0; workspace < 30; workspace++) count += await acquireAll(slots, newId('wsp'))
   expect(count).toBe(10)
 })
 
-test('a place that is released goes to the waiting workspace with the fewest', async () => {
-  const places = createFairSlots(4)
-  expect([await fill(places, a), await fill(places, b)]).toEqual([2, 1])
-  await places.acquire(c, 0)
+test('a released slot goes to the waiting workspace that holds the fewest slots', async () => {
+  const slots = createFairSlots(4)
+  expect([await acquireAll(slots, a), await acquireAll(slots, b)]).toEqual([2, 1])
+  await slots.acquire(c, 0)
   const order: string[] = []
   const waitFor = async (workspaceId: WorkspaceId, name: string) => {
-    if (await places.acquire(workspaceId, longWait)) order.push(name)
+    if (await slots.acquire(workspaceId, longWait)) order.push(name)
   }
   void waitFor(b, 'b')
   void waitFor(newId('wsp'), 'new')
-  await turn()
+  await nextTick()
   expect(order).toEqual([])
-  places.release(a)
-  await turn()
+  slots.release(a)
+  await nextTick()
   expect(order).toEqual(['new'])
-  places.release(a)
-  await turn()
-  // b has its share of one: the rest is for others.
+  slots.release(a)
+  await nextTick()
+  // b holds its share of one slot; the remaining slot is reserved for other workspaces.
   expect(order).toEqual(['new'])
-  places.release(b)
-  await turn()
+  slots.release(b)
+  await nextTick()
   expect(order).toEqual(['new', 'b'])
 })
 
-test('without a place in time the answer is no, and the place that comes later is left to others', async () => {
-  const places = createFairSlots(1)
-  await places.acquire(a, 0)
-  expect(await places.acquire(b, 0)).toBe(false)
-  expect(await places.acquire(b, 5)).toBe(false)
-  places.release(a)
-  expect(await places.acquire(c, 0)).toBe(true)
-  places.release(c)
-  expect(await fill(places, a)).toBe(1)
+test('acquire returns false after a timeout, and a slot released later stays free', async () => {
+  const slots = createFairSlots(1)
+  await slots.acquire(a, 0)
+  expect(await slots.acquire(b, 0)).toBe(false)
+  expect(await slots.acquire(b, 5)).toBe(false)
+  slots.release(a)
+  expect(await slots.acquire(c, 0)).toBe(true)
+  slots.release(c)
+  expect(await acquireAll(slots, a)).toBe(1)
 })
 
-test('any number of jobs that wait get their turns, and every place comes back', async () => {
-  const places = createFairSlots(5)
-  let [now, most, done] = [0, 0, 0]
+test('every waiting job gets a slot, and every slot is released', async () => {
+  const slots = createFairSlots(5)
+  let [active, maxActive, done] = [0, 0, 0]
   const work = async (workspaceId: WorkspaceId) => {
-    expect(await places.acquire(workspaceId, longWait)).toBe(true)
-    most = Math.max(most, ++now)
-    await turn()
-    now -= 1
+    expect(await slots.acquire(workspaceId, longWait)).toBe(true)
+    maxActive = Math.max(maxActive, ++active)
+    await nextTick()
+    active -= 1
     done += 1
-    places.release(workspaceId)
+    slots.release(workspaceId)
   }
   await Promise.all([a, b, c].flatMap((workspaceId) => Array.from({ length: 50 }, () => work(workspaceId))))
-  expect(most).toBeLessThanOrEqual(5)
-  expect([done, now]).toEqual([150, 0])
-  expect(await fill(places, a)).toBe(2)
+  expect(maxActive).toBeLessThanOrEqual(5)
+  expect([done, active]).toEqual([150, 0])
+  expect(await acquireAll(slots, a)).toBe(2)
 })

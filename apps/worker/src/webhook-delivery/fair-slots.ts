@@ -1,19 +1,19 @@
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 
-/** Places for jobs that workspaces share, so that one with many dead receivers leaves places to the others. */
+/** Job slots that are shared fairly: a workspace with many unreachable receivers cannot occupy all of them. */
 export interface FairSlots {
-  /** Resolves to true with a place, and to false if there is none within `maxWaitMs`. */
+  /** Resolves to true once a slot is acquired, and to false if none is free within `maxWaitMs`. */
   acquire(workspaceId: WorkspaceId, maxWaitMs: number): Promise<boolean>
-  /** Takes a place if there is one now. */
+  /** Acquires a slot if one is free now. */
   tryAcquire(workspaceId: WorkspaceId): boolean
   release(workspaceId: WorkspaceId): void
-  /** Whether a job waits for a place. */
+  /** Whether a job waits for a slot. */
   hasWaiting(): boolean
 }
 
 /**
- * A workspace may hold half of the places that no other workspace holds, at most `maxPerWorkspace` and at least one. A place
- * that becomes free goes to the workspace that holds the fewest of those that wait.
+ * A workspace may hold half of the slots that other workspaces leave: at least one, at most `maxPerWorkspace`. A
+ * released slot goes to the waiting workspace that holds the fewest slots.
  */
 export function createFairSlots(size: number, maxPerWorkspace = size): FairSlots {
   interface Waiter {
@@ -39,7 +39,7 @@ export function createFairSlots(size: number, maxPerWorkspace = size): FairSlots
     else held.delete(workspaceId)
   }
 
-  /** Returns whether a place was given. */
+  /** Returns whether a waiting job got a slot. */
   function admitNext(): boolean {
     const next = [...waiting]
       .filter(({ workspaceId }) => hasFreeSlot(workspaceId))
@@ -62,10 +62,10 @@ export function createFairSlots(size: number, maxPerWorkspace = size): FairSlots
     async acquire(workspaceId, maxWaitMs) {
       if (tryAcquire(workspaceId)) return true
       const { promise, resolve } = Promise.withResolvers<boolean>()
-      const entry = { workspaceId, admit: () => resolve(true) }
-      waiting.add(entry)
+      const waiter = { workspaceId, admit: () => resolve(true) }
+      waiting.add(waiter)
       const timer = setTimeout(() => {
-        if (waiting.delete(entry)) resolve(false)
+        if (waiting.delete(waiter)) resolve(false)
       }, maxWaitMs)
       return promise.finally(() => clearTimeout(timer))
     },

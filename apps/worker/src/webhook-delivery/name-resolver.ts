@@ -15,10 +15,9 @@ const queryTimeoutMs = 1_500
 const maxSystemLookups = 2
 
 /**
- * Finds the addresses of a name. The system's own look-up holds one of the process's four threads for as long as the
- * answer takes, so that four names which resolve slowly, on purpose or not, would hold up everybody's. So DNS is asked
- * without a thread, as often at once as may be; the system, which knows what stands in the hosts file besides, is asked
- * only of names that DNS does not know, two at a time.
+ * Resolves a hostname to its addresses. `dns.lookup` blocks one of the process's four libuv threads per call, so that
+ * four slow names would delay all other lookups. Names are therefore resolved with `dns.resolve`, which needs no
+ * thread. `dns.lookup`, which also reads the hosts file, is the fallback for names without a DNS record, two at a time.
  */
 export function openNameResolver(servers?: readonly string[]): NameResolver {
   const resolver = new Resolver({ timeout: queryTimeoutMs, tries: 2 })
@@ -27,10 +26,10 @@ export function openNameResolver(servers?: readonly string[]): NameResolver {
 
   async function resolveByDns(hostname: string): Promise<NameAddress[]> {
     const results = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)])
-    const addresses = results.flatMap((answer, at) =>
-      answer.status === 'fulfilled' ? answer.value.map((address) => ({ address, family: at === 0 ? 4 : 6 })) : [],
+    const addresses = results.flatMap((result, index) =>
+      result.status === 'fulfilled' ? result.value.map((address) => ({ address, family: index === 0 ? 4 : 6 })) : [],
     )
-    const failure = results.find((answer) => answer.status === 'rejected')
+    const failure = results.find((result) => result.status === 'rejected')
     if (addresses.length === 0 && failure) throw failure.reason
     return addresses
   }
@@ -39,7 +38,7 @@ export function openNameResolver(servers?: readonly string[]): NameResolver {
 
   return {
     async resolve(hostname) {
-      // Not a matter of DNS, and its name servers may say otherwise.
+      // A DNS server could return another address for localhost.
       if (/(^|\.)localhost\.?$/i.test(hostname)) return resolveBySystem(hostname)
       try {
         return await resolveByDns(hostname)

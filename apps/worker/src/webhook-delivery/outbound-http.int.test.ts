@@ -26,12 +26,12 @@ describe('an attempt', () => {
     receiver = await startHttpReceiver()
   })
   afterEach(() => receiver.close())
-  const answering = async (answer: ReceiverResponse) => {
-    receiver.respondWith(() => answer)
+  const postWith = async (response: ReceiverResponse) => {
+    receiver.respondWith(() => response)
     return post(`${receiver.url}/hook?a=1`)
   }
 
-  test('posts the exact body and headers, once, on a connection of its own', async () => {
+  test('sends the exact body and headers once, on a new connection', async () => {
     expect(await post(`${receiver.url}/hook?a=1`)).toEqual({
       status: 200,
       body: '',
@@ -46,92 +46,95 @@ describe('an attempt', () => {
     }
   })
 
-  test.each([200, 201, 202, 204, 299])('answered %d has succeeded', async (status) => {
-    expect(await answering({ status })).toMatchObject({ status, error: null })
+  test.each([200, 201, 202, 204, 299])('succeeds with a response of %d', async (status) => {
+    expect(await postWith({ status })).toMatchObject({ status, error: null })
   })
 
-  test.each([400, 401, 404, 410, 429, 500, 503, 599])('answered %d has failed, and is not repeated', async (status) => {
-    const outcome = await answering({ status, body: 'why', headers: { 'retry-after': '0' } })
-    expect(outcome).toMatchObject({ status, body: 'why', error: `The receiver answered ${status}` })
-    expect(receiver.requests).toHaveLength(1)
-  })
+  test.each([400, 401, 404, 410, 429, 500, 503, 599])(
+    'fails with a response of %d and is not retried',
+    async (status) => {
+      const outcome = await postWith({ status, body: 'why', headers: { 'retry-after': '0' } })
+      expect(outcome).toMatchObject({ status, body: 'why', error: `The receiver responded with ${status}` })
+      expect(receiver.requests).toHaveLength(1)
+    },
+  )
 
-  test.each([300, 301, 302, 303, 307, 308])('answered %d is not led elsewhere', async (status) => {
+  test.each([300, 301, 302, 303, 307, 308])('does not follow a redirect with %d', async (status) => {
     const trap = await startHttpReceiver()
-    const outcome = await answering({ status, headers: { location: `${trap.url}/trap` } })
+    const outcome = await postWith({ status, headers: { location: `${trap.url}/trap` } })
     expect(outcome).toMatchObject({ status, error: 'Redirects are not followed' })
     expect(trap.requests).toEqual([])
     await trap.close()
   })
 
-  test('keeps the first 4 KiB of the answer, and reads no more than 64 KiB of a gigabyte', async () => {
+  test('keeps the first 4 KiB of the response and reads at most 64 KiB', async () => {
     let sent = 0
     async function* gigabyte() {
       for (; sent < 1_000_000_000; sent += 65_536) yield Buffer.alloc(65_536, 'x')
     }
     const before = process.memoryUsage().rss
-    const outcome = await answering({ body: gigabyte() })
+    const outcome = await postWith({ body: gigabyte() })
     expect(outcome).toMatchObject({ status: 200, error: null, body: 'x'.repeat(4_096) })
-    // What the sockets buffer on both sides is on top.
+    // The socket buffers of both sides hold more than the 64 KiB.
     expect(sent).toBeLessThan(20_000_000)
     expect(process.memoryUsage().rss - before).toBeLessThan(60_000_000)
   })
 
-  test('keeps of an answer what a database takes: no NUL byte, valid Unicode, even where it is cut', async () => {
-    const outcome = await answering({ body: Buffer.concat([Buffer.from('a\u0000b\u0000'), Buffer.from([0xff, 0xc3])]) })
+  test('keeps the response as valid Unicode without NUL bytes, even if truncated', async () => {
+    const outcome = await postWith({ body: Buffer.concat([Buffer.from('a\u0000b\u0000'), Buffer.from([0xff, 0xc3])]) })
     expect(outcome.body).toBe('a\uFFFDb\uFFFD\uFFFD\uFFFD')
-    const cut = await answering({ body: `${'x'.repeat(4_094)}🦉` })
-    expect(cut.body?.isWellFormed()).toBe(true)
-    expect(cut.body?.startsWith('x'.repeat(4_094))).toBe(true)
+    const truncated = await postWith({ body: `${'x'.repeat(4_094)}🦉` })
+    expect(truncated.body?.isWellFormed()).toBe(true)
+    expect(truncated.body?.startsWith('x'.repeat(4_094))).toBe(true)
   })
 
-  test('unpacks nothing: a zip bomb stays small', async () => {
+  test('does not decompress the response, so that a zip bomb stays small', async () => {
     const bomb = gzipSync(Buffer.alloc(50_000_000))
-    const outcome = await answering({ body: bomb, headers: { 'content-encoding': 'gzip' } })
+    const outcome = await postWith({ body: bomb, headers: { 'content-encoding': 'gzip' } })
     expect(outcome).toMatchObject({ status: 200, error: null })
     expect(outcome.body?.length).toBeLessThanOrEqual(4_096)
   })
 
-  test('that is cut off before an answer has failed', async () => {
-    const outcome = await answering({ fault: 'disconnect' })
+  test('fails if the connection is closed before the response', async () => {
+    const outcome = await postWith({ fault: 'disconnect' })
     expect(outcome).toMatchObject({ status: null, body: null, error: expect.stringMatching(/^The connection failed/) })
     expect(receiver.requests).toHaveLength(1)
   })
 
-  test('whose answer is cut off in the middle keeps the status, and what came', async () => {
+  test('keeps the status and the received part of a truncated response', async () => {
     async function* half() {
       yield 'the first half'
       await pause(20)
-      throw new Error('cut')
+      throw new Error('connection closed')
     }
-    expect(await answering({ body: half() })).toMatchObject({ status: 200, error: null, body: 'the first half' })
+    expect(await postWith({ body: half() })).toMatchObject({ status: 200, error: null, body: 'the first half' })
   })
 
-  test('to where nobody listens has failed', async () => {
+  test('fails if the connection is refused', async () => {
     await receiver.close()
     expect(await post(receiver.url)).toMatchObject({ status: null, error: 'The connection failed (ECONNREFUSED)' })
   })
 
-  test('to a name that does not exist has failed', async () => {
-    expect((await post('http://nobody.invalid/')).error).toMatch(
-      /^The name could not be resolved \((ENOTFOUND|EAI_AGAIN)\)$/,
+  test('fails if the hostname does not exist', async () => {
+    expect((await post('http://unknown.invalid/')).error).toMatch(
+      /^The hostname could not be resolved \((ENOTFOUND|EAI_AGAIN)\)$/,
     )
   })
 
   test.each([
-    ['no HTTP at all', 'SSH-2.0-OpenSSH_9\r\n\r\n'],
-    ['endless headers', `HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(200_000)}`],
-    ['a giant header', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1_000_000)}\r\n\r\n`],
-    ['two lengths', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello'],
-  ])('answered with %s has failed', async (_what, answer) => {
-    const server = await startRawServer((socket) => void socket.end(answer))
+    ['no HTTP header', 'SSH-2.0-OpenSSH_9\r\n\r\n'],
+    ['too many headers', `HTTP/1.1 200 OK\r\n${'x: y\r\n'.repeat(200_000)}`],
+    ['a header that is too long', `HTTP/1.1 200 OK\r\nx: ${'y'.repeat(1_000_000)}\r\n\r\n`],
+    ['two Content-Length headers', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\nhello'],
+  ])('fails with a response that has %s', async (_name, response) => {
+    const server = await startRawServer((socket) => void socket.end(response))
     const outcome = await post(server.url)
     expect(outcome).toMatchObject({ status: null, error: expect.stringMatching(/^The connection failed/) })
     await server.close()
   })
 })
 
-describe('an address that is not public', () => {
+describe('a private address', () => {
   let trap: HttpReceiver
   beforeAll(async () => {
     trap = await startHttpReceiver()
@@ -139,7 +142,7 @@ describe('an address that is not public', () => {
   afterAll(() => trap.close())
 
   test.each(['127.0.0.1', 'localhost', '127.1', '2130706433', '0x7f.1', '[::ffff:127.0.0.1]', '[::1]', '0'])(
-    '%s is not connected to',
+    '%s is rejected without a connection',
     async (host) => {
       expect(await post(`http://${host}:${trap.port}/`, guarded)).toMatchObject({
         status: null,
@@ -149,60 +152,60 @@ describe('an address that is not public', () => {
     },
   )
 
-  test('is connected to in an allowed network, by literal and by name, and by no other', async () => {
+  test('is accepted by address and by hostname only if its network is allowed', async () => {
     expect(await post(trap.url)).toMatchObject({ status: 200 })
     const both = openOutboundHttp(['127.0.0.0/8', '::1/128'])
     expect(await post(`http://localhost:${trap.port}/`, both)).toMatchObject({ status: 200 })
     await both.close()
-    const elsewhere = openOutboundHttp(['10.0.0.0/8'])
-    expect(await post(trap.url, elsewhere)).toMatchObject({ error: 'The address is not public and not allowed' })
-    await elsewhere.close()
+    const otherNetwork = openOutboundHttp(['10.0.0.0/8'])
+    expect(await post(trap.url, otherNetwork)).toMatchObject({ error: 'The address is not public and not allowed' })
+    await otherNetwork.close()
     expect(trap.requests).toHaveLength(2)
   })
 })
 
-describe.concurrent('after ten seconds in all', { timeout: 20_000 }, () => {
-  const soonest = 9_500
+describe.concurrent('the timeout of ten seconds', { timeout: 20_000 }, () => {
+  const minDurationMs = 9_500
 
-  test('a receiver that takes the request and never answers has failed', async () => {
+  test('fails a request without a response', async () => {
     const server = await startRawServer(() => {})
     const outcome = await post(server.url)
-    expect(outcome).toMatchObject({ status: null, error: 'No answer within 10 seconds' })
-    expect(outcome.durationMs).toBeGreaterThan(soonest)
+    expect(outcome).toMatchObject({ status: null, error: 'No response within 10 seconds' })
+    expect(outcome.durationMs).toBeGreaterThan(minDurationMs)
     await server.close()
   })
 
-  test('a receiver that drips its headers has failed, though it is never idle', async () => {
-    const server = await startRawServer((socket) => drip(socket, 'HTTP/1.1 200 OK\r\n', 'x: y\r\n'))
+  test('fails a request whose response headers arrive slowly', async () => {
+    const server = await startRawServer((socket) => sendSlowly(socket, 'HTTP/1.1 200 OK\r\n', 'x: y\r\n'))
     const outcome = await post(server.url)
-    expect(outcome).toMatchObject({ status: null, error: 'No answer within 10 seconds' })
+    expect(outcome).toMatchObject({ status: null, error: 'No response within 10 seconds' })
     await server.close()
   })
 
-  test('a receiver that answers 200 and drips its body has succeeded, and is cut off', async () => {
+  test('truncates a slow body; the request succeeds by its status', async () => {
     const head = 'HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n'
-    const server = await startRawServer((socket) => drip(socket, head, '.'))
+    const server = await startRawServer((socket) => sendSlowly(socket, head, '.'))
     const outcome = await post(server.url)
     expect(outcome).toMatchObject({ status: 200, error: null, body: expect.stringMatching(/^\.{5,}$/) })
-    expect(outcome.durationMs).toBeGreaterThan(soonest)
+    expect(outcome.durationMs).toBeGreaterThan(minDurationMs)
     await server.close()
   })
 })
 
-async function drip(socket: Socket, head: string, drop: string) {
+async function sendSlowly(socket: Socket, head: string, chunk: string) {
   socket.write(head)
   while (!socket.destroyed) {
     await pause(200, undefined, { ref: false })
-    if (!socket.destroyed) socket.write(drop)
+    if (!socket.destroyed) socket.write(chunk)
   }
 }
 
-/** Answers each request with what `answer` writes, once its body has come. */
-async function startRawServer(answer: (socket: Socket) => unknown) {
+/** Calls `respond` for each connection once the first bytes of the request have arrived. */
+async function startRawServer(respond: (socket: Socket) => unknown) {
   const sockets = new Set<Socket>()
   const server: Server = createServer((socket) => {
     sockets.add(socket)
-    socket.on('error', () => {}).once('data', () => answer(socket))
+    socket.on('error', () => {}).once('data', () => respond(socket))
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {

@@ -1,4 +1,4 @@
-/** All requests to the URLs of customers. */
+/** All HTTP requests to the URLs of webhooks. */
 import { isIP, type LookupFunction } from 'node:net'
 import { createSecureContext, type SecureContext } from 'node:tls'
 import { isAllowedAddress } from '@rapport/core/webhooks/address-policy.ts'
@@ -11,15 +11,15 @@ const maxReadBytes = 65_536
 const maxKeptBytes = 4_096
 
 export interface OutboundHttp {
-  /** Connections of one turn: those over TLS resume a session of the turn, and no other. */
+  /** Opens the connections for one drain. They share TLS sessions only with each other. */
   openConnections(): Connections
-  /** Aborts requests that are under way. */
+  /** Aborts requests in flight. */
   close(): Promise<void>
 }
 
 export interface Connections {
   post(url: string, message: Message): Promise<HttpOutcome>
-  /** Aborts requests that are under way. */
+  /** Aborts requests in flight. */
   close(): Promise<void>
 }
 
@@ -28,7 +28,7 @@ interface Message {
   body: string
 }
 
-/** What came back, or why nothing did. `status` is there whenever the receiver answered at all. */
+/** The response or the error of a request. `status` is set if the receiver sent a status line. */
 export interface HttpOutcome {
   status: number | null
   body: string | null
@@ -39,10 +39,14 @@ export interface HttpOutcome {
 class BlockedAddress extends Error {}
 
 /**
- * Opens the door. Each request is sent once, on a fresh connection: a server that is reloaded closes its idle connections,
- * and a request on one of them would be lost (docs/bench.md). Every address that DNS answers is judged on that very connection,
- * with no second look-up; redirects are not followed; certificates are checked; five seconds to connect, ten in all, at most
- * 64 KiB read.
+ * Opens the HTTP client for webhooks.
+ *
+ * - Each request is sent once, on a new connection. A server that restarts closes its idle connections, and a request
+ *   on one of them would be lost (docs/bench.md).
+ * - The addresses that DNS returns are checked during the connection attempt itself, without a second lookup, which
+ *   prevents DNS rebinding.
+ * - Redirects are not followed, and TLS certificates are verified.
+ * - A request may take five seconds to connect and ten seconds in total; at most 64 KiB of the response are read.
  */
 export function openOutboundHttp(
   allowedNetworks: readonly string[],
@@ -62,7 +66,7 @@ export function openOutboundHttp(
       (error: unknown) => done(error as NodeJS.ErrnoException, '', 0),
     )
   }
-  // Made once: a context for each connection takes a quarter of the processor time of a POST over TLS.
+  // Created once: creating it for each connection takes a quarter of the CPU time of a POST over TLS.
   const secureContext = createSecureContext({ minVersion: 'TLSv1.2', ...(ca !== undefined && { ca }) })
   const agents = new Set<Agent>()
 
@@ -99,16 +103,16 @@ export function openOutboundHttp(
   async function attempt(agent: Agent, url: string, message: Message) {
     const address = new URL(url)
     const host = address.hostname.replace(/^\[|\]$/g, '')
-    // A literal address is never looked up, so it is judged here.
+    // undici does not call `lookup` for an IP address, so it is checked here.
     if (isIP(host) && !isAllowedAddress(host, allowedNetworks)) throw new BlockedAddress()
     const { status, body } = await sendRequest(agent, address, message)
     if (status >= 200 && status < 300) return { status, body }
-    const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver answered ${status}`
+    const error = status >= 300 && status < 400 ? 'Redirects are not followed' : `The receiver responded with ${status}`
     return { status, body, error }
   }
 }
 
-/** With a connector of its own: one that undici makes is dropped, with its TLS sessions, when no connection is open. */
+/** Has its own connector: undici drops the default one, with its TLS sessions, when no connection is open. */
 function openAgent(lookup: LookupFunction, secureContext: SecureContext): Agent {
   const connectorOptions = {
     lookup,
@@ -122,16 +126,16 @@ function openAgent(lookup: LookupFunction, secureContext: SecureContext): Agent 
     headersTimeout: totalTimeoutMs,
     bodyTimeout: totalTimeoutMs,
     maxResponseSize: -1,
-    // It would put several requests on one connection.
+    // HTTP/2 would send several requests over one connection.
     allowH2: false,
   })
 }
 
-/** One request and its answer. An answer that breaks off, or is long enough, is given as far as it came. */
+/** Sends a request. A response that is truncated or too long is returned as far as it was read. */
 async function sendRequest(agent: Agent, { origin, pathname, search }: URL, { headers, body }: Message) {
   const deadline = new AbortController()
-  const abort = () => deadline.abort(new DOMException('Too late', 'TimeoutError'))
-  // A process that was suspended meanwhile first reads what has come: the answer may be there.
+  const abort = () => deadline.abort(new DOMException('Request timed out', 'TimeoutError'))
+  // If the process was suspended, the response may be in the socket buffer: `setImmediate` lets it be read first.
   const timer = setTimeout(() => setImmediate(abort), totalTimeoutMs)
   try {
     const response = await agent.request({
@@ -140,7 +144,7 @@ async function sendRequest(agent: Agent, { origin, pathname, search }: URL, { he
       method: 'POST',
       headers,
       body,
-      // A connection of its own.
+      // Closes the connection after the response.
       reset: true,
       signal: deadline.signal,
     })
@@ -150,7 +154,7 @@ async function sendRequest(agent: Agent, { origin, pathname, search }: URL, { he
   }
 }
 
-/** The first part of a body as text that a database takes. Leaving the loop closes the connection. */
+/** Reads the first part of a body as text that PostgreSQL accepts. Leaving the loop closes the connection. */
 async function readText(body: AsyncIterable<Buffer>): Promise<string> {
   const kept: Buffer[] = []
   let bytes = 0
@@ -161,7 +165,7 @@ async function readText(body: AsyncIterable<Buffer>): Promise<string> {
       if (bytes >= maxReadBytes) break
     }
   } catch {
-    // The status has come: what is missing of the body changes nothing.
+    // The status decides the outcome; the rest of the body is not needed.
   }
   return Buffer.concat(kept).subarray(0, maxKeptBytes).toString('utf8').replaceAll('\u0000', '\uFFFD')
 }
@@ -171,10 +175,10 @@ const nameErrors = new Set(['ENOTFOUND', 'EAI_AGAIN', 'ETIMEOUT', 'ENODATA', 'ES
 function describeError(error: unknown): string {
   if (!(error instanceof Error)) return 'The request failed'
   if (error instanceof BlockedAddress) return 'The address is not public and not allowed'
-  if (error.name === 'TimeoutError') return `No answer within ${totalTimeoutMs / 1000} seconds`
+  if (error.name === 'TimeoutError') return `No response within ${totalTimeoutMs / 1000} seconds`
   const code = (error as NodeJS.ErrnoException).code ?? ''
   if (code === 'UND_ERR_CONNECT_TIMEOUT') return `No connection within ${connectTimeoutMs / 1000} seconds`
-  if (nameErrors.has(code)) return `The name could not be resolved (${code})`
-  if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) return `The certificate was not accepted (${code})`
+  if (nameErrors.has(code)) return `The hostname could not be resolved (${code})`
+  if (/CERT|TLS|SSL|SELF_SIGNED|UNABLE_TO_VERIFY/.test(code)) return `The TLS certificate was rejected (${code})`
   return `The connection failed${code && ` (${code})`}`
 }

@@ -1,4 +1,4 @@
-/** What names and certificates a customer's address may have. */
+/** Hostnames and TLS certificates of webhook URLs. */
 import { createSecureServer } from 'node:http2'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -15,9 +15,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { openOutboundHttp, type OutboundHttp } from './outbound-http.ts'
 
 const message = { headers: { 'content-type': 'application/json' }, body: '{}' }
-const refused = 'The address is not public and not allowed'
+const blocked = 'The address is not public and not allowed'
 
-describe('a name', () => {
+describe('a hostname', () => {
   let receiver: HttpReceiver
   let dns: NameServer
   let http: OutboundHttp
@@ -34,44 +34,44 @@ describe('a name', () => {
   const post = (name: string) => http.openConnections().post(`http://${name}:${receiver.port}/${name}`, message)
   const requestsTo = (name: string) => receiver.requests.filter(({ url }) => url === `/${name}`)
 
-  test('is looked up once, and what was judged is what is connected to: another answer later changes nothing', async () => {
+  test('is resolved once per request, so that DNS rebinding is not possible', async () => {
     dns.setAddresses('rebinding.example', [['127.0.0.1'], ['10.0.0.1'], ['10.0.0.1']])
     expect(await post('rebinding.example')).toMatchObject({ status: 200, error: null })
     expect(dns.countQueries('rebinding.example')).toBe(1)
-    expect(await post('rebinding.example')).toMatchObject({ status: null, error: refused })
+    expect(await post('rebinding.example')).toMatchObject({ status: null, error: blocked })
     expect(requestsTo('rebinding.example')).toHaveLength(1)
   })
 
-  test('is judged again for each request of a turn', async () => {
-    dns.setAddresses('turn.example', [['127.0.0.1'], ['10.0.0.1']])
+  test('is checked again for each request of a drain', async () => {
+    dns.setAddresses('drain.example', [['127.0.0.1'], ['10.0.0.1']])
     const connections = http.openConnections()
-    const post = () => connections.post(`http://turn.example:${receiver.port}/turn.example`, message)
+    const post = () => connections.post(`http://drain.example:${receiver.port}/drain.example`, message)
     expect(await post()).toMatchObject({ status: 200 })
-    expect(await post()).toMatchObject({ status: null, error: refused })
+    expect(await post()).toMatchObject({ status: null, error: blocked })
     await connections.close()
   })
 
-  test('with one private address among public ones is refused, wherever it stands', async () => {
+  test('is rejected if any of its addresses is private', async () => {
     for (const [name, addresses] of [
       ['first.example', ['169.254.169.254', '127.0.0.1']],
       ['last.example', ['127.0.0.1', '127.0.0.2', '192.168.0.1']],
     ] as const) {
       dns.setAddresses(name, [addresses])
-      expect(await post(name)).toMatchObject({ status: null, error: refused })
+      expect(await post(name)).toMatchObject({ status: null, error: blocked })
       expect(requestsTo(name)).toEqual([])
     }
   })
 
-  test('with a hundred addresses is taken if they are all allowed', async () => {
+  test('is accepted if all of its 25 addresses are allowed', async () => {
     dns.setAddresses('many.example', [Array.from({ length: 25 }, () => '127.0.0.1')])
     expect(await post('many.example')).toMatchObject({ status: 200 })
   })
 
-  test('that nobody knows is none', async () => {
-    expect((await post('nobody.invalid')).error).toMatch(/^The name could not be resolved/)
+  test('that does not exist fails the request', async () => {
+    expect((await post('unknown.invalid')).error).toMatch(/^The hostname could not be resolved/)
   })
 
-  test('that is never answered holds up nobody: forty of them, and the others arrive meanwhile', async () => {
+  test('that never resolves does not delay other requests', async () => {
     dns.setAddresses('quick.example', [['127.0.0.1']])
     const slow = Array.from({ length: 40 }, (_, n) => post(`silent-${n}.example`))
     const first = await Promise.race([...slow, post('quick.example')])
@@ -79,7 +79,7 @@ describe('a name', () => {
     const local = await http.openConnections().post(`http://localhost:${receiver.port}/local`, message)
     expect([200, null]).toContain(local.status)
     for (const { error } of await Promise.all(slow)) {
-      expect(error).toMatch(/^The name could not be resolved \(ETIMEOUT\)$|^No connection within 5 seconds$/)
+      expect(error).toMatch(/^The hostname could not be resolved \(ETIMEOUT\)$|^No connection within 5 seconds$/)
     }
   })
 })
@@ -97,23 +97,23 @@ describe('over TLS', () => {
     return outcome
   }
 
-  test('a certificate that is good for the address is taken', async () => {
+  test('a valid certificate is accepted', async () => {
     expect(await attempt(goodCertificate, goodCertificate)).toMatchObject({ status: 200, error: null })
   })
 
   test.each([
-    ['that nobody vouches for', goodCertificate, undefined],
-    ['for another name', foreignCertificate, foreignCertificate],
+    ['of an unknown authority', goodCertificate, undefined],
+    ['for another hostname', foreignCertificate, foreignCertificate],
     ['that has expired', expiredCertificate, expiredCertificate],
-  ])('a certificate %s is refused', async (_what, certificate, ca) => {
+  ])('a certificate %s is rejected', async (_name, certificate, ca) => {
     expect(await attempt(certificate, ca)).toMatchObject({
       status: null,
-      error: expect.stringMatching(/^The certificate was not accepted \(\w+\)$/),
+      error: expect.stringMatching(/^The TLS certificate was rejected \(\w+\)$/),
     })
   })
 
   test.each(['TLSv1.2', 'TLSv1.3'] as const)(
-    'a session of %s is resumed within a turn, and not after it',
+    'a %s session is resumed within a drain and not in the next one',
     async (version) => {
       const resumed: boolean[] = []
       const sockets = new Set<unknown>()
@@ -126,11 +126,11 @@ describe('over TLS', () => {
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
       const http = openOutboundHttp(['127.0.0.0/8'], { ca: goodCertificate })
       const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
-      for (let turn = 0; turn < 2; turn += 1) {
+      for (let drain = 0; drain < 2; drain += 1) {
         const connections = http.openConnections()
         for (let n = 0; n < 3; n += 1) {
           expect(await connections.post(url, message)).toMatchObject({ status: 200, body: 'ok', error: null })
-          // Until no connection is open: the session outlives them.
+          // Until no connection is open: the session must survive that.
           await pause(20)
         }
         await connections.close()
@@ -143,7 +143,7 @@ describe('over TLS', () => {
   )
 
   test.each(['TLSv1.2', 'TLSv1.3'] as const)(
-    'a session of %s with a certificate that is refused is not resumed',
+    'a %s session with a rejected certificate is not resumed',
     async (version) => {
       const options = { key: testKey, cert: foreignCertificate, minVersion: version, maxVersion: version }
       let requests = 0
@@ -156,7 +156,7 @@ describe('over TLS', () => {
       const connections = http.openConnections()
       const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
       for (let n = 0; n < 3; n += 1) {
-        expect((await connections.post(url, message)).error).toMatch(/^The certificate was not accepted/)
+        expect((await connections.post(url, message)).error).toMatch(/^The TLS certificate was rejected/)
       }
       await http.close()
       await new Promise((resolve) => server.close(resolve))
@@ -164,7 +164,7 @@ describe('over TLS', () => {
     },
   )
 
-  test('a receiver that speaks HTTP/2 as well still gets each request on a connection of its own', async () => {
+  test('a receiver with HTTP/2 gets each request over HTTP/1.1 on a new connection', async () => {
     const sockets = new Set<unknown>()
     const versions: string[] = []
     const options = { key: testKey, cert: goodCertificate, allowHTTP1: true }

@@ -1,18 +1,18 @@
 import type { WorkspaceId } from '@rapport/core/kernel/ids.ts'
 
-/** How many requests a workspace may have out in one worker. */
+/** Maximum number of requests that a workspace may have in flight per worker. */
 export const maxRequestsPerWorkspace = 20
 
-/** The requests that one drain has out, as a part of its workspace's. */
+/** The share of one drain in the request capacity of its workspace. */
 export interface DrainCapacity {
   /**
-   * Reserves requests and returns how many the drain may have out in all: `wanted`, at most its share of the workspace's,
-   * and not more than the other drains of the workspace leave.
+   * Reserves capacity and returns how many requests the drain may have in flight in total: `wanted`, limited by its
+   * equal share and by the capacity that the other drains of the workspace leave.
    */
   reserve(wanted: number): number
-  /** Gives back what was reserved and is not out. */
+  /** Sets the number of requests in flight and releases the rest of the reserved capacity. */
   setInFlight(count: number): void
-  /** Resolves when another drain of the workspace has given some back. */
+  /** Resolves when a drain of the workspace releases capacity. */
   whenReleased(): Promise<void>
   close(): void
 }
@@ -21,7 +21,7 @@ export interface RequestCapacity {
   openDrain(workspaceId: WorkspaceId): DrainCapacity
 }
 
-/** Limits the requests that a workspace has out in this worker. Its drains share them equally. */
+/** Limits the requests that a workspace has in flight in this worker. Its drains share the capacity equally. */
 export function createRequestCapacity(maxPerWorkspace = maxRequestsPerWorkspace): RequestCapacity {
   interface Drain {
     inFlight: number
