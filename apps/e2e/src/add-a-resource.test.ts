@@ -1,4 +1,4 @@
-/** docs/add-a-resource.md, followed to the letter in a copy of the repository. */
+/** Follows docs/add-a-resource.md in a copy of the repository. */
 import { join } from 'node:path'
 import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
 import { findFreePort } from '@rapport/embedded-postgres/free-port.ts'
@@ -8,15 +8,15 @@ import { expect, inject, onTestFinished, test } from 'vitest'
 import { type Copy, copyRepository, readRecipe } from './recipe.ts'
 import { type Api, createApi } from './stack.ts'
 
-/** The tests of the copy: that of the slice, and those that walk over every table and route. */
-const walks = [
+/** The tests to run in the copy: the test of the slice, and the tests that cover every table and route. */
+const tests = [
   'packages/core/src/notes',
   'packages/core/src/operations/contact-records',
   'packages/core/src/db/schema/tenancy',
   'packages/testing/src/conventions/table-owners',
   'apps/api/test/isolation.int',
 ]
-const copy = useForFile(() => copyRepository(walks))
+const copy = useForFile(() => copyRepository(tests))
 const mergesAndDeletions = 'packages/core/src/operations/contact-records.ts'
 const typeCheck = 'tsc --noEmit --incremental --tsBuildInfoFile .tsbuildinfo --pretty false'
 
@@ -26,7 +26,7 @@ test('the recipe names at most twelve files', async () => {
   expect(paths.size).toBeLessThanOrEqual(12)
 })
 
-test('a resource that merges and deletions of contacts leave out does not compile', async () => {
+test('does not compile if merging and deleting contacts ignore the new resource', async () => {
   const edits = await readRecipe()
   for (const edit of edits.filter(({ path }) => path !== mergesAndDeletions)) await copy.apply(edit)
   const { code, output } = await copy.run(typeCheck)
@@ -35,13 +35,13 @@ test('a resource that merges and deletions of contacts leave out does not compil
   for (const edit of edits.filter(({ path }) => path === mergesAndDeletions)) await copy.apply(edit)
 })
 
-test('with the recipe applied, types, format, migration and walks pass', async () => {
+test('with the recipe applied, the types, format, migration and tests pass', async () => {
   const paths = (await readRecipe()).map(({ path }) => path)
   await expectSuccess(typeCheck)
   await expectSuccess(`biome format --vcs-enabled=false ${paths.join(' ')}`)
   await expectSuccess('drizzle-kit generate --config packages/core/drizzle.config.ts --name notes')
   const { postgresUrl, redisUrl } = inject('testServices')
-  await expectSuccess(`vitest run ${walks.join(' ')}`, { DATABASE_URL: postgresUrl, REDIS_URL: redisUrl })
+  await expectSuccess(`vitest run ${tests.join(' ')}`, { DATABASE_URL: postgresUrl, REDIS_URL: redisUrl })
 })
 
 test('the resource of the recipe is created, read, changed and deleted over HTTP', async () => {

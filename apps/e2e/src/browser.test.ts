@@ -2,7 +2,7 @@ import { findAccessibilityProblems, launchBrowser, findBrowserSkipReason } from 
 import { describe, expect, test } from 'vitest'
 
 describe.skipIf(findBrowserSkipReason())('the browser of the tests', () => {
-  test('axe sees what is wrong with a page, in its shadow trees too, whatever the page forbids', async () => {
+  test('axe finds accessibility problems, also in shadow trees and under a strict CSP', async () => {
     const browser = await launchBrowser()
     const page = await browser.newPage({ bypassCSP: true })
     await page.goto(`data:text/html,<!doctype html><html lang="en"><title>A page</title>

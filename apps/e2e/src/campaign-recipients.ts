@@ -7,7 +7,7 @@ interface ListKey {
   listId: string
 }
 
-/** Puts so many confirmed subscribers on a list at once, `person1@example.com` and on: by hand it would take hours. */
+/** Adds `count` confirmed subscribers to a list in one statement: `person1@example.com` and so on. */
 export async function addConfirmedSubscribers(database: TestDatabase, { workspaceId, listId }: ListKey, count: number) {
   await database.pool.query(
     `with people as (
@@ -21,10 +21,10 @@ export async function addConfirmedSubscribers(database: TestDatabase, { workspac
   )
 }
 
-/** The part of the figures that must always add up. */
+/** The counters of a campaign: `queued` is always the sum of the others. */
 export type RecipientCounts = Pick<CampaignStats, 'queued' | 'sent' | 'failed' | 'skipped' | 'interrupted' | 'pending'>
 
-/** What the database says became of a campaign's recipients. */
+/** Counts a campaign's recipients in the database by status. */
 export async function readRecipientCounts(database: TestDatabase, campaignId: string): Promise<RecipientCounts> {
   const result = await database.pool.query<Omit<RecipientCounts, 'pending'>>(
     `select c.queued,
@@ -38,6 +38,6 @@ export async function readRecipientCounts(database: TestDatabase, campaignId: st
     [uuidOf(Id('cmp').parse(campaignId))],
   )
   const [row] = result.rows
-  if (!row) throw new Error(`There is no campaign ${campaignId}`)
+  if (!row) throw new Error(`Campaign ${campaignId} not found`)
   return { ...row, pending: row.queued - row.sent - row.failed - row.skipped - row.interrupted }
 }

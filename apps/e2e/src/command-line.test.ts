@@ -1,4 +1,4 @@
-/** The `rapport` command before a whole installation. What the doctor finds is tested beside it. */
+/** The `rapport` command with a complete installation. The findings of `rapport doctor` have tests of their own. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -27,23 +27,31 @@ afterAll(async () => {
 })
 
 const script = 'apps/cli/src/main.ts'
-/** As an operator has it. */
-const installed = () => ({ DATA_DIR: directory, ...stack.env })
-/** As a developer has it, far from the database. */
-const client = () => ({ DATA_DIR: directory, RAPPORT_API_URL: stack.api.url, RAPPORT_API_KEY: key })
+/** The environment of an operator, who has access to the database. */
+const operatorEnv = () => ({ DATA_DIR: directory, ...stack.env })
+/** The environment of a developer, who has an API key only. */
+const clientEnv = () => ({ DATA_DIR: directory, RAPPORT_API_URL: stack.api.url, RAPPORT_API_KEY: key })
 const run = (env: Record<string, string>, ...parameters: string[]) => runProcess({ script, parameters, env })
-const fileOf = (name: string, content: string | Buffer) => {
+const writeTestFile = (name: string, content: string | Buffer) => {
   writeFileSync(join(directory, name), content)
   return join(directory, name)
 }
 
-test('a workspace and its owner, a key for it, and both in the audit log', async () => {
-  const created = await run(installed(), 'workspace', 'create', '--name', 'Engines', '--owner-email', 'ada@example.com')
+test('workspace create and key create, with entries in the audit log', async () => {
+  const created = await run(
+    operatorEnv(),
+    'workspace',
+    'create',
+    '--name',
+    'Engines',
+    '--owner-email',
+    'ada@example.com',
+  )
   expect(created).toMatchObject({ code: 0, stdout: expect.stringMatching(/^wsp_\w+\n$/) })
   expect(created.stderr).toContain(`pnpm rapport key create --workspace ${created.stdout.trim()}`)
   const mail = await stack.inbox.waitFor(({ to }) => to.includes('ada@example.com'))
   const token = /token=([\w.-]+)/.exec(mail.text)?.[1]
-  const password = 'a long sentence nobody knows'
+  const password = 'a long and secret sentence'
   expect((await stack.api.call('POST', '/auth/accept-invite', { body: { token, password } })).status).toBe(204)
   const login = await stack.api.call<{ token: string; workspace: { name: string } }>('POST', '/auth/login', {
     body: { email: 'ada@example.com', password },
@@ -52,7 +60,7 @@ test('a workspace and its owner, a key for it, and both in the audit log', async
 
   const workspace = created.stdout.trim()
   const keyOptions = ['--workspace', workspace, '--role', 'VIEWER', '--name', 'Site', '--expires', '90d']
-  const issued = await run(installed(), 'key', 'create', ...keyOptions)
+  const issued = await run(operatorEnv(), 'key', 'create', ...keyOptions)
   expect(issued).toMatchObject({ code: 0, stdout: expect.stringMatching(/^rpk_\S+\n$/) })
   const me = await stack.api.call('GET', '/auth/me', { key: issued.stdout.trim() })
   expect(me.body).toMatchObject({ role: 'VIEWER', workspace: { id: workspace }, apiKey: { name: 'Site' } })
@@ -68,28 +76,28 @@ test('a workspace and its owner, a key for it, and both in the audit log', async
   ])
 })
 
-test('a key for a workspace that is none is refused, and so is an environment that names no database', async () => {
+test('key create fails for an unknown workspace and without DATABASE_URL', async () => {
   const create = ['key', 'create', '--name', 'Site', '--workspace', 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b']
-  const none = { code: 1, stdout: '', stderr: 'rapport: Workspace not found\n' }
-  expect(await run(installed(), ...create)).toEqual(none)
-  const lost = await run({ DATA_DIR: directory }, ...create)
-  expect(lost).toMatchObject({ code: 78, stderr: expect.stringContaining('DATABASE_URL') })
+  const notFound = { code: 1, stdout: '', stderr: 'rapport: Workspace not found\n' }
+  expect(await run(operatorEnv(), ...create)).toEqual(notFound)
+  const unconfigured = await run({ DATA_DIR: directory }, ...create)
+  expect(unconfigured).toMatchObject({ code: 78, stderr: expect.stringContaining('DATABASE_URL') })
 })
 
-const rows = 'Email,First Name\nalan@example.com,Alan\nnobody,Nobody\ngrace@example.com,Grace\n'
-const goodRows = rows.replace('nobody,Nobody\n', '')
+const rows = 'Email,First Name\nalan@example.com,Alan\ninvalid,Alan\ngrace@example.com,Grace\n'
+const goodRows = rows.replace('invalid,Alan\n', '')
 
-test('an import is followed to its end; rows that failed are shown with their lines and are code 1', async () => {
-  const partly = await run(client(), 'import', fileOf('people.csv', rows))
+test('import waits for the end; failed rows are listed by line and set exit code 1', async () => {
+  const partly = await run(clientEnv(), 'import', writeTestFile('people.csv', rows))
   expect(partly.code).toBe(1)
   expect(partly.stderr).toMatch(/^imp_\w+ is queued\.\n/)
   expect(partly.stderr).toContain('\nline 3: email: must be an email address such as ada@example.com\n')
   expect(partly.stdout).toMatch(/^imp_\w+ is complete: 3 processed, 2 created, 0 updated, 0 skipped, 1 failed\n$/)
 
   const zipped = await run(
-    client(),
+    clientEnv(),
     'import',
-    fileOf('people.csv.gz', gzipSync(goodRows)),
+    writeTestFile('people.csv.gz', gzipSync(goodRows)),
     '--on-conflict',
     'update',
     '--json',
@@ -100,7 +108,7 @@ test('an import is followed to its end; rows that failed are shown with their li
   const piped = await startCommand({
     command: 'bash',
     parameters: ['-c', `echo '{"email": "mary@example.com"}' | node ${script} import - --format ndjson --dry-run`],
-    env: { ...client(), PATH: `${dirname(process.execPath)}:/usr/bin:/bin` },
+    env: { ...clientEnv(), PATH: `${dirname(process.execPath)}:/usr/bin:/bin` },
   })
   expect(await piped.exited).toMatchObject({ code: 0 })
   expect(piped.stdout()).toContain('was validated, nothing was written: 1 processed, 1 created')
@@ -108,25 +116,25 @@ test('an import is followed to its end; rows that failed are shown with their li
   expect(found.body.data).toEqual([])
 })
 
-test('what cannot be imported is refused with the words of the API, and nothing is sent where no key belongs', async () => {
-  const unknown = await run(client(), 'import', fileOf('unknown.csv', 'Email,Frist\na@example.com,A\n'))
+test('import shows the API error for an invalid file and fails without a valid key', async () => {
+  const unknown = await run(clientEnv(), 'import', writeTestFile('unknown.csv', 'Email,Frist\na@example.com,A\n'))
   expect(unknown).toMatchObject({ code: 1, stderr: expect.stringContaining('Unknown columns: "Frist"') })
-  const people = fileOf('people.csv', goodRows)
+  const people = writeTestFile('people.csv', goodRows)
   const keyless = { DATA_DIR: directory, RAPPORT_API_URL: stack.api.url }
   expect(await run(keyless, 'import', people)).toMatchObject({ code: 2, stderr: expect.stringContaining('--key') })
-  const wrong = await run(client(), 'import', people, '--key', 'rpk_wrong')
+  const wrong = await run(clientEnv(), 'import', people, '--key', 'rpk_wrong')
   expect(wrong).toMatchObject({ code: 1, stderr: expect.stringContaining('The API returned 401') })
 })
 
-test('Ctrl-C leaves an import running on the server and prints how to follow it', async () => {
-  // Nobody works on it, so that it does not end meanwhile.
+test('Ctrl-C detaches from an import and prints the command that follows it', async () => {
+  // No worker runs, so that the import cannot complete yet.
   const worker = stack.workers.at(-1)
   worker?.kill()
   await worker?.exited
   const waiting = await startProcess({
     script,
-    parameters: ['import', fileOf('people.csv', goodRows)],
-    env: client(),
+    parameters: ['import', writeTestFile('people.csv', goodRows)],
+    env: clientEnv(),
     readyPattern: /(imp_\w+) is queued/,
     timeoutMs: 30_000,
   })
@@ -136,14 +144,11 @@ test('Ctrl-C leaves an import running on the server and prints how to follow it'
   expect(waiting.stderr()).toContain('The import continues on the server')
   expect(waiting.stderr()).toContain(`pnpm rapport import --follow ${id}`)
   await stack.startWorker()
-  const followed = await run(client(), 'import', '--follow', id)
-  expect(followed).toMatchObject({
-    code: 0,
-    stdout: expect.stringContaining(`${id} is complete: 2 processed, 2 created`),
-  })
+  const followed = await run(clientEnv(), 'import', '--follow', id)
+  expect(followed).toMatchObject({ code: 0, stdout: expect.stringContaining(`${id} is complete: 2 processed, 2 created`) })
 })
 
-test('events are forwarded from now on, signed, in order and once, though the API goes away meanwhile', async () => {
+test('listen forwards new events once, signed and in order, across an API restart', async () => {
   const receiver = await startHttpReceiver()
   const ctx = { ...(await createTestCtx(stack.database.db)), workspaceId: Id('wsp').parse(workspaceId) }
   await createTestContact(ctx, { email: 'before@example.com' })
@@ -162,22 +167,25 @@ test('events are forwarded from now on, signed, in order and once, though the AP
   const emails = Array.from({ length: 120 }, (_, n) => `person-${n}@example.com`)
   for (const email of emails) await createTestContact(ctx, { email })
   await createTestDeal(ctx)
-  await waitUntil(() => listener.stderr().includes('does not respond'), { describe: 'it is missed', timeoutMs: 20_000 })
+  await waitUntil(() => listener.stderr().includes('does not respond'), {
+    describe: 'the outage is reported',
+    timeoutMs: 20_000,
+  })
   receiver.respondWith(() => ({ status: 500 }))
   await stack.startApi()
   await receiver.waitFor(123, 30_000)
-  const told = receiver.requests.map((request) => verifySignature(request, secret) as { data: { email: string } })
-  expect(told.slice(0, 121).map(({ data }) => data.email)).toEqual(['first@example.com', ...emails])
-  await waitUntil(() => listener.stdout().split('\n').length > 123, { describe: 'each is shown' })
+  const events = receiver.requests.map((request) => verifySignature(request, secret) as { data: { email: string } })
+  expect(events.slice(0, 121).map(({ data }) => data.email)).toEqual(['first@example.com', ...emails])
+  await waitUntil(() => listener.stdout().split('\n').length > 123, { describe: 'each event is printed' })
   expect(listener.stdout()).toMatch(/evt_\w+ {2}contact.created +200 {2}\d+ ms\n/)
   expect(listener.stdout()).toMatch(/evt_\w+ {2}contact.created +500 {2}\d+ ms\n/)
 
   listener.kill('SIGINT')
   expect(await listener.exited).toMatchObject({ code: 0 })
-  const [, place = ''] = /--after (evt_\w+)/.exec(listener.stderr()) ?? []
-  expect(place).toBe(receiver.requests.at(-1)?.headers['webhook-id'])
+  const [, lastEventId = ''] = /--after (evt_\w+)/.exec(listener.stderr()) ?? []
+  expect(lastEventId).toBe(receiver.requests.at(-1)?.headers['webhook-id'])
   await createTestDeal(ctx)
-  const again = await startListener(receiver, '--after', place, '--types', 'deal.created', '--secret', secret)
+  const again = await startListener(receiver, '--after', lastEventId, '--types', 'deal.created', '--secret', secret)
   await receiver.waitFor(124, 20_000)
   expect(verifySignature(receiver.requests[123], secret)).toMatchObject({ type: 'deal.created' })
   again.kill('SIGTERM')
@@ -189,26 +197,32 @@ function startListener(receiver: HttpReceiver, ...more: string[]) {
   return startProcess({
     script,
     parameters: ['listen', '--forward', `${receiver.url}/hook`, ...more],
-    env: client(),
+    env: clientEnv(),
     readyPattern: /Signing secret: (whsec_\S+)\nForwarding/,
     timeoutMs: 30_000,
   })
 }
 
-test('an event that never was is no place to go on from', async () => {
-  const nowhere = ['listen', '--forward', 'http://127.0.0.1:1', '--after', 'evt_01kag7m3v9e8fs2t4w6x8y0z1b']
-  expect(await run(client(), ...nowhere)).toMatchObject({ code: 1, stderr: expect.stringContaining('Event not found') })
+test('listen --after fails for an unknown event', async () => {
+  const parameters = ['listen', '--forward', 'http://127.0.0.1:1', '--after', 'evt_01kag7m3v9e8fs2t4w6x8y0z1b']
+  expect(await run(clientEnv(), ...parameters)).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Event not found'),
+  })
 })
 
-test('queue shows what is to be done, and who does it', async () => {
-  const { code, stdout } = await run(installed(), 'queue')
+test('queue shows the pending work and the workers', async () => {
+  const { code, stdout } = await run(operatorEnv(), 'queue')
   expect(code).toBe(0)
   expect(stdout).toMatch(/^queue +waiting +published +active +failed +oldest\nwebhooks +0 +0 +0 +0 +–\n/)
   expect(stdout).toMatch(/^Workers +1 on \S+$/m)
   expect(stdout).not.toContain('\u001b')
 
-  const watched = await startProcess({ script, parameters: ['queue', '--watch', '--json'], env: installed() })
-  await waitUntil(() => watched.stdout().split('\n').length > 2, { describe: 'it is told again', timeoutMs: 20_000 })
+  const watched = await startProcess({ script, parameters: ['queue', '--watch', '--json'], env: operatorEnv() })
+  await waitUntil(() => watched.stdout().split('\n').length > 2, {
+    describe: 'the output is repeated',
+    timeoutMs: 20_000,
+  })
   watched.kill('SIGINT')
   expect(await watched.exited).toMatchObject({ code: 0 })
   for (const line of watched.stdout().trim().split('\n')) expect(JSON.parse(line)).toHaveProperty('queues')

@@ -1,4 +1,4 @@
-/** An address book as people keep them: a few thousand rows with everything that has ever broken an import. */
+/** A CSV file of 3,000 contacts with everything that is difficult to import. */
 
 const firstNames = [
   'Ada',
@@ -28,7 +28,7 @@ const lastNames = [
 ]
 const companies = ['Müller & Söhne; GmbH', 'Analytical "Engines" Ltd', '', 'ACME, Inc.', '@home']
 
-const people = 3_000
+const rowCount = 3_000
 const faults: Record<number, string> = {
   100: 'not an address',
   200: '',
@@ -39,19 +39,19 @@ const faults: Record<number, string> = {
 export interface ContactsFile {
   csv: string
   rows: number
-  /** Rows whose address is no address, by the line they begin on. */
+  /** The first lines of the rows with an invalid email address. */
   faultyLines: number[]
   duplicates: number
 }
 
-/** With a BOM, CRLF, semicolons, quoted cells with line breaks, duplicates and faults. The same each time. */
+/** Has a BOM, CRLF, semicolons, quoted cells with line breaks, duplicates and invalid rows. Deterministic. */
 export function createContactsFile(): ContactsFile {
   const lines = ['E-Mail;First Name;last_name;Company;Phone;Tags;Plan;Seats;Note']
   const faultyLines: number[] = []
   let line = 2
   let duplicates = 0
-  for (let n = 1; n <= people; n += 1) {
-    // Of a row that was taken: the duplicate of a fault is no duplicate.
+  for (let n = 1; n <= rowCount; n += 1) {
+    // Repeats the previous row, unless that row is invalid.
     const isDuplicate = n % 50 === 0 && !(n in faults) && (n - 1) % 97 !== 0
     const email = faults[n] ?? `Person${isDuplicate ? n - 1 : n}@Example.com`
     if (n in faults) faultyLines.push(line)
@@ -71,7 +71,7 @@ export function createContactsFile(): ContactsFile {
     lines.push(row)
     line += row.split('\r\n').length
   }
-  return { csv: `\uFEFF${lines.join('\r\n')}\r\n`, rows: people, faultyLines, duplicates }
+  return { csv: `\uFEFF${lines.join('\r\n')}\r\n`, rows: rowCount, faultyLines, duplicates }
 }
 
 function quoted(cell: string): string {

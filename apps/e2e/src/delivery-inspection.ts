@@ -1,4 +1,4 @@
-/** The books of an attack: what was written, what the database recorded, and what the receiver got. */
+/** Compares the acknowledged writes, the recorded deliveries and the received requests of a chaos run. */
 import type { HttpReceiver } from '@rapport/testing/network/receivers.ts'
 import type { Stack } from './stack.ts'
 
@@ -6,7 +6,7 @@ export interface ChaosWebhook {
   key: string
   id: string
   path: string
-  /** Whether it was enabled all the time. */
+  /** Whether the webhook was enabled during the whole run. */
   isStable: boolean
   isDeleted: boolean
 }
@@ -20,7 +20,7 @@ interface DeliveryRow {
   attempted: boolean
 }
 
-/** What went wrong, as counts of deliveries: all are zero but those of `statuses` and `received`. */
+/** Counts deliveries, and violations of the delivery guarantees, which must all be zero. */
 export async function inspectDeliveries(
   { database }: Stack,
   {
@@ -52,16 +52,16 @@ export async function inspectDeliveries(
     statuses: Object.fromEntries(
       [...Map.groupBy(rows, (row) => row.status)].map(([status, some]) => [status, some.length]),
     ),
-    faults: {
+    violations: {
       receivedTwice: [...received.values()].filter((times) => times > 1).length,
-      // The maintenance may have purged the deliveries of a deleted webhook.
+      // The hourly maintenance may have purged the deliveries of a deleted webhook.
       receivedUnknown: [...received.keys()].filter(
         (name) => !known.has(name) && !deletedPaths.has(name.split(' ')[0] ?? ''),
       ).length,
       succeededNotReceived: countIf((row) => row.status === 'SUCCEEDED' && timesOf(row) !== 1),
       failedWithoutAttemptButReceived: countIf((row) => row.status === 'FAILED' && !row.attempted && timesOf(row) > 0),
       open: countIf(({ status }) => !['SUCCEEDED', 'FAILED', 'INTERRUPTED'].includes(status)),
-      // Of each acknowledged write, a delivery for each webhook of its workspace that was there all the time.
+      // Every acknowledged write has a delivery for each webhook of its workspace that was always enabled.
       missing: acknowledged
         .flatMap(({ key, id }) => stable.filter((webhook) => webhook.key === key).map(({ path }) => `${path} ${id}`))
         .filter((name) => !known.has(name)).length,

@@ -2,10 +2,10 @@ import { launchBrowser, findBrowserSkipReason } from '@rapport/testing/browser/b
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { consentWording, createForm, createList, fillIn, filledIn, type Form, readSubmissions } from './public-form.ts'
-import { focusedId, type Site, startSite, watchPage } from './test-site.ts'
+import { readFocusedId, type Site, startSite, watchPage } from './test-site.ts'
 import { type Stack, startStack } from './stack.ts'
 
-describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () => {
+describe.skipIf(findBrowserSkipReason())('a form that is embedded in another website', () => {
   let stack: Stack
   let key: string
   let browser: Browser
@@ -25,14 +25,14 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
   })
   afterAll(async () => {
     await browser.close()
-    await Promise.all(open.map((each) => each.close()))
+    await Promise.all(open.map((site) => site.close()))
     await stack.close()
   })
 
   const embed = ({ id }: { id: string }) =>
     `<script src="${stack.api.url}/embed/form.js"></script><rapport-form form-id="${id}"></rapport-form>`
 
-  /** Its policy is as strict as one can be that has a form of Rapport in the page. */
+  /** Starts a site with the strictest content security policy that allows an embedded form. */
   async function startSiteWith(body: string, style?: string) {
     const sources = `script-src ${stack.api.url}; connect-src ${stack.api.url}`
     const policy = `default-src 'none'; ${style === undefined ? sources : `${sources}; style-src 'unsafe-inline'`}`
@@ -44,13 +44,13 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     return started
   }
 
-  test('the script is under 10 KB', async () => {
+  test('has a script of less than 10 KB', async () => {
     const script = await stack.api.call<string>('GET', '/embed/form.js')
     expect(Buffer.byteLength(script.body)).toBeLessThan(10_000)
     expect(script.headers.get('content-type')).toBe('text/javascript; charset=utf-8')
   })
 
-  test('with the keyboard alone it is filled in and sent, and talks to nobody but Rapport', async () => {
+  test('can be filled in and sent with the keyboard, and requests only Rapport’s origin', async () => {
     const watched = watchPage(page)
     await page.goto(site.url)
     await page.getByLabel('Email').waitFor()
@@ -91,7 +91,7 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     expect(watched.errors).toEqual([])
   })
 
-  test('a mistake is told beside its field, which gets the focus, and all else stays filled in', async () => {
+  test('shows an error next to its field, focuses the field and keeps all other values', async () => {
     const watched = watchPage(page)
     await page.goto(site.url)
     await fillIn(page, { email: 'ada@localhost' })
@@ -101,7 +101,7 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     const email = page.getByLabel('Email')
     expect(await email.getAttribute('aria-invalid')).toBe('true')
     expect(await email.getAttribute('aria-describedby')).toBe(await problem.getAttribute('id'))
-    expect(await focusedId(page)).toBe('email')
+    expect(await readFocusedId(page)).toBe('email')
     expect(await page.locator('[aria-invalid]').count()).toBe(1)
 
     await email.fill(filledIn.email)
@@ -113,7 +113,7 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     expect(watched.errors).toEqual([])
   })
 
-  test('a double click sends it once', async () => {
+  test('is sent once on a double click', async () => {
     const posts: string[] = []
     page.on('request', (request) => void (request.method() === 'POST' && posts.push(request.url())))
     await page.goto(site.url)
@@ -124,7 +124,7 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     expect(await readSubmissions(stack.api, key, form)).toHaveLength(1)
   })
 
-  test('it leads on to where the form says', async () => {
+  test('redirects to the URL of the form', async () => {
     const redirectUrl = `${site.url}/thanks`
     form = await createForm(stack.api, key, { redirectUrl })
     site = await startSiteWith(embed(form))
@@ -135,31 +135,34 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     expect(page.url()).toBe(redirectUrl)
   })
 
-  test('neither the styles of the page leak in, nor those of the form out', async () => {
-    const own = '<p class="field">One</p><p class="problem">Two</p><label>Three</label><input><button>Four</button>'
-    const loud =
+  test('is isolated from the styles of the page, and the page from its styles', async () => {
+    const content = '<p class="field">One</p><p class="problem">Two</p><label>Three</label><input><button>Four</button>'
+    const pageStyles =
       'form, div, label, input, select, p, button { border: 9px solid lime !important; padding: 40px !important }'
-    const [plain, styled] = [await startSiteWith(own + embed(form)), await startSiteWith(own + embed(form), loud)]
-    const look = (query: string) =>
+    const [plain, styled] = [
+      await startSiteWith(content + embed(form)),
+      await startSiteWith(content + embed(form), pageStyles),
+    ]
+    const readStyles = (query: string) =>
       page.evaluate(`(() => [...${query}].map((element) => {
         const { display, padding, borderWidth, borderRadius, fontWeight, width, backgroundColor } = getComputedStyle(element)
         return [element.localName, display, padding, borderWidth, borderRadius, fontWeight, width, backgroundColor].join()
       }))()`)
-    const inside = () => look(`document.querySelector('rapport-form').shadowRoot.querySelectorAll('*')`)
-    const outside = () => look(`document.querySelectorAll('body > :not(rapport-form)')`)
+    const inside = () => readStyles(`document.querySelector('rapport-form').shadowRoot.querySelectorAll('*')`)
+    const outside = () => readStyles(`document.querySelectorAll('body > :not(rapport-form)')`)
 
-    await page.goto((await startSiteWith(own)).url)
-    const alone = await outside()
+    await page.goto((await startSiteWith(content)).url)
+    const withoutForm = await outside()
     await page.goto(plain.url)
     await page.getByLabel('Email').waitFor()
-    const quiet = await inside()
-    expect(await outside()).toEqual([...(alone as string[]), expect.stringMatching(/^script,none/)])
+    const withoutPageStyles = await inside()
+    expect(await outside()).toEqual([...(withoutForm as string[]), expect.stringMatching(/^script,none/)])
     await page.goto(styled.url)
     await page.getByLabel('Email').waitFor()
-    expect(await inside()).toEqual(quiet)
+    expect(await inside()).toEqual(withoutPageStyles)
   })
 
-  test('a page that has the tag twice, script and all, has two forms', async () => {
+  test('can be embedded twice in one page', async () => {
     const other = await createForm(stack.api, key, { name: 'Another', successMessage: 'The other one.' })
     const watched = watchPage(page)
     await page.goto((await startSiteWith(embed(form) + embed(other))).url)
@@ -173,7 +176,7 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     expect(watched.errors).toEqual([])
   })
 
-  test('what goes wrong is told, and nothing that was filled in is lost', async () => {
+  test('shows a network error and keeps the values', async () => {
     await page.goto(site.url)
     await fillIn(page)
     await page.route('**/submit', (route) => route.abort())
@@ -190,19 +193,19 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     await page.getByText('This form is not available at the moment.').waitFor()
   })
 
-  test('when the form was changed meanwhile, all is kept but the consent, which was to other words', async () => {
+  test('keeps the values except the consent if the form was changed meanwhile', async () => {
     const fields = [
       { id: 'email', label: 'Email', type: 'EMAIL', required: true, mapsTo: 'email' },
-      // A name that every object of JavaScript has.
+      // Every JavaScript object has a property of this name.
       { id: 'constructor', label: 'Constructor', type: 'TEXT' },
       { id: 'topic', label: 'Topic', type: 'SELECT', options: ['An order'] },
-      { id: 'news', label: 'The letter', type: 'CONSENT' },
+      { id: 'news', label: 'The newsletter', type: 'CONSENT' },
     ]
     form = await createForm(stack.api, key, { fields })
     await page.goto((await startSiteWith(embed(form))).url)
     await page.getByLabel('Email').fill(filledIn.email)
-    await page.getByLabel('The letter').check()
-    const change = { fields: fields.with(3, { id: 'news', label: 'The letter, and offers', type: 'CONSENT' }) }
+    await page.getByLabel('The newsletter').check()
+    const change = { fields: fields.with(3, { id: 'news', label: 'The newsletter and offers', type: 'CONSENT' }) }
     await stack.api.call('PATCH', `/forms/${form.id}`, { key, body: change })
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByRole('alert').getByText('The form has changed.').waitFor()
@@ -211,7 +214,7 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     expect(await page.getByLabel('Email').inputValue()).toBe(filledIn.email)
     expect(await page.getByLabel('Constructor').inputValue()).toBe('')
     expect(await page.getByLabel('Topic').inputValue()).toBe('')
-    expect(await page.getByLabel('The letter, and offers').isChecked()).toBe(false)
+    expect(await page.getByLabel('The newsletter and offers').isChecked()).toBe(false)
     expect(await page.locator('rapport-form :focus').getAttribute('role')).toBe('alert')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText(form.successMessage).waitFor()
@@ -219,12 +222,12 @@ describe.skipIf(findBrowserSkipReason())('a form on somebody else’s page', () 
     expect(submission?.values).toEqual({ email: filledIn.email, news: false })
   })
 
-  /** Presses Tab until this control has the focus: fails when it cannot be reached. */
+  /** Presses Tab until the control has the focus. Fails if Tab does not reach it. */
   async function tabTo(id: string) {
     for (let presses = 0; presses < 12; presses++) {
-      if ((await focusedId(page)) === id) return
+      if ((await readFocusedId(page)) === id) return
       await page.keyboard.press('Tab')
     }
-    throw new Error(`Tab does not lead to ${id}, but to ${String(await focusedId(page))}`)
+    throw new Error(`Tab does not reach ${id}; the focus is on ${String(await readFocusedId(page))}`)
   }
 })

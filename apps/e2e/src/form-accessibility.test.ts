@@ -5,7 +5,7 @@ import { createForm, fillIn, type Form } from './public-form.ts'
 import { startSite } from './test-site.ts'
 import { type Stack, startStack } from './stack.ts'
 
-describe.skipIf(findBrowserSkipReason())('on a phone and on a desk, light and dark, anybody can use', () => {
+describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in light and dark mode:', () => {
   let stack: Stack
   let key: string
   let browser: Browser
@@ -27,9 +27,9 @@ describe.skipIf(findBrowserSkipReason())('on a phone and on a desk, light and da
 
   const send = () => page.getByRole('button', { name: 'Send' }).click()
   const change = (body: object) => stack.api.call('PATCH', `/forms/${form.id}`, { key, body })
-  const expectGoodLooks = async (name: string) => expect(await checkAppearance(page, name)).toEqual([])
+  const expectAccessible = async (name: string) => expect(await checkAppearance(page, name)).toEqual([])
 
-  /** What a browser lets through and the form does not. */
+  /** Enters values that the browser accepts and the form rejects. */
   async function makeMistakes() {
     await fillIn(page, { email: 'ada@localhost' })
     await page.getByLabel('Phone').fill('please write')
@@ -38,35 +38,35 @@ describe.skipIf(findBrowserSkipReason())('on a phone and on a desk, light and da
     await page.locator('form').getByText('Please fill this in.').waitFor()
   }
 
-  test('the page of a form', async () => {
+  test('the hosted page of a form', async () => {
     const address = `${stack.api.url}/f/${form.id}`
     await page.goto(address)
-    await expectGoodLooks('form')
+    await expectAccessible('form')
     await makeMistakes()
-    await expectGoodLooks('form with mistakes')
+    await expectAccessible('form with mistakes')
 
     await change({ name: 'Come and visit us' })
     await fillIn(page)
     await send()
     await page.getByText('The form has changed.').waitFor()
-    await expectGoodLooks('form that has changed')
+    await expectAccessible('form that has changed')
     await send()
     await page.getByText(form.successMessage).waitFor()
-    await expectGoodLooks('form sent')
+    await expectAccessible('form sent')
 
     await change({ redirectUrl: 'http://localhost:9/unreachable' })
     await page.route('**/unreachable', (route) => route.abort('aborted'))
     await page.goto(`${address}/thanks`)
     await page.getByRole('link', { name: 'Continue' }).waitFor()
-    await expectGoodLooks('form sent, leading on')
+    await expectAccessible('form sent, leading on')
 
     await change({ enabled: false })
     await page.goto(address)
     await page.getByRole('heading', { name: 'This form is not here' }).waitFor()
-    await expectGoodLooks('form closed')
+    await expectAccessible('form closed')
   })
 
-  test('a form on somebody else’s page', async () => {
+  test('a form that is embedded in another website', async () => {
     const tags = `<script src="${stack.api.url}/embed/form.js"></script><rapport-form form-id="${form.id}"></rapport-form>`
     const site = await startSite({
       '/': {
@@ -77,22 +77,22 @@ describe.skipIf(findBrowserSkipReason())('on a phone and on a desk, light and da
     })
     await page.goto(site.url)
     await page.getByLabel('Email').waitFor()
-    await expectGoodLooks('embed')
+    await expectAccessible('embed')
     await makeMistakes()
-    await expectGoodLooks('embed with mistakes')
+    await expectAccessible('embed with mistakes')
     await fillIn(page)
     await page.route('**/submit', (route) => route.abort())
     await send()
     await page.getByText('This could not be sent.').waitFor()
-    await expectGoodLooks('embed not sent')
+    await expectAccessible('embed not sent')
     await page.unroute('**/submit')
     await send()
     await page.getByText(form.successMessage).waitFor()
-    await expectGoodLooks('embed sent')
+    await expectAccessible('embed sent')
     await change({ enabled: false })
     await page.reload()
     await page.getByText('This form is not available').waitFor()
-    await expectGoodLooks('embed closed')
+    await expectAccessible('embed closed')
     await site.close()
   })
 })

@@ -5,7 +5,7 @@ import { consentWording, createForm, createList, fillIn, filledIn, type Form, re
 import { type Site, startSite, watchPage } from './test-site.ts'
 import { type Stack, startStack } from './stack.ts'
 
-describe.skipIf(findBrowserSkipReason())('the page of a form, with JavaScript off', () => {
+describe.skipIf(findBrowserSkipReason())('the hosted page of a form, without JavaScript', () => {
   let stack: Stack
   let key: string
   let browser: Browser
@@ -31,7 +31,7 @@ describe.skipIf(findBrowserSkipReason())('the page of a form, with JavaScript of
   const addressOf = ({ id }: { id: string }) => `${stack.api.url}/f/${id}`
   const send = () => page.getByRole('button', { name: 'Send' }).click()
 
-  test('a mistake that the browser lets through is told beside its field; corrected, it is sent', async () => {
+  test('shows an error next to its field and accepts the corrected form', async () => {
     const watched = watchPage(page)
     await page.goto(addressOf(form))
     expect(await page.title()).toBe('Visit us')
@@ -45,7 +45,7 @@ describe.skipIf(findBrowserSkipReason())('the page of a form, with JavaScript of
     const email = page.getByLabel('Email')
     expect(await email.getAttribute('aria-invalid')).toBe('true')
     expect(await email.getAttribute('aria-describedby')).toBe(await problem.getAttribute('id'))
-    // The summary has the focus, so that it is read first, and leads to the field.
+    // The summary has the focus, so that screen readers announce it first, and links to the field.
     const summary = page.getByRole('alert')
     expect(await summary.textContent()).toContain(message)
     expect(await page.locator(':focus').getAttribute('role')).toBe('alert')
@@ -67,7 +67,7 @@ describe.skipIf(findBrowserSkipReason())('the page of a form, with JavaScript of
     expect([watched.origins, watched.errors]).toEqual([new Set([stack.api.url]), []])
   })
 
-  test('a double click is one submission', async () => {
+  test('is submitted once on a double click', async () => {
     await page.goto(addressOf(form))
     await fillIn(page)
     await page.getByRole('button', { name: 'Send' }).dblclick()
@@ -75,7 +75,7 @@ describe.skipIf(findBrowserSkipReason())('the page of a form, with JavaScript of
     expect(await readSubmissions(stack.api, key, form)).toHaveLength(1)
   })
 
-  test('when the form was changed meanwhile, all is kept but the consent, which was to other words', async () => {
+  test('keeps the values except the consent if the form was changed meanwhile', async () => {
     await page.goto(addressOf(form))
     await fillIn(page)
     await stack.api.call('PATCH', `/forms/${form.id}`, { key, body: { name: 'Come and visit us' } })
@@ -90,7 +90,7 @@ describe.skipIf(findBrowserSkipReason())('the page of a form, with JavaScript of
     expect(submissions.map(({ values, consents }) => [values, consents])).toEqual([[{ ...filledIn, news: false }, []]])
   })
 
-  test('it leads on to where the form says, also when that has moved to yet another site', async () => {
+  test('redirects to the URL of the form, also if that URL redirects to another site', async () => {
     const moved = await startSite({ '/': { location: `${site.url}/thanks` } })
     for (const redirectUrl of [`${site.url}/thanks`, moved.url]) {
       form = await createForm(stack.api, key, { redirectUrl })
@@ -103,7 +103,7 @@ describe.skipIf(findBrowserSkipReason())('the page of a form, with JavaScript of
     await moved.close()
   })
 
-  test('it works in a frame of another site', async () => {
+  test('works in a frame of another site', async () => {
     const framing = await startSite({ '/': { body: `<iframe src="${addressOf(form)}" height="1400"></iframe>` } })
     await page.goto(framing.url)
     const framed = page.frameLocator('iframe')

@@ -28,13 +28,13 @@ beforeAll(async () => {
 })
 afterAll(() => stack.close())
 
-test('an address book goes in, is searched, merged and exported, and the export gives back the same people', async () => {
-  const book = createContactsFile()
+test('imports, searches, merges and exports contacts; a reimport changes nothing', async () => {
+  const file = createContactsFile()
   const key = await createWorkspace()
-  const first = await importFile(key, book.csv, '')
-  expect(first).toMatchObject({ status: 'COMPLETED', processed: book.rows, skipped: book.duplicates, updated: 0 })
-  expect(first.errors.map((error) => error.line)).toEqual(book.faultyLines)
-  expect(first.created + first.skipped + first.failed).toBe(book.rows)
+  const first = await importFile(key, file.csv, '')
+  expect(first).toMatchObject({ status: 'COMPLETED', processed: file.rows, skipped: file.duplicates, updated: 0 })
+  expect(first.errors.map((error) => error.line)).toEqual(file.faultyLines)
+  expect(first.created + first.skipped + first.failed).toBe(file.rows)
 
   const found = await find(key, 'search=Márqez')
   expect(found[0]?.lastName).toBe('García "Lolo" Márquez')
@@ -45,18 +45,18 @@ test('an address book goes in, is searched, merged and exported, and the export 
   })
   expect(merged.status).toBe(200)
 
-  const csv = await exported(key, 'csv')
-  const people = await exportedPeople(key)
-  expect(people).toHaveLength(first.created - 1)
+  const csv = await exportFile(key, 'csv')
+  const contacts = await exportContacts(key)
+  expect(contacts).toHaveLength(first.created - 1)
 
-  const again = await importFile(key, csv, '?onConflict=update')
-  expect(again).toMatchObject({ status: 'COMPLETED', created: 0, updated: 0, failed: 0, errors: [] })
-  expect(await exportedPeople(key)).toEqual(people)
+  const reimported = await importFile(key, csv, '?onConflict=update')
+  expect(reimported).toMatchObject({ status: 'COMPLETED', created: 0, updated: 0, failed: 0, errors: [] })
+  expect(await exportContacts(key)).toEqual(contacts)
 
-  const elsewhere = await createWorkspace()
-  const copy = await importFile(elsewhere, csv, '')
-  expect(copy).toMatchObject({ status: 'COMPLETED', created: people.length, failed: 0, errors: [] })
-  expect(await exportedPeople(elsewhere)).toEqual(people)
+  const otherKey = await createWorkspace()
+  const copy = await importFile(otherKey, csv, '')
+  expect(copy).toMatchObject({ status: 'COMPLETED', created: contacts.length, failed: 0, errors: [] })
+  expect(await exportContacts(otherKey)).toEqual(contacts)
 })
 
 async function createWorkspace(): Promise<string> {
@@ -93,20 +93,20 @@ async function find(key: string, query: string): Promise<Contact[]> {
   return body.data
 }
 
-async function exported(key: string, format: string): Promise<string> {
+async function exportFile(key: string, format: string): Promise<string> {
   const { status, body } = await stack.api.call<string>('GET', `/contacts/export?format=${format}`, { key })
   expect(status).toBe(200)
   return body
 }
 
-/** By address, and without what differs from workspace to workspace. */
-async function exportedPeople(key: string): Promise<Partial<Contact>[]> {
-  const lines = (await exported(key, 'ndjson')).trimEnd().split('\n')
+/** The exported contacts, sorted by email address, without the fields that differ between workspaces. */
+async function exportContacts(key: string): Promise<Partial<Contact>[]> {
+  const lines = (await exportFile(key, 'ndjson')).trimEnd().split('\n')
   return lines
     .map((line) => JSON.parse(line) as Contact)
     .map(
-      ({ id: _id, createdAt: _created, updatedAt: _updated, lastActivityAt: _active, ...person }) =>
-        person as Partial<Contact>,
+      ({ id: _id, createdAt: _created, updatedAt: _updated, lastActivityAt: _active, ...contact }) =>
+        contact as Partial<Contact>,
     )
     .toSorted((a, b) => (String(a.email) < String(b.email) ? -1 : 1))
 }

@@ -2,21 +2,18 @@ import { Agent, createServer, request as send } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Slow enough that an API which ends at once is sent some more. */
+/** Slow enough that an API that exits without a delay still gets requests. */
 const checkMs = 500
 
 export interface LoadBalancer {
   readonly url: string
-  /** What it could not hand on, with the reason. */
+  /** The failed requests with the reasons. */
   readonly failures: string[]
   isReady(port: number): boolean
   close(): Promise<void>
 }
 
-/**
- * A load balancer at its simplest: to each of the ready in turn, over connections that it keeps open, and nothing is
- * ever tried twice, so that whatever a restart breaks is seen.
- */
+/** A minimal load balancer: round robin over the ready APIs, with keep-alive connections and without retries. */
 export async function startLoadBalancer(ports: readonly number[]): Promise<LoadBalancer> {
   const agent = new Agent({ keepAlive: true })
   const ready = new Set<number>()
@@ -32,11 +29,11 @@ export async function startLoadBalancer(ports: readonly number[]): Promise<LoadB
       failures.push(`${incoming.method} ${incoming.url} to ${port}: ${reason}`)
       outgoing.writeHead(502).end()
     }
-    if (port === undefined) return fail('nobody is ready')
+    if (port === undefined) return fail('no API is ready')
     const { method, url: path, headers } = incoming
-    const proxied = send({ host: '127.0.0.1', port, method, path, headers, agent }, (answer) => {
-      outgoing.writeHead(answer.statusCode ?? 502, { ...answer.headers, connection: 'keep-alive' })
-      answer.on('error', (error) => failures.push(`answer of ${port}: ${error.message}`)).pipe(outgoing)
+    const proxied = send({ host: '127.0.0.1', port, method, path, headers, agent }, (response) => {
+      outgoing.writeHead(response.statusCode ?? 502, { ...response.headers, connection: 'keep-alive' })
+      response.on('error', (error) => failures.push(`response of ${port}: ${error.message}`)).pipe(outgoing)
     })
     proxied.on('error', (error) => fail(error.message))
     incoming.pipe(proxied)
@@ -48,9 +45,9 @@ export async function startLoadBalancer(ports: readonly number[]): Promise<LoadB
     while (!closing.signal.aborted) {
       const signal = AbortSignal.any([closing.signal, AbortSignal.timeout(2_000)])
       const isReady = await fetch(`http://127.0.0.1:${port}/ready`, { signal }).then(
-        async (answer) => {
-          await answer.body?.cancel()
-          return answer.ok
+        async (response) => {
+          await response.body?.cancel()
+          return response.ok
         },
         () => false,
       )

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createList } from './public-form.ts'
 import { type Stack, startStack } from './stack.ts'
 
-describe.skipIf(findBrowserSkipReason())('on a phone and on a desk, light and dark, anybody can use', () => {
+describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in light and dark mode:', () => {
   let stack: Stack
   let key: string
   let browser: Browser
@@ -22,76 +22,76 @@ describe.skipIf(findBrowserSkipReason())('on a phone and on a desk, light and da
     await stack.close()
   })
 
-  const expectGoodLooks = async (name: string) => expect(await checkAppearance(page, name)).toEqual([])
+  const expectAccessible = async (name: string) => expect(await checkAppearance(page, name)).toEqual([])
 
-  test('a mail from a list, and the pages behind its links', async () => {
+  test('the mails of a list and the pages that they link to', async () => {
     const list = await createList(stack.api, key)
     await stack.api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: 'ada@example.com' } })
-    await readAndFollow('Confirm your subscription')
-    await expectGoodLooks('confirm')
+    await checkAndFollow('Confirm your subscription')
+    await expectAccessible('confirm')
     await page.getByRole('button').click()
     await page.getByRole('heading', { name: 'You are subscribed' }).waitFor()
-    await expectGoodLooks('confirmed')
+    await expectAccessible('confirmed')
     await page.goto(`${stack.api.url}/public/subscriptions/confirm?token=broken`)
-    await expectGoodLooks('confirm, broken link')
+    await expectAccessible('confirm, broken link')
 
     const campaign = await stack.api.call<{ id: string }>('POST', '/campaigns', {
       key,
       body: { name: 'News', subject: 'The news', listId: list.id, html: newsletter },
     })
     await stack.api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })
-    await readAndFollow('The news')
-    await expectGoodLooks('unsubscribe')
+    await checkAndFollow('The news')
+    await expectAccessible('unsubscribe')
     await page.getByRole('button').click()
     await page.getByRole('heading', { name: 'You are unsubscribed' }).waitFor()
-    await expectGoodLooks('unsubscribed')
+    await expectAccessible('unsubscribed')
     await page.goto(`${stack.api.url}/public/unsubscribe?token=broken`)
     await page.getByText('click the link in the mail itself').waitFor()
-    await expectGoodLooks('unsubscribe, broken link')
+    await expectAccessible('unsubscribe, broken link')
   })
 
-  test('an invite, a forgotten password, and the pages behind them', async () => {
+  test('the mails for invites and password resets and the pages that they link to', async () => {
     await stack.api.call('POST', '/invites', { key, body: { email: 'alan@example.com', role: 'MEMBER' } })
-    await readAndFollow('Join Engines & Co')
-    await expectGoodLooks('invite')
+    await checkAndFollow('Join Engines & Co')
+    await expectAccessible('invite')
     await page.getByLabel('Password').fill('too short')
     await page.getByRole('button').click()
     await page.getByText('The password must have at least 12 characters.').waitFor()
-    await expectGoodLooks('invite with a mistake')
-    await page.getByLabel('Password').fill('a long sentence nobody knows')
+    await expectAccessible('invite with a mistake')
+    await page.getByLabel('Password').fill('a long and secret sentence')
     await page.getByRole('button').click()
     await page.getByRole('heading', { name: 'Welcome' }).waitFor()
-    await expectGoodLooks('invite accepted')
+    await expectAccessible('invite accepted')
 
     await stack.api.call('POST', '/auth/forgot-password', { body: { email: 'alan@example.com' } })
-    await readAndFollow('Choose a new password')
-    await expectGoodLooks('reset')
-    await page.getByLabel('Password').fill('another sentence nobody knows')
+    await checkAndFollow('Choose a new password')
+    await expectAccessible('reset')
+    await page.getByLabel('Password').fill('another long and secret sentence')
     await page.getByRole('button').click()
     await page.getByRole('heading', { name: 'Your password is set' }).waitFor()
-    await expectGoodLooks('reset done')
+    await expectAccessible('reset done')
     await page.goto(`${stack.api.url}/reset-password?token=broken`)
-    await page.getByLabel('Password').fill('another sentence nobody knows')
+    await page.getByLabel('Password').fill('another long and secret sentence')
     await page.getByRole('button').click()
     await page.getByRole('heading', { name: 'This link does not work' }).waitFor()
-    await expectGoodLooks('reset, broken link')
+    await expectAccessible('reset, broken link')
   })
 
-  test('the address of a new account, and the page behind it', async () => {
-    await readAndFollow('Confirm your address')
-    await expectGoodLooks('verify')
+  test('the mail that verifies an email address and the page that it links to', async () => {
+    await checkAndFollow('Confirm your address')
+    await expectAccessible('verify')
     await page.getByLabel('Password').fill('not the password at all')
     await page.getByRole('button').click()
     await page.getByText('The password is wrong').waitFor()
-    await expectGoodLooks('verify with a mistake')
-    await page.getByLabel('Password').fill('a long sentence nobody knows')
+    await expectAccessible('verify with a mistake')
+    await page.getByLabel('Password').fill('a long and secret sentence')
     await page.getByRole('button').click()
     await page.getByRole('heading', { name: 'Your address is confirmed' }).waitFor()
-    await expectGoodLooks('verified')
+    await expectAccessible('verified')
   })
 
-  /** Looks at a mail as a mail program shows it, and goes where it leads. */
-  async function readAndFollow(subject: string): Promise<void> {
+  /** Checks a mail as a mail client shows it, and opens the link in it. */
+  async function checkAndFollow(subject: string): Promise<void> {
     const { html, text } = await stack.inbox.waitFor((mail) => mail.subject.startsWith(subject))
     await page.goto('about:blank')
     await page.setContent(html)
@@ -100,7 +100,7 @@ describe.skipIf(findBrowserSkipReason())('on a phone and on a desk, light and da
   }
 })
 
-/** As somebody writes one who leaves colours to the reader. The footer is added to it. */
+/** Sets no colors, so that the mail client's color scheme applies. Rapport adds the footer. */
 const newsletter = `<!doctype html><html lang="en">
 <head><meta name="color-scheme" content="light dark"><title>The news</title></head>
 <body><h1>The news</h1><p>All is well.</p></body></html>`

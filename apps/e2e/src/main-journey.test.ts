@@ -22,7 +22,7 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
   })
   afterAll(() => stack.close())
 
-  test('a new contact reaches a webhook once, signed so that the official library verifies it', async () => {
+  test('a webhook receives a new contact once, with a valid Standard Webhooks signature', async () => {
     const { api } = stack
     const receiver = await startHttpReceiver()
     const webhook = await api.call<Identified & { secret: string }>('POST', '/webhooks', {
@@ -48,9 +48,9 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     await receiver.close()
   })
 
-  test('a newsletter reaches who confirmed, and nobody after they left', async () => {
+  test('a confirmed subscriber gets a newsletter, and none after unsubscribing', async () => {
     const { api, inbox } = stack
-    const list = await api.call<Identified>('POST', '/lists', { key, body: { name: 'Monthly letter' } })
+    const list = await api.call<Identified>('POST', '/lists', { key, body: { name: 'Monthly newsletter' } })
     const subscribed = await api.call('POST', `/public/lists/${list.body.id}/subscribe`, {
       body: { email: 'Grace@example.com', firstName: 'Grace' },
     })
@@ -74,20 +74,20 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     expect(new Set(sends.map((send) => send.status))).toEqual(new Set([202, 409]))
     expect(sends.find((send) => send.status === 202)?.body).toEqual({ queued: 1 })
 
-    const letter = await inbox.waitFor((mail) => mail.subject === 'News for Grace')
-    expect(letter.html).toContain('Dear Grace')
-    expect(letter.headers['list-unsubscribe-post']).toBe('List-Unsubscribe=One-Click')
+    const newsletter = await inbox.waitFor((mail) => mail.subject === 'News for Grace')
+    expect(newsletter.html).toContain('Dear Grace')
+    expect(newsletter.headers['list-unsubscribe-post']).toBe('List-Unsubscribe=One-Click')
     const sent = await waitUntil(() => readSent(campaign.id), { describe: 'the campaign is SENT' })
     expect(sent).toMatchObject({ status: 'SENT', queued: 1 })
 
-    const leaveUrl = /<(.+)>/.exec(letter.headers['list-unsubscribe'] ?? '')?.[1] ?? ''
-    const left = await fetch(leaveUrl, {
+    const unsubscribeUrl = /<(.+)>/.exec(newsletter.headers['list-unsubscribe'] ?? '')?.[1] ?? ''
+    const unsubscribed = await fetch(unsubscribeUrl, {
       method: 'POST',
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
       body: 'List-Unsubscribe=One-Click',
       redirect: 'manual',
     })
-    expect(left.status).toBe(200)
+    expect(unsubscribed.status).toBe(200)
     expect(await statusOf('Grace@example.com')).toBe('UNSUBSCRIBED')
     const next = await createCampaign(list.body.id, 'More news')
     const refused = await api.call('POST', `/campaigns/${next.id}/send`, { key })
@@ -98,9 +98,9 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
     })
   })
 
-  test('a test copy goes to the address that was named, and says that it is one', async () => {
+  test('a test mail is sent to the given address and marked as a test', async () => {
     const { api, inbox } = stack
-    const list = await api.call<Identified>('POST', '/lists', { key, body: { name: 'Another letter' } })
+    const list = await api.call<Identified>('POST', '/lists', { key, body: { name: 'Another newsletter' } })
     const campaign = await createCampaign(list.body.id, 'A draft')
     const sent = await api.call('POST', `/campaigns/${campaign.id}/send-test`, {
       key,
@@ -142,6 +142,6 @@ describe.each(queueBackends)('with the queues in %s', (backend) => {
 
 function linkIn(text: string, path: string): string {
   const link = text.split(/\s/).find((word) => word.includes(path))
-  if (!link) throw new Error(`There is no link to ${path} in: ${text}`)
+  if (!link) throw new Error(`No link to ${path} in: ${text}`)
   return link
 }

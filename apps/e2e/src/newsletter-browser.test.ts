@@ -10,7 +10,7 @@ import { consentWording, createForm, createList } from './public-form.ts'
 import { startSite } from './test-site.ts'
 import { type Api, createApi } from './stack.ts'
 
-describe.skipIf(findBrowserSkipReason())('what "start" runs, in a browser', () => {
+describe.skipIf(findBrowserSkipReason())('the local installation in a browser', () => {
   let directory: string
   let start: StartedProcess
   let inboxUrl: string
@@ -38,7 +38,7 @@ describe.skipIf(findBrowserSkipReason())('what "start" runs, in a browser', () =
     rmSync(directory, { recursive: true })
   })
 
-  test('a reader subscribes by a form, confirms, gets the letter, leaves, and gets no more', async () => {
+  test('a visitor subscribes by a form, confirms, gets a newsletter and unsubscribes', async () => {
     const list = await createList(api, key)
     const form = await createForm(api, key, { listId: list.id })
     await page.goto(`${api.url}/f/${form.id}`)
@@ -49,35 +49,35 @@ describe.skipIf(findBrowserSkipReason())('what "start" runs, in a browser', () =
     await page.getByText(form.successMessage).waitFor()
     expect(await statusOf('ada@example.com')).toBe('PENDING')
 
-    const confirmPage = await followMail('Confirm your subscription to Monthly letter', 'Confirm subscription')
+    const confirmPage = await followMail('Confirm your subscription to Monthly newsletter', 'Confirm subscription')
     expect(await statusOf('ada@example.com')).toBe('PENDING')
-    await expectNoFrame(confirmPage.url())
+    await expectFramingBlocked(confirmPage.url())
     await confirmPage.getByRole('button', { name: 'Confirm subscription' }).click()
     await confirmPage.getByRole('heading', { name: 'You are subscribed' }).waitFor()
     expect(await statusOf('ada@example.com')).toBe('SUBSCRIBED')
 
-    expect(await sendCampaign(list.id, 'First letter')).toBe(1)
-    const leavePage = await followMail('First letter', 'Unsubscribe')
+    expect(await sendCampaign(list.id, 'First newsletter')).toBe(1)
+    const unsubscribePage = await followMail('First newsletter', 'Unsubscribe')
     expect(await statusOf('ada@example.com')).toBe('SUBSCRIBED')
-    await expectNoFrame(leavePage.url())
-    await leavePage.getByRole('button', { name: 'Unsubscribe' }).click()
-    await leavePage.getByRole('heading', { name: 'You are unsubscribed' }).waitFor()
+    await expectFramingBlocked(unsubscribePage.url())
+    await unsubscribePage.getByRole('button', { name: 'Unsubscribe' }).click()
+    await unsubscribePage.getByRole('heading', { name: 'You are unsubscribed' }).waitFor()
     expect(await statusOf('ada@example.com')).toBe('UNSUBSCRIBED')
 
     const other = { email: 'grace@example.com', status: 'CONFIRMED' }
     expect((await api.call('POST', `/lists/${list.id}/subscribers`, { key, body: other })).status).toBe(201)
-    expect(await sendCampaign(list.id, 'Second letter')).toBe(1)
+    expect(await sendCampaign(list.id, 'Second newsletter')).toBe(1)
     await page.goto(inboxUrl)
     const mails = page.getByRole('navigation').getByRole('link')
-    await mails.filter({ hasText: 'Second letter' }).waitFor()
+    await mails.filter({ hasText: 'Second newsletter' }).waitFor()
     expect(await mails.filter({ hasText: 'grace@example.com' }).count()).toBe(1)
     expect(await mails.filter({ hasText: 'ada@example.com' }).count()).toBe(2)
   })
 
-  test('the inbox shows a mail that came while its page was being opened', async () => {
+  test('the inbox shows a mail that arrives while its page is being opened', async () => {
     const list = await createList(api, key)
     const [stored, opening] = [Promise.withResolvers<void>(), await browser.newPage()]
-    // The page is there already, and cannot listen for changes yet.
+    // The page is loaded, and its connection for changes is delayed.
     await opening.route('**/changes', async (route) => {
       await stored.promise
       await route.continue()
@@ -93,10 +93,10 @@ describe.skipIf(findBrowserSkipReason())('what "start" runs, in a browser', () =
     await opening.close()
   })
 
-  /** Opens a mail in the inbox and clicks on what stands in it. */
+  /** Opens a mail in the inbox and clicks a link in it. */
   async function followMail(subject: string, link: string): Promise<Page> {
     await page.goto(inboxUrl)
-    // The inbox shows what comes in by itself.
+    // The inbox shows new mails without a reload.
     await page.getByRole('link', { name: subject }).click()
     const opened = page.waitForEvent('popup')
     await page.frameLocator('iframe').getByRole('link', { name: link }).click()
@@ -105,8 +105,8 @@ describe.skipIf(findBrowserSkipReason())('what "start" runs, in a browser', () =
     return followed
   }
 
-  /** That another site cannot lay the page under its own, and have a click on it that was meant for something else. */
-  async function expectNoFrame(url: string) {
+  /** Expects that another site cannot show the page in a frame, which would allow clickjacking. */
+  async function expectFramingBlocked(url: string) {
     const site = await startSite({ '/': { body: `<iframe src="${url}"></iframe>` } })
     const framing = await browser.newPage()
     await framing.goto(site.url)
@@ -115,7 +115,7 @@ describe.skipIf(findBrowserSkipReason())('what "start" runs, in a browser', () =
     await site.close()
   }
 
-  /** Sends a letter to the list and waits until all of it is out. Answers to how many it was queued. */
+  /** Sends a campaign to the list and waits until it is SENT. Returns the number of queued recipients. */
   async function sendCampaign(listId: string, subject: string): Promise<number> {
     const created = await api.call<{ id: string }>('POST', '/campaigns', {
       key,

@@ -9,10 +9,10 @@ import { countOpenWork, type Stack, startStack } from './stack.ts'
 
 const pgbouncer = await findPgbouncer()
 
-describe.skipIf(!pgbouncer)('behind PgBouncer, whose connections last for a transaction', () => {
+describe.skipIf(!pgbouncer)('behind PgBouncer in transaction mode', () => {
   let direct: TestDatabase
   let pooler: TestPooler
-  /** As the programs see it; what the tests ask it, they ask past the pooler. */
+  /** The URL leads through the pooler; the queries of the tests use the direct connection. */
   let database: TestDatabase
   let stack: Stack | undefined
   beforeEach(async () => {
@@ -34,7 +34,7 @@ describe.skipIf(!pgbouncer)('behind PgBouncer, whose connections last for a tran
     database = { url: pooler.url, db: direct.db, pool: direct.pool, close }
   }
 
-  // With the queues in Postgres, which wants more of its connections than the rest of Rapport does.
+  // With the queues in PostgreSQL: they use more connection features than the rest of Rapport.
   test('writes, webhooks, imports, exports and campaigns work', async () => {
     stack = await startStack('postgres', { DATABASE_DIRECT_URL: direct.url, WORKER_CONCURRENCY: '10' }, database)
     const { api, inbox } = stack
@@ -56,13 +56,13 @@ describe.skipIf(!pgbouncer)('behind PgBouncer, whose connections last for a tran
     })
     expect(imported.status).toBe(202)
 
-    const list = await api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Monthly letter' } })
+    const list = await api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Monthly newsletter' } })
     await addConfirmedSubscribers(direct, { workspaceId, listId: list.body.id }, 100)
     const draft = { name: 'News', subject: 'News', html: '<p>News</p>', listId: list.body.id }
     const campaign = await api.call<{ id: string }>('POST', '/campaigns', { key, body: draft })
     expect((await api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })).body).toEqual({ queued: 100 })
 
-    await waitUntil(isAllDone, { describe: 'no work is left', timeoutMs: 60_000 })
+    await waitUntil(isAllDone, { describe: 'all work is done', timeoutMs: 60_000 })
     expect(await readRecipientCounts(direct, campaign.body.id)).toMatchObject({ queued: 100, sent: 100 })
     expect(inbox.mails.filter(({ subject }) => subject === 'News')).toHaveLength(100)
     expect(receiver.requests).toHaveLength(60)
@@ -73,31 +73,31 @@ describe.skipIf(!pgbouncer)('behind PgBouncer, whose connections last for a tran
     const exported = await api.call<string>('GET', '/contacts/export?format=csv', { key })
     expect(exported.body.trim().split('\n')).toHaveLength(1 + 60 + rows.length + 100)
 
-    expect(await whoListens()).toBeGreaterThan(0)
-    const said = [...stack.apis, ...stack.workers].map((program) => program.stdout()).join('')
-    expect(said).not.toMatch(/"level":(40|50|60)(?!.*(append-only file|keeps no))/)
+    expect(await countListeners()).toBeGreaterThan(0)
+    const output = [...stack.apis, ...stack.workers].map((program) => program.stdout()).join('')
+    expect(output).not.toMatch(/"level":(40|50|60)(?!.*(append-only file|keeps no))/)
     await receiver.close()
   })
 
-  test('without the direct address work is found by polling, and what the pooler drops is complained of', async () => {
+  test('without DATABASE_DIRECT_URL, polls for work and warns about missing timeouts', async () => {
     await pooler.close()
     await putBehindPooler('select 1')
     stack = await startStack('redis', {}, database)
     expect(stack.workers[0]?.stdout()).toContain('Set DATABASE_DIRECT_URL')
     const missing = 'Connections have no idle_in_transaction_session_timeout, no lock_timeout, no statement_timeout'
     for (const program of [...stack.apis, ...stack.workers]) {
-      await waitUntil(() => program.stdout().includes(missing), { describe: 'it is complained of' })
+      await waitUntil(() => program.stdout().includes(missing), { describe: 'the warning is logged' })
     }
     const { key } = await stack.api.createWorkspace()
     const receiver = await startHttpReceiver()
     await stack.api.call('POST', '/webhooks', { key, body: { url: receiver.url, eventTypes: ['*'] } })
     await stack.api.call('POST', '/contacts', { key, body: { email: 'ada@example.com' } })
     await receiver.waitFor(1)
-    expect(await whoListens()).toBe(0)
+    expect(await countListeners()).toBe(0)
     await receiver.close()
   })
 
-  test('a migration wants the direct address, and with it can be run again and again', async () => {
+  test('a migration requires DATABASE_DIRECT_URL and is idempotent', async () => {
     const script = 'packages/core/src/db/migrate.ts'
     const refused = await startProcess({ script, env: { DATABASE_URL: pooler.url } })
     expect(await refused.exited).toMatchObject({ code: 78 })
@@ -110,7 +110,7 @@ describe.skipIf(!pgbouncer)('behind PgBouncer, whose connections last for a tran
 
   const isAllDone = async () => (await countOpenWork({ database: direct })) === 0
 
-  async function whoListens() {
+  async function countListeners() {
     const found = await direct.pool.query(
       `select from pg_stat_activity where datname = current_database() and query ilike 'listen %'`,
     )

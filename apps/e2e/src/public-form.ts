@@ -1,4 +1,4 @@
-/** A form with a field of every type, and what people do with it in a browser. */
+/** A form with a field of every type, and helpers to fill it in. */
 import type { Page } from 'playwright-core'
 import type { Api } from './stack.ts'
 
@@ -14,7 +14,7 @@ interface Submission {
   consents: { fieldId: string; wording: string }[]
 }
 
-export const consentWording = 'Yes, send me the monthly letter. I can leave at any time.'
+export const consentWording = 'Yes, send me the monthly newsletter. I can unsubscribe at any time.'
 
 const fields = [
   { id: 'firstName', label: 'First name', type: 'TEXT', mapsTo: 'firstName' },
@@ -31,12 +31,12 @@ const fields = [
 export async function createForm(api: Api, key: string, settings: Record<string, unknown> = {}): Promise<Form> {
   const body = { name: 'Visit us', successMessage: 'Thank you, we will write soon.', fields, ...settings }
   const created = await api.call<Form>('POST', '/forms', { key, body })
-  if (created.status !== 201) throw new Error(`The form was not created: ${JSON.stringify(created.body)}`)
+  if (created.status !== 201) throw new Error(`Form not created: ${JSON.stringify(created.body)}`)
   return created.body
 }
 
 export async function createList(api: Api, key: string): Promise<{ id: string }> {
-  const created = await api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Monthly letter' } })
+  const created = await api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Monthly newsletter' } })
   return created.body
 }
 
@@ -45,7 +45,7 @@ export async function readSubmissions(api: Api, key: string, form: Form): Promis
   return found.body.data
 }
 
-/** What `fillIn` leaves, as a submission has it. */
+/** The values that `fillIn` enters, as the submission contains them. */
 export const filledIn = {
   firstName: 'Ada',
   email: 'ada@example.com',
@@ -58,7 +58,7 @@ export const filledIn = {
   news: true,
 }
 
-/** Fills in every field, hosted or embedded. */
+/** Fills in every field except the checkbox of a hosted or embedded form. */
 export async function fillIn(page: Page, changes: { email?: string } = {}): Promise<void> {
   await page.getByLabel('First name').fill(filledIn.firstName)
   await page.getByLabel('Email').fill(changes.email ?? filledIn.email)

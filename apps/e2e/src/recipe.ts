@@ -6,14 +6,14 @@ import { startCommand } from '@rapport/testing/processes/processes.ts'
 
 const root = resolve(import.meta.dirname, '../../..')
 
-/** A file that the document adds, or lines to add to a file. */
+/** A file to add, or a diff that adds lines to a file. */
 interface Edit {
   path: string
   language: 'ts' | 'diff'
   text: string
 }
 
-/** The blocks of the document, each with the path in the heading above it. */
+/** Reads the code blocks of the document with the paths from their headings. */
 export async function readRecipe(): Promise<Edit[]> {
   const text = await readFile(join(root, 'docs/add-a-resource.md'), 'utf8')
   const sections = text.matchAll(/^### `(\S+)`\n([^]*?)(?=^#{2,3} |$(?![^]))/gm)
@@ -34,10 +34,10 @@ export interface Copy {
   close: () => Promise<void>
 }
 
-/** What the copy has: no other app, as each costs the type check time. */
+/** Paths to copy. Other apps are omitted to keep the type check fast. */
 const copied = ['apps/api', 'packages', 'drizzle', 'package.json', 'tsconfig.json', 'biome.json', 'vitest.config.ts']
 
-/** A copy of core and the API with these tests alone. The installed packages are those of the repository. */
+/** Copies core and the API with only these tests, and links the installed packages. */
 export async function copyRepository(tests: readonly string[]): Promise<Copy> {
   const directory = await realpath(await mkdtemp(join(tmpdir(), 'rapport-recipe-')))
   const filter = (path: string) => !path.endsWith('.test.ts') || tests.some((test) => path.includes(test))
@@ -70,11 +70,11 @@ async function applyEdit(directory: string, { path, language, text }: Edit): Pro
   await writeFile(file, edited)
 }
 
-/** Adds the lines with a plus between the other lines, which must stand in the file once. */
+/** Inserts the lines that start with `+` between the other lines, which must occur in the file once. */
 function applyHunk(content: string, hunk: string, path: string): string {
   const lines = hunk.split('\n').slice(0, -1)
   const textOf = (kept: readonly string[]) => kept.map((line) => `${line.slice(1)}\n`).join('')
   const parts = content.split(textOf(lines.filter((line) => !line.startsWith('+'))))
-  if (parts.length !== 2) throw new Error(`${path} has ${parts.length - 1} places for:\n${hunk}`)
+  if (parts.length !== 2) throw new Error(`${path} matches ${parts.length - 1} times:\n${hunk}`)
   return parts.join(textOf(lines))
 }

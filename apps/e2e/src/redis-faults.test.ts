@@ -11,9 +11,9 @@ let receiver: HttpReceiver
 let key: string
 
 beforeAll(async () => {
-  // Two deliveries at a time, so that most of the work waits in Redis.
+  // A low concurrency, so that most of the work waits in Redis.
   stack = await startStack('redis', { WORKER_CONCURRENCY: '2' })
-  if (!stack.redis) throw new Error('This needs a Redis')
+  if (!stack.redis) throw new Error('Expected a stack with Redis')
   redis = stack.redis
 })
 beforeEach(async () => {
@@ -24,7 +24,7 @@ beforeEach(async () => {
 })
 afterAll(() => stack.close())
 
-test('with Redis stopped every write is accepted, and each delivery arrives once when it is back', async () => {
+test('while Redis is stopped, writes succeed; each delivery is received once later', async () => {
   await redis.stop()
   await createContacts()
   expect(receiver.requests).toHaveLength(0)
@@ -32,14 +32,14 @@ test('with Redis stopped every write is accepted, and each delivery arrives once
   await expectEachDeliveredOnce()
 })
 
-test('with Redis hung every write is accepted, and each delivery arrives once when it goes on', async () => {
+test('while Redis hangs, writes succeed; each delivery is received once later', async () => {
   redis.pause()
   await createContacts()
   redis.resume()
   await expectEachDeliveredOnce()
 })
 
-test('with Redis emptied while work waits in it, each delivery arrives once', async () => {
+test('if Redis is flushed with waiting jobs, each delivery is received once', async () => {
   await createContacts()
   await receiver.waitFor(5)
   await redis.flush()
@@ -47,7 +47,7 @@ test('with Redis emptied while work waits in it, each delivery arrives once', as
   await expectEachDeliveredOnce()
 })
 
-test('with Redis crashed and restarted without its data while work waits in it, each delivery arrives once', async () => {
+test('if Redis restarts without its data, each delivery is received once', async () => {
   await createContacts()
   await receiver.waitFor(5)
   await redis.stop()
@@ -62,11 +62,11 @@ async function createContacts() {
       stack.api.call('POST', '/contacts', { key, body: { email: `person${index}@example.com` } }),
     ),
   )
-  expect(created.map((answer) => answer.status)).toEqual(Array.from({ length: contacts }, () => 201))
+  expect(created.map((response) => response.status)).toEqual(Array.from({ length: contacts }, () => 201))
 }
 
 async function expectEachDeliveredOnce() {
-  await waitUntil(async () => (await countOpenWork(stack)) === 0, { describe: 'no work is left', timeoutMs: 60_000 })
+  await waitUntil(async () => (await countOpenWork(stack)) === 0, { describe: 'all work is done', timeoutMs: 60_000 })
   const emails = receiver.requests.map(
     ({ body }) => (JSON.parse(body.toString()) as { data: { email: string } }).data.email,
   )

@@ -1,4 +1,4 @@
-/** More than one Redis: a cluster that loses a node, and sentinels that put another in the master's place. */
+/** A Redis Cluster that loses a node, and Redis Sentinel with a failover. */
 import { connectRedis } from '@rapport/core/runtime/redis.ts'
 import { type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import {
@@ -13,11 +13,11 @@ import { type Stack, startStack } from './stack.ts'
 import { expectConsistentDeliveries, startWriting } from './write-stream.ts'
 
 const groups = [
-  { what: 'a Redis Cluster of three nodes', create: createTestRedisCluster, comesBack: true },
-  { what: 'Redis with sentinels', create: createTestSentinels, comesBack: false },
+  { name: 'a Redis Cluster of three nodes', create: createTestRedisCluster, needsRestart: true },
+  { name: 'Redis Sentinel', create: createTestSentinels, needsRestart: false },
 ]
 
-describe.each(groups)('with $what', ({ create, comesBack }) => {
+describe.each(groups)('with $name', ({ create, needsRestart }) => {
   let redis: TestRedisGroup
   let stack: Stack
   let receiver: HttpReceiver
@@ -30,20 +30,20 @@ describe.each(groups)('with $what', ({ create, comesBack }) => {
     await Promise.all([receiver.close(), redis.close()])
   })
 
-  test('limits are counted in it, to the request', async () => {
+  test('rate limits are exact', async () => {
     const get = () => fetch(`${stack.api.url}/contacts`, { headers: { 'x-forwarded-for': '192.0.2.1' } })
-    const answers = await Promise.all(Array.from({ length: 130 }, get))
-    expect(answers.filter(({ status }) => status === 401)).toHaveLength(100)
-    expect(answers.filter(({ status }) => status === 429)).toHaveLength(30)
+    const responses = await Promise.all(Array.from({ length: 130 }, get))
+    expect(responses.filter(({ status }) => status === 401)).toHaveLength(100)
+    expect(responses.filter(({ status }) => status === 429)).toHaveLength(30)
     const client = connectRedis(redis.url, {})
     expect(await client.get('{rapport:limit}:GET /contacts 192.0.2.1')).toBe('130')
     client.disconnect()
   })
 
-  test('a server that dies in the middle of work stops no write, and loses and repeats nothing', async () => {
+  test('the crash of a Redis server blocks no writes, and no work is lost or repeated', async () => {
     const { key, workspaceId } = await stack.api.createWorkspace()
     await stack.api.call('POST', '/webhooks', { key, body: { url: receiver.url, eventTypes: ['contact.created'] } })
-    const list = await stack.api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Monthly letter' } })
+    const list = await stack.api.call<{ id: string }>('POST', '/lists', { key, body: { name: 'Monthly newsletter' } })
     await addConfirmedSubscribers(stack.database, { workspaceId, listId: list.body.id }, 200)
     const draft = { name: 'News', subject: 'News', html: '<p>News</p>', listId: list.body.id }
     const campaign = await stack.api.call<{ id: string }>('POST', '/campaigns', { key, body: draft })
@@ -57,12 +57,12 @@ describe.each(groups)('with $what', ({ create, comesBack }) => {
     await stack.api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })
     await redis.kill()
     const atKill = writing.acknowledged.length
-    await waitUntil(() => writing.acknowledged.length > atKill + 50, { describe: 'writes go on', timeoutMs: 10_000 })
-    if (comesBack) await redis.start()
+    await waitUntil(() => writing.acknowledged.length > atKill + 50, { describe: 'writes continue', timeoutMs: 10_000 })
+    if (needsRestart) await redis.start()
     const { length } = receiver.requests
     await receiver.waitFor(length + 20, 30_000)
     await writing.stop()
-    if (!comesBack) await redis.start()
+    if (!needsRestart) await redis.start()
 
     const { acknowledged } = writing
     const interrupted = await expectConsistentDeliveries(stack, { acknowledged, webhooks: 1, receiver })
@@ -72,8 +72,8 @@ describe.each(groups)('with $what', ({ create, comesBack }) => {
       timeoutMs: 30_000,
     })
     expect(await readRecipientCounts(stack.database, campaign.body.id)).toMatchObject({ queued: 200, sent: 200 })
-    const letters = stack.inbox.mails.filter(({ subject }) => subject === 'News')
-    const addresses = letters.map((mail) => mail.to.join())
+    const newsletters = stack.inbox.mails.filter(({ subject }) => subject === 'News')
+    const addresses = newsletters.map((mail) => mail.to.join())
     expect([addresses.length, new Set(addresses).size]).toEqual([200, 200])
   })
 })

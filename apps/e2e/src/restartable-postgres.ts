@@ -6,7 +6,7 @@ import { migrate } from '@rapport/core/db/migrate.ts'
 import { ensureDatabase, startEmbeddedPostgres } from '@rapport/embedded-postgres/embedded-postgres.ts'
 import type { TestDatabase } from '@rapport/testing/postgres/database.ts'
 
-/** A PostgreSQL of this test's own, that it may stop and start again. */
+/** Starts a PostgreSQL server for one test, which may restart it. */
 export async function startRestartablePostgres() {
   const directory = await mkdtemp(join(tmpdir(), 'rapport-e2e-'))
   const first = await startEmbeddedPostgres({ directory, durable: true })

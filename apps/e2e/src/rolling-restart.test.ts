@@ -16,10 +16,10 @@ test.each([
   ['redis', 2],
   ['postgres', 1],
 ] as const)(
-  'two APIs and two workers restarted in turn under load, with the queues in %s: no request fails, nothing is interrupted',
+  'a rolling restart fails no request and interrupts no work, queues in %s',
   { timeout: 300_000 },
   async (backend, rounds) => {
-    // Longer than the balancer takes to notice, on a busy machine too.
+    // Longer than the load balancer needs to detect the shutdown, also on a busy machine.
     const stack = await startStack(backend, { SHUTDOWN_DELAY_MS: '2500' })
     onTestFinished(() => stack.close())
     const receiver = await startHttpReceiver(() => ({ delayMs: 20 }))
@@ -50,22 +50,23 @@ test.each([
     const campaign = await api.call<{ id: string }>('POST', '/campaigns', { key, body })
     await api.call('POST', `/campaigns/${campaign.body.id}/send`, { key })
 
-    const [acknowledged, wrong]: [string[], string[]] = [[], []]
+    const [acknowledged, unexpected]: [string[], string[]] = [[], []]
     const stopping = new AbortController()
-    const ask = async (status: number, ...call: Parameters<typeof api.call>) => {
-      const answer = await api.call<{ id: string }>(...call).catch((error: unknown) => ({ status: 0, body: error }))
-      if (answer.status !== status) wrong.push(`${call[0]} ${call[1]}: ${answer.status} ${inspect(answer.body)}`)
-      return answer.body as { id: string }
+    const request = async (status: number, ...call: Parameters<typeof api.call>) => {
+      const response = await api.call<{ id: string }>(...call).catch((error: unknown) => ({ status: 0, body: error }))
+      if (response.status !== status)
+        unexpected.push(`${call[0]} ${call[1]}: ${response.status} ${inspect(response.body)}`)
+      return response.body as { id: string }
     }
     const write = async (writer: number) => {
       for (let n = 0; !stopping.signal.aborted; n++) {
-        const { id } = await ask(201, 'POST', '/contacts', {
+        const { id } = await request(201, 'POST', '/contacts', {
           key,
           body: { email: `writer-${writer}-${n}@example.com` },
         })
         acknowledged.push(id)
-        await ask(200, 'GET', `/contacts/${id}`, { key })
-        // A steady load leaves the processes that start the time to do so.
+        await request(200, 'GET', `/contacts/${id}`, { key })
+        // A moderate load leaves CPU time for the processes that start.
         await pause(20)
       }
     }
@@ -86,13 +87,13 @@ test.each([
         expect(await api?.exited).toEqual({ code: 0, signal: null })
         if (api === first) first = await stack.startApi()
         else second = await startSecondApi()
-        await waitUntil(bothReady, { describe: 'the balancer sees it', timeoutMs })
+        await waitUntil(bothReady, { describe: 'the load balancer uses both APIs', timeoutMs })
       }
     }
     stopping.abort()
     await writing
 
-    expect([...balancer.failures, ...wrong]).toEqual([])
+    expect([...balancer.failures, ...unexpected]).toEqual([])
     expect(acknowledged.length).toBeGreaterThan(50)
     expect(await expectConsistentDeliveries(stack, { acknowledged, webhooks: 1, receiver })).toBe(0)
     const { rows: unsent } = await stack.database.pool.query(

@@ -1,16 +1,16 @@
-/** Somebody else's website, and what a test watches of a page. */
+/** A website that embeds or frames pages of Rapport, and helpers to observe a browser page. */
 import { startHttpReceiver, type HttpReceiver } from '@rapport/testing/network/receivers.ts'
 import type { Page } from 'playwright-core'
 
 export interface Site {
-  /** Another origin than Rapport's, and another site too, as browsers count. */
+  /** On `localhost`, while Rapport runs on 127.0.0.1: a different site for browsers. */
   url: string
   receiver: HttpReceiver
   close(): Promise<void>
 }
 
 interface SitePage {
-  /** What stands in the body. */
+  /** The content of the body element. */
   body: string
   style?: string
   headers?: Record<string, string>
@@ -20,7 +20,7 @@ interface SiteRedirect {
   location: string
 }
 
-/** Serves these pages by their paths; any other is a 404. */
+/** Serves the pages by their paths. All other paths return 404. */
 export async function startSite(pages: Record<string, SitePage | SiteRedirect>): Promise<Site> {
   const receiver = await startHttpReceiver(({ url }) => {
     const page = pages[url]
@@ -37,20 +37,20 @@ function document(body: string, style: string) {
 <meta name="viewport" content="width=device-width, initial-scale=1">${style && `<style>${style}</style>`}</head><body>${body}</body></html>`
 }
 
-/** Whom the page has talked to, and what the browser had to complain of: errors in scripts, refusals by a policy. */
+/** Collects the origins that the page requests, and its errors: uncaught exceptions and blocked resources. */
 export function watchPage(page: Page): { origins: Set<string>; errors: string[] } {
   const [origins, errors] = [new Set<string>(), [] as string[]]
   page.on('request', (request) => origins.add(new URL(request.url()).origin))
   page.on('pageerror', (error) => errors.push(String(error)))
   page.on('console', (message) => {
-    // That an answer was a 400 is how a mistake is found.
+    // The browser logs each 400 response, which is expected for invalid input.
     if (message.type() === 'error' && !message.text().includes('status of 400')) errors.push(message.text())
   })
   return { origins, errors }
 }
 
-/** The control that has the focus, in a shadow tree too. */
-export async function focusedId(page: Page): Promise<unknown> {
+/** The id of the focused element, also in a shadow tree. */
+export async function readFocusedId(page: Page): Promise<unknown> {
   return page.evaluate(`(() => {
     let element = document.activeElement
     while (element?.shadowRoot?.activeElement) element = element.shadowRoot.activeElement

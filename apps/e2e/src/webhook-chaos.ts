@@ -1,4 +1,4 @@
-/** Many webhooks under a stream of writes, and the faults that happen to them. */
+/** Many webhooks under a stream of writes, and the faults to inject. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { type ReceiverResponse, type HttpReceiver, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
@@ -8,8 +8,8 @@ import { type ChaosWebhook, inspectDeliveries } from './delivery-inspection.ts'
 
 export type Random = () => number
 
-/** From 0 to 1; the same numbers for the same seed. */
-export function randomFrom(state: number): Random {
+/** Returns a generator of numbers from 0 to 1 that are the same for the same seed. */
+export function createRandom(state: number): Random {
   return () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647
 }
 
@@ -26,9 +26,9 @@ export interface ChaosPlan {
 
 export type ChaosRun = Awaited<ReturnType<typeof startChaosRun>>
 
-/** Starts workers and webhooks, and writes contacts. Some receivers are slow, fail, cut connections or do not respond. */
+/** Starts workers, creates webhooks and writes contacts. Some receivers are slow, fail, disconnect or hang. */
 export async function startChaosRun(stack: Stack, plan: ChaosPlan, random: Random) {
-  let isOver = false
+  let isEnding = false
   const responses: (() => ReceiverResponse | undefined)[] = [
     () => undefined,
     () => undefined,
@@ -39,8 +39,8 @@ export async function startChaosRun(stack: Stack, plan: ChaosPlan, random: Rando
   ]
   const receiver: HttpReceiver = await startHttpReceiver(({ url }) => {
     const number = Number(url.replace(/\D/g, ''))
-    // One never responds in time; it does in the end, so that nothing is left.
-    if (number === 7) return isOver ? undefined : { fault: 'hang' }
+    // This receiver does not respond until the end of the run, so that no delivery stays PENDING.
+    if (number === 7) return isEnding ? undefined : { fault: 'hang' }
     return responses[number % responses.length]?.()
   })
 
@@ -82,7 +82,7 @@ export async function startChaosRun(stack: Stack, plan: ChaosPlan, random: Rando
   )
 
   const counts: Record<string, number> = {}
-  /** Workers whose requests could become INTERRUPTED. */
+  /** The number of killed or frozen workers, whose requests in flight may become INTERRUPTED. */
   let crashes = 0
   const frozen = new Set<StartedProcess>()
   const runningWorkers = () => stack.workers.filter((worker) => worker.isRunning && !frozen.has(worker))
@@ -100,7 +100,7 @@ export async function startChaosRun(stack: Stack, plan: ChaosPlan, random: Rando
       worker.kill('SIGTERM')
       await Promise.all([worker.exited, stack.startWorker()])
     },
-    /** For as long as it takes until it is considered dead. The caller does not await the end. */
+    /** Freezes a worker until its claims are recovered. The caller does not await the end. */
     async freeze() {
       const worker = pick(runningWorkers(), random)
       crashes += 1
@@ -162,10 +162,10 @@ export async function startChaosRun(stack: Stack, plan: ChaosPlan, random: Rando
     await faults[fault]()
   }
 
-  /** Has every receiver respond, ends the pauses of the webhooks, and waits until nothing is PENDING. */
+  /** Lets every receiver respond, ends the pauses of webhooks, and waits until no delivery is PENDING. */
   async function finish(timeoutMs: number): Promise<void> {
     await writing
-    isOver = true
+    isEnding = true
     const pending = async () => {
       await stack.database.pool.query(`update webhook_drains set paused_until = null where paused_until > now()`)
       const { rows } = await stack.database.pool.query<{ count: number }>(
@@ -175,7 +175,7 @@ export async function startChaosRun(stack: Stack, plan: ChaosPlan, random: Rando
     }
     let left: number | undefined
     await waitUntil(async () => (left = await pending()) === 0, {
-      describe: () => `nothing is PENDING (${left} left)`,
+      describe: () => `no delivery is PENDING (${left} left)`,
       timeoutMs,
     })
   }
@@ -185,7 +185,7 @@ export async function startChaosRun(stack: Stack, plan: ChaosPlan, random: Rando
     injectFault,
     finish,
     counts,
-    deaths: () => crashes,
-    readBooks: () => inspectDeliveries(stack, { receiver, webhooks, acknowledged }),
+    crashes: () => crashes,
+    inspectDeliveries: () => inspectDeliveries(stack, { receiver, webhooks, acknowledged }),
   }
 }

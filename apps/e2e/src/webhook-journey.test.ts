@@ -1,4 +1,4 @@
-/** A receiver as its author would write it, with the official library of Standard Webhooks and nothing of ours. */
+/** A receiver as a developer would write it, with the official Standard Webhooks library. */
 import { type HttpReceiver, type ReceivedRequest, startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { Webhook as Verifier } from 'standardwebhooks'
@@ -25,9 +25,9 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
   let webhook: { id: string; secret: string }
   let receiver: HttpReceiver
   let port: number
-  /** What the receiver has made its own: each event once, by its id. */
-  const known = new Map<string, Event>()
-  let last = ''
+  /** The received events by id. */
+  const received = new Map<string, Event>()
+  let lastEventId = ''
   beforeAll(async () => {
     stack = await startStack(backend)
     ;({ key } = await stack.api.createWorkspace())
@@ -41,9 +41,11 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
   })
 
   async function call<Body>(method: string, path: string, body?: unknown): Promise<Body> {
-    const answer = await stack.api.call<Body>(method, path, { key, body })
-    if (answer.status >= 300) throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`)
-    return answer.body
+    const response = await stack.api.call<Body>(method, path, { key, body })
+    if (response.status >= 300) {
+      throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(response.body)}`)
+    }
+    return response.body
   }
 
   let contacts = 0
@@ -55,29 +57,29 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
   const headersOf = ({ headers }: ReceivedRequest) =>
     Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]))
 
-  function take(request: ReceivedRequest | undefined, secret = webhook.secret): Event {
-    if (!request) throw new Error('No request has come')
+  function receiveEvent(request: ReceivedRequest | undefined, secret = webhook.secret): Event {
+    if (!request) throw new Error('No request received')
     const event = new Verifier(secret).verify(request.body.toString(), headersOf(request)) as Event
-    known.set(event.id, event)
-    last = event.id
+    received.set(event.id, event)
+    lastEventId = event.id
     return event
   }
 
-  /** The request that tells of this contact. */
-  const requestOf = (contact: string) => receiver.waitFor(({ body }) => body.includes(contact), 10_000)
+  /** Waits for the request with the event of a contact. */
+  const waitForRequest = (contact: string) => receiver.waitFor(({ body }) => body.includes(contact), 10_000)
 
-  test('verifies what it is sent, and refuses it with one bit flipped', async () => {
+  test('verifies a request and rejects it with one bit flipped', async () => {
     const contact = await createContact()
-    const request = await requestOf(contact)
-    expect(take(request)).toMatchObject({ type: 'contact.created', data: { id: contact } })
+    const request = await waitForRequest(contact)
+    expect(receiveEvent(request)).toMatchObject({ type: 'contact.created', data: { id: contact } })
     for (let at = 0; at < request.body.length; at += 11) {
       const flipped = Buffer.from(request.body)
       flipped[at] = (flipped[at] ?? 0) ^ 1
-      expect(() => take({ ...request, body: flipped })).toThrow('No matching signature')
+      expect(() => receiveEvent({ ...request, body: flipped })).toThrow('No matching signature')
     }
   })
 
-  test('knows a redelivery by its webhook-id', async () => {
+  test('recognizes a redelivery by its webhook-id', async () => {
     const path = `/webhooks/${webhook.id}/deliveries`
     const [delivery] = (await call<Page<Delivery>>('GET', path)).data
     await waitUntil(async () => (await call<Delivery>('GET', `${path}/${delivery?.id}`)).status === 'SUCCEEDED', {
@@ -86,21 +88,21 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
     const before = receiver.requests.length
     await call('POST', `${path}/${delivery?.id}/redeliver`)
     await receiver.waitFor(before + 1, 10_000)
-    expect(take(receiver.requests[before]).id).toBe(delivery?.eventId)
-    expect(known.size).toBe(1)
+    expect(receiveEvent(receiver.requests[before]).id).toBe(delivery?.eventId)
+    expect(received.size).toBe(1)
   })
 
-  test('survives a rotation: for a day both secrets verify', async () => {
+  test('can verify with both secrets after a rotation', async () => {
     const rotated = await call<{ secret: string }>('POST', `/webhooks/${webhook.id}/rotate-secret`)
     expect(rotated.secret).not.toBe(webhook.secret)
-    const request = await requestOf(await createContact())
-    take(request, webhook.secret)
-    take(request, rotated.secret)
+    const request = await waitForRequest(await createContact())
+    receiveEvent(request, webhook.secret)
+    receiveEvent(request, rotated.secret)
     webhook.secret = rotated.secret
-    take(await requestOf(await createContact()))
+    receiveEvent(await waitForRequest(await createContact()))
   })
 
-  test('that was down catches up by the feed, in order, and by redelivery', async () => {
+  test('that was down catches up with the event feed, in order, and with redelivery', async () => {
     await receiver.close()
     const missed: string[] = []
     for (let n = 0; n < 5; n++) missed.push(await createContact())
@@ -110,19 +112,19 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
       { describe: 'five deliveries have failed', timeoutMs: 10_000 },
     )
     receiver = await startHttpReceiver(undefined, { port })
-    const { data } = await call<Page<Event>>('GET', `/events?after=${last}&type=contact.created`)
+    const { data } = await call<Page<Event>>('GET', `/events?after=${lastEventId}&type=contact.created`)
     expect(data.map((event) => event.data.id)).toEqual(missed)
-    expect(data.filter(({ id }) => known.has(id))).toEqual([])
+    expect(data.filter(({ id }) => received.has(id))).toEqual([])
 
-    const wish = { status: 'FAILED', since: '2026-01-01T00:00:00Z', until: '2126-01-01T00:00:00Z' }
-    expect(await call('POST', `/webhooks/${webhook.id}/redeliver`, wish)).toEqual({ queued: 5 })
+    const filter = { status: 'FAILED', since: '2026-01-01T00:00:00Z', until: '2126-01-01T00:00:00Z' }
+    expect(await call('POST', `/webhooks/${webhook.id}/redeliver`, filter)).toEqual({ queued: 5 })
     await receiver.waitFor(5, 10_000)
-    const delivered = receiver.requests.map((request) => take(request).id)
+    const delivered = receiver.requests.map((request) => receiveEvent(request).id)
     expect(delivered.toSorted()).toEqual(data.map(({ id }) => id).toSorted())
   })
 
-  test('gets nothing more once it was disabled or deleted, though a stream of writes goes on', async () => {
-    for (const silence of [
+  test('gets no more requests once its webhook is disabled or deleted', async () => {
+    for (const stopDeliveries of [
       () => call('PATCH', `/webhooks/${webhook.id}`, { enabled: false }),
       () => stack.api.call('DELETE', `/webhooks/${webhook.id}`, { key }),
     ]) {
@@ -133,16 +135,16 @@ describe.each(queueBackends)('with the queues in %s, a receiver', (backend) => {
         }),
       )
       await receiver.waitFor(receiver.requests.length + 10, 10_000)
-      await silence()
-      const silentFrom = receiver.requests.length
+      await stopDeliveries()
+      const countAtStop = receiver.requests.length
       await createContact()
       stopping.abort()
       await writing
       await waitUntil(async () => (await countOpenWork(stack)) === 0, {
-        describe: 'no work is left',
+        describe: 'all work is done',
         timeoutMs: 20_000,
       })
-      expect(receiver.requests.length).toBe(silentFrom)
+      expect(receiver.requests.length).toBe(countAtStop)
       const open = await stack.database.pool.query(`select from deliveries where status = 'PENDING'`)
       expect(open.rowCount).toBe(0)
       await stack.api.call('PATCH', `/webhooks/${webhook.id}`, { key, body: { enabled: true } })

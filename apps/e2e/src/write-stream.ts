@@ -1,14 +1,14 @@
-/** A steady stream of writes that faults happen to, and the books that must balance afterwards. */
+/** A steady stream of writes, and a check that every write was delivered. */
 import { setTimeout as pause } from 'node:timers/promises'
 import type { HttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { expect } from 'vitest'
 import { countOpenWork, type Stack } from './stack.ts'
 
-/** Slower than one worker delivers, so that what waits behind a fault is made good in the end. */
+/** Slower than one worker delivers, so that the worker catches up after a fault. */
 const pauseMs = 20
 
-/** Writes contacts, some at a time, until it is stopped; what fails while something is down was not acknowledged. */
+/** Writes contacts in three concurrent loops until `stop` is called. A failed write is not acknowledged. */
 export function startWriting(stack: Stack, key: string) {
   const acknowledged: string[] = []
   const stopping = new AbortController()
@@ -17,8 +17,8 @@ export function startWriting(stack: Stack, key: string) {
     while (!stopping.signal.aborted) {
       written += 1
       const body = { email: `stream-${written}@example.com` }
-      const answer = await stack.api.call<{ id: string }>('POST', '/contacts', { key, body }).catch(() => undefined)
-      if (answer?.status === 201) acknowledged.push(answer.body.id)
+      const response = await stack.api.call<{ id: string }>('POST', '/contacts', { key, body }).catch(() => undefined)
+      if (response?.status === 201) acknowledged.push(response.body.id)
       await pause(pauseMs)
     }
   }
@@ -33,8 +33,9 @@ export function startWriting(stack: Stack, key: string) {
 }
 
 /**
- * Every acknowledged write has one event, and a delivery for each of so many webhooks; each was received at most once,
- * exactly once if it SUCCEEDED, and none is left open. Answers how many ended otherwise, which only `others` may.
+ * Expects that every acknowledged write has one event and a delivery for each webhook, that no delivery was received
+ * twice, that every SUCCEEDED delivery was received, and that no work is left. All other deliveries must have a status
+ * of `others`; returns their number.
  */
 export async function expectConsistentDeliveries(
   stack: Stack,
@@ -46,7 +47,7 @@ export async function expectConsistentDeliveries(
   }: { acknowledged: string[]; webhooks: number; receiver: HttpReceiver; others?: string[] },
 ): Promise<number> {
   await waitUntil(async () => (await countOpenWork(stack)) === 0, {
-    describe: 'no work is left',
+    describe: 'all work is done',
     timeoutMs: 60_000,
   })
   const { rows } = await stack.database.pool.query<{ contact: string; url: string; event: string; status: string }>(
@@ -57,7 +58,7 @@ export async function expectConsistentDeliveries(
   const byContact = Map.groupBy(rows, ({ contact }) => contact)
   const missing = acknowledged.filter((contact) => byContact.get(contact)?.length !== webhooks)
   expect(missing).toEqual([])
-  // Of a write whose answer was lost there is all or nothing.
+  // A write whose response was lost has either the event and all deliveries, or none of them.
   for (const [contact, deliveries] of byContact) {
     expect([contact, new Set(deliveries.map(({ event }) => event)).size, deliveries.length]).toEqual([
       contact,
