@@ -1,4 +1,4 @@
-/** A CSV file of 3,000 contacts with everything that is difficult to import. */
+/** A CSV file of 3,000 contacts with many edge cases. */
 
 const firstNames = [
   'Ada',

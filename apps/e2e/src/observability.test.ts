@@ -52,7 +52,7 @@ beforeAll(async () => {
 })
 afterAll(() => observed.close())
 
-test('the log lines of the resulting delivery and mail have the id of the request', async () => {
+test('log lines of a delivery and a mail contain the id of the original request', async () => {
   const { stack, key, receiver } = observed
   const requestId = 'from-the-client-1'
   const headers = { 'x-request-id': requestId }

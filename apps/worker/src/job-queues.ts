@@ -55,7 +55,7 @@ export function openJobQueues(backend: QueueBackend, onAdd: (queue: QueueName, c
     return queue
   }
 
-  /** The next call opens a new queue: one that failed to connect to Redis while opening never recovers. */
+  /** Makes the next call open a new queue. A queue that lost Redis while it was being opened never recovers. */
   function discardQueue(name: QueueName): void {
     const queue = queues.get(name)
     queues.delete(name)

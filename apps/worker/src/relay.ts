@@ -13,7 +13,7 @@ import type { DrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 
 /** Minimum pause between two rounds, so that notifications within a few milliseconds share one round. */
 const minPauseMs = 4
-/** How often all other workers poll for backlogs, in case the first worker shuts down or cannot reach the queues. */
+/** How often all other workers poll for backlogs, in case the polling worker shuts down or cannot reach the queues. */
 const otherWorkersPollMs = 3_000
 
 interface RelayOptions {

@@ -22,8 +22,9 @@ export interface WorkerDeps {
   mail: MailTransport
   mailRateLimiter: MailRateLimiter
   http: OutboundHttp
-  /** Each job that drains a webhook holds a slot; for an unreachable receiver, it also holds one of the few others. */
+  /** Every job that drains a webhook holds one. */
   drainSlots: FairSlots
+  /** A job that drains a webhook with an unreachable receiver holds one in addition. */
   unreachableSlots: FairSlots
   requestCapacity: RequestCapacity
   /** Reserves some connections of the pool for other jobs and the heartbeat. */

@@ -146,7 +146,7 @@ const pollingWarning =
   'DATABASE_URL points to a connection pooler without LISTEN support: work is found by polling every second. ' +
   'Set DATABASE_DIRECT_URL to the address of the PostgreSQL server'
 
-/** How long no job must be active before the shutdown continues without waiting for the queues. */
+/** How long the worker must be idle before the shutdown continues without waiting for the queues. */
 const idleMs = 2_000
 /** How long the shutdown waits for active jobs. */
 const shutdownTimeoutMs = 60_000

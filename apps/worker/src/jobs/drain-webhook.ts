@@ -68,7 +68,7 @@ interface DrainRun {
   onProgress: (progress: DrainProgress) => void
 }
 
-/** An unreachable receiver needs a second slot. These are few, as each attempt may take ten seconds. */
+/** An unreachable receiver also needs an unreachable slot. These are few, as each attempt may take ten seconds. */
 async function drainWithSlot(deps: WorkerDeps, job: WorkJob, run: DrainRun): Promise<void> {
   const { workspaceId } = job
   const webhookId = idOf('whk', job.id)

@@ -185,7 +185,7 @@ test.each([1, 2, 3])(
     for (const { deps } of workers) expect(await findClaims(database.db, deps.workerId)).toEqual([])
     const requests = http.requests.filter(({ url }) => url === `/${seed}`)
     expect(findDuplicates(requests.map(({ headers }) => String(headers['webhook-id'])))).toEqual([])
-    // A confirmation mail may arrive twice: its delivery is more important.
+    // A confirmation mail is retried after an unknown outcome, so it may arrive twice.
     const addressees = smtp.mails.slice(before).flatMap(({ to }) => to)
     expect(findDuplicates(addressees.filter((address) => !address.startsWith('confirm-')))).toEqual([])
 

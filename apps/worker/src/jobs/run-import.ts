@@ -38,7 +38,7 @@ export function runImport(deps: WorkerDeps, job: WorkJob): Promise<void> {
     } catch (error) {
       if (isDatabaseUnavailable(error)) {
         await retryWhileDatabaseDown(() => releaseImport(ctx, claimed))
-        // The queue stores the error message. That of a failed statement contains personal data, so it is not rethrown.
+        // The queue stores the message. A failed statement's message contains personal data, so it is not rethrown.
         throw new Error('The database became unavailable during the import', { cause: error })
       }
       // For the same reason, only the cause of a failed statement is logged.
@@ -57,7 +57,7 @@ async function importChunks(deps: WorkerDeps, ctx: Ctx, claimed: ClaimedImport):
     if ((await writing) === 'lost') return 'lost'
     if (deps.stopping.aborted) return 'stopped'
     writing = retryWhileDatabaseDown(() => writeChunk(ctx, claimed, chunk))
-    // The next iteration awaits it. If reading fails, nothing does, and the rejection must not be unhandled.
+    // Prevents an unhandled rejection: if reading the next chunk fails, `writing` is never awaited.
     writing.catch(() => {})
   }
   return (await writing) === 'lost' ? 'lost' : 'done'

@@ -80,7 +80,7 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
     deps.log.debug({ requestId, campaignId: batch.campaignId, mails: outcomes.length, sent }, 'mail group processed')
     // The rest of the batch would be refused as well: the queue retries the job after a delay.
     if (refusal?.isFinal === false) throw new Error(`No mail of the group was sent; retrying: ${refusal.reason}`)
-    // With long templates, a full group is smaller than the conclusive size and must be sufficient.
+    // With long templates, a full group may be smaller than the conclusive size. Then a full group is enough.
     const reason = refusal?.reason ?? findTemplateFault(smtpOutcomes, Math.min(maxGroupSize, minConclusiveGroupSize))
     if (reason !== undefined) await pauseForReason(deps, ctx, { batch, reason })
     if (refusal) return 'stopped'

@@ -123,7 +123,7 @@ describe('a slow template', () => {
       interrupted: 0,
     })
     expect(addressees()).toEqual([])
-    // Resuming tries again and pauses again.
+    // After resuming, the campaign is paused again for the same reason.
     await resumeCampaign(ctx, id)
     await send(uuid)
     expect(await readCampaign(ctx, id)).toMatchObject({ status: 'PAUSED' })

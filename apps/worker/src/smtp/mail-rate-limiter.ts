@@ -11,7 +11,7 @@ export interface MailRateLimiter {
   wait(count: number): Promise<void>
 }
 
-/** Limits all workers together to MAIL_RATE. Each group reserves its time to send in the database. */
+/** Limits the mails of all workers to MAIL_RATE per second. Each group reserves its sending time in the database. */
 export function createMailRateLimiter(db: Db, perSecond: number | undefined, stopping: AbortSignal): MailRateLimiter {
   if (perSecond === undefined) return { groupSize: defaultGroupSize, wait: async () => {} }
   return {

@@ -88,7 +88,7 @@ function contentOf(mail: OutgoingMail | EncodedMail): SendMailOptions {
   return { text: mail.text, ...(mail.html !== undefined && { html: mail.html }) }
 }
 
-/** The signed headers: all that we set. RFC 8058 requires both headers of the one-click unsubscribe. */
+/** The headers covered by the signature. RFC 8058 requires both headers of the one-click unsubscribe. */
 const signedFields = [
   ['From', 'Reply-To', 'To', 'Subject', 'Date', 'Message-ID', 'MIME-Version', 'Content-Type'],
   ['Content-Transfer-Encoding', 'List-Id', 'List-Unsubscribe', 'List-Unsubscribe-Post', 'Auto-Submitted'],

@@ -20,13 +20,13 @@ test('a workspace may hold half of the slots that other workspaces leave', async
   expect(await acquireAll(slots, c)).toBe(5)
 })
 
-test('a workspace may hold at least one free slot and at most its maximum', async () => {
+test('a workspace may hold at least one slot and at most its maximum', async () => {
   expect(await acquireAll(createFairSlots(1), a)).toBe(1)
   const slots = createFairSlots(100, 3)
   expect([await acquireAll(slots, a), await acquireAll(slots, b)]).toEqual([3, 3])
 })
 
-test('no more slots are held than the size', async () => {
+test('the number of held slots never exceeds the size', async () => {
   const slots = createFairSlots(10)
   let count = 0
   for (let workspace = 0; workspace < 30; workspace++) count += await acquireAll(slots, newId('wsp'))
