@@ -151,11 +151,11 @@ describe.each([
     smtp.decide(() => ({ delayMs: 300 }))
     const proxy = await startTestProxy(database.url)
     await start({ ...environment(), DATABASE_URL: proxy.url })
-    await createDelivery(`away-${name}`)
+    await createDelivery(`outage-${name}`)
     const campaign = await createTestCampaign(ctx, { confirmed: 60 })
     const before = smtp.mails.length
     await sendCampaign(ctx, campaign.id)
-    await waitForRequest(`away-${name}`)
+    await waitForRequest(`outage-${name}`)
     await waitUntil(async () => 'SENDING' in (await countRecipients(ctx, campaign.id)), {
       describe: 'mails are being sent',
     })
@@ -178,7 +178,7 @@ describe.each([
     expect(await countRecipients(ctx, campaign.id)).toEqual({ SENT: 60 })
     expect(new Set(smtp.mails.slice(before).map(({ to }) => to[0])).size).toBe(60)
     expect(smtp.mails).toHaveLength(before + 60)
-    expect(http.requests.filter(({ url }) => url === `/away-${name}`)).toHaveLength(1)
+    expect(http.requests.filter(({ url }) => url === `/outage-${name}`)).toHaveLength(1)
   })
 
   test('that loses all its PostgreSQL connections reconnects and continues', async () => {

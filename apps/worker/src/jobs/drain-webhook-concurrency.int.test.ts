@@ -28,7 +28,7 @@ describe('the number of concurrent requests', () => {
   const response: Result = { status: 200, error: null }
   const timeout: Result = { status: null, error: 'No response within 10 seconds' }
 
-  /** Holds requests until `end` is called, which ends all of them at once: one round of attempts. */
+  /** Holds requests until `end` is called, which ends all of them in the same tick: one round of attempts. */
   function holdRequests() {
     let inFlight: ((result: Result) => void)[] = []
     const post = async (): Promise<HttpOutcome> => {
