@@ -54,8 +54,11 @@ function call(url: string, options: { method?: string; body?: unknown; agent?: A
   }
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { method, headers, agent }, (response) => {
-      const { statusCode: status = 0, headers: answered } = response
-      text(response).then((answer) => resolve({ status, body: answer, connection: answered.connection }), reject)
+      const {
+        statusCode: status = 0,
+        headers: { connection },
+      } = response
+      text(response).then((responseBody) => resolve({ status, body: responseBody, connection }), reject)
     })
     outgoing.once('error', reject)
     outgoing.end(body === undefined ? undefined : JSON.stringify(body))
@@ -69,11 +72,11 @@ async function createSlowly(url: string) {
   )
   onTestFinished(() => holding.commit())
   const email = freshEmail()
-  const answer = call(`${url}/contacts`, { method: 'POST', body: { email } })
+  const response = call(`${url}/contacts`, { method: 'POST', body: { email } })
   // Whether it is answered is for the test to see.
-  answer.catch(() => {})
+  response.catch(() => {})
   await waitUntilBlocked(database.db)
-  return { answer, email, release: () => holding.commit() }
+  return { response, email, release: () => holding.commit() }
 }
 
 async function endOf(main: StartedProcess) {
@@ -161,7 +164,7 @@ test('SIGTERM lets what is under way finish, takes nothing new, and ends with 0'
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   await call(`${url}/health`, { agent })
   const halfSent = await sendHalf(url)
-  const { answer, email, release } = await createSlowly(url)
+  const { response, email, release } = await createSlowly(url)
 
   main.kill('SIGTERM')
   await waitUntil(() => isRefused(url), { describe: 'nothing new is taken' })
@@ -170,7 +173,7 @@ test('SIGTERM lets what is under way finish, takes nothing new, and ends with 0'
     /^HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"status":"unavailable".*"server":"shutting down"/s,
   )
   await release()
-  expect(await answer).toMatchObject({ status: 201, connection: 'close' })
+  expect(await response).toMatchObject({ status: 201, connection: 'close' })
   const end = await endOf(main)
   expect(end).toMatchObject({ code: 0, signal: null })
   // An idle connection does not delay the exit; a client that never finishes its request does.
@@ -182,13 +185,13 @@ test('SIGTERM lets what is under way finish, takes nothing new, and ends with 0'
 
 test('a second signal ends it at once, whatever is under way', async () => {
   const { main, url } = await start()
-  const { answer, release } = await createSlowly(url)
+  const { response, release } = await createSlowly(url)
   main.kill('SIGTERM')
   await waitUntil(() => isRefused(url), { describe: 'the first signal was heard' })
   main.kill('SIGTERM')
   // The request is still waiting for its lock.
   expect(await main.exited).toEqual({ code: 1, signal: null })
-  await expect(answer).rejects.toThrow()
+  await expect(response).rejects.toThrow()
   await release()
 })
 

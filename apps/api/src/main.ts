@@ -12,7 +12,7 @@ import { buildApp } from './app.ts'
 import { openRedis } from './http/rate-limit/redis-connection.ts'
 
 /** As long as a statement may take: what is under way has been answered by then. */
-const patienceMs = 10_000
+const closeTimeoutMs = 10_000
 
 async function start() {
   const config = readApiConfig()
@@ -40,7 +40,7 @@ async function start() {
     // Not ready any more, but still there: who sends requests here, a balancer for one, has the time to notice.
     await sleep(config.SHUTDOWN_DELAY_MS)
     // A client that never finishes its request, or never reads its answer, would otherwise be waited for without end.
-    setTimeout(() => app.server.closeAllConnections(), patienceMs).unref()
+    setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs).unref()
     await app.close()
     await tracer?.close()
     redis?.disconnect()

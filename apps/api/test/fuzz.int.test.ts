@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ErrorBody } from '../src/http/error-handler.ts'
 import { type Parameter, pathsOf, type Pool, type Schema, valuesOf } from './fuzz.ts'
-import { type Answer, freshEmail, type Json, password, startTestApi } from './testing.ts'
+import { type ApiResponse, freshEmail, type Json, password, startTestApi } from './testing.ts'
 
 interface DocumentedOperation {
   method: string
@@ -17,7 +17,7 @@ interface DocumentedOperation {
 }
 
 const timeout = 180_000
-const runsEach = 40
+const runsPerOperation = 40
 
 const api = useForFile(() => startTestApi({ environment: { LOG_LEVEL: 'trace' } }))
 const workspace = useForFile(() => api.signUp())
@@ -87,8 +87,11 @@ const isPage = (template: string) =>
   operations.some((operation) => operation.template === template && operation.responses['200']?.content?.['text/html'])
 
 /** What is wrong with an answer; undefined when nothing is. */
-function faultOf({ responses, template }: DocumentedOperation, answer: Answer<unknown>): string | undefined {
-  const { status, headers, body, text } = answer
+function findMismatch(
+  { responses, template }: DocumentedOperation,
+  response: ApiResponse<unknown>,
+): string | undefined {
+  const { status, headers, body, text } = response
   if (status >= 500) return `it failed: ${text}`
   const type = (headers['content-type'] ?? '').split(';')[0] ?? ''
   if (status >= 400) {
@@ -129,24 +132,24 @@ function requestsFor({ template, parameters = [], requestBody }: DocumentedOpera
 }
 
 /** Calls an operation at random with a credential of each time. Answers what statuses it gave. */
-async function tryAll(operation: DocumentedOperation, credential: () => Promise<string>): Promise<Set<number>> {
+async function callRandomly(operation: DocumentedOperation, credential: () => Promise<string>): Promise<Set<number>> {
   const name = `${operation.method} ${operation.template}`
   const seen = new Set<number>()
   const property = fc.asyncProperty(requestsFor(operation), async ({ path, raw, type }) => {
-    const answer = await api.call(operation.method, path, {
+    const response = await api.call(operation.method, path, {
       ...(operation.security && { key: await credential() }),
       ...(raw !== undefined && { raw, headers: { 'content-type': type } }),
     })
-    seen.add(answer.status)
-    if (answer.status === 201) addIds(answer.text)
-    expect([name, faultOf(operation, answer)]).toEqual([name, undefined])
+    seen.add(response.status)
+    if (response.status === 201) addIds(response.text)
+    expect([name, findMismatch(operation, response)]).toEqual([name, undefined])
   })
-  await fc.assert(property, { seed: 20_261_121, numRuns: runsEach, endOnFailure: true })
+  await fc.assert(property, { seed: 20_261_121, numRuns: runsPerOperation, endOnFailure: true })
   return seen
 }
 
 /** Of a workspace of its own, which may come to an end. */
-async function anOwner(): Promise<string> {
+async function createOwner(): Promise<string> {
   const { token, key } = await api.signUp()
   secrets.push(token, key)
   return token
@@ -159,9 +162,9 @@ test('whatever is sent to whichever route, no answer is a failure, and each is a
   // What takes away comes last: there is something left for the others to act on.
   const isDelete = ({ method }: DocumentedOperation) => Number(method === 'DELETE')
   for (const operation of operations.toSorted((a, b) => isDelete(a) - isDelete(b))) {
-    const seen = await tryAll(operation, async () => workspace.key)
+    const seen = await callRandomly(operation, async () => workspace.key)
     // What an ADMIN may not do at all, an OWNER may.
-    statuses.push([...seen].every((status) => status === 403) ? await tryAll(operation, anOwner) : seen)
+    statuses.push([...seen].every((status) => status === 403) ? await callRandomly(operation, createOwner) : seen)
   }
   // It got further than the doors: most routes also did what they are for.
   const succeeded = statuses.filter((seen) => [...seen].some((status) => status < 400))
@@ -169,9 +172,9 @@ test('whatever is sent to whichever route, no answer is a failure, and each is a
 })
 
 /** Values that no field of such a schema takes. */
-function misfits({ type, maxLength, maxItems, anyOf = [] }: Schema): unknown[] {
+function invalidValues({ type, maxLength, maxItems, anyOf = [] }: Schema): unknown[] {
   const [one, other] = anyOf
-  if (one && other?.type === 'null') return misfits(one).filter((value) => value !== null)
+  if (one && other?.type === 'null') return invalidValues(one).filter((value) => value !== null)
   if (type === 'string') return [5, true, null, [], {}, '\u0000', '\ud800', 'x'.repeat((maxLength ?? 1_000_000) + 1)]
   if (type === 'integer' || type === 'number') return ['5', true, null, [], {}]
   if (type === 'boolean') return ['true', 1, null, [], {}]
@@ -181,10 +184,10 @@ function misfits({ type, maxLength, maxItems, anyOf = [] }: Schema): unknown[] {
 }
 
 /** Every body of the description's examples with one field that is wrong, and the name of that field. */
-function* wrongBodies({ requestBody }: DocumentedOperation): Generator<{ field: string; body: Json }> {
+function* invalidBodies({ requestBody }: DocumentedOperation): Generator<{ field: string; body: Json }> {
   const { schema, example } = requestBody?.content['application/json'] ?? {}
   for (const [field, fieldSchema] of Object.entries(schema?.properties ?? {})) {
-    for (const value of misfits(fieldSchema)) yield { field, body: { ...example, [field]: value } }
+    for (const value of invalidValues(fieldSchema)) yield { field, body: { ...example, [field]: value } }
   }
 }
 
@@ -197,12 +200,12 @@ test('each field of each body refuses what is of another type or too large, by i
       .reduce((filled, { name, example = '' }) => {
         return filled.replace(`{${name}}`, pool.get(example.slice(0, 3))?.[0] ?? example)
       }, template)
-    for (const { field, body } of wrongBodies(operation)) {
-      const answer = await api.call(method, path, { body, ...(security && { key: workspace.key }) })
-      const issues = (answer.body['issues'] ?? []) as { path: string }[]
+    for (const { field, body } of invalidBodies(operation)) {
+      const response = await api.call(method, path, { body, ...(security && { key: workspace.key }) })
+      const issues = (response.body['issues'] ?? []) as { path: string }[]
       // A record in the path that is not there is told first.
-      const told = answer.status === 404 ? field : issues.find(({ path }) => path.split('.')[0] === field)?.path
-      expect(`${method} ${template} ${answer.status} ${told?.split('.')[0]}`).toMatch(
+      const reported = response.status === 404 ? field : issues.find(({ path }) => path.split('.')[0] === field)?.path
+      expect(`${method} ${template} ${response.status} ${reported?.split('.')[0]}`).toMatch(
         new RegExp(`^${method} \\S+ 40[04] ${field}$`),
       )
       tried += 1
@@ -212,7 +215,7 @@ test('each field of each body refuses what is of another type or too large, by i
 })
 
 /** What a parameter must refuse, as queries. */
-function wrongQueries({ name, schema }: Parameter): string[] {
+function invalidQueries({ name, schema }: Parameter): string[] {
   const twice = JSON.stringify(schema).includes('"array"') ? [] : [`${name}=a&${name}=b`]
   const hasForm = schema.enum || schema.format === 'date-time' || ['limit', 'cursor', 'listId'].includes(name)
   const formless = hasForm ? [`${name}=%00`, `${name}=nope`, `${name}=-1`] : []
@@ -224,7 +227,7 @@ test('each query parameter refuses to come twice or as an array, and one with a 
 }, async () => {
   for (const { method, template, parameters = [], security } of operations) {
     const path = template.replace(/\{\w+\}/g, 'x')
-    for (const query of parameters.filter((parameter) => parameter.in === 'query').flatMap(wrongQueries)) {
+    for (const query of parameters.filter((parameter) => parameter.in === 'query').flatMap(invalidQueries)) {
       const { status } = await api.call(method, `${path}?${query}`, security && { key: workspace.key })
       expect(`${method} ${template}?${query}: ${status}`).toMatch(/: 4(00|04|03|15)$/)
     }
@@ -233,7 +236,7 @@ test('each query parameter refuses to come twice or as an array, and one with a 
 
 test('in all that was logged of it, at every level, is no secret', () => {
   const log = api.takeLog().join('')
-  expect(log.split('\n').length).toBeGreaterThan(operations.length * runsEach)
+  expect(log.split('\n').length).toBeGreaterThan(operations.length * runsPerOperation)
   expect(log).not.toMatch(/"level":(50|60)/)
   expect(secrets.length).toBeGreaterThan(5)
   for (const secret of secrets) expect(log).not.toContain(secret)

@@ -44,7 +44,7 @@ export interface Ids extends Record<Kind, string> {
   duplicates: [string, string, string]
 }
 
-export const nobodys: Ids = {
+export const unknownIds: Ids = {
   ...(Object.fromEntries(
     Object.entries(prefixes).map(([kind, prefix]) => [kind, `${prefix}_01kag7m3v9e8fs2t4w6x8y0z1b`]),
   ) as Record<Kind, string>),

@@ -3,12 +3,12 @@ import { idOf, type IdPrefix } from '@rapport/core/kernel/ids.ts'
 import fc from 'fast-check'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { cases, fillWorkspace, type Ids, nobodys, type Request } from './isolation-cases.ts'
-import { readEverything, told } from './isolation-workspace.ts'
+import { cases, fillWorkspace, type Ids, unknownIds, type Request } from './isolation-cases.ts'
+import { readEverything, toComparable } from './isolation-workspace.ts'
 import { type Json, startTestApi, type TestWorkspace } from './testing.ts'
 
 const timeout = 60_000
-const idKeys = Object.keys(nobodys) as (keyof Ids)[]
+const idKeys = Object.keys(unknownIds) as (keyof Ids)[]
 /** A way to name records, or a listing, which names none but takes a cursor and filters. */
 const ways = Object.entries(cases).flatMap(([name, makers]) => {
   const [method = '', template = ''] = name.split(' ')
@@ -18,7 +18,7 @@ const ways = Object.entries(cases).flatMap(([name, makers]) => {
 
 const api = useForFile(() => startTestApi())
 let [ada, eve]: TestWorkspace[] = []
-let [adas, eves]: Ids[] = []
+let [adaIds, eveIds]: Ids[] = []
 /** Eve's, and what is none. */
 const credentials: Record<string, string> = { none: '' }
 /** The query parameters of each operation. */
@@ -27,7 +27,7 @@ const parameters: Record<string, string[]> = {}
 const cursors: Record<string, string> = {}
 beforeAll(async () => {
   ;[ada, eve] = [await api.signUp(), await api.signUp()]
-  ;[adas, eves] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
+  ;[adaIds, eveIds] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
   for (const role of ['VIEWER', 'MEMBER', 'ADMIN'] as const) credentials[role] = await api.issueKey(eve.token, role)
   credentials['OWNER'] = eve.token
   const { body } = await api.call<{ paths: Record<string, Record<string, { parameters?: Json[] }>> }>(
@@ -39,7 +39,7 @@ beforeAll(async () => {
     const described = body.paths[template]?.[method.toLowerCase()]?.parameters ?? []
     parameters[name] = described.filter((one) => one['in'] === 'query').map((one) => String(one['name']))
     if (!parameters[name].includes('cursor')) continue
-    const { path } = make(adas, adas)
+    const { path } = make(adaIds, adaIds)
     const page = await api.call('GET', `${path}${path.includes('?') ? '&' : '?'}limit=1`, { key: ada.token })
     if (typeof page.body['nextCursor'] === 'string') cursors[name] = page.body['nextCursor']
   }
@@ -72,15 +72,15 @@ type Pair = typeof pairs extends fc.Arbitrary<infer Value> ? Value : never
 
 /** The same request twice: with what is Ada's, and with what is nobody's in its place. */
 function requestsOf({ way, foreign, swapped, missing, query }: Pair): [Request, Request] {
-  if (!adas || !eves) throw new Error('There are no records')
-  const mine = adas
+  if (!adaIds || !eveIds) throw new Error('There are no records')
+  const mine = adaIds
   const named = (isForeign: boolean) =>
     Object.fromEntries(
       idKeys.map((key, index) => {
         const ids = mine[idKeys[(index + swapped) % idKeys.length] ?? key]
         const pick = (id: string) => (isForeign && foreign.includes(key) ? id : missing(id))
         const all = (typeof ids === 'string' ? [ids, ids, ids] : ids).map(pick)
-        return [key, Array.isArray(nobodys[key]) ? all : all[0]]
+        return [key, Array.isArray(unknownIds[key]) ? all : all[0]]
       }),
     ) as unknown as Ids
   const added = (isForeign: boolean) => {
@@ -94,7 +94,7 @@ function requestsOf({ way, foreign, swapped, missing, query }: Pair): [Request, 
     return `${name}=${encodeURIComponent(isForeign ? id : missing(id))}`
   }
   const request = (isForeign: boolean): Request => {
-    const made = way.make(named(isForeign), eves as Ids)
+    const made = way.make(named(isForeign), eveIds as Ids)
     const more = added(isForeign)
     return { ...made, path: `${made.path}${more && (made.path.includes('?') ? '&' : '?')}${more}` }
   }
@@ -111,10 +111,10 @@ test("whoever asks for whatever of another's, anywhere: told and done is what is
     const [foreign, missing] = requestsOf(pair)
     const ask = ({ path, ...sent }: Request) =>
       api.call(pair.way.method, path, { key: credentials[pair.as] ?? '', ...sent })
-    const [other, answer] = [await ask(missing), await ask(foreign)]
-    expect({ ...foreign, ...told(answer) }).toEqual({ ...foreign, ...told(other) })
+    const [other, response] = [await ask(missing), await ask(foreign)]
+    expect({ ...foreign, ...toComparable(response) }).toEqual({ ...foreign, ...toComparable(other) })
     expect(await readEverything(api, ada?.id)).toEqual(before)
-    statuses.add(answer.status)
+    statuses.add(response.status)
   })
   // A failure tells the seed and the path that repeat it.
   await fc.assert(property, { numRuns: 500 })

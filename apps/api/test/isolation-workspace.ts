@@ -1,6 +1,6 @@
 /** For the walk of isolation.int.test.ts: how a test shows that no other workspace was read or changed. */
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
-import type { Answer, Json, TestApi } from './testing.ts'
+import type { ApiResponse, Json, TestApi } from './testing.ts'
 
 /** Every row of the workspace, in every table that there is. */
 export async function readEverything(api: TestApi, workspaceId = ''): Promise<Json> {
@@ -18,7 +18,7 @@ export async function readEverything(api: TestApi, workspaceId = ''): Promise<Js
 }
 
 /** All that a caller can tell two answers apart by. */
-export function told({ status, text, headers }: Answer<unknown>) {
+export function toComparable({ status, text, headers }: ApiResponse<unknown>) {
   const { date: _date, 'x-request-id': _id, ...rest } = headers
   return { status, text, headers: rest }
 }

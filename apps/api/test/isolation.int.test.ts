@@ -2,25 +2,25 @@
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { cases, fillWorkspace, type Ids, nobodys, type Request } from './isolation-cases.ts'
-import { readEverything, told } from './isolation-workspace.ts'
+import { cases, fillWorkspace, type Ids, unknownIds, type Request } from './isolation-cases.ts'
+import { readEverything, toComparable } from './isolation-workspace.ts'
 import { expectError, type Json, type Operation, operationsOf, startTestApi, type TestWorkspace } from './testing.ts'
 
 const api = useForFile(() => startTestApi())
 let secured: Operation[]
 let [ada, eve]: TestWorkspace[] = []
-let [adas, eves]: Ids[] = []
+let [adaIds, eveIds]: Ids[] = []
 beforeAll(async () => {
   secured = (await operationsOf(api)).filter(({ isSecured }) => isSecured)
   ;[ada, eve] = [await api.signUp(), await api.signUp()]
-  ;[adas, eves] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
+  ;[adaIds, eveIds] = [await fillWorkspace(api, ada), await fillWorkspace(api, eve)]
 })
 
 const call = (method: string, { path, ...sent }: Request, key: string | undefined) =>
   api.call(method, path, { key: key ?? '', ...sent })
 
 /** That of Ada's workspace. */
-async function readAdas() {
+async function readAdaRows() {
   const rows = await readEverything(api, ada?.id)
   expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}, {}], lists: [{}, {}], campaigns: [{}, {}], forms: [{}] })
   return rows
@@ -50,7 +50,7 @@ test('every field of a body that names a record is covered', async () => {
       const makers = cases[`${method.toUpperCase()} ${template}`]
       const fields = Object.keys(requestBody?.content['application/json']?.schema.properties ?? {})
       const naming = makers ? fields.filter((field) => /Ids?$/.test(field)) : []
-      const covered = (makers ?? []).flatMap((make) => Object.keys(make(nobodys, nobodys).body ?? {}))
+      const covered = (makers ?? []).flatMap((make) => Object.keys(make(unknownIds, unknownIds).body ?? {}))
       expect([template, naming.filter((field) => !covered.includes(field))]).toEqual([template, []])
     }
   }
@@ -61,10 +61,13 @@ test('without a credential, with one that is none or with one that was revoked, 
   await api.call('DELETE', `/api-keys/${id}`, { key: ada?.token ?? '' })
   const { token } = await api.signUp()
   await api.call('POST', '/auth/logout', { key: token })
-  const before = await readAdas()
+  const before = await readAdaRows()
   for (const { method, template, path, example } of secured) {
-    const own = cases[`${method} ${template}`]?.[0]?.(adas ?? nobodys, adas ?? nobodys) ?? { path, body: example }
-    const answers = [
+    const own = cases[`${method} ${template}`]?.[0]?.(adaIds ?? unknownIds, adaIds ?? unknownIds) ?? {
+      path,
+      body: example,
+    }
+    const responses = [
       await api.call(method, own.path, { ...('body' in own && { body: own.body }) }),
       await call(method, own, 'rpk_'),
       await call(method, own, 'null'),
@@ -73,33 +76,33 @@ test('without a credential, with one that is none or with one that was revoked, 
       // Not even what is wrong with the rest is told to who has no credential.
       await api.call(method, `${path}?nonsense=1`, { raw: '{bad', headers: { 'content-type': 'text/plain' } }),
     ]
-    for (const answer of answers) {
-      expect(`${method} ${template}: ${answer.status}`).toBe(`${method} ${template}: 401`)
-      expectError(answer, 401, 'Missing or invalid credential')
-      expect(answer.headers['www-authenticate']).toBe('Bearer')
+    for (const response of responses) {
+      expect(`${method} ${template}: ${response.status}`).toBe(`${method} ${template}: 401`)
+      expectError(response, 401, 'Missing or invalid credential')
+      expect(response.headers['www-authenticate']).toBe('Bearer')
     }
   }
-  expect(await readAdas()).toEqual(before)
+  expect(await readAdaRows()).toEqual(before)
 })
 
 test("another's record is answered as one that is not there, to the byte, on every operation, and nothing is changed", async () => {
-  if (!adas || !eves) throw new Error('There are no records')
-  const before = await readAdas()
+  if (!adaIds || !eveIds) throw new Error('There are no records')
+  const before = await readAdaRows()
   for (const [name, makers] of Object.entries(cases)) {
     const [method = ''] = name.split(' ')
     for (const [index, make] of makers.entries()) {
-      const missing = await call(method, make(nobodys, eves), eve?.token)
-      const foreign = await call(method, make(adas, eves), eve?.token)
-      expect({ name, index, ...told(foreign) }).toEqual({ name, index, ...told(missing) })
+      const missing = await call(method, make(unknownIds, eveIds), eve?.token)
+      const foreign = await call(method, make(adaIds, eveIds), eve?.token)
+      expect({ name, index, ...toComparable(foreign) }).toEqual({ name, index, ...toComparable(missing) })
       expect(`${name}: ${foreign.status}`).toMatch(/: (200|202|400|404)$/)
     }
   }
-  expect(await readAdas()).toEqual(before)
+  expect(await readAdaRows()).toEqual(before)
   // The same requests mean something to whom the records belong to.
   for (const [name, makers] of Object.entries(cases)) {
     const [method = ''] = name.split(' ')
     for (const [index, make] of makers.entries()) {
-      const own = await call(method, make(adas, adas), ada?.token)
+      const own = await call(method, make(adaIds, adaIds), ada?.token)
       expect(`${name} ${index}: ${own.status} ${own.text}`).toMatch(/: 20[0124] |: 409 Only a DRAFT/)
     }
   }
@@ -130,8 +133,8 @@ test('a person in both workspaces sees in each session what is of its workspace'
   const logIn = async (workspaceId: string | undefined) =>
     (await api.call('POST', '/auth/login', { body: { email: ada?.email, password: ada?.password, workspaceId } })).body
   for (const [workspace, mine, theirs] of [
-    [ada, adas, eves],
-    [eve, eves, adas],
+    [ada, adaIds, eveIds],
+    [eve, eveIds, adaIds],
   ] as const) {
     const key = String((await logIn(workspace?.id))['token'])
     expect(await api.call('GET', `/contacts/${mine?.contact}`, { key })).toMatchObject({ status: 200 })
@@ -147,7 +150,7 @@ test('the same person in two workspaces is two contacts: a sign-up in one leaves
   expect([mine.length, theirs.length]).toEqual([1, 1])
   expect(mine[0]?.['id']).not.toBe(theirs[0]?.['id'])
   const body = { email: 'both@example.com', firstName: 'Changed' }
-  expect(await api.call('POST', `/public/lists/${eves?.list}/subscribe`, { body })).toMatchObject({ status: 202 })
+  expect(await api.call('POST', `/public/lists/${eveIds?.list}/subscribe`, { body })).toMatchObject({ status: 202 })
   expect(await find(ada)).toEqual(mine)
   expect(await find(eve)).toMatchObject([{ firstName: 'Changed' }])
 })

@@ -22,11 +22,11 @@ const isPage = (template: string) =>
 
 /** Sends the same to every route that takes a body, and returns each answer with the name of its route. */
 async function sendEverywhere(raw: string | Buffer, headers: Record<string, string> = {}) {
-  const answers = routes.map(async ({ method, template, path, isSecured, hasBody }) => {
-    const answer = await api.call(method, path, { raw, headers, ...(isSecured && { key: workspace.key }) })
-    return { route: `${method} ${template}`, isBodyless: !hasBody, answer }
+  const responses = routes.map(async ({ method, template, path, isSecured, hasBody }) => {
+    const response = await api.call(method, path, { raw, headers, ...(isSecured && { key: workspace.key }) })
+    return { route: `${method} ${template}`, isBodyless: !hasBody, response }
   })
-  return Promise.all(answers)
+  return Promise.all(responses)
 }
 
 async function expectEverywhere(
@@ -34,10 +34,10 @@ async function expectEverywhere(
   ...sent: Parameters<typeof sendEverywhere>
 ) {
   const [status, message] = refusal
-  const answers = await sendEverywhere(...sent)
-  expect(answers.length).toBeGreaterThan(8)
-  for (const { route, answer } of answers) {
-    const body = expectError(answer, status)
+  const responses = await sendEverywhere(...sent)
+  expect(responses.length).toBeGreaterThan(8)
+  for (const { route, response } of responses) {
+    const body = expectError(response, status)
     expect(`${route}: ${body.message}`).toMatch(message)
   }
 }
@@ -96,19 +96,19 @@ test('every route refuses a body of very many values before it looks at them', a
 test('depth and number are refused as fast as they come, up to the size of a body', async () => {
   const keys = Array.from({ length: 60_000 }, (_, index) => `"k${index}":1`)
   for (const path of ['/contacts', '/campaigns', '/auth/login']) {
-    const answers = [
+    const responses = [
       await api.call('POST', path, { key: workspace.key, raw: deep(100_000) }),
       await api.call('POST', path, { key: workspace.key, raw: deep(500_000) }),
       await api.call('POST', path, { key: workspace.key, raw: `{${keys.join()}}` }),
     ]
-    for (const answer of answers) expectError(answer, 400)
+    for (const response of responses) expectError(response, 400)
   }
 })
 
 test('what is no object is refused where one is needed', async () => {
   for (const raw of ['null', '[]', '', '"text"', '42', 'true', '[1]', '[{}]']) {
     const withBody = (await sendEverywhere(raw)).filter(({ isBodyless }) => !isBodyless)
-    for (const { answer } of withBody) expectError(answer, 400, 'The body must be a JSON object')
+    for (const { response } of withBody) expectError(response, 400, 'The body must be a JSON object')
   }
 })
 
@@ -116,18 +116,18 @@ test('a route without a body takes "nothing" in every spelling, and nothing else
   const bodyless = async (raw: string) => (await sendEverywhere(raw)).filter(({ isBodyless }) => isBodyless)
   for (const raw of ['null', '[]', '{}', '']) {
     // A key has no address to be confirmed.
-    for (const { answer } of await bodyless(raw)) expect([204, 403, 404]).toContain(answer.status)
+    for (const { response } of await bodyless(raw)) expect([204, 403, 404]).toContain(response.status)
   }
   for (const raw of ['"text"', '42', 'true', '[1]', '[{}]']) {
-    const answers = await bodyless(raw)
-    expect(answers).toHaveLength(10)
-    for (const { answer } of answers) expectError(answer, 400, 'The body must be a JSON object')
+    const responses = await bodyless(raw)
+    expect(responses).toHaveLength(10)
+    for (const { response } of responses) expectError(response, 400, 'The body must be a JSON object')
   }
 })
 
 test('every route names each unknown field of a body, also beside good ones', async () => {
-  for (const { route, answer } of await sendEverywhere('{"id":"x","workspaceId":"y","emial":"ada@example.com"}')) {
-    const { issues = [] } = expectError(answer, 400)
+  for (const { route, response } of await sendEverywhere('{"id":"x","workspaceId":"y","emial":"ada@example.com"}')) {
+    const { issues = [] } = expectError(response, 400)
     const unknown = issues.filter(({ message }) => message === 'is not known here').map(({ path }) => path)
     expect(`${route}: ${unknown.join()}`).toMatch(/: (id,)?(workspaceId,)?emial$/)
   }
@@ -138,11 +138,11 @@ test('every route names each unknown query parameter, also one called as what ev
   for (const { method, path, template, isSecured, takesForm, example } of await operationsOf(api)) {
     const token = isPage(template) && !template.startsWith('/f/') ? '&token=x' : ''
     const aForm = { raw: 'email=', headers: { 'content-type': 'application/x-www-form-urlencoded' } }
-    const answer = await api.call(method, `${path}?${names.map((name) => `${name}=1`).join('&')}${token}`, {
+    const response = await api.call(method, `${path}?${names.map((name) => `${name}=1`).join('&')}${token}`, {
       ...(takesForm ? aForm : { body: example }),
       ...(isSecured && { key: workspace.token }),
     })
-    const { issues } = expectError(answer, 400)
+    const { issues } = expectError(response, 400)
     const unknown = names.map((name) => ({ path: name, message: 'is not known here' }))
     expect({ method, template, issues }).toEqual({ method, template, issues: unknown })
   }
@@ -185,21 +185,21 @@ test.each([
   'application/json;charset="UTF-8"',
   'Application/JSON ; charset=utf-8',
 ])('%s is JSON', async (type) => {
-  const answer = await api.call('POST', '/contacts', {
+  const response = await api.call('POST', '/contacts', {
     key: workspace.key,
     body: { email: freshEmail() },
     headers: { 'content-type': type },
   })
-  expect(answer.status).toBe(201)
+  expect(response.status).toBe(201)
 })
 
 test('a byte order mark is no part of a body, and of keys that repeat the last wins', async () => {
   const email = freshEmail()
-  const answer = await api.call('POST', '/contacts', {
+  const response = await api.call('POST', '/contacts', {
     key: workspace.key,
     raw: `\uFEFF{"email":"not an address","email":"${email}"}`,
   })
-  expect(answer).toMatchObject({ status: 201, body: { email } })
+  expect(response).toMatchObject({ status: 201, body: { email } })
 })
 
 test('a route without a body does not mind a content type without a body', async () => {
@@ -280,8 +280,8 @@ test('an error answer stays small, whatever names it has to repeat', async () =>
     `{${Array.from({ length: 9_000 }, (_, index) => `"${'k'.repeat(80)}${index}":1`).join()}}`,
   ]
   for (const raw of bodies) {
-    const answer = await api.call('POST', '/contacts', { key: workspace.key, raw })
-    expectError(answer, 400)
-    expect(answer.text.length).toBeLessThan(64_000)
+    const response = await api.call('POST', '/contacts', { key: workspace.key, raw })
+    expectError(response, 400)
+    expect(response.text.length).toBeLessThan(64_000)
   }
 })

@@ -1,7 +1,7 @@
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { holdToDescription } from './testing-described.ts'
-import { expectError, operationsOf, startTestApi, type Answer } from './testing.ts'
+import { createStatusCheck } from './documented-statuses.ts'
+import { expectError, operationsOf, startTestApi, type ApiResponse } from './testing.ts'
 
 interface Parameter {
   name: string
@@ -37,11 +37,11 @@ interface Document {
 }
 
 const api = useForFile(() => startTestApi())
-let answer: Answer<Document>
+let openApi: ApiResponse<Document>
 let operations: (DocumentedOperation & { name: string; template: string })[]
 beforeAll(async () => {
-  answer = await api.call<Document>('GET', '/openapi.json')
-  operations = Object.entries(answer.body.paths).flatMap(([template, methods]) =>
+  openApi = await api.call<Document>('GET', '/openapi.json')
+  operations = Object.entries(openApi.body.paths).flatMap(([template, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       ...operation,
       name: `${method.toUpperCase()} ${template}`,
@@ -51,15 +51,15 @@ beforeAll(async () => {
 })
 
 test('the description is OpenAPI 3.1 and says whose it is and where', () => {
-  expect(answer).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
-  expect(answer.body).toMatchObject({
+  expect(openApi).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
+  expect(openApi.body).toMatchObject({
     openapi: '3.1.0',
     info: { title: 'Rapport', version: expect.stringMatching(/^\d+\.\d+\.\d+$/), description: expect.any(String) },
     servers: [{ url: 'https://crm.example.com' }],
     components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
   })
   expect(
-    Object.keys(answer.body).every((key) => /^(openapi|info|servers|tags|paths|webhooks|components)$/.test(key)),
+    Object.keys(openApi.body).every((key) => /^(openapi|info|servers|tags|paths|webhooks|components)$/.test(key)),
   ).toBe(true)
 })
 
@@ -89,7 +89,7 @@ test('every route is described, and every description is of a route', () => {
 })
 
 test('every operation says what it does, under which heading, and how it can answer', () => {
-  const headings = answer.body.tags.map(({ name }) => name)
+  const headings = openApi.body.tags.map(({ name }) => name)
   for (const { name, summary, tags, responses } of operations) {
     expect(`${name}: ${summary}`).toMatch(/: \S.{5,}/)
     expect([name, tags?.length, headings]).toEqual([name, 1, expect.arrayContaining(tags ?? [])])
@@ -139,7 +139,7 @@ test('what needs no credential is a short list; all else says that it does', () 
 const resolved = (response: Described & { $ref?: string }): Described =>
   response.$ref === undefined
     ? response
-    : (answer.body.components.responses[response.$ref.replace('#/components/responses/', '')] as Described)
+    : (openApi.body.components.responses[response.$ref.replace('#/components/responses/', '')] as Described)
 
 test('every error is described by the one shape of errors', () => {
   for (const { name, responses } of operations) {
@@ -153,19 +153,19 @@ test('every error is described by the one shape of errors', () => {
 
 test('every operation says how it refuses: each that is limited a 429, with its headers, and each with a credential a 401', () => {
   const unlimited = ['GET /health', 'GET /ready']
-  const byPassword = ['/auth/login', '/auth/accept-invite', '/accept-invite', '/auth/verify-email', '/verify-email']
-  const opening = byPassword.map((path) => `POST ${path}`)
+  const passwordRoutes = ['/auth/login', '/auth/accept-invite', '/accept-invite', '/auth/verify-email', '/verify-email']
+  const unauthorizedRoutes = passwordRoutes.map((path) => `POST ${path}`)
   for (const { name, responses, security, template, requestBody } of operations) {
     const expected = [
-      ...(security !== undefined || opening.includes(name) ? ['401'] : []),
+      ...(security !== undefined || unauthorizedRoutes.includes(name) ? ['401'] : []),
       ...(template.includes('{') ? ['404'] : []),
       ...(requestBody ? ['400', '413', '415'] : []),
       ...(unlimited.includes(name) ? [] : ['429']),
     ]
-    const said = Object.keys(responses).filter((status) => /401|429/.test(status) || expected.includes(status))
-    expect([name, said]).toEqual([name, expected.toSorted()])
+    const documented = Object.keys(responses).filter((status) => /401|429/.test(status) || expected.includes(status))
+    expect([name, documented]).toEqual([name, expected.toSorted()])
   }
-  const { TooManyRequests, Unauthorized, ServiceUnavailable } = answer.body.components.responses
+  const { TooManyRequests, Unauthorized, ServiceUnavailable } = openApi.body.components.responses
   const limits = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
   expect(Object.keys(TooManyRequests?.headers ?? {})).toEqual(['retry-after', ...limits])
   expect(Object.keys(Unauthorized?.headers ?? {})).toEqual(['www-authenticate'])
@@ -173,10 +173,10 @@ test('every operation says how it refuses: each that is limited a 429, with its 
 })
 
 test('an answer that is not described fails the test that gets it', async () => {
-  const expectDescribed = holdToDescription(api.app)
-  expectDescribed('GET', '/contacts/con_1?x=1', 404)
-  expectDescribed('GET', '/nowhere', 418)
-  expect(() => expectDescribed('GET', '/contacts/con_1', 418)).toThrow('GET /contacts/{id} answered 418')
+  const expectDocumented = createStatusCheck(api.app)
+  expectDocumented('GET', '/contacts/con_1?x=1', 404)
+  expectDocumented('GET', '/nowhere', 418)
+  expect(() => expectDocumented('GET', '/contacts/con_1', 418)).toThrow('GET /contacts/{id} answered 418')
 })
 
 test('every part of a path is declared, with an example that has the right form', () => {
@@ -224,8 +224,8 @@ test('no body is asked for where none is taken', () => {
 })
 
 test('every named schema and answer is used, each schema defined once, and of what goes out', () => {
-  const { schemas, responses } = answer.body.components
-  const references = [...answer.text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference = '']) => reference)
+  const { schemas, responses } = openApi.body.components
+  const references = [...openApi.text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference = '']) => reference)
   const defined = Object.entries({ schemas, responses }).flatMap(([kind, named]) =>
     Object.keys(named).map((name) => `#/components/${kind}/${name}`),
   )

@@ -105,10 +105,10 @@ async function readAll(path: string, query: string, between: () => Promise<unkno
 
 test('every listing of the API is known to this file', async () => {
   const operations = await operationsOf(api)
-  const answers = operations
+  const responses = operations
     .filter(({ method, template }) => method === 'GET' && !template.includes('{'))
     .map(async ({ template }) => [template, (await getPage(template)).body] as const)
-  const paged = (await Promise.all(answers)).filter(([, body]) => body && 'nextCursor' in body)
+  const paged = (await Promise.all(responses)).filter(([, body]) => body && 'nextCursor' in body)
   expect(paged.map(([template]) => template).toSorted()).toEqual(listings.toSorted())
 })
 
@@ -175,8 +175,8 @@ test('a cursor is good for its own listing, sort and workspace, as it was given,
   for (const path of listings) {
     cursors.set(path, (await getPage(path, `${newestFirst[path] ?? ''}limit=1`)).body.nextCursor ?? '')
   }
-  const refuse = async (answer: ReturnType<typeof getPage>) => {
-    expect(expectError(await answer, 400, 'Invalid cursor').issues).toEqual([
+  const refuse = async (response: ReturnType<typeof getPage>) => {
+    expect(expectError(await response, 400, 'Invalid cursor').issues).toEqual([
       { path: 'cursor', message: 'Invalid cursor' },
     ])
   }

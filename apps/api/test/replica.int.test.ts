@@ -43,11 +43,11 @@ const write = async () => {
   return email
 }
 const list = () => api.call<Listed>('GET', '/contacts?limit=1', { key: workspace.key })
-const readOn = async () => /from "?contacts\b/.test(await servers.takeStatements())
+const wasReplicaRead = async () => /from "?contacts\b/.test(await servers.takeStatements())
 /** After a rest the replica is tried again. */
 const isUsed = async () => {
   await list()
-  return readOn()
+  return wasReplicaRead()
 }
 
 test('a record just written is listed and exported at once, by the replica', async () => {
@@ -55,7 +55,7 @@ test('a record just written is listed and exported at once, by the replica', asy
     const email = await write()
     expect((await list()).body.data[0]?.email).toBe(email)
   }
-  expect(await readOn()).toBe(true)
+  expect(await wasReplicaRead()).toBe(true)
   const email = await write()
   const exported = await api.call('GET', '/contacts/export?format=ndjson', { key: workspace.key })
   expect(exported.text).toContain(email)
@@ -73,7 +73,7 @@ test('with the replica behind the primary answers, and is told apart from it onc
   }
   const exported = await api.call('GET', '/contacts/export?format=csv', { key: workspace.key })
   for (const email of written) expect(exported.text).toContain(email)
-  expect(await readOn()).toBe(false)
+  expect(await wasReplicaRead()).toBe(false)
   await servers.resumeReplay()
   await waitUntil(isUsed, { describe: 'the replica is used again' })
   expect(log).toEqual(['replica not used, reading from the primary: it is behind the primary', 'replica in use again'])
@@ -102,14 +102,14 @@ test('a read that the replica breaks off, for what the primary did meanwhile, is
 })
 
 test('a server that is no replica of the primary is never read', async () => {
-  const stranger = await createTestDatabase()
-  for (const url of [stranger.url, servers.database.url]) {
+  const unrelated = await createTestDatabase()
+  for (const url of [unrelated.url, servers.database.url]) {
     const wrong = open(url)
     expect(await wrong.read(() => Promise.resolve('wrong'))).toBeUndefined()
     expect(await wrong.connect()).toBeUndefined()
     await wrong.close()
   }
-  await stranger.close()
+  await unrelated.close()
   expect(log).toEqual([
     'replica not used, reading from the primary: it is not a replica of the server at DATABASE_URL',
     'replica not used, reading from the primary: it is not a replica',

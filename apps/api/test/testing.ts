@@ -15,11 +15,11 @@ import { pino } from 'pino'
 import { expect } from 'vitest'
 import { buildApp } from '../src/app.ts'
 import type { ErrorBody } from '../src/http/error-handler.ts'
-import { holdToDescription } from './testing-described.ts'
+import { createStatusCheck } from './documented-statuses.ts'
 
 export type Json = Record<string, unknown>
 
-export interface Answer<Body = Json> {
+export interface ApiResponse<Body = Json> {
   status: number
   headers: Record<string, string | undefined>
   text: string
@@ -53,7 +53,7 @@ export interface TestApi {
   readonly app: FastifyInstance
   readonly config: ApiConfig
   readonly database: TestDatabase
-  call<Body = Json>(method: string, path: string, call?: Call): Promise<Answer<Body>>
+  call<Body = Json>(method: string, path: string, call?: Call): Promise<ApiResponse<Body>>
   /** POSTs what must be created, and returns the record. */
   create<Body = Json>(path: string, key: string, body: unknown): Promise<Body>
   signUp(): Promise<TestWorkspace>
@@ -121,10 +121,10 @@ export async function startTestApi(
   const { replica, redis, now } = options
   const app = await buildApp({ config, database, replica, redis, log, now })
   await app.ready()
-  const expectDescribed = holdToDescription(app)
+  const expectDocumented = createStatusCheck(app)
   const baseCtx = { db: database.db, requestId: 'test', settings: settingsFrom(config) }
 
-  async function call<Body>(method: string, path: string, given: Call = {}): Promise<Answer<Body>> {
+  async function call<Body>(method: string, path: string, given: Call = {}): Promise<ApiResponse<Body>> {
     const payload = given.raw ?? (given.body === undefined ? undefined : JSON.stringify(given.body))
     const response = await app.inject({
       method: method as 'GET',
@@ -137,19 +137,19 @@ export async function startTestApi(
         ...given.headers,
       },
     })
-    expectDescribed(method, path, response.statusCode)
+    expectDocumented(method, path, response.statusCode)
     return {
       status: response.statusCode,
-      headers: response.headers as Answer['headers'],
+      headers: response.headers as ApiResponse['headers'],
       text: response.body,
       body: parseBody(response.body, response.headers['content-type']) as Body,
     }
   }
 
   async function create<Body>(path: string, key: string, body: unknown): Promise<Body> {
-    const answer = await call<Body>('POST', path, { key, body })
-    if (answer.status !== 201) throw new Error(`POST ${path} answered ${answer.status}: ${answer.text}`)
-    return answer.body
+    const response = await call<Body>('POST', path, { key, body })
+    if (response.status !== 201) throw new Error(`POST ${path} answered ${response.status}: ${response.text}`)
+    return response.body
   }
 
   async function issueKey(token: string, role: ApiKey['role']) {
@@ -207,9 +207,9 @@ function parseBody(text: string, contentType: unknown): unknown {
 }
 
 /** How many answers have each status. */
-export function countStatuses(answers: { status: number }[]): Record<number, number> {
+export function countStatuses(responses: { status: number }[]): Record<number, number> {
   const counts: Record<number, number> = {}
-  for (const { status } of answers) counts[status] = (counts[status] ?? 0) + 1
+  for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1
   return counts
 }
 
@@ -225,15 +225,15 @@ const internals =
   /FST_|\b(select|insert|update|delete) .*\b(from|into|set)\b|drizzle|postgres|node_modules|\.[jt]s\b|\bat \S+ \(/i
 
 /** Checks that an answer is an error as every route gives it, and tells nothing of the inside. */
-export function expectError(answer: Answer<unknown>, status: number, message?: string): ErrorBody {
-  expect(`${answer.status} ${answer.headers['content-type']} ${answer.text}`).toMatch(
+export function expectError(response: ApiResponse<unknown>, status: number, message?: string): ErrorBody {
+  expect(`${response.status} ${response.headers['content-type']} ${response.text}`).toMatch(
     new RegExp(`^${status} application/json; charset=utf-8 `),
   )
-  expect(answer.text).not.toMatch(internals)
-  const body = answer.body as ErrorBody
+  expect(response.text).not.toMatch(internals)
+  const body = response.body as ErrorBody
   expect([body.statusCode, body.error]).toEqual([status, STATUS_CODES[status]])
   expect(body.message).toBe(message ?? body.message)
-  expect(answer.headers['x-request-id']).toMatch(/^[\w.:=+/-]{1,128}$/)
+  expect(response.headers['x-request-id']).toMatch(/^[\w.:=+/-]{1,128}$/)
   return body
 }
 

@@ -27,7 +27,7 @@ interface Case {
   path: () => string
   body: (email: string) => Json
   /** Makes the addresses known. */
-  know: (emails: string[]) => Promise<unknown>
+  makeKnown: (emails: string[]) => Promise<unknown>
 }
 
 /** Members with somebody's password, each to be asked once: nobody has to wait for too many failures. */
@@ -68,7 +68,7 @@ async function timeOf({ path, body }: Case, email: string): Promise<number> {
  */
 async function compare(of: Case): Promise<number | undefined> {
   const [known, unknown] = [freshAddresses(), freshAddresses()]
-  await of.know(known)
+  await of.makeKnown(known)
   const times: { known: number[]; unknown: number[] } = { known: [], unknown: [] }
   const endsAt = performance.now() + 30_000
   for (let index = 0; times.known.length < pairs; index++) {
@@ -86,11 +86,11 @@ async function compare(of: Case): Promise<number | undefined> {
 }
 
 test.for<[string, Case]>([
-  ['a log-in of who has an account', { ...login, know: addUsers }],
-  ['a forgotten password of who has an account', { ...forgot, know: addUsers }],
-  ['a subscription of a known contact', { ...subscribe, know: addContacts() }],
-  ['a subscription of who is to confirm already', { ...subscribe, know: addContacts('PENDING') }],
-  ['a subscription of who is subscribed already', { ...subscribe, know: addContacts('CONFIRMED') }],
+  ['a log-in of who has an account', { ...login, makeKnown: addUsers }],
+  ['a forgotten password of who has an account', { ...forgot, makeKnown: addUsers }],
+  ['a subscription of a known contact', { ...subscribe, makeKnown: addContacts() }],
+  ['a subscription of who is to confirm already', { ...subscribe, makeKnown: addContacts('PENDING') }],
+  ['a subscription of who is subscribed already', { ...subscribe, makeKnown: addContacts('CONFIRMED') }],
 ])('%s takes as long as that of a stranger', { timeout: 120_000, concurrent: true }, async ([, of], { skip }) => {
   const scores: number[] = []
   do {

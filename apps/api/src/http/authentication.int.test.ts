@@ -11,13 +11,13 @@ beforeAll(async () => {
   keys = { VIEWER: await issue('VIEWER'), MEMBER: await issue('MEMBER'), ADMIN: await issue('ADMIN') }
 })
 
-const refusal = '{"statusCode":401,"message":"Missing or invalid credential","error":"Unauthorized"}'
+const unauthorizedBody = '{"statusCode":401,"message":"Missing or invalid credential","error":"Unauthorized"}'
 
-async function expectRefusal(headers: Record<string, string>, path = '/contacts') {
-  const answer = await api.call('GET', path, { headers })
-  expectError(answer, 401)
-  expect(`${JSON.stringify(headers)} ${answer.text}`).toBe(`${JSON.stringify(headers)} ${refusal}`)
-  expect(answer.headers['www-authenticate']).toBe('Bearer')
+async function expectUnauthorized(headers: Record<string, string>, path = '/contacts') {
+  const response = await api.call('GET', path, { headers })
+  expectError(response, 401)
+  expect(`${JSON.stringify(headers)} ${response.text}`).toBe(`${JSON.stringify(headers)} ${unauthorizedBody}`)
+  expect(response.headers['www-authenticate']).toBe('Bearer')
 }
 
 test('whatever is wrong with a credential, the answer is one and the same 401', async () => {
@@ -44,17 +44,17 @@ test('whatever is wrong with a credential, the answer is one and the same 401', 
     "Bearer ' or true --",
     'Bearer ünï',
   ]
-  await expectRefusal({})
-  for (const authorization of credentials) await expectRefusal({ authorization })
-  await expectRefusal({ 'x-api-key': key })
-  await expectRefusal({ cookie: `token=${token}` })
-  await expectRefusal({}, `/contacts?access_token=${token}`)
+  await expectUnauthorized({})
+  for (const authorization of credentials) await expectUnauthorized({ authorization })
+  await expectUnauthorized({ 'x-api-key': key })
+  await expectUnauthorized({ cookie: `token=${token}` })
+  await expectUnauthorized({}, `/contacts?access_token=${token}`)
 })
 
 test('the name of the scheme may be written in any case', async () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
-    const answer = await api.call('GET', '/contacts', { headers: { authorization: `${scheme} ${workspace.key}` } })
-    expect(answer.status).toBe(200)
+    const response = await api.call('GET', '/contacts', { headers: { authorization: `${scheme} ${workspace.key}` } })
+    expect(response.status).toBe(200)
   }
 })
 
@@ -67,19 +67,19 @@ test('a key that has expired, and a session that has, are refused', async () => 
   }
   await api.query(`update api_keys set expires_at = now() where name = 'for an hour'`)
   await api.query(`update sessions set expires_at = now() where created_at = (select max(created_at) from sessions)`)
-  for (const credential of [key, token]) await expectRefusal({ authorization: `Bearer ${String(credential)}` })
+  for (const credential of [key, token]) await expectUnauthorized({ authorization: `Bearer ${String(credential)}` })
 })
 
 test('whoever leaves a workspace is refused with the session they had in it', async () => {
   const left = await api.signUp()
   await api.query(`delete from members where user_id = (select id from users where email = $1)`, [left.email])
-  await expectRefusal({ authorization: `Bearer ${left.token}` })
+  await expectUnauthorized({ authorization: `Bearer ${left.token}` })
 })
 
 test('nobody is let in by a credential that is stored: only its hash is', async () => {
   const rows = await api.query(`select key_hash from api_keys union all select token_hash from sessions`)
   expect(rows.length).toBeGreaterThan(4)
-  for (const { key_hash } of rows) await expectRefusal({ authorization: `Bearer ${String(key_hash)}` })
+  for (const { key_hash } of rows) await expectUnauthorized({ authorization: `Bearer ${String(key_hash)}` })
   const stored = await api.query(`select row_to_json(t)::text as row from api_keys t
     union all select row_to_json(t)::text from sessions t union all select row_to_json(t)::text from users t`)
   const text = JSON.stringify(stored)
@@ -103,15 +103,15 @@ test('each role may do what the ladder gives it, and on every route the rest is 
   for (const { method, template, path } of [...secured, ...heads]) {
     const least = leastRole(method, template)
     for (const role of ['VIEWER', 'MEMBER', 'ADMIN'] as const) {
-      const answer = await api.call(method, path, { key: keys[role], raw: '{"nonsense":true}' })
+      const response = await api.call(method, path, { key: keys[role], raw: '{"nonsense":true}' })
       const isForbidden = ladder.indexOf(role) < ladder.indexOf(least)
-      expect(`${role} ${method} ${template}: ${answer.status}`).toMatch(
+      expect(`${role} ${method} ${template}: ${response.status}`).toMatch(
         isForbidden ? /: 403$/ : /: (200|204|400|404)$|\/import: 415$/,
       )
-      expect(answer.text).toBe(
+      expect(response.text).toBe(
         isForbidden && method !== 'HEAD'
           ? `{"statusCode":403,"message":"This needs the role ${least}","error":"Forbidden"}`
-          : answer.text,
+          : response.text,
       )
     }
   }
@@ -134,9 +134,9 @@ test('of many who ask at once, each is who their own credential says', async () 
     [`${token.slice(0, -2)}xx`, undefined],
   ])
   const asked = Array.from({ length: 10 }, () => credentials).flat()
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     asked.map(([token]) => api.call<Partial<Me>>('GET', '/auth/me', { key: String(token) })),
   )
-  const seen = answers.map(({ body }) => body.workspace?.id)
+  const seen = responses.map(({ body }) => body.workspace?.id)
   expect(seen).toEqual(asked.map(([, id]) => id))
 })

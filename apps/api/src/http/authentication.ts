@@ -21,13 +21,13 @@ export const authentication = fp(
       const token = bearerToken(request)
       if (!token) throw new AppError('unauthenticated', 'Missing or invalid credential')
       request.ctx = await authenticate(request.baseCtx, token)
-      requireRole(request.ctx.actor, leastRole(request))
+      requireRole(request.ctx.actor, requiredRole(request))
     })
   },
   { name: 'authentication', dependencies: ['request-context', 'rate-limits'] },
 )
 
-function leastRole({ method, routeOptions }: FastifyRequest): Role {
+function requiredRole({ method, routeOptions }: FastifyRequest): Role {
   const isReading = method === 'GET' || method === 'HEAD'
   return routeOptions.config.role ?? (isReading ? 'VIEWER' : 'MEMBER')
 }

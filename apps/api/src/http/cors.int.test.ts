@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Answer, operationsOf, startTestApi, type TestApi } from '../../test/testing.ts'
+import { type ApiResponse, operationsOf, startTestApi, type TestApi } from '../../test/testing.ts'
 
 let closed: TestApi
 let open: TestApi
@@ -11,7 +11,8 @@ beforeAll(async () => {
 afterAll(() => Promise.all([closed.close(), open.close()]))
 
 const foreign = 'https://evil.example'
-const corsOf = ({ headers }: Answer) => Object.entries(headers).filter(([name]) => name.startsWith('access-control'))
+const corsOf = ({ headers }: ApiResponse) =>
+  Object.entries(headers).filter(([name]) => name.startsWith('access-control'))
 const preflightHeaders = (origin: string) => ({
   origin,
   'access-control-request-method': 'POST',
@@ -29,8 +30,8 @@ test('a public route may be called from any site, without credentials, and its e
     for (const path of paths) {
       const from = '10.200.0.1'
       for (let count = 0; count < 21; count++) {
-        const answer = await api.call('POST', path, { from, headers: { origin: foreign }, body: {} })
-        expect(corsOf(answer)).toEqual([
+        const response = await api.call('POST', path, { from, headers: { origin: foreign }, body: {} })
+        expect(corsOf(response)).toEqual([
           ['access-control-allow-origin', '*'],
           ['access-control-expose-headers', 'etag, retry-after'],
         ])
@@ -40,9 +41,9 @@ test('a public route may be called from any site, without credentials, and its e
 })
 
 test('a preflight to a public route allows what a form needs', async () => {
-  const answer = await closed.call('OPTIONS', '/public/lists/nope/subscribe', { headers: preflightHeaders(foreign) })
-  expect([answer.status, answer.text]).toEqual([204, ''])
-  expect(Object.fromEntries(corsOf(answer))).toEqual({
+  const response = await closed.call('OPTIONS', '/public/lists/nope/subscribe', { headers: preflightHeaders(foreign) })
+  expect([response.status, response.text]).toEqual([204, ''])
+  expect(Object.fromEntries(corsOf(response))).toEqual({
     'access-control-allow-origin': '*',
     'access-control-allow-methods': 'GET, HEAD, POST',
     'access-control-allow-headers': 'content-type',
@@ -52,9 +53,9 @@ test('a preflight to a public route allows what a form needs', async () => {
 })
 
 test('an OPTIONS that is no preflight is no error that is not JSON', async () => {
-  const answer = await closed.call('OPTIONS', '/public/lists/nope/subscribe')
-  expect(answer.status).toBe(204)
-  expect(answer.text).toBe('')
+  const response = await closed.call('OPTIONS', '/public/lists/nope/subscribe')
+  expect(response.status).toBe(204)
+  expect(response.text).toBe('')
 })
 
 test('no other route may be called from another site, unless the operator lists it', async () => {
@@ -69,7 +70,7 @@ test('no other route may be called from another site, unless the operator lists 
         await closed.call(method, path, { headers: preflightHeaders(foreign) }),
         await closed.call(method, path, { headers: preflightHeaders('null') }),
       ]
-      for (const answer of refused) expect([method, path, corsOf(answer)]).toEqual([method, path, []])
+      for (const response of refused) expect([method, path, corsOf(response)]).toEqual([method, path, []])
       const listed = await open.call(method, path, { headers: preflightHeaders(foreign) })
       const names = corsOf(listed).map(([name]) => name)
       expect(names).not.toContain('access-control-allow-origin')
@@ -81,10 +82,10 @@ test('no other route may be called from another site, unless the operator lists 
 
 test('an origin that the operator lists may call everything, without cookies', async () => {
   for (const origin of ['https://app.example.com', 'http://localhost:5173']) {
-    const answer = await open.call('GET', '/contacts', { headers: { origin } })
-    expect(answer.status).toBe(401)
-    expect(corsOf(answer)).toEqual([['access-control-allow-origin', origin]])
-    expect(answer.headers['vary']).toContain('Origin')
+    const response = await open.call('GET', '/contacts', { headers: { origin } })
+    expect(response.status).toBe(401)
+    expect(corsOf(response)).toEqual([['access-control-allow-origin', origin]])
+    expect(response.headers['vary']).toContain('Origin')
     const preflight = await open.call('OPTIONS', '/contacts', { headers: preflightHeaders(origin) })
     expect(preflight.status).toBe(204)
     expect(Object.fromEntries(corsOf(preflight))).toMatchObject({
@@ -98,7 +99,7 @@ test('an origin that the operator lists may call everything, without cookies', a
     'https://APP.example.com',
     'http://localhost',
   ]) {
-    const answer = await open.call('GET', '/contacts', { headers: { origin } })
-    expect([origin, corsOf(answer)]).toEqual([origin, []])
+    const response = await open.call('GET', '/contacts', { headers: { origin } })
+    expect([origin, corsOf(response)]).toEqual([origin, []])
   }
 })

@@ -23,10 +23,10 @@ test('nobody sees the queues without the password, in any part of the dashboard'
   ]
   for (const path of paths) {
     for (const headers of attempts) {
-      const answer = await api.call('GET', path, { headers })
-      expectError(answer, 401)
-      expect(answer.headers['www-authenticate']).toBe('Basic realm="Rapport queues", charset="UTF-8"')
-      expect(answer.text).not.toMatch(/webhooks|campaigns/)
+      const response = await api.call('GET', path, { headers })
+      expectError(response, 401)
+      expect(response.headers['www-authenticate']).toBe('Basic realm="Rapport queues", charset="UTF-8"')
+      expect(response.text).not.toMatch(/webhooks|campaigns/)
     }
   }
   for (const path of ['/queues/api/queues/pause', '/queues/api/queues/mail/obliterate']) {
@@ -39,8 +39,8 @@ test('wrong guesses are limited as every other request', async () => {
   for (let count = 0; count < 100; count++) {
     expect((await api.call('GET', '/queues', { from, headers: basic('admin', `guess ${count}`) })).status).toBe(401)
   }
-  const answer = await api.call('GET', '/queues', { from, headers: basic('admin', password) })
-  expect([answer.status, answer.text]).toEqual([
+  const response = await api.call('GET', '/queues', { from, headers: basic('admin', password) })
+  expect([response.status, response.text]).toEqual([
     429,
     '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}',
   ])
@@ -90,10 +90,10 @@ describe('a page of another site', () => {
   }
   test.each(Object.entries(own))('is told from %s', async (_, headers) => {
     for (const path of ['pause', 'resume']) {
-      const answer = await api.call('PUT', `/queues/api/queues/webhooks/${path}`, {
+      const response = await api.call('PUT', `/queues/api/queues/webhooks/${path}`, {
         headers: { ...credential, ...headers },
       })
-      expect(answer.status).toBe(200)
+      expect(response.status).toBe(200)
     }
   })
 })

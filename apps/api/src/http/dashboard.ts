@@ -15,7 +15,7 @@ import { createPostgresBackend, Queue, withBackend } from 'bullmq'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 
-const ownContentOnly = "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'"
+const contentSecurityPolicy = "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'"
 
 /** The queue dashboard at `/queues`, behind its own user and password, on whichever backend the queues live. */
 export const dashboard = fp(
@@ -38,8 +38,8 @@ export const dashboard = fp(
     await app.register(async (scope) => {
       await scope.register(basicAuth, {
         authenticate: { realm: 'Rapport queues' },
-        validate: async (user, given) => {
-          if (isSameSecret(user, config.DASHBOARD_USER) && isSameSecret(given, password)) return
+        validate: async (user, enteredPassword) => {
+          if (isSameSecret(user, config.DASHBOARD_USER) && isSameSecret(enteredPassword, password)) return
           throw new AppError('unauthenticated', 'Wrong user or password')
         },
       })
@@ -47,11 +47,11 @@ export const dashboard = fp(
       const authenticate = promisify(scope.basicAuth)
       scope.addHook('preParsing', async (request, reply) => authenticate(request, reply))
       scope.addHook('preHandler', async (request) => {
-        if (isFromElsewhere(request, config)) throw new AppError('forbidden', 'Not from another site')
+        if (isCrossSite(request, config)) throw new AppError('forbidden', 'Not from another site')
       })
       // Its page asks another company for fonts: this page asks nobody for anything.
       scope.addHook('onSend', async (_request, reply) => {
-        reply.header('content-security-policy', ownContentOnly)
+        reply.header('content-security-policy', contentSecurityPolicy)
       })
       await scope.register(adapter.registerPlugin(), { prefix: '/queues' })
     })
@@ -63,13 +63,13 @@ export const dashboard = fp(
  * Whether another site's page makes the browser of somebody who knows the password change something. Who sends neither
  * header is no browser.
  */
-function isFromElsewhere({ method, headers, host }: FastifyRequest, { PUBLIC_URL }: ApiConfig): boolean {
+function isCrossSite({ method, headers, host }: FastifyRequest, { PUBLIC_URL }: ApiConfig): boolean {
   if (method === 'GET' || method === 'HEAD') return false
   if (headers['sec-fetch-site'] !== undefined) return headers['sec-fetch-site'] !== 'same-origin'
   if (headers.origin === undefined) return false
   const { protocol, origin } = URL.parse(headers.origin) ?? {}
-  const own = [`${protocol}//${host}`, PUBLIC_URL].map((url) => URL.parse(url)?.origin)
-  return origin === undefined || origin === 'null' || !own.includes(origin)
+  const ownOrigins = [`${protocol}//${host}`, PUBLIC_URL].map((url) => URL.parse(url)?.origin)
+  return origin === undefined || origin === 'null' || !ownOrigins.includes(origin)
 }
 
 function openQueues(config: ApiConfig, onError: (error: Error) => void) {

@@ -32,9 +32,9 @@ const unknownRoutes = [
 test('an unknown route answers 404 as JSON and does not repeat the path', async () => {
   for (const route of unknownRoutes) {
     const [method = '', path = ''] = route.split(' ')
-    const answer = await api.call(method, path, { key: workspace.key })
-    expectError(answer, 404)
-    expect(`${route} ${answer.text}`).toBe(
+    const response = await api.call(method, path, { key: workspace.key })
+    expectError(response, 404)
+    expect(`${route} ${response.text}`).toBe(
       `${route} {"statusCode":404,"message":"Route not found","error":"Not Found"}`,
     )
   }
@@ -79,8 +79,11 @@ test('an id of the wrong form, prefix or length in a path is answered like one t
     const missing = await api.call(method, path, { key: workspace.key, ...body })
     expectError(missing, 404)
     for (const id of wrongIds) {
-      const answer = await api.call(method, path.replace(/[a-z]{3}_[0-9a-z]{26}/, id), { key: workspace.key, ...body })
-      expect(`${method} ${template} ${id}: ${answer.text}`).toBe(`${method} ${template} ${id}: ${missing.text}`)
+      const response = await api.call(method, path.replace(/[a-z]{3}_[0-9a-z]{26}/, id), {
+        key: workspace.key,
+        ...body,
+      })
+      expect(`${method} ${template} ${id}: ${response.text}`).toBe(`${method} ${template} ${id}: ${missing.text}`)
     }
   }
 })
@@ -108,9 +111,9 @@ test('an issue says what is wrong and leaves where to its path; a message says b
       { path: 'password', message: 'is too common, choose another' },
     ],
   ] as const) {
-    const answer = await api.call(method, path, { key, body })
-    expect(expectError(answer, 400).issues).toEqual([issue])
-    expect(answer.body['message']).toMatch(new RegExp(`^${issue.path}: `))
+    const response = await api.call(method, path, { key, body })
+    expect(expectError(response, 400).issues).toEqual([issue])
+    expect(response.body['message']).toMatch(new RegExp(`^${issue.path}: `))
   }
 })
 
@@ -119,20 +122,20 @@ test('every answer carries a request id: the one that was sent when it is a sane
   const insane = ['', ' ', 'a b', 'x'.repeat(129), '<script>', 'ünï', 'a,b', '{"a":1}']
   for (const path of ['/health', '/contacts', '/nope', '/%ff', '/public/unsubscribe?token=x']) {
     for (const id of sane) {
-      const answer = await api.call('GET', path, { headers: { 'x-request-id': id } })
-      expect(answer.headers['x-request-id']).toBe(id)
+      const response = await api.call('GET', path, { headers: { 'x-request-id': id } })
+      expect(response.headers['x-request-id']).toBe(id)
     }
     for (const id of insane) {
-      const answer = await api.call('GET', path, { headers: { 'x-request-id': id } })
-      expect(answer.headers['x-request-id']).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
+      const response = await api.call('GET', path, { headers: { 'x-request-id': id } })
+      expect(response.headers['x-request-id']).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
     }
   }
 })
 
 test('no answer may be sniffed for another type', async () => {
   for (const path of ['/health', '/contacts', '/nope', '/%ff', '/docs', '/public/unsubscribe?token=x']) {
-    const answer = await api.call('GET', path)
-    expect(answer.headers['x-content-type-options']).toBe('nosniff')
+    const response = await api.call('GET', path)
+    expect(response.headers['x-content-type-options']).toBe('nosniff')
   }
 })
 
@@ -142,8 +145,13 @@ test('HEAD answers as GET does, without the body', async () => {
     if (method !== 'GET') continue
     const key = path.startsWith('/api-keys') ? workspace.key : viewer
     const [get, head] = [await api.call('GET', path, { key }), await api.call('HEAD', path, { key })]
-    const told = ({ status, headers }: typeof get) => [path, status, headers['content-type'], headers['content-length']]
-    expect(told(head)).toEqual(told(get))
+    const toComparable = ({ status, headers }: typeof get) => [
+      path,
+      status,
+      headers['content-type'],
+      headers['content-length'],
+    ]
+    expect(toComparable(head)).toEqual(toComparable(get))
     expect(head.text).toBe('')
   }
 })
@@ -151,14 +159,14 @@ test('HEAD answers as GET does, without the body', async () => {
 test('a failure inside says so and gives the request id, nothing else; the log has it without the data', async () => {
   const email = freshEmail()
   await api.query('alter table events rename to events_elsewhere')
-  const answer = await api.call('POST', '/contacts', {
+  const response = await api.call('POST', '/contacts', {
     key: workspace.key,
     body: { email },
     headers: { 'x-request-id': 'find-me' },
   })
   await api.query('alter table events_elsewhere rename to events')
-  expectError(answer, 500)
-  expect(answer.body).toEqual({
+  expectError(response, 500)
+  expect(response.body).toEqual({
     statusCode: 500,
     message: 'Internal Server Error',
     error: 'Internal Server Error',
@@ -173,7 +181,7 @@ test('a failure inside says so and gives the request id, nothing else; the log h
   expect(body).toEqual({ data: [], nextCursor: null })
 })
 
-const noRequests: Record<string, string> = {
+const malformedRequests: Record<string, string> = {
   'a head of 20 KB': `GET /health HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(20_000)}\r\n\r\n`,
   'a path of 20 KB': `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
   'two lengths': 'POST /auth/login HTTP/1.1\r\nhost: x\r\ncontent-length: 2\r\ncontent-length: 3\r\n\r\n{}',
@@ -184,14 +192,17 @@ const noRequests: Record<string, string> = {
   'no host': 'GET /health HTTP/1.1\r\n\r\n',
   'another protocol': '\u0016\u0003\u0001\u0002\u0000\u0001\u0000',
 }
-test.each(Object.entries(noRequests))('%s is refused on the line itself, and the line closed', async (_name, bytes) => {
-  const { port } = await (listening ??= api.listen())
-  const socket = connect(port, '127.0.0.1')
-  socket.write(bytes)
-  const answer = await text(socket)
-  expect(answer).toMatch(/^HTTP\/1\.1 4(00|31) /)
-  expect(answer).not.toMatch(/HPE_|\bat \S+ \(/)
-})
+test.each(Object.entries(malformedRequests))(
+  '%s is refused on the line itself, and the line closed',
+  async (_name, bytes) => {
+    const { port } = await (listening ??= api.listen())
+    const socket = connect(port, '127.0.0.1')
+    socket.write(bytes)
+    const response = await text(socket)
+    expect(response).toMatch(/^HTTP\/1\.1 4(00|31) /)
+    expect(response).not.toMatch(/HPE_|\bat \S+ \(/)
+  },
+)
 let listening: ReturnType<TestApi['listen']> | undefined
 
 test('no line of the log, at any level, holds a credential, a password, a token or an address', async () => {

@@ -45,18 +45,22 @@ export const errorHandler = fp(async (app: FastifyInstance) => void app.setError
 })
 
 /** The body for any error that is the caller's to know of; undefined for what must stay inside. */
-export function errorBody(error: unknown): ErrorBody | undefined {
+export function toErrorBody(error: unknown): ErrorBody | undefined {
   if (error instanceof AppError) {
     const { message, issues, details } = error
     if (error.code === 'throttled') return tooManyRequests
-    return body(statuses[error.code], message, { ...details, ...(issues && { issues: readable(issues) }) })
+    return createErrorBody(statuses[error.code], message, {
+      ...details,
+      ...(issues && { issues: limitIssues(issues) }),
+    })
   }
   if (hasZodFastifySchemaValidationErrors(error)) return validationBody(error)
   if (error instanceof HttpError) return httpErrorBody(error as HttpError)
   // Before the database: a caller's connection breaks with the same code as the database's.
   const { statusCode, code } = error as FastifyError
-  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return body(statusCode, frameworkMessage(code))
-  if (isDatabaseUnavailable(error)) return body(503, 'Temporarily unavailable, try again')
+  if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
+    return createErrorBody(statusCode, frameworkMessage(code))
+  if (isDatabaseUnavailable(error)) return createErrorBody(503, 'Temporarily unavailable, try again')
   return undefined
 }
 
@@ -64,7 +68,7 @@ function httpErrorBody({ statusCode, message }: HttpError): ErrorBody | undefine
   if (statusCode === 429) return tooManyRequests
   if (statusCode >= 500) return undefined
   // Libraries throw these as well, with the name of the status as the message.
-  return body(statusCode, message === STATUS_CODES[statusCode] ? frameworkMessage(undefined) : message)
+  return createErrorBody(statusCode, message === STATUS_CODES[statusCode] ? frameworkMessage(undefined) : message)
 }
 
 /** The specified body of every 429: it has no `error`. */
@@ -72,33 +76,33 @@ const tooManyRequests: ErrorBody = { statusCode: 429, message: 'ThrottlerExcepti
 
 /** Answers every error of every route as JSON, and logs what is not the caller's doing. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const known = errorBody(error)
-  if (!known) request.log.error({ err: withoutParameters(error) }, 'request failed')
-  else if (known.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'unavailable for now')
-  const answer = known ?? body(500, 'Internal Server Error', { requestId: request.id })
-  if (answer.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
-  if (answer.statusCode === 503) reply.header('retry-after', '1')
+  const body = toErrorBody(error)
+  if (!body) request.log.error({ err: withoutParameters(error) }, 'request failed')
+  else if (body.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'unavailable for now')
+  const response = body ?? createErrorBody(500, 'Internal Server Error', { requestId: request.id })
+  if (response.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
+  if (response.statusCode === 503) reply.header('retry-after', '1')
   if (error instanceof AppError && error.retryAfterSeconds) {
     // Another limit than the endpoint's own, whose headers would tell of more to come.
     reply.header('retry-after', error.retryAfterSeconds)
     reply.header('x-ratelimit-remaining', 0).header('x-ratelimit-reset', error.retryAfterSeconds)
   }
-  return reply.code(answer.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(answer))
+  return reply.code(response.statusCode).type('application/json; charset=utf-8').send(JSON.stringify(response))
 }
 
-function body(statusCode: number, message: string, more: Record<string, unknown> = {}): ErrorBody {
-  return { statusCode, message: shorten(message), error: STATUS_CODES[statusCode] ?? 'Error', ...more }
+function createErrorBody(statusCode: number, message: string, more: Record<string, unknown> = {}): ErrorBody {
+  return { statusCode, message: truncate(message), error: STATUS_CODES[statusCode] ?? 'Error', ...more }
 }
 
 const maxIssues = 100
 const maxTextLength = 500
 
 /** Names come from the request: an answer about a million of them, or a very long one, says enough with its start. */
-function readable(issues: readonly Issue[]): Issue[] {
-  return issues.slice(0, maxIssues).map(({ path, message }) => ({ path: shorten(path), message: shorten(message) }))
+function limitIssues(issues: readonly Issue[]): Issue[] {
+  return issues.slice(0, maxIssues).map(({ path, message }) => ({ path: truncate(path), message: truncate(message) }))
 }
 
-function shorten(text: string) {
+function truncate(text: string) {
   return text.length > maxTextLength ? `${text.slice(0, maxTextLength)}…` : text
 }
 
@@ -106,19 +110,19 @@ function validationBody(error: Pick<FastifyError, 'validation' | 'validationCont
   const issues = (error.validation ?? []).flatMap(toIssues)
   const [first] = issues
   // An id in the path that has the wrong form is no more than an id that is not there.
-  if (error.validationContext === 'params') return body(404, first?.message ?? 'Not found')
+  if (error.validationContext === 'params') return createErrorBody(404, first?.message ?? 'Not found')
   const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : 'Invalid request'
-  return body(400, message, { issues: readable(issues) })
+  return createErrorBody(400, message, { issues: limitIssues(issues) })
 }
 
-function toIssues(problem: NonNullable<FastifyError['validation']>[number]): Issue[] {
-  const path = problem.instancePath.slice(1).replaceAll('/', '.')
-  if (problem.keyword === 'unrecognized_keys') {
-    const keys = problem.params['keys'] as string[]
+function toIssues(validationError: NonNullable<FastifyError['validation']>[number]): Issue[] {
+  const path = validationError.instancePath.slice(1).replaceAll('/', '.')
+  if (validationError.keyword === 'unrecognized_keys') {
+    const keys = validationError.params['keys'] as string[]
     return keys.map((key) => ({ path: path ? `${path}.${key}` : key, message: 'is not known here' }))
   }
   if (path === '') return [{ path, message: 'The body must be a JSON object' }]
-  return [{ path, message: problem.message ?? 'is invalid' }]
+  return [{ path, message: validationError.message ?? 'is invalid' }]
 }
 
 const frameworkMessages: Record<string, string> = {

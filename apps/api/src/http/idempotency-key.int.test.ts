@@ -12,11 +12,11 @@ test('two keys on one request are refused, as it is neither', async () => {
     'content-type': 'application/json',
     'idempotency-key': ['one', 'two'],
   }
-  const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const sent = request({ port, method: 'POST', path: '/contacts', headers }, resolve).on('error', reject)
     sent.end(JSON.stringify({ email: freshEmail() }))
   })
-  expect(await json(answer)).toMatchObject({
+  expect(await json(response)).toMatchObject({
     statusCode: 400,
     issues: [{ path: 'Idempotency-Key', message: 'must be given once' }],
   })

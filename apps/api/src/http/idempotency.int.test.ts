@@ -3,7 +3,14 @@ import type { CreatedWebhook } from '@rapport/core/webhooks/webhooks.schema.ts'
 import { openTransaction, waitUntilBlocked } from '@rapport/testing/postgres/database.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { type Answer, countStatuses, expectError, freshEmail, operationsOf, startTestApi } from '../../test/testing.ts'
+import {
+  type ApiResponse,
+  countStatuses,
+  expectError,
+  freshEmail,
+  operationsOf,
+  startTestApi,
+} from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
@@ -22,7 +29,7 @@ function post<Body>(idempotencyKey: string, { path = '/contacts', body, credenti
   return api.call<Body>('POST', path, { key: credential, headers, ...(body !== undefined && { body }) })
 }
 
-const told = ({ status, text, headers }: Answer<unknown>) => ({
+const toComparable = ({ status, text, headers }: ApiResponse<unknown>) => ({
   status,
   text,
   location: headers['location'],
@@ -38,7 +45,7 @@ test('a repetition gets the first answer again, status, body and location, and c
   expect(first.headers['idempotent-replayed']).toBeUndefined()
   for (let repetition = 0; repetition < 3; repetition++) {
     const again = await post(key, { body: { email } })
-    expect(told(again)).toEqual(told(first))
+    expect(toComparable(again)).toEqual(toComparable(first))
     expect(again.headers['idempotent-replayed']).toBe('true')
     expect(again.headers['x-request-id']).not.toBe(first.headers['x-request-id'])
   }
@@ -49,7 +56,7 @@ test('the answer is the first one even where the record has changed since', asyn
   const [key, email] = [freshKey(), freshEmail()]
   const first = await post(key, { body: { email } })
   await api.query('delete from contacts where email = $1', [email])
-  expect(told(await post(key, { body: { email } }))).toEqual(told(first))
+  expect(toComparable(await post(key, { body: { email } }))).toEqual(toComparable(first))
   expect(await countContacts(email)).toBe(0)
 })
 
@@ -61,7 +68,7 @@ test('a refusal is an answer too, and is given again', async () => {
   expectError(conflict, 409, 'Contact already exists')
   await api.query('delete from contacts where email = $1', [email])
   const again = await post(conflicting, { body: { email } })
-  expect(told(again)).toEqual(told(conflict))
+  expect(toComparable(again)).toEqual(toComparable(conflict))
   expect(again.headers['idempotent-replayed']).toBe('true')
   expect(again.text).toContain(String(contact['id']))
   expect(await post(freshKey(), { body: { email } })).toMatchObject({ status: 201 })
@@ -73,7 +80,7 @@ test('a refusal is an answer too, and is given again', async () => {
   const refused = await post(key, sending)
   expectError(refused, 400, 'List has no subscribed recipients')
   await api.call('POST', `/public/lists/${String(list['id'])}/subscribe`, { body: { email: freshEmail() } })
-  expect(told(await post(key, sending))).toEqual(told(refused))
+  expect(toComparable(await post(key, sending))).toEqual(toComparable(refused))
   const another = freshKey()
   expect(await post(another, sending)).toMatchObject({ status: 202, body: { queued: 1 } })
   expect(await post(another, sending)).toMatchObject({ status: 202, body: { queued: 1 } })
@@ -86,7 +93,7 @@ test('a refusal by the database itself is remembered like any other', async () =
   const first = await refused()
   expectError(first, 400, 'List not found')
   const again = await refused()
-  expect(told(again)).toEqual(told(first))
+  expect(toComparable(again)).toEqual(toComparable(first))
   expect(again.headers['idempotent-replayed']).toBe('true')
 })
 
@@ -109,11 +116,11 @@ test('the same key for another request is a 422, and the first answer stays', as
     { path: '/campaigns/cmp_01kag7m3v9e8fs2t4w6x8y0z1b/send' },
   ]
   for (const other of others) {
-    const answer = await post(key, other)
-    expectError(answer, 422, 'This Idempotency-Key was used for another request')
-    expect(answer.headers['idempotent-replayed']).toBeUndefined()
+    const response = await post(key, other)
+    expectError(response, 422, 'This Idempotency-Key was used for another request')
+    expect(response.headers['idempotent-replayed']).toBeUndefined()
   }
-  expect(told(await post(key, { body: { email, firstName: 'Ada' } }))).toEqual(told(first))
+  expect(toComparable(await post(key, { body: { email, firstName: 'Ada' } }))).toEqual(toComparable(first))
 })
 
 test('it is the same request however its JSON is written', async () => {
@@ -125,13 +132,13 @@ test('it is the same request however its JSON is written', async () => {
     raw,
     headers: { 'idempotency-key': key, 'user-agent': 'another' },
   })
-  expect(told(again)).toEqual(told(first))
+  expect(toComparable(again)).toEqual(toComparable(first))
 })
 
 test('a key belongs to its workspace, whichever of its credentials comes with it', async () => {
   const [key, body, elsewhere] = [freshKey(), { email: freshEmail() }, await api.signUp()]
   const first = await post(key, { body })
-  expect(told(await post(key, { body, credential: workspace.token }))).toEqual(told(first))
+  expect(toComparable(await post(key, { body, credential: workspace.token }))).toEqual(toComparable(first))
   const other = await post(key, { body, credential: elsewhere.key })
   expect(other.status).toBe(201)
   expect(other.text).not.toBe(first.text)
@@ -150,15 +157,15 @@ test('an answer is replayed to nobody whose role would not have got it', async (
 test.each([2, 50])('of %i at once exactly one acts; the rest is told to wait, or gets its answer', async (count) => {
   const [key, body] = [freshKey(), { url: 'https://example.com/once', eventTypes: ['*'] }]
   const before = Number((await api.query('select count(*) from webhooks'))[0]?.['count'])
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: count }, () => post<CreatedWebhook>(key, { path: '/webhooks', body })),
   )
-  const { 201: made = 0, 409: waiting = 0 } = countStatuses(answers)
+  const { 201: made = 0, 409: waiting = 0 } = countStatuses(responses)
   expect(made + waiting).toBe(count)
-  expect(new Set(answers.filter(({ status }) => status === 201).map(({ text }) => text)).size).toBe(1)
-  expect(answers.filter(({ status, headers }) => status === 201 && !headers['idempotent-replayed'])).toHaveLength(1)
-  for (const answer of answers.filter(({ status }) => status === 409)) {
-    expectError(answer, 409, 'A request with this Idempotency-Key is still running')
+  expect(new Set(responses.filter(({ status }) => status === 201).map(({ text }) => text)).size).toBe(1)
+  expect(responses.filter(({ status, headers }) => status === 201 && !headers['idempotent-replayed'])).toHaveLength(1)
+  for (const response of responses.filter(({ status }) => status === 409)) {
+    expectError(response, 409, 'A request with this Idempotency-Key is still running')
   }
   expect(Number((await api.query('select count(*) from webhooks'))[0]?.['count'])).toBe(before + 1)
 })
@@ -178,7 +185,7 @@ test('while the first is running every other is a 409 at once, and another key w
   await waitUntilBlocked(db)
   await holding.commit()
   expect(await first).toMatchObject({ status: 201 })
-  expect(told(await post(key, { body: { email } }))).toEqual(told(await first))
+  expect(toComparable(await post(key, { body: { email } }))).toEqual(toComparable(await first))
 })
 
 test('what failed inside leaves no record: the same request may be tried again', async () => {
@@ -189,9 +196,9 @@ test('what failed inside leaves no record: the same request may be tried again',
   await api.query('alter table events_elsewhere rename to events')
   expect(api.takeLog()).toHaveLength(2)
   expect(await countContacts(email)).toBe(0)
-  const answer = await post(key, { body: { email } })
-  expect(answer).toMatchObject({ status: 201 })
-  expect(answer.headers['idempotent-replayed']).toBeUndefined()
+  const response = await post(key, { body: { email } })
+  expect(response).toMatchObject({ status: 201 })
+  expect(response.headers['idempotent-replayed']).toBeUndefined()
 })
 
 test('what could not wait for a lock leaves no record either', async () => {
@@ -212,12 +219,12 @@ test('after twenty-four hours a key is forgotten, and not before', async () => {
   const age = (by: string) =>
     api.query(`update idempotency_records set created_at = now() - $2::interval where key = $1`, [key, by])
   await age('23 hours 59 minutes')
-  expect(told(await post(key, { body: { email } }))).toEqual(told(first))
+  expect(toComparable(await post(key, { body: { email } }))).toEqual(toComparable(first))
   await age('24 hours')
   const again = await post(key, { body: { email } })
   expectError(again, 409, 'Contact already exists')
   expect(again.headers['idempotent-replayed']).toBeUndefined()
-  expect(told(await post(key, { body: { email } }))).toEqual(told(again))
+  expect(toComparable(await post(key, { body: { email } }))).toEqual(toComparable(again))
 })
 
 test('a secret that is shown once is shown again to its own repetition, and stored in no clear text', async () => {

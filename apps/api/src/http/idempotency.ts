@@ -3,12 +3,12 @@ import { invalidField } from '@rapport/core/kernel/errors.ts'
 import { type RecordedResponse, runIdempotently } from '@rapport/core/request/idempotency.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest, RouteHandlerMethod } from 'fastify'
 import fp from 'fastify-plugin'
-import { errorBody } from './error-handler.ts'
+import { toErrorBody } from './error-handler.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The handler calls `answerOnce` itself, as there is more to do than fits into one transaction. */
-    answersOnce?: boolean
+    /** The handler calls `handleIdempotently` itself, as there is more to do than fits into one transaction. */
+    handlesIdempotency?: boolean
   }
 }
 
@@ -19,7 +19,7 @@ declare module 'fastify' {
 export const idempotencyKeys = fp(
   async (scope: FastifyInstance) => {
     scope.addHook('onRoute', (route) => {
-      if (route.method === 'POST' && !route.config?.answersOnce) route.handler = idempotent(route.handler)
+      if (route.method === 'POST' && !route.config?.handlesIdempotency) route.handler = idempotent(route.handler)
     })
   },
   { name: 'idempotency-keys', dependencies: ['authentication'] },
@@ -28,7 +28,7 @@ export const idempotencyKeys = fp(
 function idempotent(handler: RouteHandlerMethod): RouteHandlerMethod {
   return function (request, reply) {
     const hash = () => hashRequest(request, JSON.stringify(request.body) ?? '')
-    return answerOnce(request, reply, { hash, work: async () => handler.call(this, request, reply) })
+    return handleIdempotently(request, reply, { hash, work: async () => handler.call(this, request, reply) })
   }
 }
 
@@ -36,20 +36,20 @@ function idempotent(handler: RouteHandlerMethod): RouteHandlerMethod {
  * Does `work`, which writes by `request.ctx`, and answers with what it returns. With an `Idempotency-Key` that is one
  * transaction with the record of the answer; a repetition does nothing and gets that answer again.
  */
-export async function answerOnce(
+export async function handleIdempotently(
   request: FastifyRequest,
   reply: FastifyReply,
   { hash, work }: { hash: () => string; work: () => Promise<unknown> },
 ): Promise<unknown> {
-  const key = idempotencyKeyOf(request)
+  const key = readIdempotencyKey(request)
   if (key === undefined) return work()
   const { ctx } = request
   const { response, replayed } = await runIdempotently(
     ctx,
-    { key, hash: hash(), toResponse: refusalOf },
+    { key, hash: hash(), toResponse: toRecordedError },
     async (ctx) => {
       request.ctx = ctx
-      return answerOf(await work(), reply)
+      return toRecordedResponse(await work(), reply)
     },
   ).finally(() => (request.ctx = ctx))
   if (replayed) reply.header('idempotent-replayed', 'true')
@@ -60,7 +60,7 @@ export async function answerOnce(
 }
 
 /** The key of a request, if it has one. Invalid when it is none. */
-export function idempotencyKeyOf(request: FastifyRequest): string | undefined {
+export function readIdempotencyKey(request: FastifyRequest): string | undefined {
   const key = request.headers['idempotency-key']
   if (key === undefined) return undefined
   // Node joins two into one, that is neither.
@@ -76,7 +76,7 @@ export function hashRequest(request: FastifyRequest, body: string): string {
   return createHash('sha256').update(parts.join('\n')).digest('base64url')
 }
 
-function answerOf(payload: unknown, reply: FastifyReply): RecordedResponse {
+function toRecordedResponse(payload: unknown, reply: FastifyReply): RecordedResponse {
   const location = reply.getHeader('location')
   return {
     status: reply.statusCode,
@@ -85,8 +85,8 @@ function answerOf(payload: unknown, reply: FastifyReply): RecordedResponse {
   }
 }
 
-function refusalOf(error: unknown): RecordedResponse | undefined {
-  const body = errorBody(error)
+function toRecordedError(error: unknown): RecordedResponse | undefined {
+  const body = toErrorBody(error)
   if (!body || body.statusCode >= 500) return undefined
   return { status: body.statusCode, location: null, body: JSON.stringify(body) }
 }

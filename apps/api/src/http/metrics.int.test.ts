@@ -11,9 +11,9 @@ async function start(options: Parameters<typeof startTestApi>[0] = {}) {
   const api = await startTestApi({ ...options, environment: { METRICS_TOKEN: token } })
   onTestFinished(() => api.close())
   async function read(): Promise<string[]> {
-    const answer = await api.call('GET', '/metrics', { key: token })
-    expect(`${answer.status} ${answer.headers['content-type']}`).toMatch(/^200 text\/plain; version=0.0.4/)
-    return answer.text.split('\n')
+    const response = await api.call('GET', '/metrics', { key: token })
+    expect(`${response.status} ${response.headers['content-type']}`).toMatch(/^200 text\/plain; version=0.0.4/)
+    return response.text.split('\n')
   }
   /** The lines of one metric. */
   const linesOf = async (name: string) =>

@@ -40,10 +40,10 @@ export const metrics = fp(
     app.addHook('onResponse', (request, reply, done) => {
       // What nobody has a route for is one series, whatever was asked: a stranger must not make new ones.
       const { url } = request.routeOptions
-      const known =
+      const labels =
         url === undefined || request.is404 ? { route: 'none', method: 'any' } : { route: url, method: request.method }
       seconds.observe(
-        { ...known, status: statusClasses[Math.floor(reply.statusCode / 100)] ?? 'none' },
+        { ...labels, status: statusClasses[Math.floor(reply.statusCode / 100)] ?? 'none' },
         reply.elapsedTime / 1_000,
       )
       done()
@@ -52,7 +52,7 @@ export const metrics = fp(
     app.withTypeProvider<ZodTypeProvider>().get(
       '/metrics',
       {
-        config: { rateLimit: false, refuses: [401] },
+        config: { rateLimit: false, errorStatuses: [401] },
         schema: {
           tags: ['Operators'],
           summary: 'What Prometheus asks for',

@@ -42,9 +42,9 @@ const rename = (name = 'After') => updateForm({ ...ctx, db: database.db }, form.
 const notFound = { code: 'not_found', message: 'Form not found' }
 
 test('a thousand who ask at once are one look-up, and so are those who ask right after', async () => {
-  const answers = await Promise.all(Array.from({ length: 1_000 }, () => get()))
-  for (let count = 0; count < 10; count++) answers.push(await cache.get(ctx, form.id))
-  expect(new Set(answers).size).toBe(1)
+  const responses = await Promise.all(Array.from({ length: 1_000 }, () => get()))
+  for (let count = 0; count < 10; count++) responses.push(await cache.get(ctx, form.id))
+  expect(new Set(responses).size).toBe(1)
   expect(lookups).toBe(1)
 })
 
@@ -59,7 +59,7 @@ test('the response is the one that the database gives, each time and after a cha
 test('a form that is not there is asked for once by many at once, and again by the next', async () => {
   const missing = newId('frm')
   const ask = () => Promise.allSettled(Array.from({ length: 100 }, () => get(missing)))
-  for (const answer of await ask()) expect(answer).toMatchObject({ status: 'rejected', reason: notFound })
+  for (const response of await ask()) expect(response).toMatchObject({ status: 'rejected', reason: notFound })
   expect(lookups).toBe(1)
   await ask()
   expect(lookups).toBe(2)

@@ -2,7 +2,7 @@ import type { Span, Tracer } from '@rapport/core/runtime/tracer.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 
-const unseen = new Set(['/health', '/ready', '/metrics'])
+const untracedRoutes = new Set(['/health', '/ready', '/metrics'])
 
 /**
  * A span for each request of a route, named by the route and never by what stands in the address; all that the request
@@ -14,7 +14,7 @@ export const tracing = fp(
     const spans = new WeakMap<FastifyRequest, Span>()
     app.addHook('onRequest', (request, _reply, done) => {
       const { url } = request.routeOptions
-      if (url === undefined || request.is404 || unseen.has(url)) return done()
+      if (url === undefined || request.is404 || untracedRoutes.has(url)) return done()
       const parent = request.headers['traceparent']
       const span = tracer.start(`${request.method} ${url}`, {
         kind: 'server',

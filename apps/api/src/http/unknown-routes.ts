@@ -8,9 +8,9 @@ import fp from 'fastify-plugin'
 export const unknownRoutes = fp(
   async (scope: FastifyInstance) => {
     scope.addHook('onRequest', scope.rateLimit())
-    scope.addHook('onRequest', async (request, reply) => answerNotFound(request, reply))
+    scope.addHook('onRequest', async (request, reply) => sendNotFound(request, reply))
     // For `reply.callNotFound()`, which skips the hooks above.
-    scope.setNotFoundHandler(answerNotFound)
+    scope.setNotFoundHandler(sendNotFound)
   },
   {
     name: 'unknown-routes',
@@ -27,6 +27,6 @@ export const unknownRoutes = fp(
   },
 )
 
-function answerNotFound(_request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendNotFound(_request: FastifyRequest, reply: FastifyReply): FastifyReply {
   return reply.notFound('Route not found')
 }

@@ -5,18 +5,18 @@ import { ErrorBody } from '../http/error-handler.ts'
 declare module 'fastify' {
   interface FastifyContextConfig {
     /** Statuses of refusals that do not follow from what the route is. */
-    refuses?: readonly number[]
+    errorStatuses?: readonly number[]
   }
 }
 
 /** The responses of a route with its refusals among them. What the route itself says of a status stands. */
-export function withRefusals(route: RouteOptions): Record<string, unknown> {
-  const refusals: [string, unknown][] = statusesOf(route).map((status) => [String(status), ErrorBody])
-  return { ...Object.fromEntries(refusals), ...(route.schema?.response as object) }
+export function withErrorResponses(route: RouteOptions): Record<string, unknown> {
+  const errorResponses: [string, unknown][] = findErrorStatuses(route).map((status) => [String(status), ErrorBody])
+  return { ...Object.fromEntries(errorResponses), ...(route.schema?.response as object) }
 }
 
-function statusesOf({ method, config, schema = {} }: RouteOptions): number[] {
-  const { role, rateLimit, refuses = [] } = config ?? {}
+function findErrorStatuses({ method, config, schema = {} }: RouteOptions): number[] {
+  const { role, rateLimit, errorStatuses = [] } = config ?? {}
   const isReading = method === 'GET' || method === 'HEAD'
   const isSecured = schema.security !== undefined
   return [
@@ -32,6 +32,6 @@ function statusesOf({ method, config, schema = {} }: RouteOptions): number[] {
     ...(rateLimit === false ? [] : [429]),
     500,
     503,
-    ...refuses,
+    ...errorStatuses,
   ]
 }

@@ -68,7 +68,7 @@ function addUsedTags(document: Document) {
   document.tags = [...new Set(names)].map((name) => ({ name }))
 }
 
-const signed = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({
+const signatureHeaders = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({
   name,
   in: 'header',
   required: true,
@@ -88,7 +88,7 @@ function describeWebhooks(document: Document) {
     const post = {
       summary: type,
       tags: ['Events'],
-      parameters: signed,
+      parameters: signatureHeaders,
       requestBody: { required: true, content: { 'application/json': { schema: body, example } } },
       responses: { '2XX': { description: 'Taken. Anything else, or nothing within ten seconds, has failed' } },
     }
@@ -98,7 +98,7 @@ function describeWebhooks(document: Document) {
 }
 
 /** Why a request is refused with a status, where the name of the status does not say it all. */
-const reasons: Record<string, string> = {
+const errorDescriptions: Record<string, string> = {
   400: 'Not understood: `issues` name each field',
   401: 'No credential, or one that is not valid',
   403: 'The role of the credential does not suffice',
@@ -116,7 +116,7 @@ const reasons: Record<string, string> = {
 
 const seconds = (description: string) => ({ description, required: true, schema: { type: 'integer', minimum: 0 } })
 const retryAfter = { 'retry-after': seconds('Seconds after which to try again') }
-const refusalHeaders: Record<string, object> = {
+const errorHeaders: Record<string, object> = {
   401: { 'www-authenticate': { schema: { type: 'string' } } },
   429: {
     ...retryAfter,
@@ -137,12 +137,12 @@ function nameResponses(document: Document) {
   for (const { responses = {} } of operations) {
     for (const [status, response] of Object.entries(responses)) {
       if ('$ref' in response) continue
-      const [reason, name = 'Answer'] = [reasons[status], STATUS_CODES[status]]
+      const [reason, name = 'Answer'] = [errorDescriptions[status], STATUS_CODES[status]]
       if (response.description === 'Default Response') response.description = reason ?? name
       const content = Object.values(response.content ?? {})
       if (!reason || content.some(({ schema }) => schema.$ref !== errorReference)) continue
       const key = name.replaceAll(' ', '')
-      shared[key] = { description: reason, headers: refusalHeaders[status], content: errorContent }
+      shared[key] = { description: reason, headers: errorHeaders[status], content: errorContent }
       responses[status] = { $ref: `#/components/responses/${key}` }
     }
   }

@@ -5,7 +5,7 @@ import fp from 'fastify-plugin'
 import { version } from '@rapport/core/runtime/version.ts'
 import { NoQuery } from '../routes/shapes.ts'
 import { describeRoute, finishDocument } from './openapi-document.ts'
-import { withRefusals } from './error-responses.ts'
+import { withErrorResponses } from './error-responses.ts'
 
 const tagsInReadingOrder = [
   'Authentication',
@@ -29,7 +29,7 @@ const tagsInReadingOrder = [
 export const openApi = fp(
   async (app: FastifyInstance, { publicUrl }: { publicUrl: string }) => {
     app.addHook('onRoute', (route) => {
-      if (route.schema && !route.schema.hide) route.schema.response = withRefusals(route)
+      if (route.schema && !route.schema.hide) route.schema.response = withErrorResponses(route)
     })
     await app.register(swagger, {
       openapi: {

@@ -88,11 +88,11 @@ test('what is wrong is told in a sentence, beside the form, with what was typed 
   ]
   for (const [fields, status, problem] of problems) {
     for (const path of [acceptPath, resetPath]) {
-      const answer = await post(path, { ...fields, ...(path === acceptPath && { name }) })
-      expect([answer.status, problemIn(answer.text)]).toEqual([status, problem])
-      expect(answer.text).toContain('<form method="post">')
-      expect(answer.text).not.toContain('<script')
-      expect(answer.text).not.toContain(fields['password'] || 'no password was typed')
+      const response = await post(path, { ...fields, ...(path === acceptPath && { name }) })
+      expect([response.status, problemIn(response.text)]).toEqual([status, problem])
+      expect(response.text).toContain('<form method="post">')
+      expect(response.text).not.toContain('<script')
+      expect(response.text).not.toContain(fields['password'] || 'no password was typed')
     }
   }
   const filled = await post(acceptPath, { password: 'short', name })

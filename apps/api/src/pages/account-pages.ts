@@ -7,8 +7,8 @@ import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { type ErrorBody, errorBody } from '../http/error-handler.ts'
-import { engine, pageAnswer, parsePosted, refusalAnswer, sendDocument, wantsHtml } from './document.ts'
+import { type ErrorBody, toErrorBody } from '../http/error-handler.ts'
+import { engine, pageResponse, parsePostedForm, errorPageResponse, sendDocument, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 import { resetPassword } from '@rapport/core/operations/reset-password.ts'
 
@@ -23,7 +23,7 @@ interface Page {
   limit?: { max: number }
   hasName: boolean
   /** What it may be refused with besides what is the case for each. */
-  refuses?: Record<number, typeof refusalAnswer>
+  errorResponses?: Record<number, typeof errorPageResponse>
   /** Which of them a browser is to fill in, or to make up. */
   password: 'new-password' | 'current-password'
   done: { title: string; text: string }
@@ -47,7 +47,7 @@ const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page
     button: 'Join',
     limit: { max: 10 },
     hasName: true,
-    refuses: { 401: refusalAnswer, 409: refusalAnswer },
+    errorResponses: { 401: errorPageResponse, 409: errorPageResponse },
     password: 'new-password',
     done: { title: 'Welcome', text: 'You are in. You can log in now.' },
     submit: (base, fields) => acceptInvite(base, parse(AcceptInviteInput, fields)),
@@ -57,7 +57,7 @@ const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page
     text: 'Enter the password of your account.',
     button: 'Confirm',
     hasName: false,
-    refuses: { 401: refusalAnswer },
+    errorResponses: { 401: errorPageResponse },
     password: 'current-password',
     done: { title: 'Your address is confirmed', text: 'Thank you. There is nothing else to do.' },
     submit: (base, { token, password }) => verifyEmail(base, parse(VerifyEmailInput, { token, password })),
@@ -87,17 +87,17 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'buffer', bodyLimit: 65_536 },
-    async (_: unknown, raw: Buffer) => parsePosted(raw),
+    async (_: unknown, raw: Buffer) => parsePostedForm(raw),
   )
   app.setErrorHandler((error, request, reply) => {
-    if (errorBody(error)?.statusCode !== 400 || !wantsHtml(request)) throw error
-    return sendMessage(reply.code(400), brokenLink)
+    if (toErrorBody(error)?.statusCode !== 400 || !acceptsHtml(request)) throw error
+    return sendMessage(reply.code(400), invalidLinkMessage)
   })
   for (const [path, page] of Object.entries(pages)) {
     const schema = {
       tags: ['Authentication'],
       querystring: TokenQuery,
-      response: { 200: pageAnswer, 400: refusalAnswer },
+      response: { 200: pageResponse, 400: errorPageResponse },
     }
     app.get(path, { schema: { ...schema, summary: `${page.heading}: the page` } }, async (_request, reply) =>
       sendPage(reply, page),
@@ -111,7 +111,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
           summary: page.heading,
           consumes: ['application/x-www-form-urlencoded'],
           body: PostedFields,
-          response: { ...schema.response, ...page.refuses },
+          response: { ...schema.response, ...page.errorResponses },
         },
       },
       (request, reply) => submitPage(request, reply, page),
@@ -125,15 +125,15 @@ async function submitPage({ baseCtx, query, body }: PostRequest, reply: FastifyR
   try {
     await page.submit(baseCtx, { ...body, token: query.token })
   } catch (error) {
-    const refused = error instanceof AppError ? errorBody(error) : undefined
+    const refused = error instanceof AppError ? toErrorBody(error) : undefined
     if (!refused) throw error
-    if (refused.message === invalidToken().message) return sendMessage(reply.code(400), brokenLink)
-    return sendPage(reply.code(refused.statusCode), page, { problem: inWords(refused), name: body?.['name'] })
+    if (refused.message === invalidToken().message) return sendMessage(reply.code(400), invalidLinkMessage)
+    return sendPage(reply.code(refused.statusCode), page, { problem: toSentence(refused), name: body?.['name'] })
   }
   return sendMessage(reply, page.done)
 }
 
-const brokenLink = {
+const invalidLinkMessage = {
   title: 'This link does not work',
   text: 'It may be incomplete, too old, or used already. Please ask for another.',
 }
@@ -141,7 +141,7 @@ const brokenLink = {
 const fieldNames: Record<string, string> = { name: 'Your name', password: 'The password' }
 
 /** A refusal as a person is told: the name of the field as the page has it, and a whole sentence. */
-function inWords({ statusCode, message, issues: [issue] = [] }: ErrorBody): string {
+function toSentence({ statusCode, message, issues: [issue] = [] }: ErrorBody): string {
   if (statusCode === 429) return 'Too many wrong passwords. Wait a few minutes, and try again.'
   const problem = (issue?.message ?? message).replace(/^\w+: /, '')
   const subject = issue && fieldNames[issue.path]

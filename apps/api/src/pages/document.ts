@@ -59,9 +59,9 @@ const layout = engine.parse(`<!doctype html>
 const styleHash = createHash('sha256').update(style).digest('base64')
 
 /** Of a route that answers with a page. */
-export const pageAnswer = { content: { 'text/html': { schema: z.string().describe('An HTML page') } } }
+export const pageResponse = { content: { 'text/html': { schema: z.string().describe('An HTML page') } } }
 /** Of one that tells people by a page what it tells programs as JSON. */
-export const refusalAnswer = { content: { ...pageAnswer.content, 'application/json': { schema: ErrorBody } } }
+export const errorPageResponse = { content: { ...pageResponse.content, 'application/json': { schema: ErrorBody } } }
 
 interface Document {
   /** In the window's title; the heading when left out. */
@@ -91,7 +91,7 @@ export function sendDocument(reply: FastifyReply, document: Document): FastifyRe
 }
 
 /** Whether a person's browser asks, and not a program. */
-export function wantsHtml(request: FastifyRequest): boolean {
+export function acceptsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html')
 }
 
@@ -99,12 +99,12 @@ export function wantsHtml(request: FastifyRequest): boolean {
  * The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. A browser posts a line break as two
  * characters, having counted it as one. What is not UTF-8 is refused rather than kept as something else.
  */
-export function parsePosted(raw: Buffer): Record<string, string> {
+export function parsePostedForm(raw: Buffer): Record<string, string> {
   const pairs = raw.toString('latin1').split('&').filter(Boolean)
   if (pairs.length > 1_000) throw new AppError('invalid', 'The form was posted with more than 1,000 fields')
   const entries = pairs.map((pair) => {
     const [, name = '', value = ''] = /^([^=]*)=?([^]*)$/.exec(pair) ?? []
-    return [decodePosted(name), decodePosted(value).replaceAll('\r\n', '\n')] as const
+    return [decodePostedText(name), decodePostedText(value).replaceAll('\r\n', '\n')] as const
   })
   if (new Set(entries.map(([name]) => name)).size < entries.length) {
     throw new AppError('invalid', 'The form was posted with a field twice')
@@ -112,7 +112,7 @@ export function parsePosted(raw: Buffer): Record<string, string> {
   return Object.fromEntries(entries)
 }
 
-function decodePosted(text: string): string {
+function decodePostedText(text: string): string {
   try {
     if (/[^\u0000-\u007f]/.test(text)) throw new URIError('a browser encodes what is not ASCII')
     return decodeURIComponent(text.replaceAll('+', ' '))

@@ -19,7 +19,7 @@ const template = engine.parse(`
 {%- endif %}
 <form method="post">
 {%- for field in fields %}
-{%- if field.isTick %}
+{%- if field.isCheckbox %}
 <div class="field tick">
 <input type="checkbox" id="{{ field.anchor }}" name="{{ field.id }}" {{ field.flags | raw }}>
 <label for="{{ field.anchor }}">{{ field.label }}{% if field.optional %} <span class="optional">(optional)</span>{% endif %}</label>
@@ -68,12 +68,14 @@ export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPag
   const textOf = ({ id, type }: ShownField) =>
     // With a notice the form is another than was read, and a consent to other words is given anew.
     Object.hasOwn(texts, id) && !(notice && type === 'CONSENT') ? texts[id] : undefined
-  const fields = toPublicForm(form).fields.map((field) => fieldView(field, textOf(field), problemOf(issues, field.id)))
+  const fields = toPublicForm(form).fields.map((field) =>
+    fieldView(field, textOf(field), findProblem(issues, field.id)),
+  )
   const labelled = issues.map(({ path, message }) => {
     const field = fields.find(({ id }) => id === path)
     return { message, ...(field && { anchor: field.anchor, label: field.label }) }
   })
-  const isAgain = labelled.length > 0 || notice !== undefined
+  const hasErrors = labelled.length > 0 || notice !== undefined
   const content = String(
     engine.renderSync(template, {
       fields,
@@ -86,7 +88,7 @@ export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPag
   )
   return sendDocument(reply, {
     heading: form.name,
-    title: isAgain ? `Please check: ${form.name}` : form.name,
+    title: hasErrors ? `Please check: ${form.name}` : form.name,
     content,
     frameAncestors: '*',
   })
@@ -94,7 +96,7 @@ export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPag
 
 type ShownField = PublicForm['fields'][number]
 
-const problemOf = (issues: readonly Issue[], id: string) => issues.find(({ path }) => path === id)?.message
+const findProblem = (issues: readonly Issue[], id: string) => issues.find(({ path }) => path === id)?.message
 
 const inputTypes: Partial<Record<ShownField['type'], string>> = {
   EMAIL: 'email',
@@ -105,10 +107,10 @@ const inputTypes: Partial<Record<ShownField['type'], string>> = {
 
 function fieldView(field: ShownField, value: string | undefined, problem: string | undefined) {
   const anchor = `f-${field.id}`
-  const isTick = field.type === 'CHECKBOX' || field.type === 'CONSENT'
+  const isCheckbox = field.type === 'CHECKBOX' || field.type === 'CONSENT'
   const flags = [
     field.required && 'required',
-    isTick && value !== undefined && 'checked',
+    isCheckbox && value !== undefined && 'checked',
     field.type === 'NUMBER' && 'step="any"',
     field.autocomplete && `autocomplete="${field.autocomplete}"`,
     problem && `aria-invalid="true" aria-describedby="problem-${field.id}"`,
@@ -117,7 +119,7 @@ function fieldView(field: ShownField, value: string | undefined, problem: string
     ...field,
     anchor,
     value,
-    isTick,
+    isCheckbox,
     problem,
     inputType: inputTypes[field.type] ?? 'text',
     optional: !field.required,

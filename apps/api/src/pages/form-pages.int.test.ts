@@ -1,7 +1,7 @@
 import type { Form, Submission } from '@rapport/core/forms/forms.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
-import { type Answer, type Call, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
+import { type ApiResponse, type Call, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
@@ -27,24 +27,25 @@ const post = (raw: string | Buffer, of = form, call: Call = {}) =>
 const submissionsOf = async ({ id }: Form) =>
   (await api.call<{ data: Submission[] }>('GET', `/forms/${id}/submissions?limit=100`, { key: workspace.key })).body
     .data
-const hiddenIn = (page: Answer, name: string) => new RegExp(`name="${name}" value="([^"]*)"`).exec(page.text)?.[1] ?? ''
+const hiddenIn = (page: ApiResponse, name: string) =>
+  new RegExp(`name="${name}" value="([^"]*)"`).exec(page.text)?.[1] ?? ''
 /** What a browser posts. */
 const formOf = (values: Record<string, string>) => new URLSearchParams(values).toString()
 
-function expectPage(answer: Answer, status: number) {
-  expect([answer.status, answer.headers['content-type']]).toEqual([status, 'text/html; charset=utf-8'])
-  expect(answer.headers['content-security-policy']).toMatch(
+function expectPage(response: ApiResponse, status: number) {
+  expect([response.status, response.headers['content-type']]).toEqual([status, 'text/html; charset=utf-8'])
+  expect(response.headers['content-security-policy']).toMatch(
     /^default-src 'none'; style-src 'sha256-[\w+/=]{44}'; form-action 'self'; base-uri 'none'; frame-ancestors \*$/,
   )
-  expect(answer.headers).toMatchObject({
+  expect(response.headers).toMatchObject({
     'referrer-policy': 'no-referrer',
     'cache-control': 'no-store, max-age=0, private',
     'x-content-type-options': 'nosniff',
   })
-  expect(answer.headers['set-cookie']).toBeUndefined()
-  expect(answer.headers['access-control-allow-origin']).toBeUndefined()
-  expect(answer.text).toMatch(/^<!doctype html>\n<html lang="en">/)
-  expect(answer.text).not.toMatch(/<script|\ssrc=|\son\w+=|\{\{|\}\}/)
+  expect(response.headers['set-cookie']).toBeUndefined()
+  expect(response.headers['access-control-allow-origin']).toBeUndefined()
+  expect(response.text).toMatch(/^<!doctype html>\n<html lang="en">/)
+  expect(response.text).not.toMatch(/<script|\ssrc=|\son\w+=|\{\{|\}\}/)
 }
 
 test('a form is a page in itself, and each control has its label, whatever the fields are called', async () => {
@@ -109,8 +110,8 @@ test('a page that is filled in is kept, and leads on to the thanks of its own si
   const hidden = { _version: hiddenIn(page, '_version'), _key: hiddenIn(page, '_key'), _website: '' }
   const values = { email, message: 'one\r\ntwo +&=%', size: 'two  spaces', age: '4.5', news: 'on' }
   for (let sent = 0; sent < 2; sent++) {
-    const answer = await post(formOf({ ...values, ...hidden }), of)
-    expect([answer.status, answer.headers['location'], answer.text]).toEqual([303, `./${of.id}/thanks`, ''])
+    const response = await post(formOf({ ...values, ...hidden }), of)
+    expect([response.status, response.headers['location'], response.text]).toEqual([303, `./${of.id}/thanks`, ''])
   }
   expect(await submissionsOf(of)).toMatchObject([
     {
@@ -125,21 +126,23 @@ test('a page that is filled in is kept, and leads on to the thanks of its own si
 
 test('what is wrong is told beside its field, and all that was filled in is still there', async () => {
   const of = await make()
-  const answer = await post(
+  const response = await post(
     formOf({ email: 'nobody', message: '\nHello', size: 'two  spaces', age: 'x', news: 'on', _key: 'k' }),
     of,
   )
-  expectPage(answer, 400)
-  expect(answer.text).toContain('<title>Please check: Contact us</title>')
-  expect(answer.text).toContain('<a href="#f-email">Email</a>: Please enter an email address such as ada@example.com.')
-  expect(answer.text).toMatch(
+  expectPage(response, 400)
+  expect(response.text).toContain('<title>Please check: Contact us</title>')
+  expect(response.text).toContain(
+    '<a href="#f-email">Email</a>: Please enter an email address such as ada@example.com.',
+  )
+  expect(response.text).toMatch(
     /id="f-email" name="email" value="nobody" [^>]*aria-invalid="true" aria-describedby="problem-email"/,
   )
-  expect(answer.text).toContain('<p class="problem" id="problem-email">Please enter an email address')
-  expect(answer.text).toMatch(/<textarea id="f-message"[^>]*>\n\nHello<\/textarea>/)
-  expect(answer.text).toContain('<option value="two  spaces" selected>two  spaces</option>')
-  expect(answer.text).toMatch(/id="f-news" name="news" [^>]*checked/)
-  expect(hiddenIn(answer, '_key')).toBe('k')
+  expect(response.text).toContain('<p class="problem" id="problem-email">Please enter an email address')
+  expect(response.text).toMatch(/<textarea id="f-message"[^>]*>\n\nHello<\/textarea>/)
+  expect(response.text).toContain('<option value="two  spaces" selected>two  spaces</option>')
+  expect(response.text).toMatch(/id="f-news" name="news" [^>]*checked/)
+  expect(hiddenIn(response, '_key')).toBe('k')
   expect(await submissionsOf(of)).toEqual([])
 })
 
@@ -147,12 +150,12 @@ test('a form that has changed is shown anew with what was filled in, but for con
   const of = await make()
   const version = hiddenIn(await get(`/f/${of.id}`), '_version')
   await change(of.id, { fields: [...fields.slice(0, 4), { ...fields[4], label: 'Sell my address' }] })
-  const answer = await post(formOf({ email: 'ada@example.com', news: 'on', _version: version }), of)
-  expectPage(answer, 412)
-  expect(answer.text).toContain('The form has changed. Please check what you filled in.')
-  expect(answer.text).toContain('value="ada@example.com"')
-  expect(answer.text).toMatch(/id="f-news" name="news" +>/)
-  expect(hiddenIn(answer, '_version')).not.toBe(version)
+  const response = await post(formOf({ email: 'ada@example.com', news: 'on', _version: version }), of)
+  expectPage(response, 412)
+  expect(response.text).toContain('The form has changed. Please check what you filled in.')
+  expect(response.text).toContain('value="ada@example.com"')
+  expect(response.text).toMatch(/id="f-news" name="news" +>/)
+  expect(hiddenIn(response, '_version')).not.toBe(version)
   expect(await submissionsOf(of)).toEqual([])
 })
 

@@ -7,16 +7,16 @@ import { submitForm } from '@rapport/core/forms/submissions.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorBody } from '../http/error-handler.ts'
+import { toErrorBody } from '../http/error-handler.ts'
 import { IdParams, NoQuery } from '../routes/shapes.ts'
 import { inConstantTime } from '../http/constant-time.ts'
-import { pageAnswer, parsePosted, refusalAnswer, wantsHtml } from './document.ts'
+import { pageResponse, parsePostedForm, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendFormPage } from './form-page.ts'
 import { sendMessage } from './message-page.ts'
 
 const params = IdParams('frm')
 const PostedForm = z.record(z.string(), z.string())
-const page = { 200: pageAnswer, 404: refusalAnswer }
+const page = { 200: pageResponse, 404: errorPageResponse }
 const schema = { tags: ['Forms'], params, querystring: NoQuery }
 
 /** What a posted page adds to the fields of its form; no field's id begins like this. */
@@ -28,13 +28,13 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
     { parseAs: 'buffer' },
-    async (_request: unknown, raw: Buffer) => parsePosted(raw),
+    async (_request: unknown, raw: Buffer) => parsePostedForm(raw),
   )
   app.addContentTypeParser('*', async () => {
     throw httpErrors.unsupportedMediaType('The content type must be application/x-www-form-urlencoded')
   })
   app.setErrorHandler((error, request, reply) => {
-    if (errorBody(error)?.statusCode !== 404 || !wantsHtml(request)) throw error
+    if (toErrorBody(error)?.statusCode !== 404 || !acceptsHtml(request)) throw error
     return sendMessage(reply.code(404), {
       title: 'This form is not here',
       text: 'It may have been closed, or the address may be incomplete.',
@@ -60,7 +60,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
         summary: 'Submit the page of a form',
         consumes: ['application/x-www-form-urlencoded'],
         body: PostedForm,
-        response: { 303: z.null(), 400: refusalAnswer, 404: refusalAnswer, 412: refusalAnswer },
+        response: { 303: z.null(), 400: errorPageResponse, 404: errorPageResponse, 412: errorPageResponse },
       },
     },
     async (request, reply) => {
@@ -78,7 +78,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
         title: form.name,
         text: form.successMessage,
         frameAncestors: '*',
-        ...(form.redirectUrl !== null && { goOnTo: new URL(form.redirectUrl).href }),
+        ...(form.redirectUrl !== null && { redirectUrl: new URL(form.redirectUrl).href }),
       })
     },
   )

@@ -5,8 +5,8 @@ const template = engine.parse(`<p>{{ text }}</p>
 {%- if button %}
 <form method="post"><button>{{ button }}</button></form>
 {%- endif %}
-{%- if goOnTo %}
-<p><a href="{{ goOnTo }}">Continue</a></p>
+{%- if redirectUrl %}
+<p><a href="{{ redirectUrl }}">Continue</a></p>
 {%- endif %}`)
 
 interface Message {
@@ -14,13 +14,13 @@ interface Message {
   text: string
   button?: string
   /** An address that the page leads on to by itself, or by a link where the browser does not. */
-  goOnTo?: string
+  redirectUrl?: string
   frameAncestors?: '*'
 }
 
 /** A page with one thing to say and at most one button, which posts to the page's own address. Values are escaped. */
 export function sendMessage(reply: FastifyReply, { title, frameAncestors, ...message }: Message): FastifyReply {
-  if (message.goOnTo !== undefined) reply.header('refresh', `0; url=${message.goOnTo}`)
+  if (message.redirectUrl !== undefined) reply.header('refresh', `0; url=${message.redirectUrl}`)
   const content = String(engine.renderSync(template, message))
   return sendDocument(reply, { heading: title, content, ...(frameAncestors && { frameAncestors }) })
 }

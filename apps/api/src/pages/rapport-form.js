@@ -8,7 +8,7 @@
   if (customElements.get('rapport-form')) return
   const base = document.currentScript.src.replace(/\/embed\/form\.js.*$/, '')
   const inputTypes = { EMAIL: 'email', PHONE: 'tel', NUMBER: 'number', DATE: 'date', CHECKBOX: 'checkbox', CONSENT: 'checkbox' }
-  const trapId = '_website'
+  const honeypotId = '_website'
   /** Like the trap, no field's own id: those begin with a letter. */
   const problemId = (fieldId) => `_problem-${fieldId}`
   const failed = 'This could not be sent. Please try again.'
@@ -100,12 +100,12 @@
       /** Draws the form; with `kept`, what was filled in before, and a `notice` why it is drawn again. */
       async #load(kept = new Map(), notice = '') {
         const id = this.getAttribute('form-id')
-        const answer = await fetch(`${base}/public/forms/${encodeURIComponent(id)}`).catch(() => undefined)
+        const response = await fetch(`${base}/public/forms/${encodeURIComponent(id)}`).catch(() => undefined)
         if (id !== this.getAttribute('form-id')) return
-        if (!answer?.ok) return this.#root.replaceChildren(create('p', {}, 'This form is not available at the moment.'))
+        if (!response?.ok) return this.#root.replaceChildren(create('p', {}, 'This form is not available at the moment.'))
         this.#key = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16)).join('')
-        const form = await answer.json()
-        this.#draw(form, answer.headers.get('etag'))
+        const form = await response.json()
+        this.#draw(form, response.headers.get('etag'))
         this.#restore(form, kept)
         if (notice) this.#alert(notice).focus()
       }
@@ -120,18 +120,18 @@
       }
 
       #draw(form, version) {
-        const trap = create('input', { id: trapId, tabindex: '-1', autocomplete: 'off' })
+        const honeypot = create('input', { id: honeypotId, tabindex: '-1', autocomplete: 'off' })
         const element = create(
           'form',
           { 'aria-label': form.name },
           ...form.fields.map(createField),
-          create('div', { class: 'trap', 'aria-hidden': 'true' }, create('label', { for: trapId }, 'Leave this empty'), trap),
+          create('div', { class: 'trap', 'aria-hidden': 'true' }, create('label', { for: honeypotId }, 'Leave this empty'), honeypot),
           create('button', {}, 'Send'),
           create('p', { role: 'alert', tabindex: '-1' }),
         )
         element.addEventListener('submit', (event) => {
           event.preventDefault()
-          void this.#submit(form, version, trap.value)
+          void this.#submit(form, version, honeypot.value)
         })
         this.#root.replaceChildren(element)
       }
@@ -146,21 +146,21 @@
         return alert
       }
 
-      async #submit(form, version, trap) {
+      async #submit(form, version, honeypot) {
         const button = this.#root.querySelector('button')
         if (button.hasAttribute('aria-disabled')) return
         button.setAttribute('aria-disabled', 'true')
         const values = new Map(this.#controls().map((control) => [control.name, valueOf(control)]))
-        if (trap) values.set(trapId, trap)
+        if (honeypot) values.set(honeypotId, honeypot)
         this.#alert('')
-        const answer = await this.#send(form, version, values)
+        const response = await this.#send(form, version, values)
         button.removeAttribute('aria-disabled')
-        const said = await answer?.json().catch(() => undefined)
-        if (answer?.status === 201 && said) return this.#succeed(form, said)
-        if (answer?.status === 412) return this.#load(values, said?.message ?? failed)
-        this.#showIssues(said?.issues ?? [])
-        if (answer?.status === 429) this.#alert('That was too often. Please try again in a minute.')
-        else if (!said?.issues) this.#alert(failed)
+        const body = await response?.json().catch(() => undefined)
+        if (response?.status === 201 && body) return this.#succeed(form, body)
+        if (response?.status === 412) return this.#load(values, body?.message ?? failed)
+        this.#showIssues(body?.issues ?? [])
+        if (response?.status === 429) this.#alert('That was too often. Please try again in a minute.')
+        else if (!body?.issues) this.#alert(failed)
       }
 
       #send(form, version, values) {

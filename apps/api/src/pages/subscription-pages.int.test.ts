@@ -66,7 +66,7 @@ test('a page is an HTML page in itself: no script, nothing from elsewhere, in no
 
 describe('which list it is, and who sends it,', () => {
   const names = ['“A &amp; B &lt;i&gt;”', 'Engines &lt;b&gt;']
-  const told = async (path: string) => {
+  const readPage = async (path: string) => {
     const { status, text } = await get(path)
     return { status, text, names: names.filter((name) => text.includes(name)) }
   }
@@ -77,14 +77,14 @@ describe('which list it is, and who sends it,', () => {
 
   test('is told by every page of a link, before and after the click', async () => {
     for (const path of [confirmPath, leavePath]) {
-      expect(await told(path)).toMatchObject({ status: 200, names })
+      expect(await readPage(path)).toMatchObject({ status: 200, names })
       const { text } = await post(path)
       for (const name of names) expect(text).toContain(name)
     }
   })
 
   test('is told alike whether the contact is pending, confirmed, gone from the list or gone altogether', async () => {
-    const pages = async () => [await told(confirmPath), await told(leavePath)]
+    const pages = async () => [await readPage(confirmPath), await readPage(leavePath)]
     const pending = await pages()
     await post(confirmPath)
     expect(await pages()).toEqual(pending)
@@ -96,13 +96,13 @@ describe('which list it is, and who sends it,', () => {
 
   test('is told to nobody without the link itself', async () => {
     for (const path of [confirmPath, leavePath]) {
-      expect(await told(path.slice(0, -1))).toMatchObject({ status: 400, names: [] })
+      expect(await readPage(path.slice(0, -1))).toMatchObject({ status: 400, names: [] })
     }
   })
 
   test('is told no more when the list is gone: the page is there all the same', async () => {
     await api.call('DELETE', `/lists/${list.id}`, { key: workspace.key })
-    for (const path of [confirmPath, leavePath]) expect(await told(path)).toMatchObject({ status: 200, names: [] })
+    for (const path of [confirmPath, leavePath]) expect(await readPage(path)).toMatchObject({ status: 200, names: [] })
     expect((await post(leavePath)).status).toBe(200)
   })
 })
@@ -143,9 +143,9 @@ test.each(Object.entries(oneClicks))(
   async (_name, call) => {
     await post(confirmPath)
     for (let click = 1; click <= 2; click++) {
-      const answer = await api.call('POST', leavePath, call)
-      expect(answer.status).toBe(200)
-      expect(answer.headers['location']).toBeUndefined()
+      const response = await api.call('POST', leavePath, call)
+      expect(response.status).toBe(200)
+      expect(response.headers['location']).toBeUndefined()
       expect(await readStatus()).toBe('UNSUBSCRIBED')
     }
     const events = await api.query(
@@ -241,8 +241,8 @@ test('a link whose contact is gone is no failure: nothing is left to unsubscribe
 test('only a link that does not work is told as a page: the rest is refused as on every route', async () => {
   const [from, headers] = ['203.0.113.77', browser]
   for (let count = 0; count < 100; count++) await api.call('GET', leavePath, { from, headers })
-  const answer = await api.call('GET', leavePath, { from, headers })
-  expect([answer.status, answer.text]).toEqual([
+  const response = await api.call('GET', leavePath, { from, headers })
+  expect([response.status, response.text]).toEqual([
     429,
     '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}',
   ])

@@ -4,8 +4,8 @@ import { confirmSubscription } from '@rapport/core/lists/subscribe.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorBody } from '../http/error-handler.ts'
-import { pageAnswer, refusalAnswer, wantsHtml } from './document.ts'
+import { toErrorBody } from '../http/error-handler.ts'
+import { pageResponse, errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 import { unsubscribe } from '@rapport/core/operations/unsubscribe.ts'
 
@@ -14,7 +14,7 @@ const schema = (summary: string) => ({
   tags: ['Subscription pages'],
   summary,
   querystring: TokenQuery,
-  response: { 200: pageAnswer, 400: refusalAnswer },
+  response: { 200: pageResponse, 400: errorPageResponse },
 })
 
 /**
@@ -29,20 +29,20 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
     async () => undefined,
   )
   app.setErrorHandler((error, request, reply) => {
-    if (errorBody(error)?.statusCode !== 400 || !wantsHtml(request)) throw error
-    const isLeaving = request.routeOptions.url === '/public/unsubscribe'
+    if (toErrorBody(error)?.statusCode !== 400 || !acceptsHtml(request)) throw error
+    const isUnsubscribe = request.routeOptions.url === '/public/unsubscribe'
     return sendMessage(reply.code(400), {
       title: 'This link does not work',
-      text: isLeaving
+      text: isUnsubscribe
         ? 'It is incomplete. Please click the link in the mail itself, or answer the mail and ask to be taken off the list.'
         : 'It may be incomplete or older than seven days. Please use the newest mail, or sign up once more.',
     })
   })
 
   app.get('/public/subscriptions/confirm', { schema: schema('The page behind a confirmation link') }, showConfirm)
-  app.post('/public/subscriptions/confirm', { schema: schema('Confirm a subscription') }, confirm)
+  app.post('/public/subscriptions/confirm', { schema: schema('Confirm a subscription') }, submitConfirm)
   app.get('/public/unsubscribe', { schema: schema('The page behind an unsubscribe link') }, showUnsubscribe)
-  app.post('/public/unsubscribe', { schema: schema('Unsubscribe, in one click (RFC 8058)') }, leave)
+  app.post('/public/unsubscribe', { schema: schema('Unsubscribe, in one click (RFC 8058)') }, submitUnsubscribe)
 }
 
 type TokenRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery> }>
@@ -56,7 +56,7 @@ async function showConfirm({ baseCtx, query }: TokenRequest, reply: FastifyReply
   })
 }
 
-async function confirm({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
+async function submitConfirm({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
   const named = await findListSender(baseCtx, openConfirmation(baseCtx, query.token))
   await confirmSubscription(baseCtx, query.token)
   return sendMessage(reply, {
@@ -74,7 +74,7 @@ async function showUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyR
   })
 }
 
-async function leave({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
+async function submitUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
   const named = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
   await unsubscribe(baseCtx, query.token)
   return sendMessage(reply, {

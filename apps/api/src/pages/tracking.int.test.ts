@@ -36,8 +36,8 @@ const readStats = async () =>
 
 test('a pixel is a picture that nobody keeps, and counts each person once', async () => {
   for (let time = 0; time < 3; time++) {
-    const answer = await api.call('GET', pixel)
-    expect(answer).toMatchObject({
+    const response = await api.call('GET', pixel)
+    expect(response).toMatchObject({
       status: 200,
       headers: {
         'content-type': 'image/gif',
@@ -53,9 +53,9 @@ test('a link leads where it says, and counts each person once; who only asks whe
   expect(await api.call('HEAD', link)).toMatchObject({ status: 302 })
   expect(await readStats()).toMatchObject({ clicked: 0 })
   for (let time = 0; time < 3; time++) {
-    const answer = await api.call('GET', link)
-    expect([answer.status, answer.text]).toEqual([302, ''])
-    expect(answer.headers).toMatchObject({
+    const response = await api.call('GET', link)
+    expect([response.status, response.text]).toEqual([302, ''])
+    expect(response.headers).toMatchObject({
       location: 'https://example.com/?a=1&b=%0d%0aX:y',
       'cache-control': 'no-store, max-age=0, private',
     })

@@ -2,8 +2,8 @@ import { resolveTrackedLink, recordOpen } from '@rapport/core/campaigns/tracking
 import type { FastifyReply } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { errorBody } from '../http/error-handler.ts'
-import { refusalAnswer, wantsHtml } from './document.ts'
+import { toErrorBody } from '../http/error-handler.ts'
+import { errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
@@ -39,7 +39,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
     '/public/click',
     {
       errorHandler(error, request, reply) {
-        if (errorBody(error)?.statusCode !== 400 || !wantsHtml(request)) throw error
+        if (toErrorBody(error)?.statusCode !== 400 || !acceptsHtml(request)) throw error
         sendMessage(reply.status(400 as never) as FastifyReply, {
           title: 'This link does not work',
           text: 'It may be incomplete. Please open it once more from the mail.',
@@ -48,7 +48,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'A link of a tracked mail',
-        response: { 302: z.string().describe('To where the link leads'), 400: refusalAnswer },
+        response: { 302: z.string().describe('To where the link leads'), 400: errorPageResponse },
       },
     },
     async (request, reply) => {

@@ -3,7 +3,7 @@ import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.t
 import { expect, test } from 'vitest'
 import {
   aTimestamp,
-  type Answer,
+  type ApiResponse,
   countStatuses,
   expectError,
   freshEmail,
@@ -29,17 +29,17 @@ async function invite(email = freshEmail(), role = 'MEMBER') {
 }
 
 /** All that a caller can tell two answers apart by. */
-function told({ status, text, headers }: Answer<unknown>) {
+function toComparable({ status, text, headers }: ApiResponse<unknown>) {
   const { date: _date, 'x-request-id': _id, ...rest } = headers
   return { status, text, headers: rest }
 }
 
 test('a known and an unknown address are answered alike, in status, body and headers, and beyond the third mail too', async () => {
-  const answers = [await forgot('nobody@example.com')]
-  for (let count = 0; count < 5; count++) answers.push(await forgot(workspace.email))
-  answers.push(await forgot(workspace.email.toUpperCase()), await forgot('nobody@bücher.example'))
-  for (const answer of answers) expect(told(answer)).toEqual(told(answers[0] as Answer))
-  expect(answers[0]).toMatchObject({ status: 202, text: '' })
+  const responses = [await forgot('nobody@example.com')]
+  for (let count = 0; count < 5; count++) responses.push(await forgot(workspace.email))
+  responses.push(await forgot(workspace.email.toUpperCase()), await forgot('nobody@bücher.example'))
+  for (const response of responses) expect(toComparable(response)).toEqual(toComparable(responses[0] as ApiResponse))
+  expect(responses[0]).toMatchObject({ status: 202, text: '' })
   const mails = await api.query(`select from mails where to_address = $1 and kind = 'PASSWORD_RESET'`, [
     workspace.email,
   ])
@@ -88,12 +88,12 @@ test('a token that is wrong, of another kind, too old or taken back is one and t
   await api.query('update invites set expires_at = now()')
   const wrong = ['', 'x', 'rpr_', 'x'.repeat(200), "' or true --", workspace.token, workspace.key]
   for (const token of [...wrong, resetting, inviting.token, expired.token]) {
-    for (const answer of [
+    for (const response of [
       await reset({ token, password }),
       await accept({ token, password }),
       await verify({ token, password }),
     ]) {
-      expect([token, answer.status, answer.text]).toEqual([
+      expect([token, response.status, response.text]).toEqual([
         token,
         400,
         '{"statusCode":400,"message":"Invalid or expired token","error":"Bad Request"}',
@@ -111,10 +111,10 @@ test('of fifty uses of one token at once, one is a 204 and none fails inside', a
     () => reset({ token: resetting, password: newPassword }),
     () => accept({ token: inviting.token, password }),
   ]) {
-    const answers = await Promise.all(Array.from({ length: 50 }, use))
-    const { 204: succeeded, 400: refused = 0, 503: busy = 0 } = countStatuses(answers)
+    const responses = await Promise.all(Array.from({ length: 50 }, use))
+    const { 204: succeeded, 400: refused = 0, 503: busy = 0 } = countStatuses(responses)
     expect([succeeded, refused + busy]).toEqual([1, 49])
-    const [late] = answers.filter(({ status }) => status === 503)
+    const [late] = responses.filter(({ status }) => status === 503)
     expect(late?.headers['retry-after']).toBe('1')
   }
 })
@@ -131,9 +131,9 @@ test('a flood of logins holds up nobody who has a credential', async () => {
 })
 
 test('an invite makes a user; who has an account joins by its password, and by no other', async () => {
-  const [stranger, known] = [await invite(), await api.signUp()]
-  expect(await accept({ token: stranger.token, password, name: ' Grace ' })).toMatchObject({ status: 204, text: '' })
-  expect((await logIn(stranger.email, password)).body).toMatchObject({ user: { name: 'Grace' } })
+  const [newUser, known] = [await invite(), await api.signUp()]
+  expect(await accept({ token: newUser.token, password, name: ' Grace ' })).toMatchObject({ status: 204, text: '' })
+  expect((await logIn(newUser.email, password)).body).toMatchObject({ user: { name: 'Grace' } })
   const { token } = await invite(known.email, 'VIEWER')
   expectError(await accept({ token, password: newPassword }), 401)
   expect(await accept({ token, password: known.password })).toMatchObject({ status: 204 })
@@ -170,22 +170,22 @@ test('no token is in an answer, a log line or a table', async () => {
   const asked = await chatty.call('POST', '/invites', { key: session, body: { email: address, role: 'MEMBER' } })
   await chatty.call('POST', '/auth/forgot-password', { body: { email } })
   const tokens = [await chatty.tokenMailedTo(address), await chatty.tokenMailedTo(email)]
-  const answers = [asked.text]
+  const responses = [asked.text]
   for (const path of ['/invites', '/members', '/auth/me', '/workspace']) {
-    answers.push((await chatty.call('GET', path, { key: session })).text)
+    responses.push((await chatty.call('GET', path, { key: session })).text)
   }
   for (const token of tokens) {
     const sent = { body: { token, password: newPassword } }
-    answers.push((await chatty.call('POST', '/auth/reset-password', sent)).text)
-    answers.push((await chatty.call('POST', '/auth/accept-invite', { body: { ...sent.body, nonsense: token } })).text)
-    answers.push((await chatty.call('GET', `/reset-password?token=${token}`)).text)
-    answers.push((await chatty.call('POST', `/accept-invite?token=${token}`, { raw: 'x' })).text)
+    responses.push((await chatty.call('POST', '/auth/reset-password', sent)).text)
+    responses.push((await chatty.call('POST', '/auth/accept-invite', { body: { ...sent.body, nonsense: token } })).text)
+    responses.push((await chatty.call('GET', `/reset-password?token=${token}`)).text)
+    responses.push((await chatty.call('POST', `/accept-invite?token=${token}`, { raw: 'x' })).text)
   }
   const tables = await chatty.query(
     `select table_name as name from information_schema.tables where table_schema = 'public'`,
   )
   const rows = tables.map(({ name }) => chatty.query(`select json_agg(t)::text as text from ${String(name)} t`))
-  const everything = [...answers, chatty.takeLog().join(''), JSON.stringify(await Promise.all(rows))].join('\n')
+  const everything = [...responses, chatty.takeLog().join(''), JSON.stringify(await Promise.all(rows))].join('\n')
   for (const secret of [...tokens, newPassword, session]) expect(everything).not.toContain(secret)
   await chatty.close()
 })

@@ -10,11 +10,11 @@ const issue = (body: Record<string, unknown>, key = workspace.token) =>
   api.call<CreatedApiKey>('POST', '/api-keys', { key, body })
 
 test('a key is shown when it is issued, and nowhere else', async () => {
-  const answer = await issue({ name: ' Website ', role: 'VIEWER', expiresAt: '2099-12-31T23:59:59.9999+02:00' })
-  expect(answer.status).toBe(201)
-  expect(answer.headers['location']).toBe(`/api-keys/${answer.body.id}`)
-  const { key, ...shown } = answer.body
-  expect(answer.body).toEqual({
+  const response = await issue({ name: ' Website ', role: 'VIEWER', expiresAt: '2099-12-31T23:59:59.9999+02:00' })
+  expect(response.status).toBe(201)
+  expect(response.headers['location']).toBe(`/api-keys/${response.body.id}`)
+  const { key, ...shown } = response.body
+  expect(response.body).toEqual({
     id: anId('key'),
     name: 'Website',
     role: 'VIEWER',
@@ -40,8 +40,8 @@ test('a revoked key is dead on the very next request, also that which revokes it
   const { body: own } = await issue({ name: 'own', role: 'ADMIN' })
   for (const revoked of [other, own]) {
     expect(await api.call('GET', '/contacts', { key: revoked.key })).toMatchObject({ status: 200 })
-    const answer = await api.call('DELETE', `/api-keys/${revoked.id}`, { key: own.key })
-    expect(answer).toMatchObject({ status: 204, text: '' })
+    const response = await api.call('DELETE', `/api-keys/${revoked.id}`, { key: own.key })
+    expect(response).toMatchObject({ status: 204, text: '' })
     expectError(await api.call('GET', '/contacts', { key: revoked.key }), 401)
   }
   expectError(await api.call('DELETE', `/api-keys/${own.id}`, { key: workspace.key }), 404, 'API key not found')

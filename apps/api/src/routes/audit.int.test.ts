@@ -99,10 +99,10 @@ test('what gives or takes access, reaches many or cannot be undone is in the log
   await call(`PATCH /members/${id}`, { role: 'MEMBER' })
   await call(`PATCH /members/${id}`, { role: 'MEMBER' })
   await call(`DELETE /members/${id}`)
-  const letTimePass = () => api.query(`update mails set created_at = now() - interval '1 hour'`)
-  await letTimePass()
+  const backdateMails = () => api.query(`update mails set created_at = now() - interval '1 hour'`)
+  await backdateMails()
   const invite = await api.create('/invites', workspace.token, { email, role: 'VIEWER' })
-  await letTimePass()
+  await backdateMails()
   await call(`POST /invites/${String(invite['id'])}/resend`)
   await call(`DELETE /invites/${String(invite['id'])}`)
   const key = await api.create('/api-keys', workspace.token, { name: 'Website' })
@@ -158,9 +158,9 @@ test('the log is filtered by action and by actor, and read by ADMINs alone', asy
 
 test('a deed that is undone leaves no entry: both are one transaction', async () => {
   await api.query('alter table audit_entries rename to audit_elsewhere')
-  const answer = await call('POST /api-keys', { name: 'unseen' })
+  const response = await call('POST /api-keys', { name: 'unseen' })
   await api.query('alter table audit_elsewhere rename to audit_entries')
-  expectError(answer, 500)
+  expectError(response, 500)
   expect(api.takeLog()).toHaveLength(1)
   expect((await call('GET /api-keys')).text).not.toContain('unseen')
 })
@@ -173,16 +173,16 @@ test('after fifty wrong passwords from anywhere an address waits, with the speci
   expect(await logIn({ from })).toMatchObject({ status: 200 })
   for (const email of [workspace.email, freshEmail()]) {
     for (let count = 0; count < 50; count++) expectError(await tryOnce(email), 401)
-    const answer = await tryOnce(email)
-    expect([answer.status, answer.text, answer.headers['retry-after']]).toEqual([
+    const response = await tryOnce(email)
+    expect([response.status, response.text, response.headers['retry-after']]).toEqual([
       429,
       '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}',
       '1',
     ])
     // Nothing that would tell of tries that are left.
-    expect([answer.headers['x-ratelimit-remaining'], answer.headers['x-ratelimit-reset']]).toEqual([
+    expect([response.headers['x-ratelimit-remaining'], response.headers['x-ratelimit-reset']]).toEqual([
       '0',
-      answer.headers['retry-after'],
+      response.headers['retry-after'],
     ])
   }
   // Who is in stays in, and comes in again from where they did.

@@ -13,10 +13,10 @@ const aToken: unknown = expect.stringMatching(/^rps_[\w-]{43}$/)
 
 test('a signup makes a user, their workspace and a session for thirty days, and tells no secret', async () => {
   const email = freshEmail()
-  const answer = await signUp({ email: ` ${email} `, password, name: ' Ada ', workspaceName: 'Engines' })
-  expect(answer.status).toBe(201)
-  expect(answer.headers['location']).toBe('/auth/me')
-  expect(answer.body).toEqual({
+  const response = await signUp({ email: ` ${email} `, password, name: ' Ada ', workspaceName: 'Engines' })
+  expect(response.status).toBe(201)
+  expect(response.headers['location']).toBe('/auth/me')
+  expect(response.body).toEqual({
     token: aToken,
     expiresAt: aTimestamp,
     user: { id: anId('usr'), email, name: 'Ada', emailVerifiedAt: null, createdAt: aTimestamp },
@@ -31,15 +31,15 @@ test('a signup makes a user, their workspace and a session for thirty days, and 
       updatedAt: aTimestamp,
     },
   })
-  const days = (Date.parse(answer.body.expiresAt) - Date.now()) / 86_400_000
+  const days = (Date.parse(response.body.expiresAt) - Date.now()) / 86_400_000
   expect(days).toBeCloseTo(30, 2)
-  const me = await readMe(answer.body.token)
+  const me = await readMe(response.body.token)
   expect(me.body).toEqual({
     kind: 'user',
     role: 'OWNER',
-    user: answer.body.user,
+    user: response.body.user,
     apiKey: null,
-    workspace: answer.body.workspace,
+    workspace: response.body.workspace,
   })
 })
 
@@ -92,8 +92,8 @@ test('a taken address is a 409, however it is written, and leaves nothing behind
 
 test('of twenty signups at once with one address, exactly one succeeds', async () => {
   const email = freshEmail()
-  const answers = await Promise.all(Array.from({ length: 20 }, () => signUp({ email, password })))
-  expect(countStatuses(answers)).toEqual({ 201: 1, 409: 19 })
+  const responses = await Promise.all(Array.from({ length: 20 }, () => signUp({ email, password })))
+  expect(countStatuses(responses)).toEqual({ 201: 1, 409: 19 })
 })
 
 test('an address of an international domain is kept in ASCII, and logs in as it was typed', async () => {
@@ -146,10 +146,10 @@ test.each(badValues)('a signup refuses what is no %s, and makes nobody', async (
   const count = () => api.query('select count(*) from users')
   const before = await count()
   for (const value of values) {
-    const answer = await signUp({ email: freshEmail(), password, [field]: value })
-    const { issues } = expectError(answer, 400)
+    const response = await signUp({ email: freshEmail(), password, [field]: value })
+    const { issues } = expectError(response, 400)
     expect(new Set(issues?.map(({ path }) => path))).toEqual(new Set([field]))
-    expect(answer.text.length).toBeLessThan(400)
+    expect(response.text.length).toBeLessThan(400)
   }
   expect(await count()).toEqual(before)
 })
@@ -210,9 +210,9 @@ test('a login fails alike for an unknown address, a wrong password and a workspa
     { email: `${email}' or '1'='1`, password },
   ]
   for (const body of failures) {
-    const answer = await logIn(body)
-    expectError(answer, 401, 'Invalid email or password')
-    expect(answer.text).toBe('{"statusCode":401,"message":"Invalid email or password","error":"Unauthorized"}')
+    const response = await logIn(body)
+    expectError(response, 401, 'Invalid email or password')
+    expect(response.text).toBe('{"statusCode":401,"message":"Invalid email or password","error":"Unauthorized"}')
   }
 })
 
@@ -241,8 +241,8 @@ test('a login takes as long for an unknown address as for a wrong password', asy
 test('after a logout the token is dead on the very next request, and no other is', async () => {
   const email = freshEmail()
   const [{ body: first }, { body: second }] = [await signUp({ email, password }), await logIn({ email, password })]
-  const answer = await api.call('POST', '/auth/logout', { key: first.token })
-  expect(answer).toMatchObject({ status: 204, text: '' })
+  const response = await api.call('POST', '/auth/logout', { key: first.token })
+  expect(response).toMatchObject({ status: 204, text: '' })
   expectError(await readMe(first.token), 401)
   expectError(await api.call('POST', '/auth/logout', { key: first.token }), 401)
   expect(await readMe(second.token)).toMatchObject({ status: 200 })

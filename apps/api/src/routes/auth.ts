@@ -32,7 +32,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/signup',
     {
-      config: { rateLimit: { max: 10 }, refuses: [403, 409] },
+      config: { rateLimit: { max: 10 }, errorStatuses: [403, 409] },
       schema: {
         tags,
         summary: 'Create a user and their workspace',
@@ -53,7 +53,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/login',
     {
-      config: { rateLimit: { max: 10 }, refuses: [401] },
+      config: { rateLimit: { max: 10 }, errorStatuses: [401] },
       schema: {
         tags,
         summary: 'Open a session',
@@ -110,7 +110,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/verify-email',
     {
-      config: { refuses: [401] },
+      config: { errorStatuses: [401] },
       schema: {
         tags,
         summary: 'Confirm an address by the token of a mail',
@@ -129,7 +129,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/accept-invite',
     {
-      config: { rateLimit: { max: 10 }, refuses: [401, 409] },
+      config: { rateLimit: { max: 10 }, errorStatuses: [401, 409] },
       schema: {
         tags,
         summary: 'Join a workspace by the token of a mail',
@@ -166,7 +166,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/resend-verification',
     {
-      config: { role: 'VIEWER', refuses: [403] },
+      config: { role: 'VIEWER', errorStatuses: [403] },
       schema: {
         ...common,
         summary: 'Ask for another mail to confirm your address',

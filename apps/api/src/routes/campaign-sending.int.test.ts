@@ -28,8 +28,8 @@ test('of two sends at once one is a 202 and one a 409, a hundred times out of a 
 }, async () => {
   for (let round = 0; round < 100; round++) {
     const { id } = await create({ listId: audience.id })
-    const answers = await Promise.all([send(id), send(id)])
-    expect(countStatuses(answers)).toEqual({ 202: 1, 409: 1 })
+    const responses = await Promise.all([send(id), send(id)])
+    expect(countStatuses(responses)).toEqual({ 202: 1, 409: 1 })
   }
 })
 
@@ -79,8 +79,8 @@ test('a campaign is looked at, paused, resumed and canceled, and tells at each s
 
 test('a template that exceeds its limits is a 400 in the preview, which names no inside', async () => {
   const { id } = await create({ html: '{% for i in (1..100000000) %}x{% endfor %}' })
-  const answer = await api.call('POST', `/campaigns/${id}/preview`, { key: workspace.key, body: {} })
-  expect(expectError(answer, 400).message).toMatch(/^The template cannot be rendered: memory alloc limit exceeded/)
+  const response = await api.call('POST', `/campaigns/${id}/preview`, { key: workspace.key, body: {} })
+  expect(expectError(response, 400).message).toMatch(/^The template cannot be rendered: memory alloc limit exceeded/)
   const draft = await create()
   expect(await api.call('DELETE', `/campaigns/${draft.id}`, { key: workspace.key })).toMatchObject({ status: 204 })
   expectError(await api.call('GET', `/campaigns/${draft.id}`, { key: workspace.key }), 404)

@@ -3,7 +3,7 @@ import type { Campaign } from '@rapport/core/campaigns/campaigns.schema.ts'
 import type { List } from '@rapport/core/lists/lists.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Answer, expectError, startTestApi, type TestWorkspace } from '../../test/testing.ts'
+import { type ApiResponse, expectError, startTestApi, type TestWorkspace } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 let eve: TestWorkspace
@@ -26,7 +26,7 @@ const slow = {
 }
 
 /** How many requests of another workspace are answered before `slow` is, though they begin later. */
-async function countMeanwhile(slow: Promise<Answer>): Promise<number> {
+async function countMeanwhile(slow: Promise<ApiResponse>): Promise<number> {
   let isOver = false
   void slow.finally(() => (isOver = true))
   for (let count = 0; ; count += 1) {
@@ -54,8 +54,8 @@ describe('a template that takes long to render', () => {
 
   test('is a 400 of the test copy, which is not sent', async () => {
     const { id } = await create({ subject: slow['in loops'], html: '<p>Hi</p>' })
-    const answer = await post(`/campaigns/${id}/send-test`, { email: 'eve@example.com' })
-    expect(expectError(answer, 400).issues).toMatchObject([{ path: 'subject' }])
+    const response = await post(`/campaigns/${id}/send-test`, { email: 'eve@example.com' })
+    expect(expectError(response, 400).issues).toMatchObject([{ path: 'subject' }])
     expect(await api.query("select from mails where kind = 'CAMPAIGN_TEST'")).toEqual([])
   })
 
@@ -64,7 +64,7 @@ describe('a template that takes long to render', () => {
     const previews = Array.from({ length: 3 }, () => post(`/campaigns/${id}/preview`, {}))
     const letters = await api.create<List>('/lists', ada.key, { name: 'Letter' })
     await api.create('/campaigns', ada.key, { ...input({ html: '<p>Hi</p>' }), listId: letters.id })
-    for (const answer of await Promise.all(previews)) expectError(answer, 400)
+    for (const response of await Promise.all(previews)) expectError(response, 400)
   })
 })
 
@@ -112,8 +112,8 @@ describe('a template that takes long to parse', () => {
       await countMeanwhile(create400)
       const change400 = api.call('PATCH', `/campaigns/${draft.id}`, { key: eve.key, body: { [field]: source } })
       await countMeanwhile(change400)
-      for (const answer of await Promise.all([create400, change400])) {
-        const { issues } = expectError(answer, 400)
+      for (const response of await Promise.all([create400, change400])) {
+        const { issues } = expectError(response, 400)
         expect(issues).toEqual([{ path: field, message: expect.stringContaining(message) }])
       }
       expect((await api.call('GET', `/campaigns/${draft.id}`, { key: eve.key })).body).toEqual(draft)

@@ -41,9 +41,9 @@ async function subscribeSome(count: number, listId: string) {
 }
 
 test('a campaign of name, subject and list is a draft with every field, ready to be sent', async () => {
-  const answer = await api.call<Campaign>('POST', '/campaigns', { key: workspace.key, body: input() })
-  expect(answer).toMatchObject({ status: 201, headers: { location: `/campaigns/${answer.body.id}` } })
-  expect(answer.body).toEqual({
+  const response = await api.call<Campaign>('POST', '/campaigns', { key: workspace.key, body: input() })
+  expect(response).toMatchObject({ status: 201, headers: { location: `/campaigns/${response.body.id}` } })
+  expect(response.body).toEqual({
     id: anId('cmp'),
     name: 'November',
     subject: 'News for {{ contact.firstName }}',
@@ -63,7 +63,7 @@ test('a campaign of name, subject and list is a draft with every field, ready to
     sentAt: null,
     completedAt: null,
   })
-  expect(await read(answer.body.id)).toEqual(answer.body)
+  expect(await read(response.body.id)).toEqual(response.body)
 })
 
 const full: Partial<CampaignInput> = {
@@ -85,8 +85,8 @@ test('a change answers nothing, changes what it names and moves the time of the 
   const before = await create()
   const other = await newList()
   for (const part of [...Object.entries(full), ['listId', other.id], ['name', 'December'], ['subject', 'Snow']]) {
-    const answer = await change(before.id, Object.fromEntries([part]))
-    expect([part[0], answer.status, answer.text]).toEqual([part[0], 204, ''])
+    const response = await change(before.id, Object.fromEntries([part]))
+    expect([part[0], response.status, response.text]).toEqual([part[0], 204, ''])
   }
   const after = await read(before.id)
   expect(after).toEqual({
@@ -145,8 +145,8 @@ test('a value that cannot be is refused when a campaign is made and when it is c
   const draft = await create()
   for (const [field, value] of badValues) {
     const creation = await api.call('POST', '/campaigns', { key: workspace.key, body: input({ [field]: value }) })
-    for (const answer of [creation, await change(draft.id, { [field]: value })]) {
-      const { issues } = expectError(answer, 400)
+    for (const response of [creation, await change(draft.id, { [field]: value })]) {
+      const { issues } = expectError(response, 400)
       expect([field, issues?.map(({ path }) => path)]).toEqual([field, [field]])
     }
   }
@@ -169,9 +169,9 @@ test('a broken template is refused with line and column', async () => {
 
 test('a list that is named and is not there is a 400 that says so', async () => {
   for (const listId of ['lst_01kag7m3v9e8fs2t4w6x8y0z1b', 'nope', 'con_01kag7m3v9e8fs2t4w6x8y0z1b', 'x'.repeat(99)]) {
-    const answer = await api.call('POST', '/campaigns', { key: workspace.key, body: input({ listId }) })
-    expectError(answer, 400)
-    expect(answer.body['issues']).toEqual([{ path: 'listId', message: expect.stringMatching(/List not found$/) }])
+    const response = await api.call('POST', '/campaigns', { key: workspace.key, body: input({ listId }) })
+    expectError(response, 400)
+    expect(response.body['issues']).toEqual([{ path: 'listId', message: expect.stringMatching(/List not found$/) }])
   }
 })
 
@@ -179,9 +179,9 @@ test('a list without confirmed subscribers is the 400 of the specification, and 
   const empty = await api.create<List>('/lists', workspace.key, { name: 'Empty' })
   await subscribeSome(2, empty.id)
   const draft = await create({ listId: empty.id })
-  const answer = await send(draft.id)
-  expect(answer.status).toBe(400)
-  expect(answer.text).toBe('{"statusCode":400,"message":"List has no subscribed recipients","error":"Bad Request"}')
+  const response = await send(draft.id)
+  expect(response.status).toBe(400)
+  expect(response.text).toBe('{"statusCode":400,"message":"List has no subscribed recipients","error":"Bad Request"}')
   expect(await read(draft.id)).toEqual(draft)
   await api.query(`update subscriptions set status = 'CONFIRMED'`)
   expect(await send(draft.id)).toMatchObject({ status: 202, body: { queued: 2 } })
@@ -197,8 +197,8 @@ test('a send takes exactly those confirmed at that instant, and is told once', a
      where contact_id = numbered.id and n <= 4`,
   )
   const draft = await create({ listId: audience.id })
-  const answer = await send(draft.id)
-  expect(answer).toMatchObject({ status: 202, text: '{"queued":3}' })
+  const response = await send(draft.id)
+  expect(response).toMatchObject({ status: 202, text: '{"queued":3}' })
   const sending = await read(draft.id)
   expect(sending).toEqual({ ...draft, status: 'SENDING', queued: 3, sentAt: aTimestamp, updatedAt: aTimestamp })
   await subscribeSome(1, audience.id)
@@ -213,8 +213,8 @@ test('of fifty sends at once one succeeds, and nobody is queued twice', async ()
   const audience = await newList()
   await subscribeSome(5, audience.id)
   const draft = await create({ listId: audience.id })
-  const answers = await Promise.all(Array.from({ length: 50 }, () => send(draft.id)))
-  expect(countStatuses(answers)).toEqual({ 202: 1, 409: 49 })
+  const responses = await Promise.all(Array.from({ length: 50 }, () => send(draft.id)))
+  expect(countStatuses(responses)).toEqual({ 202: 1, 409: 49 })
   const batches = await api.query('select sum(cardinality(contact_ids))::int as people from campaign_batches')
   const campaigns = await api.query('select sum(queued)::int as people from campaigns')
   expect(batches).toEqual(campaigns)
@@ -242,8 +242,8 @@ test('what is no draft any more can be neither changed nor sent, but tested', as
 test('a test copy goes to the one address, with the values of the contact that was named', async () => {
   const draft = await create()
   const contact = await api.create('/contacts', workspace.key, { email: freshEmail() })
-  const answer = await sendTest(draft.id, { email: 'me@example.org', contactId: contact['id'] })
-  expect(answer).toMatchObject({ status: 202, body: { queued: 1 } })
+  const response = await sendTest(draft.id, { email: 'me@example.org', contactId: contact['id'] })
+  expect(response).toMatchObject({ status: 202, body: { queued: 1 } })
   const mails = await api.query(`select kind, data from mails where to_address = 'me@example.org'`)
   expect(mails).toEqual([{ kind: 'CAMPAIGN_TEST', data: { campaignId: draft.id, contactId: contact['id'] } }])
   expect(await read(draft.id)).toEqual(draft)

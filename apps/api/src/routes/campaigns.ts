@@ -81,7 +81,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   app.patch(
     '/campaigns/:id',
     {
-      config: { refuses: [409] },
+      config: { errorStatuses: [409] },
       bodyLimit: templateBodyLimit,
       schema: {
         ...common,
@@ -102,7 +102,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   app.delete(
     '/campaigns/:id',
     {
-      config: { refuses: [409] },
+      config: { errorStatuses: [409] },
       schema: {
         ...common,
         summary: 'Delete a campaign',
@@ -215,7 +215,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     },
   )
 
-  const steps = [
+  const transitions = [
     ['pause', 'Pause a campaign', 'Stops within seconds; whose turn has not come stays pending.', pauseCampaign],
     ['resume', 'Resume a campaign', 'Goes on where it was paused.', resumeCampaign],
     [
@@ -225,7 +225,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
       cancelCampaign,
     ],
   ] as const
-  for (const [step, summary, description, take] of steps) {
+  for (const [step, summary, description, apply] of transitions) {
     app.post(
       `/campaigns/:id/${step}`,
       {
@@ -239,7 +239,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
           response: { 200: Campaign },
         },
       },
-      (request) => take(request.ctx, request.params.id),
+      (request) => apply(request.ctx, request.params.id),
     )
   }
 

@@ -13,10 +13,10 @@ const list = async (query: string, key = workspace.key) =>
 
 test('a contact of an address alone has every field, in the order of the specification', async () => {
   const email = freshEmail()
-  const answer = await create({ email })
-  expect(answer.status).toBe(201)
-  expect(answer.headers['location']).toBe(`/contacts/${answer.body.id}`)
-  expect(answer.body).toEqual({
+  const response = await create({ email })
+  expect(response.status).toBe(201)
+  expect(response.headers['location']).toBe(`/contacts/${response.body.id}`)
+  expect(response.body).toEqual({
     id: anId('con'),
     email,
     firstName: '',
@@ -31,11 +31,11 @@ test('a contact of an address alone has every field, in the order of the specifi
     createdAt: aTimestamp,
     updatedAt: aTimestamp,
   })
-  expect(Object.keys(answer.body).join(' ')).toBe(
+  expect(Object.keys(response.body).join(' ')).toBe(
     'id email firstName lastName phone company customFieldValues tags emailSubscribedStatus lastActivityAt source createdAt updatedAt',
   )
-  const read = await api.call('GET', `/contacts/${answer.body.id}`, { key: workspace.key })
-  expect(read).toMatchObject({ status: 200, text: answer.text })
+  const read = await api.call('GET', `/contacts/${response.body.id}`, { key: workspace.key })
+  expect(read).toMatchObject({ status: 200, text: response.text })
 })
 
 test('everything that was given is kept as it was given, trimmed', async () => {
@@ -48,13 +48,13 @@ test('everything that was given is kept as it was given, trimmed', async () => {
     tags: ['vip', 'ünïcödé'],
     source: 'fair 2026',
   }
-  const answer = await create({
+  const response = await create({
     ...given,
     firstName: `  ${given.firstName}\t`,
     tags: ['vip', ' vip ', 'ünïcödé', 'vip'],
   })
-  expect(answer.body).toMatchObject(given)
-  expect(answer.body.tags).toEqual(given.tags)
+  expect(response.body).toMatchObject(given)
+  expect(response.body.tags).toEqual(given.tags)
 })
 
 test('text is composed, so that the same name is the same text', async () => {
@@ -71,9 +71,9 @@ test('an address that is taken is a 409 with whose it is, without regard to case
   const email = freshEmail()
   const { body: first } = await create({ email, firstName: 'First' })
   for (const again of [email, email.toUpperCase(), `  ${email} `]) {
-    const answer = await create({ email: again, firstName: 'Second' })
-    expectError(answer, 409, 'Contact already exists')
-    expect(answer.body).toEqual({
+    const response = await create({ email: again, firstName: 'Second' })
+    expectError(response, 409, 'Contact already exists')
+    expect(response.body).toEqual({
       statusCode: 409,
       message: 'Contact already exists',
       error: 'Conflict',
@@ -88,10 +88,10 @@ test('an address that is taken is a 409 with whose it is, without regard to case
 
 test('of fifty creations at once with one address exactly one succeeds, and one event is told', async () => {
   const email = freshEmail()
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     Array.from({ length: 50 }, (_, index) => create({ email: index % 2 ? email : email.toUpperCase() })),
   )
-  expect(countStatuses(answers)).toEqual({ 201: 1, 409: 49 })
+  expect(countStatuses(responses)).toEqual({ 201: 1, 409: 49 })
   const events = await api.query(`select type from events where lower(data ->> 'email') = $1`, [email])
   expect(events).toEqual([{ type: 'contact.created' }])
 })
@@ -148,10 +148,10 @@ const noAddresses = [
 ]
 test('what is no plain address is refused, naming the field and not repeating it', async () => {
   for (const email of noAddresses) {
-    const answer = await create({ email })
-    const { issues } = expectError(answer, 400)
+    const response = await create({ email })
+    const { issues } = expectError(response, 400)
     expect(issues?.map(({ path }) => path)).toContain('email')
-    expect(answer.text.length).toBeLessThan(300)
+    expect(response.text.length).toBeLessThan(300)
   }
 })
 
@@ -199,8 +199,8 @@ const badValues: [string, unknown, path?: string][] = [
 test('a value that cannot be is refused, naming the field, and nothing is stored', async () => {
   const email = freshEmail()
   for (const [field, value, path = field] of badValues) {
-    const answer = await create({ email, [field]: value })
-    const { issues } = expectError(answer, 400)
+    const response = await create({ email, [field]: value })
+    const { issues } = expectError(response, 400)
     expect({ field, path: issues?.[0]?.path }).toEqual({ field, path })
   }
   expect(await list(`email=${email}`)).toEqual([])

@@ -51,7 +51,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.put(
     '/contacts',
     {
-      config: { refuses: [409] },
+      config: { errorStatuses: [409] },
       schema: {
         ...common,
         summary: 'Create or change a contact by address',
@@ -122,7 +122,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.patch(
     '/contacts/:id',
     {
-      config: { refuses: [409] },
+      config: { errorStatuses: [409] },
       schema: {
         ...common,
         summary: 'Change a contact',

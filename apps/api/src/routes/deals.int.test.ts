@@ -28,9 +28,14 @@ const create = (given: object) =>
 const stageId = (position: number) => pipeline.stages[position]?.id
 
 test('a deal has the ten fields of the specification, in its order, and begins OPEN in the first stage', async () => {
-  const answer = await post({ pipelineId: pipeline.id, contactId: contact.id, name: ' Engine ', valueCents: 1_700_000 })
-  expect(answer).toMatchObject({ status: 201, headers: { location: `/deals/${answer.body.id}` } })
-  expect(Object.entries(answer.body)).toEqual([
+  const response = await post({
+    pipelineId: pipeline.id,
+    contactId: contact.id,
+    name: ' Engine ',
+    valueCents: 1_700_000,
+  })
+  expect(response).toMatchObject({ status: 201, headers: { location: `/deals/${response.body.id}` } })
+  expect(Object.entries(response.body)).toEqual([
     ['id', anId('dea')],
     ['pipelineId', pipeline.id],
     ['stageId', stageId(0)],
@@ -42,7 +47,7 @@ test('a deal has the ten fields of the specification, in its order, and begins O
     ['createdAt', aTimestamp],
     ['updatedAt', aTimestamp],
   ])
-  expect((await get(`/deals/${answer.body.id}`)).body).toEqual(answer.body)
+  expect((await get(`/deals/${response.body.id}`)).body).toEqual(response.body)
   expect((await create({})).name).toBe('')
 })
 
@@ -100,8 +105,8 @@ test('values are exact from nothing to 2^53-1, and minus nothing is nothing', as
     ['1e2', 100],
   ]) {
     const raw = `{"valueCents":${text}}`
-    const answer = await api.call<Deal>('PATCH', `/deals/${deal.id}`, { key: workspace.key, raw })
-    expect([text, answer.status, answer.body.valueCents]).toEqual([text, 200, value])
+    const response = await api.call<Deal>('PATCH', `/deals/${deal.id}`, { key: workspace.key, raw })
+    expect([text, response.status, response.body.valueCents]).toEqual([text, 200, value])
   }
   for (const text of ['9007199254740992', '9007199254740993', '1e400', '-1e-400']) {
     const raw = `{"valueCents":${text}}`
@@ -153,9 +158,9 @@ test('however many change a deal at once, all are answered, and closedAt fits th
     status: ['OPEN', 'WON', 'LOST'][n % 3],
     stageId: stageId(n % 4),
   }))
-  const answers = await Promise.all(changes.map((change) => patch(change)))
-  expect(countStatuses(answers)).toEqual({ 200: 24 })
-  for (const { body } of answers) expect(body.closedAt === null).toBe(body.status === 'OPEN')
+  const responses = await Promise.all(changes.map((change) => patch(change)))
+  expect(countStatuses(responses)).toEqual({ 200: 24 })
+  for (const { body } of responses) expect(body.closedAt === null).toBe(body.status === 'OPEN')
 })
 
 test('a deal is deleted once, and its contact can go with all that is left', async () => {

@@ -25,14 +25,14 @@ const list = async (query = '', of = webhook.id) => {
   return body.data
 }
 /** As if the worker had done its part. */
-const settle = (status: string, where = 'true') =>
+const recordOutcome = (status: string, where = 'true') =>
   api.query(
     `update deliveries set status = $1, attempted_at = now() where webhook_id =
        (select id from webhooks where workspace_id = (select workspace_id from api_keys where prefix = $2) limit 1)
        and status = 'PENDING' and ${where}`,
     [status, key.slice(0, 10)],
   )
-const waiting = async () =>
+const countPending = async () =>
   (
     await api.query(
       "select d.id from deliveries d join api_keys k using (workspace_id) where k.prefix = $1 and d.status = 'PENDING'",
@@ -76,14 +76,14 @@ describe('a webhook', () => {
   })
 
   test('is one of fifty at most, however many are asked for at once; one that goes makes room', async () => {
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       Array.from({ length: 60 }, () =>
         api.call('POST', '/webhooks', { key, body: { url: 'https://example.com', eventTypes: ['*'] } }),
       ),
     )
-    expect(answers.filter(({ status }) => status === 201)).toHaveLength(49)
-    for (const answer of answers.filter(({ status }) => status !== 201)) {
-      expectError(answer, 409, 'A workspace has at most 50 webhooks')
+    expect(responses.filter(({ status }) => status === 201)).toHaveLength(49)
+    for (const response of responses.filter(({ status }) => status !== 201)) {
+      expectError(response, 409, 'A workspace has at most 50 webhooks')
     }
     await api.call('DELETE', `/webhooks/${webhook.id}`, { key })
     await createWebhook()
@@ -132,7 +132,7 @@ describe('a test event', () => {
   test('is not sent to a webhook that is disabled', async () => {
     await api.call('PATCH', `/webhooks/${webhook.id}`, { key, body: { enabled: false } })
     expectError(await post('/test'), 409, 'The webhook is disabled')
-    expect(await waiting()).toBe(0)
+    expect(await countPending()).toBe(0)
   })
 })
 
@@ -140,7 +140,7 @@ describe('the log', () => {
   test('is read page by page, the newest first, by status and by type', async () => {
     await createContacts(4)
     await post('/test')
-    await settle('FAILED', `event_type = 'contact.created'`)
+    await recordOutcome('FAILED', `event_type = 'contact.created'`)
     await createContacts(3)
     const all = await list()
     expect(all).toHaveLength(8)
@@ -199,34 +199,34 @@ describe('to deliver again', () => {
     await createContacts(1)
     const [first] = await list()
     expectError(await post(`/deliveries/${first?.id}/redeliver`), 409, 'The delivery is still PENDING')
-    await settle('SUCCEEDED')
+    await recordOutcome('SUCCEEDED')
     const { status, body } = await post<Delivery>(`/deliveries/${first?.id}/redeliver`)
     expect([status, body]).toMatchObject([202, { status: 'PENDING', eventId: first?.eventId }])
     expect(body.id).not.toBe(first?.id)
-    expect([(await list()).length, await waiting()]).toEqual([2, 1])
+    expect([(await list()).length, await countPending()]).toEqual([2, 1])
     await api.call('PATCH', `/webhooks/${webhook.id}`, { key, body: { enabled: false } })
     expectError(await post(`/deliveries/${first?.id}/redeliver`), 409, 'The webhook is disabled')
   })
 
   test('many: counts first when asked to, then each event once, and nothing when asked again', async () => {
     await createContacts(5)
-    await settle('FAILED')
+    await recordOutcome('FAILED')
     await createContacts(1)
     expect(await many({ dryRun: true })).toMatchObject({ status: 202, body: { queued: 5 } })
-    expect(await waiting()).toBe(1)
+    expect(await countPending()).toBe(1)
     const both = await Promise.all([many(), many()])
     expect(both.map(({ body }) => body.queued).toSorted((a, b) => a - b)).toEqual([0, 5])
-    expect(await waiting()).toBe(6)
-    await settle('FAILED')
+    expect(await countPending()).toBe(6)
+    await recordOutcome('FAILED')
     expect((await many()).body).toEqual({ queued: 6 })
-    await settle('SUCCEEDED')
+    await recordOutcome('SUCCEEDED')
     expect((await many()).body).toEqual({ queued: 0 })
   })
 
   test('many: within the time, the status and the type that are named', async () => {
     await createContacts(2)
     await post('/test')
-    await settle('INTERRUPTED')
+    await recordOutcome('INTERRUPTED')
     expect((await many({ dryRun: true })).body).toEqual({ queued: 0 })
     expect((await many({ status: 'INTERRUPTED', dryRun: true })).body).toEqual({ queued: 3 })
     expect((await many({ status: 'INTERRUPTED', until: '2026-01-02T00:00:00Z' })).body).toEqual({ queued: 0 })

@@ -16,8 +16,8 @@ beforeAll(async () => {
 const listed = (count: number) =>
   waitUntil(
     async () => {
-      const answer = await get<{ data: Event[] }>('/events')
-      return answer.body.data.length >= count && answer
+      const response = await get<{ data: Event[] }>('/events')
+      return response.body.data.length >= count && response
     },
     { describe: `the feed shows ${count} events` },
   )

@@ -1,7 +1,7 @@
 import type { Form, Submission } from '@rapport/core/forms/forms.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
-import { type Answer, anId, aTimestamp, expectError, startTestApi } from '../../test/testing.ts'
+import { type ApiResponse, anId, aTimestamp, expectError, startTestApi } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
@@ -17,10 +17,10 @@ const change = (id: string, body: object) => api.call<Form>('PATCH', `/forms/${i
 const read = (id: string) => api.call<Form>('GET', `/forms/${id}`, { key: workspace.key })
 const remove = (path: string) => api.call('DELETE', path, { key: workspace.key })
 const submit = (id: string, values: object) => api.call('POST', `/public/forms/${id}/submit`, { body: { values } })
-const issuesOf = (answer: Answer<unknown>) => expectError(answer, 400).issues?.map(({ path }) => path)
+const issuesOf = (response: ApiResponse<unknown>) => expectError(response, 400).issues?.map(({ path }) => path)
 
 test('a form has every field, with what was left out filled in, and ids from the labels', async () => {
-  const answer = await create({
+  const response = await create({
     name: ' Contact us ',
     fields: [
       { label: 'Your e-mail, please: the one you read', type: 'EMAIL', required: true, mapsTo: 'email' },
@@ -33,8 +33,8 @@ test('a form has every field, with what was left out filled in, and ids from the
       consent,
     ],
   })
-  expect(answer).toMatchObject({ status: 201, headers: { location: `/forms/${answer.body.id}` } })
-  expect(answer.body).toEqual({
+  expect(response).toMatchObject({ status: 201, headers: { location: `/forms/${response.body.id}` } })
+  expect(response.body).toEqual({
     id: anId('frm'),
     name: 'Contact us',
     fields: expect.any(Array),
@@ -47,14 +47,14 @@ test('a form has every field, with what was left out filled in, and ids from the
     createdAt: aTimestamp,
     updatedAt: aTimestamp,
   })
-  expect(answer.body.fields[0]).toEqual({
+  expect(response.body.fields[0]).toEqual({
     id: 'your-e-mail-please',
     label: 'Your e-mail, please: the one you read',
     type: 'EMAIL',
     required: true,
     mapsTo: 'email',
   })
-  expect(answer.body.fields.map(({ id }) => id).slice(1)).toEqual([
+  expect(response.body.fields.map(({ id }) => id).slice(1)).toEqual([
     'gro-e',
     'field',
     'field-2',
@@ -63,7 +63,7 @@ test('a form has every field, with what was left out filled in, and ids from the
     'consent',
     'consent-2',
   ])
-  expect((await read(answer.body.id)).body).toEqual(answer.body)
+  expect((await read(response.body.id)).body).toEqual(response.body)
 })
 
 const badForms: [string, object, string?][] = [

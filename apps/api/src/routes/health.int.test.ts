@@ -72,14 +72,14 @@ test('with Postgres away it runs, is not ready, and answers 503 with when to try
         template,
       ) && !takesForm,
   )
-  const answers = await Promise.all(
+  const responses = await Promise.all(
     operations.map(({ method, path, example }) => api.call(method, path, { key: 'rpk_some', body: example })),
   )
-  for (const answer of answers) {
-    expectError(answer, 503, 'Temporarily unavailable, try again')
-    expect(answer.headers['retry-after']).toBe('1')
+  for (const response of responses) {
+    expectError(response, 503, 'Temporarily unavailable, try again')
+    expect(response.headers['retry-after']).toBe('1')
   }
-  expect(answers.length).toBeGreaterThan(20)
+  expect(responses.length).toBeGreaterThan(20)
 })
 
 test('a Postgres that goes away in the middle is a 503, and when it is back all is well by itself', async () => {

@@ -7,7 +7,7 @@ import { beforeAll, beforeEach, expect, test } from 'vitest'
 import {
   aTimestamp,
   anId,
-  type Answer,
+  type ApiResponse,
   type Call,
   expectError,
   freshAddress,
@@ -27,10 +27,10 @@ beforeEach(() => api.query('truncate imports, outbox, idempotency_records cascad
 const csv = 'Email;First Name\nada@example.com;Ada\n'
 
 test('a file is taken in, stored as it came, and queued', async () => {
-  const answer = await send(csv, { query: '?onConflict=update&events=each' })
-  expect(answer.status).toBe(202)
-  expect(answer.headers['location']).toBe(`/imports/${answer.body.id}`)
-  expect(answer.body).toEqual({
+  const response = await send(csv, { query: '?onConflict=update&events=each' })
+  expect(response.status).toBe(202)
+  expect(response.headers['location']).toBe(`/imports/${response.body.id}`)
+  expect(response.body).toEqual({
     id: anId('imp'),
     status: 'QUEUED',
     format: 'csv',
@@ -48,8 +48,8 @@ test('a file is taken in, stored as it came, and queued', async () => {
     completedAt: null,
   })
   const { key } = workspace
-  expect((await api.call('GET', `/imports/${answer.body.id}`, { key })).body).toEqual(answer.body)
-  expect((await api.call('GET', '/imports', { key })).body).toEqual({ data: [answer.body], nextCursor: null })
+  expect((await api.call('GET', `/imports/${response.body.id}`, { key })).body).toEqual(response.body)
+  expect((await api.call('GET', '/imports', { key })).body).toEqual({ data: [response.body], nextCursor: null })
   expect(await storedFile()).toBe(csv)
   expect(await api.query(`select queue from outbox where queue = 'imports'`)).toHaveLength(1)
 })
@@ -157,10 +157,10 @@ test('a bad header is answered before the file has come to its end', async () =>
   const socket = connect(port, '127.0.0.1')
   socket.write(head())
   writeChunk(socket, 'name\n')
-  const answer = readAnswer(socket)
+  const response = readAnswer(socket)
   // A part is full before it is looked at.
   for (let sent = 0; sent < 1_100_000; sent += 100_000) writeChunk(socket, `${'x'.repeat(99_999)}\n`)
-  expect(await answer).toMatch(/^HTTP\/1.1 400 .*Unknown columns: /s)
+  expect(await response).toMatch(/^HTTP\/1.1 400 .*Unknown columns: /s)
   socket.destroy()
 })
 
@@ -194,7 +194,7 @@ test('the document says what the body is', async () => {
   })
 })
 
-function send(raw: string | Buffer, given: Call & { query?: string } = {}): Promise<Answer<Import>> {
+function send(raw: string | Buffer, given: Call & { query?: string } = {}): Promise<ApiResponse<Import>> {
   const { query = '', headers, ...call } = given
   return api.call<Import>('POST', `/contacts/import${query}`, {
     key: workspace.key,

@@ -7,7 +7,7 @@ import type { FastifyError, FastifyRequest } from 'fastify'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 import { handleError } from '../http/error-handler.ts'
-import { answerOnce, hashRequest, idempotencyKeyOf } from '../http/idempotency.ts'
+import { handleIdempotently, hashRequest, readIdempotencyKey } from '../http/idempotency.ts'
 import { readUpload } from '../http/body/upload.ts'
 import { IdParams, NoQuery } from './shapes.ts'
 
@@ -27,14 +27,14 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', async () => undefined)
   app.setErrorHandler((error, request, reply) => {
-    const isWrongType = (error as FastifyError).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
-    return handleError(isWrongType ? wrongType() : error, request, reply)
+    const isUnsupportedType = (error as FastifyError).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE'
+    return handleError(isUnsupportedType ? unsupportedType() : error, request, reply)
   })
 
   app.post(
     '/contacts/import',
     {
-      config: { streamsBody: true, answersOnce: true },
+      config: { streamsBody: true, handlesIdempotency: true },
       schema: {
         ...common,
         summary: 'Import contacts',
@@ -54,11 +54,15 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
       const format = formatOf(request)
       const upload = readUpload(request, { stopping: stopping.signal })
       const content = createHash('sha256')
-      const isKeyed = idempotencyKeyOf(request) !== undefined
-      const id = await receiveImport(ctx, { ...request.query, format }, isKeyed ? hashing(upload, content) : upload)
+      const hasIdempotencyKey = readIdempotencyKey(request) !== undefined
+      const id = await receiveImport(
+        ctx,
+        { ...request.query, format },
+        hasIdempotencyKey ? hashWhileReading(upload, content) : upload,
+      )
       let isQueued = false
       try {
-        return (await answerOnce(request, reply, {
+        return (await handleIdempotently(request, reply, {
           hash: () => hashRequest(request, `${format}\n${content.digest('base64url')}`),
           async work() {
             const queued = await queueImport(request.ctx, id)
@@ -97,20 +101,21 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-async function* hashing(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+async function* hashWhileReading(pieces: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
     hash.update(piece)
     yield piece
   }
 }
 
-const wrongType = () => httpErrors.unsupportedMediaType(`The content type must be ${Object.keys(formats).join(' or ')}`)
+const unsupportedType = () =>
+  httpErrors.unsupportedMediaType(`The content type must be ${Object.keys(formats).join(' or ')}`)
 
 /** What the file is, by its content type. */
 function formatOf({ headers }: FastifyRequest): 'csv' | 'ndjson' {
   const [, type = '', parameters = ''] = /^\s*([^\s;]+)\s*(.*)$/.exec(headers['content-type'] ?? '') ?? []
   const format = formats[type.toLowerCase()]
-  if (!format) throw wrongType()
+  if (!format) throw unsupportedType()
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(parameters)?.[1]
   if (charset && charset.toLowerCase() !== 'utf-8') throw httpErrors.unsupportedMediaType('The charset must be utf-8')
   if (!['identity', 'gzip'].includes(headers['content-encoding']?.toLowerCase() ?? 'identity')) {

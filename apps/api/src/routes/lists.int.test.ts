@@ -14,14 +14,14 @@ const subscribe = (body: unknown, id: string = list.id) => api.call('POST', `/pu
 const readList = async (id = list.id) => (await api.call<List>('GET', `/lists/${id}`, { key: workspace.key })).body
 const mailsTo = (email: string) => api.query('select kind, to_address from mails where to_address = $1', [email])
 const contactOf = async (email: string) => {
-  const answer = await api.call<{ data: object[] }>('GET', `/contacts?email=${email}`, { key: workspace.key })
-  return answer.body.data[0]
+  const response = await api.call<{ data: object[] }>('GET', `/contacts?email=${email}`, { key: workspace.key })
+  return response.body.data[0]
 }
 
 test('a list asks for a confirmation unless told otherwise, and has every field', async () => {
-  const answer = await api.call<List>('POST', '/lists', { key: workspace.key, body: { name: ' Letter ' } })
-  expect(answer).toMatchObject({ status: 201, headers: { location: `/lists/${answer.body.id}` } })
-  expect(answer.body).toEqual({
+  const response = await api.call<List>('POST', '/lists', { key: workspace.key, body: { name: ' Letter ' } })
+  expect(response).toMatchObject({ status: 201, headers: { location: `/lists/${response.body.id}` } })
+  expect(response.body).toEqual({
     id: anId('lst'),
     name: 'Letter',
     description: '',
@@ -30,7 +30,7 @@ test('a list asks for a confirmation unless told otherwise, and has every field'
     createdAt: aTimestamp,
     updatedAt: aTimestamp,
   })
-  expect(await readList(answer.body.id)).toEqual(answer.body)
+  expect(await readList(response.body.id)).toEqual(response.body)
   const given = { name: 'Second', description: 'first line\n\tsecond line', doubleOptIn: false }
   expect(await api.create('/lists', workspace.key, given)).toMatchObject(given)
 })
@@ -59,10 +59,10 @@ test.each(badValues)('a list with the %s %j is refused', async (field, value) =>
 
 test('a sign-up is answered alike, whoever the person is to the list, and tells nothing', async () => {
   const states = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED']
-  const answers = [await subscribe({ email: freshEmail() })]
+  const responses = [await subscribe({ email: freshEmail() })]
   const known = freshEmail()
   await api.create('/contacts', workspace.key, { email: known, firstName: 'Ada' })
-  answers.push(await subscribe({ email: known }))
+  responses.push(await subscribe({ email: known }))
   for (const state of states) {
     const email = freshEmail()
     await subscribe({ email })
@@ -70,11 +70,11 @@ test('a sign-up is answered alike, whoever the person is to the list, and tells 
       `update subscriptions set status = $1 from contacts where contacts.id = contact_id and email = $2`,
       [state, email],
     )
-    answers.push(await subscribe({ email, firstName: 'Eve' }))
+    responses.push(await subscribe({ email, firstName: 'Eve' }))
   }
-  for (const answer of answers) {
-    expect(answer).toMatchObject({ status: 202, text: '{"success":true}' })
-    const { date, 'x-request-id': _id, ...headers } = answer.headers
+  for (const response of responses) {
+    expect(response).toMatchObject({ status: 202, text: '{"success":true}' })
+    const { date, 'x-request-id': _id, ...headers } = response.headers
     expect({ ...headers, date: typeof date }).toEqual({
       'content-type': 'application/json; charset=utf-8',
       'content-length': '16',
@@ -112,8 +112,8 @@ test('a new person becomes a contact with a pending subscription, and is mailed 
 
 test('a hundred sign-ups at once of one person make one contact, one subscription and one mail', async () => {
   const email = freshEmail()
-  const answers = await Promise.all(Array.from({ length: 100 }, () => subscribe({ email, firstName: 'Ada' })))
-  expect(countStatuses(answers)).toEqual({ 202: 100 })
+  const responses = await Promise.all(Array.from({ length: 100 }, () => subscribe({ email, firstName: 'Ada' })))
+  expect(countStatuses(responses)).toEqual({ 202: 100 })
   expect(await mailsTo(email)).toHaveLength(1)
   const events = await api.query(`select type from events where data::text like '%' || $1 || '%'`, [email])
   expect(events).toEqual([{ type: 'contact.created' }])

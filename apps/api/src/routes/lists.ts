@@ -81,7 +81,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
   app.delete(
     '/lists/:id',
     {
-      config: { refuses: [409] },
+      config: { errorStatuses: [409] },
       schema: {
         ...common,
         summary: 'Delete a list',

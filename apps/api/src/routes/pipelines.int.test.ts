@@ -27,16 +27,16 @@ const createDeal = (valueCents: number) =>
   api.create('/deals', workspace.key, { pipelineId: pipeline.id, contactId: contact.id, valueCents })
 
 test('a pipeline has its stages in order, and is read as it was made', async () => {
-  const answer = await post({ name: ' Renewals ', stages })
-  expect(answer).toMatchObject({ status: 201, headers: { location: `/pipelines/${answer.body.id}` } })
-  expect(answer.body).toEqual({
+  const response = await post({ name: ' Renewals ', stages })
+  expect(response).toMatchObject({ status: 201, headers: { location: `/pipelines/${response.body.id}` } })
+  expect(response.body).toEqual({
     id: anId('pip'),
     name: 'Renewals',
     stages: stages.map((stage, position) => ({ id: anId('stg'), ...stage, position })),
     createdAt: aTimestamp,
     updatedAt: aTimestamp,
   })
-  expect((await get(`/pipelines/${answer.body.id}`)).body).toEqual(answer.body)
+  expect((await get(`/pipelines/${response.body.id}`)).body).toEqual(response.body)
 })
 
 const badStages: [unknown, string][] = [
@@ -91,8 +91,8 @@ test('what is in use is a 409 that says by how many; what is not goes', async ()
   await createDeal(1)
   await createDeal(2)
   const signedOnly = { stages: [{ id: pipeline.stages[1]?.id }] }
-  for (const answer of [await patch(signedOnly), await remove()]) {
-    expect(expectError(answer, 409, 'In use by 2 deals')).toMatchObject({ dealCount: 2 })
+  for (const response of [await patch(signedOnly), await remove()]) {
+    expect(expectError(response, 409, 'In use by 2 deals')).toMatchObject({ dealCount: 2 })
   }
   pipeline = (await post({ name: 'Empty', stages })).body
   expect(await remove()).toMatchObject({ status: 204, text: '' })
@@ -128,7 +128,7 @@ test('stages removed, deals made and pipelines deleted at once: each is done or 
     const [due, signed] = pipeline.stages.map(({ id }) => ({ id }))
     const key = workspace.key
     const body = { pipelineId: pipeline.id, contactId: contact.id }
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       api.call('POST', '/deals', { key, body }),
       api.call('POST', '/deals', { key, body: { ...body, stageId: due?.id } }),
       patch({ stages: [signed] }),
@@ -137,7 +137,7 @@ test('stages removed, deals made and pipelines deleted at once: each is done or 
       remove(),
       api.call('POST', '/deals', { key, body }),
     ])
-    const counts = countStatuses(answers)
+    const counts = countStatuses(responses)
     expect(
       Object.keys(counts).filter((status) => !['200', '201', '204', '400', '404', '409'].includes(status)),
     ).toEqual([])

@@ -66,7 +66,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
   app.patch(
     '/pipelines/:id',
     {
-      config: { refuses: [409] },
+      config: { errorStatuses: [409] },
       schema: {
         ...common,
         summary: 'Change a pipeline',
@@ -84,7 +84,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
   app.delete(
     '/pipelines/:id',
     {
-      config: { refuses: [409] },
+      config: { errorStatuses: [409] },
       schema: {
         ...common,
         summary: 'Delete a pipeline',

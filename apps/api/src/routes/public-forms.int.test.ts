@@ -2,7 +2,7 @@ import type { Form, PublicForm, SubmitResult } from '@rapport/core/forms/forms.s
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeEach, expect, test } from 'vitest'
 import {
-  type Answer,
+  type ApiResponse,
   anId,
   type Call,
   countStatuses,
@@ -68,8 +68,8 @@ test('who has a form already is told so, by any spelling of its tag, and HEAD sa
     'content-length': String(Buffer.byteLength(text)),
   })
   for (const tag of [etag, `W/${etag}`, `"x", ${etag}`, `"x",W/${etag}`, '*']) {
-    const answer = await read({ 'if-none-match': tag })
-    expect([tag, answer.status, answer.text, answer.headers['etag']]).toEqual([tag, 304, '', etag])
+    const response = await read({ 'if-none-match': tag })
+    expect([tag, response.status, response.text, response.headers['etag']]).toEqual([tag, 304, '', etag])
   }
   for (const tag of ['"x"', etag.replaceAll('"', ''), '', `${etag}x`]) {
     expect([tag, (await read({ 'if-none-match': tag })).status]).toEqual([tag, 200])
@@ -118,16 +118,16 @@ test('a form that is disabled, deleted, or never was is one and the same 404, in
 test('a submission is answered with its id, the same for one that is known, new, or a machine', async () => {
   const known = freshEmail()
   await api.create('/contacts', workspace.key, { email: known })
-  const answers = [
+  const responses = [
     await submit({ email: freshEmail() }),
     await submit({ email: known }),
     await submit({ email: known, _website: 'https://spam.example' }),
   ]
-  for (const answer of answers) {
-    expect(answer.status).toBe(201)
-    expect(answer.body).toEqual({ success: true, submissionId: anId('sub') })
-    const { date: _, 'x-request-id': __, ...headers } = answer.headers
-    const { date: ___, 'x-request-id': ____, ...first } = (answers[0] as Answer<unknown>).headers
+  for (const response of responses) {
+    expect(response.status).toBe(201)
+    expect(response.body).toEqual({ success: true, submissionId: anId('sub') })
+    const { date: _, 'x-request-id': __, ...headers } = response.headers
+    const { date: ___, 'x-request-id': ____, ...first } = (responses[0] as ApiResponse<unknown>).headers
     expect(headers).toEqual(first)
   }
   expect(await countSubmissions()).toBe(2)
@@ -155,11 +155,11 @@ test('an Idempotency-Key makes one submission of many, also at once, and a wrong
   const headers = { 'idempotency-key': 'a key of the browser' }
   const before = await countSubmissions()
   const values = { email: freshEmail(), age: 5 }
-  const answers = await Promise.all(Array.from({ length: 50 }, () => submit(values, { headers })))
-  expect(countStatuses(answers)).toEqual({ 201: 50 })
-  expect(new Set(answers.map(({ body }) => body.submissionId)).size).toBe(1)
+  const responses = await Promise.all(Array.from({ length: 50 }, () => submit(values, { headers })))
+  expect(countStatuses(responses)).toEqual({ 201: 50 })
+  expect(new Set(responses.map(({ body }) => body.submissionId)).size).toBe(1)
   expect(await countSubmissions()).toBe(before + 1)
-  expect((await submit({ ...values, age: 6 }, { headers })).body).not.toEqual(answers[0]?.body)
+  expect((await submit({ ...values, age: 6 }, { headers })).body).not.toEqual(responses[0]?.body)
   for (const key of ['', 'x'.repeat(256), 'é']) {
     expectError(await submit(values, { headers: { 'idempotency-key': key } }), 400)
   }
@@ -254,19 +254,19 @@ test('a form that is changed, disabled and deleted while many submit fails nobod
     await change({ enabled: true })
     await api.call('DELETE', `/forms/${form.id}`, { key: workspace.key })
   })()
-  const answers = await Promise.all(submitting)
+  const responses = await Promise.all(submitting)
   await changing
-  expect(Object.keys(countStatuses(answers)).filter((status) => status !== '201' && status !== '404')).toEqual([])
+  expect(Object.keys(countStatuses(responses)).filter((status) => status !== '201' && status !== '404')).toEqual([])
 })
 
 test('contacts that are deleted while they submit are no failure', async () => {
   const email = freshEmail()
   for (let round = 0; round < 5; round++) {
-    const answers = await Promise.all([
+    const responses = await Promise.all([
       ...Array.from({ length: 5 }, () => submit({ email })),
       api.query('delete from contacts where email = $1', [email]).then(() => ({ status: 201 })),
       ...Array.from({ length: 5 }, () => submit({ email, name: 'Ada' })),
     ])
-    expect(countStatuses(answers)).toEqual({ 201: 11 })
+    expect(countStatuses(responses)).toEqual({ 201: 11 })
   }
 })

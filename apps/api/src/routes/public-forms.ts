@@ -2,7 +2,7 @@ import { honeypotId, PublicForm, SubmitInput, SubmitResult } from '@rapport/core
 import { submitForm } from '@rapport/core/forms/submissions.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { z } from 'zod'
-import { idempotencyKeyOf } from '../http/idempotency.ts'
+import { readIdempotencyKey } from '../http/idempotency.ts'
 import type { PublicFormCache } from '../http/public-form-cache.ts'
 import { inConstantTime } from '../http/constant-time.ts'
 import { IdParams, NoQuery } from './shapes.ts'
@@ -37,7 +37,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
     app.post(
       '/public/forms/:id/submit',
       {
-        config: { rateLimit: { max: 20 }, refuses: [412] },
+        config: { rateLimit: { max: 20 }, errorStatuses: [412] },
         schema: {
           tags: ['Forms'],
           summary: 'Submit a form',
@@ -51,7 +51,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
       async (request, reply) => {
         const submit = {
           ...request.body,
-          repetitionKey: idempotencyKeyOf(request),
+          repetitionKey: readIdempotencyKey(request),
           versions: versionsIn(request.headers['if-match']),
         }
         const result = await inConstantTime(() => submitForm(request.baseCtx, request.params.id, submit))

@@ -7,8 +7,8 @@ import { expectError, freshEmail, password, startTestApi } from '../../test/test
 const api = useForFile(() => startTestApi({ environment: { SIGN_UP: 'closed' } }))
 
 test('where sign-up is closed nobody makes a workspace by it', async () => {
-  const answer = await api.call('POST', '/auth/signup', { body: { email: freshEmail(), password } })
-  expectError(answer, 403, 'Sign-up is closed: ask for an invite')
+  const response = await api.call('POST', '/auth/signup', { body: { email: freshEmail(), password } })
+  expectError(response, 403, 'Sign-up is closed: ask for an invite')
   expect(await api.query('select from users union all select from workspaces')).toEqual([])
 })
 

@@ -23,9 +23,9 @@ const post = (body: unknown, contactId: string = contact.id) =>
 const patch = (body: unknown) => api.call<Task>('PATCH', `/tasks/${task.id}`, { key: workspace.key, body })
 
 test('a task has every field, needs a title alone, and takes the rest', async () => {
-  const answer = await post({ title: ' Call ' })
-  expect(answer).toMatchObject({ status: 201, headers: { location: `/tasks/${answer.body.id}` } })
-  expect(answer.body).toEqual({
+  const response = await post({ title: ' Call ' })
+  expect(response).toMatchObject({ status: 201, headers: { location: `/tasks/${response.body.id}` } })
+  expect(response.body).toEqual({
     id: anId('tsk'),
     contactId: contact.id,
     title: 'Call',

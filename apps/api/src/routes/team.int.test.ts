@@ -17,9 +17,9 @@ const invite = (body: Record<string, unknown>, key = workspace.token) => call<In
 
 test('an invite is a record without its token, listed until it is accepted or taken back', async () => {
   const email = freshEmail()
-  const answer = await invite({ email: ` ${email} `, role: 'MEMBER' })
-  expect(answer).toMatchObject({ status: 201, headers: { location: `/invites/${answer.body.id}` } })
-  expect(answer.body).toEqual({
+  const response = await invite({ email: ` ${email} `, role: 'MEMBER' })
+  expect(response).toMatchObject({ status: 201, headers: { location: `/invites/${response.body.id}` } })
+  expect(response.body).toEqual({
     id: anId('inv'),
     email,
     role: 'MEMBER',
@@ -27,25 +27,25 @@ test('an invite is a record without its token, listed until it is accepted or ta
     expiresAt: aTimestamp,
     createdAt: aTimestamp,
   })
-  expect((Date.parse(answer.body.expiresAt) - Date.now()) / 86_400_000).toBeCloseTo(7, 2)
-  expect(await readInvites()).toEqual([answer.body])
+  expect((Date.parse(response.body.expiresAt) - Date.now()) / 86_400_000).toBeCloseTo(7, 2)
+  expect(await readInvites()).toEqual([response.body])
   expectError(await invite({ email: email.toUpperCase(), role: 'VIEWER' }), 409)
   expectError(await invite({ email: workspace.email, role: 'VIEWER' }), 409, 'This address is already a member')
 
   const token = await api.tokenMailedTo(email)
-  const { headers } = await call(`POST /invites/${answer.body.id}/resend`)
+  const { headers } = await call(`POST /invites/${response.body.id}/resend`)
   expect(Number(headers['retry-after'])).toBeGreaterThan(590)
   await api.query(`update mails set created_at = now() - interval '1 hour'`)
-  const again = await call<Invite>(`POST /invites/${answer.body.id}/resend`)
-  expect(again).toMatchObject({ status: 202, body: { id: answer.body.id, email } })
+  const again = await call<Invite>(`POST /invites/${response.body.id}/resend`)
+  expect(again).toMatchObject({ status: 202, body: { id: response.body.id, email } })
   expect(await api.tokenMailedTo(email)).not.toBe(token)
-  expect(await call(`DELETE /invites/${answer.body.id}`)).toMatchObject({ status: 204, text: '' })
+  expect(await call(`DELETE /invites/${response.body.id}`)).toMatchObject({ status: 204, text: '' })
   expect(await readInvites()).toEqual([])
   for (const [method, path] of [
     ['DELETE', ''],
     ['POST', '/resend'],
   ] as const) {
-    expectError(await call(`${method} /invites/${answer.body.id}${path}`), 404, 'Invite not found')
+    expectError(await call(`${method} /invites/${response.body.id}${path}`), 404, 'Invite not found')
   }
 })
 
@@ -130,8 +130,8 @@ test('the last OWNER stays: 409, also when two lower each other at once', async 
   const lowering = Promise.all([lower(second.id), lower(owner?.id, second.token)])
   await waitUntilBlocked(db, 2)
   await holding.commit()
-  const answers = await lowering
-  expect(countStatuses(answers)).toEqual({ 200: 1, 409: 1 })
+  const responses = await lowering
+  expect(countStatuses(responses)).toEqual({ 200: 1, 409: 1 })
   expect((await readMembers()).filter(({ role }) => role === 'OWNER')).toHaveLength(1)
 })
 

@@ -141,7 +141,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.patch(
     '/members/:id',
     {
-      config: { ...config, refuses: [409] },
+      config: { ...config, errorStatuses: [409] },
       schema: {
         ...common,
         summary: 'Give a member another role',
@@ -159,7 +159,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.delete(
     '/members/:id',
     {
-      config: { role: 'VIEWER', refuses: [403, 409] },
+      config: { role: 'VIEWER', errorStatuses: [403, 409] },
       schema: {
         ...common,
         summary: 'Take a member out of the workspace',

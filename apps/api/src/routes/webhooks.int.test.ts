@@ -12,10 +12,10 @@ const create = (body: Record<string, unknown>) =>
 const createFor = (url: unknown) => create({ url, eventTypes: ['contact.created'] })
 
 test('a webhook shows its secret when it is made, and never again; stored, it is encrypted', async () => {
-  const answer = await createFor('https://example.com/hook?a=b')
-  const { secret, ...shown } = answer.body
-  expect(answer).toMatchObject({ status: 201, headers: { location: `/webhooks/${shown.id}` } })
-  expect(answer.body).toEqual({
+  const response = await createFor('https://example.com/hook?a=b')
+  const { secret, ...shown } = response.body
+  expect(response).toMatchObject({ status: 201, headers: { location: `/webhooks/${shown.id}` } })
+  expect(response.body).toEqual({
     id: anId('whk'),
     url: 'https://example.com/hook?a=b',
     eventTypes: ['contact.created'],
@@ -167,9 +167,9 @@ const privateUrls = [
 ].flatMap((host) => [`http://${host}/`, `https://${host}:8443/hook`])
 test('an address that is none, or leads inside, is refused in every spelling', async () => {
   for (const url of [...badUrls, ...privateUrls]) {
-    const answer = await createFor(url)
-    expect(`${JSON.stringify(url)?.slice(0, 80)} ${answer.status}`).toBe(`${JSON.stringify(url)?.slice(0, 80)} 400`)
-    const { issues } = expectError(answer, 400)
+    const response = await createFor(url)
+    expect(`${JSON.stringify(url)?.slice(0, 80)} ${response.status}`).toBe(`${JSON.stringify(url)?.slice(0, 80)} 400`)
+    const { issues } = expectError(response, 400)
     expect(issues?.[0]?.path).toBe('url')
   }
 })
@@ -177,8 +177,8 @@ test('an address that is none, or leads inside, is refused in every spelling', a
 test('what the service decides cannot be given', async () => {
   const given = { id: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b', secret: 'whsec_mine', createdAt: '2020-01-01T00:00:00.000Z' }
   for (const [field, value] of Object.entries(given)) {
-    const answer = await create({ url: 'https://example.com', eventTypes: ['*'], [field]: value })
-    expect(expectError(answer, 400).issues).toEqual([{ path: field, message: 'is not known here' }])
+    const response = await create({ url: 'https://example.com', eventTypes: ['*'], [field]: value })
+    expect(expectError(response, 400).issues).toEqual([{ path: field, message: 'is not known here' }])
   }
 })
 
@@ -215,9 +215,9 @@ test('a webhook shows its health; a new url ends a pause, enabling ends a failin
   const reason = 'All 14 attempts since 2026-11-18T06:00:00Z failed'
   await api.query(`update webhooks set enabled = false, disabled_reason = $1 where url like '%/health'`, [reason])
   const call = async (method: string, change?: Record<string, unknown>) => {
-    const answer = await api.call(method, `/webhooks/${body.id}`, { key: workspace.key, body: change })
-    expect(answer.status).toBe(200)
-    return answer.body
+    const response = await api.call(method, `/webhooks/${body.id}`, { key: workspace.key, body: change })
+    expect(response.status).toBe(200)
+    return response.body
   }
   const asJson = JSON.parse(JSON.stringify(health)) as object
   expect(await call('GET')).toMatchObject({ ...asJson, enabled: false, disabledReason: reason })

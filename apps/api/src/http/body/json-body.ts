@@ -49,9 +49,9 @@ function parseJson(raw: Buffer): unknown {
 
 /** Walks without recursion: a body may be nested deeper than the stack is. */
 function checkValue(root: unknown) {
-  const waiting: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 0 }]
+  const pending: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 0 }]
   let values = 0
-  for (let next = waiting.pop(); next; next = waiting.pop()) {
+  for (let next = pending.pop(); next; next = pending.pop()) {
     const { value, path, depth } = next
     if (typeof value === 'string') checkText(value, path)
     if (typeof value !== 'object' || value === null) continue
@@ -63,7 +63,7 @@ function checkValue(root: unknown) {
       const itemPath = path ? `${path}.${key}` : key
       // As a name JSON.parse takes it for any other; whoever copies the value would not.
       if (key === '__proto__') throw invalidField(itemPath, `${itemPath}: is not known here`)
-      waiting.push({ value: item, path: itemPath, depth: depth + 1 })
+      pending.push({ value: item, path: itemPath, depth: depth + 1 })
     }
   }
 }

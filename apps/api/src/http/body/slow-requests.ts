@@ -19,24 +19,24 @@ export const slowRequests = fp(
   async (app: FastifyInstance, { timeoutMs }: { timeoutMs: number }) => {
     const timers = new WeakMap<IncomingMessage, NodeJS.Timeout>()
 
-    function giveTime(request: IncomingMessage, onTimeout: () => void) {
+    function startTimer(request: IncomingMessage, onTimeout: () => void) {
       clearTimeout(timers.get(request))
       const { socket } = request
       const timer = setTimeout(() => request.complete || onTimeout(), timeoutMs)
       timers.set(request, timer)
-      function forget() {
+      function stopTimer() {
         clearTimeout(timer)
-        socket.off('close', forget)
+        socket.off('close', stopTimer)
       }
-      request.once('close', forget)
+      request.once('close', stopTimer)
       // Once it is answered, a request does not hear any more that its connection has closed.
-      socket.once('close', forget)
+      socket.once('close', stopTimer)
     }
 
     app.server.prependListener('request', (request: IncomingMessage, response: ServerResponse) => {
       const { headers } = request
       if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
-      giveTime(request, () => {
+      startTimer(request, () => {
         // What Node does when its own timer ends; Fastify answers it.
         if (response.headersSent) request.destroy()
         else app.server.emit('clientError', requestTimeout(), request.socket)
@@ -54,7 +54,7 @@ export const slowRequests = fp(
       done()
       const { raw } = request
       if (raw.complete || raw.destroyed || !isStreaming(request)) return
-      giveTime(raw, () => void raw.destroy())
+      startTimer(raw, () => void raw.destroy())
       raw.resume()
     })
   },

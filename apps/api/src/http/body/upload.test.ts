@@ -51,26 +51,26 @@ test('a long file is taken for as long as it keeps coming', async () => {
     await sleep(timeoutMs / 5)
   }
   client.finish()
-  expect(await client.answer(/"received":10000/)).toMatch(/^HTTP\/1.1 200/)
+  expect(await client.response(/"received":10000/)).toMatch(/^HTTP\/1.1 200/)
 })
 
 test('a file that stands still is refused with 408', async () => {
   const client = open('/upload', 'text/csv')
   client.send('x')
-  expect(await client.answer(/}/)).toMatch(/^HTTP\/1.1 408 .*Nothing came for 0.08 seconds/s)
+  expect(await client.response(/}/)).toMatch(/^HTTP\/1.1 408 .*Nothing came for 0.08 seconds/s)
 })
 
 test('when the server is about to end, the rest of a file is refused with 503', async () => {
   const client = open('/upload', 'text/csv')
   client.send('x')
   setTimeout(() => stopping.abort(), 20)
-  expect(await client.answer(/}/)).toMatch(/^HTTP\/1.1 503 .*try again/s)
+  expect(await client.response(/}/)).toMatch(/^HTTP\/1.1 503 .*try again/s)
 })
 
 test('the rest of a refused file is read and thrown away, but not for ever', async () => {
   const client = open('/refuse', 'text/csv')
   client.send('x')
-  expect(await client.answer(/{}/)).toMatch(/^HTTP\/1.1 403/)
+  expect(await client.response(/{}/)).toMatch(/^HTTP\/1.1 403/)
   const drip = setInterval(() => client.send('x'), 10)
   await client.ended
   clearInterval(drip)
@@ -78,11 +78,11 @@ test('the rest of a refused file is read and thrown away, but not for ever', asy
 
 test('after a refused file that came to its end the connection goes on', async () => {
   const client = open('/refuse', 'text/csv')
-  await client.answer(/{}/)
+  await client.response(/{}/)
   client.send('x'.repeat(200_000))
   client.finish()
   client.write('POST /json HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n')
-  expect(await client.answer(/ok/)).toContain('HTTP/1.1 200')
+  expect(await client.response(/ok/)).toContain('HTTP/1.1 200')
 })
 
 function open(path: string, type: string) {
@@ -99,7 +99,7 @@ function open(path: string, type: string) {
     write,
     send: (data: string) => write(`${data.length.toString(16)}\r\n${data}\r\n`),
     finish: () => write('0\r\n\r\n'),
-    async answer(pattern: RegExp) {
+    async response(pattern: RegExp) {
       while (!pattern.test(text)) await sleep(5)
       return text
     },

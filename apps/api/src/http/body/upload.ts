@@ -20,13 +20,13 @@ export async function* readUpload(
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity'
   const body = encoding === 'identity' ? new PassThrough() : createGunzip({ chunkSize: 65_536 })
   const fail = (error: Error) => void body.destroy(error)
-  const breakOff = () => raw.complete || fail(httpErrors.badRequest('The body broke off'))
+  const failIncomplete = () => raw.complete || fail(httpErrors.badRequest('The body broke off'))
   const stop = () => fail(new AppError('unavailable', 'The server is about to restart: try again'))
   const watch = watchProgress(raw, idleMs, () => {
     // Nothing can come while what came is not read yet.
     if (!body.writableNeedDrain) fail(httpErrors.requestTimeout(`Nothing came for ${idleMs / 1000} seconds`))
   })
-  raw.once('error', breakOff).once('close', breakOff)
+  raw.once('error', failIncomplete).once('close', failIncomplete)
   stopping.addEventListener('abort', stop)
   try {
     if (stopping.aborted) stop()
@@ -37,16 +37,16 @@ export async function* readUpload(
     throw isZlib ? new AppError('invalid', 'The body is not valid gzip') : error
   } finally {
     clearInterval(watch)
-    raw.off('error', breakOff).off('close', breakOff)
+    raw.off('error', failIncomplete).off('close', failIncomplete)
     stopping.removeEventListener('abort', stop)
     raw.unpipe(body)
   }
 }
 
-function watchProgress(raw: FastifyRequest['raw'], idleMs: number, onStandstill: () => void) {
+function watchProgress(raw: FastifyRequest['raw'], idleMs: number, onStall: () => void) {
   let bytesRead = raw.socket.bytesRead
   return setInterval(() => {
-    if (raw.socket.bytesRead === bytesRead) onStandstill()
+    if (raw.socket.bytesRead === bytesRead) onStall()
     bytesRead = raw.socket.bytesRead
   }, idleMs)
 }

@@ -74,9 +74,9 @@ test('from the first request on, two processes count together, exactly', async (
 
 test('of two hundred requests at once, over both, exactly the limit passes', async () => {
   const from = freshAddress()
-  const answers = (await Promise.all([repeat(100, first, from), repeat(100, second, from)])).flat()
-  expect(countStatuses(answers)).toEqual({ 401: 100, 429: 100 })
-  const left = answers.filter(({ status }) => status === 401).map(({ remaining }) => Number(remaining))
+  const responses = (await Promise.all([repeat(100, first, from), repeat(100, second, from)])).flat()
+  expect(countStatuses(responses)).toEqual({ 401: 100, 429: 100 })
+  const left = responses.filter(({ status }) => status === 401).map(({ remaining }) => Number(remaining))
   expect(left.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, index) => index))
 })
 

@@ -62,13 +62,13 @@ const probeAfterMs = 1_000
  */
 function createSharedCounter(redis: RedisClient): Counter {
   const local = createLocalCounter()
-  let isAway = false
-  let isBackSince = Number.NEGATIVE_INFINITY
-  const countInRedis = createRedisCounter(redis, { isAway: () => isAway })
+  let isUnavailable = false
+  let recoveredAt = Number.NEGATIVE_INFINITY
+  const countInRedis = createRedisCounter(redis, { isUnavailable: () => isUnavailable })
 
   function merge(hit: Hit, shared: Count): Count {
     // For one window after an outage Redis lacks the counts of the outage.
-    if (Date.now() < isBackSince + hit.windowMs) {
+    if (Date.now() < recoveredAt + hit.windowMs) {
       const own = local.increment(hit)
       if (own.current > shared.current) return own
     }
@@ -79,18 +79,18 @@ function createSharedCounter(redis: RedisClient): Counter {
   function probe() {
     setTimeout(() => {
       probeRedis(redis).then(() => {
-        isBackSince = Date.now()
-        isAway = false
+        recoveredAt = Date.now()
+        isUnavailable = false
       }, probe)
     }, probeAfterMs).unref()
   }
 
   return async (hit) => {
-    if (isAway) return local.increment(hit)
+    if (isUnavailable) return local.increment(hit)
     const shared = await countInRedis(hit).catch(() => undefined)
     if (shared) return merge(hit, shared)
-    if (!isAway) {
-      isAway = true
+    if (!isUnavailable) {
+      isUnavailable = true
       probe()
     }
     return local.increment(hit)

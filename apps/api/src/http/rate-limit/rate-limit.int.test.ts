@@ -3,7 +3,7 @@ import { createTestRedis } from '@rapport/testing/redis/redis.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { afterEach, expect, test, vi } from 'vitest'
 import {
-  type Answer,
+  type ApiResponse,
   type Call,
   countStatuses,
   freshAddress,
@@ -26,20 +26,20 @@ const specified: Record<string, number> = {
   'POST /public/lists/{id}/subscribe': 20,
 }
 /** What is as good as a row of the table. */
-const besides: Record<string, number> = { 'POST /f/{id}': 20 }
+const otherLimits: Record<string, number> = { 'POST /f/{id}': 20 }
 /** Rows whose route is not built yet. Whoever builds it strikes it from here, and the test below then asks for its limit. */
 const notYetRouted: string[] = []
 /** Load balancers and scrapers ask often. */
 const unlimited = ['GET /health', 'GET /ready', 'GET /metrics']
 
-const refusal = '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}'
+const tooManyRequestsBody = '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}'
 
 const api = useForFile(() => startTestApi())
 afterEach(() => void vi.useRealTimers())
 
-function expectRefusal(answer: Answer<unknown>, limit: number, secondsLeft = 60) {
-  expect([answer.status, answer.text]).toEqual([429, refusal])
-  expect(answer.headers).toMatchObject({
+function expectTooManyRequests(response: ApiResponse<unknown>, limit: number, secondsLeft = 60) {
+  expect([response.status, response.text]).toEqual([429, tooManyRequestsBody])
+  expect(response.headers).toMatchObject({
     'content-type': 'application/json; charset=utf-8',
     'x-ratelimit-limit': String(limit),
     'x-ratelimit-remaining': '0',
@@ -50,8 +50,8 @@ function expectRefusal(answer: Answer<unknown>, limit: number, secondsLeft = 60)
 }
 
 /** Calls so many times from one address, and returns the last answer. */
-async function callOften(times: number, [method, path]: [string, string], call: Call & { from: string }) {
-  let last: Answer | undefined
+async function callRepeatedly(times: number, [method, path]: [string, string], call: Call & { from: string }) {
+  let last: ApiResponse | undefined
   for (let count = 0; count < times; count++) last = await api.call(method, path, call)
   if (!last) throw new Error('There was no call')
   return last
@@ -70,7 +70,7 @@ test('every operation is refused with the first request beyond its limit, and no
   const operations = (await operationsOf(api)).map(({ method, template, path }) => [method, template, path] as const)
   for (const [method, template, path] of [...operations, ...hidden]) {
     const name = `${method} ${template}`
-    const [from, limit] = [freshAddress(), specified[name] ?? besides[name] ?? 100]
+    const [from, limit] = [freshAddress(), specified[name] ?? otherLimits[name] ?? 100]
     if (unlimited.includes(name)) continue
     const seen: string[] = []
     for (let count = 1; count <= limit; count++) {
@@ -79,8 +79,8 @@ test('every operation is refused with the first request beyond its limit, and no
     }
     const expected = Array.from({ length: limit }, (_, index) => `false ${limit} ${limit - 1 - index}`)
     expect([name, seen]).toEqual([name, expected])
-    expectRefusal(await api.call(method, path, { from }), limit)
-    expectRefusal(await api.call(method, path, { from }), limit)
+    expectTooManyRequests(await api.call(method, path, { from }), limit)
+    expectTooManyRequests(await api.call(method, path, { from }), limit)
   }
 })
 
@@ -88,7 +88,7 @@ test('whether it runs, and whether it can work, may be asked without end', async
   const from = freshAddress()
   for (const path of ['/health', '/ready']) {
     for (const method of ['GET', 'HEAD']) {
-      const last = await callOften(150, [method, path], { from })
+      const last = await callRepeatedly(150, [method, path], { from })
       expect(last.status).toBe(200)
       expect(last.headers['x-ratelimit-limit']).toBeUndefined()
     }
@@ -97,12 +97,12 @@ test('whether it runs, and whether it can work, may be asked without end', async
 
 test('each endpoint counts apart, however its address is written; its query and its ids are no part of it', async () => {
   const from = freshAddress()
-  await callOften(10, ['POST', '/auth/login'], { from })
+  await callRepeatedly(10, ['POST', '/auth/login'], { from })
   expect((await api.call('POST', '/auth/login?x=1', { from })).status).toBe(429)
   expect((await api.call('POST', '/auth/signup', { from })).status).toBe(400)
   for (let count = 0; count < 20; count++) await api.call('POST', `/public/lists/list${count}/subscribe`, { from })
   expect((await api.call('POST', '/public/lists/another/subscribe', { from })).status).toBe(429)
-  await callOften(100, ['GET', '/contacts'], { from })
+  await callRepeatedly(100, ['GET', '/contacts'], { from })
   expect((await api.call('GET', '/contacts?limit=1', { from })).status).toBe(429)
   expect((await api.call('POST', '/contacts', { from })).status).toBe(401)
   expect((await api.call('GET', '/contacts/con_01kag7m3v9e8fs2t4w6x8y0z1b', { from })).status).toBe(401)
@@ -128,7 +128,7 @@ test('whatever is sent counts: what is refused, malformed or unauthenticated as 
   }
   expect([...statuses].toSorted((a, b) => a - b)).toEqual([201, 400, 401, 409, 413, 415])
   const email = freshEmail()
-  expect((await api.call('POST', '/contacts', { from, key, body: { email } })).text).toBe(refusal)
+  expect((await api.call('POST', '/contacts', { from, key, body: { email } })).text).toBe(tooManyRequestsBody)
   expect((await api.call('GET', `/contacts?email=${email}`, { key })).body).toEqual({ data: [], nextCursor: null })
 })
 
@@ -139,18 +139,18 @@ test('unknown routes share one count, whatever their method, path and body', asy
   for (let count = 0; count < 100; count++) {
     const method = methods[count % methods.length] ?? ''
     const path = count % 10 === 0 ? '/%ff' : `/nope/${count}`
-    const answer = await api.call(method, path, { from, ...(method === 'POST' && bodies[count % 3]) })
-    expect([answer.status, answer.headers['x-ratelimit-remaining']]).toEqual([404, String(99 - count)])
+    const response = await api.call(method, path, { from, ...(method === 'POST' && bodies[count % 3]) })
+    expect([response.status, response.headers['x-ratelimit-remaining']]).toEqual([404, String(99 - count)])
   }
   for (const path of ['/another', '/%ff', '/contacts/a/b'])
-    expect((await api.call('GET', path, { from })).text).toBe(refusal)
+    expect((await api.call('GET', path, { from })).text).toBe(tooManyRequestsBody)
   expect((await api.call('GET', '/contacts', { from })).status).toBe(401)
 })
 
 test('of two hundred requests at once, exactly the limit passes', async () => {
   const from = freshAddress()
-  const answers = await Promise.all(Array.from({ length: 200 }, () => api.call('GET', '/contacts', { from })))
-  expect(countStatuses(answers)).toEqual({ 401: 100, 429: 100 })
+  const responses = await Promise.all(Array.from({ length: 200 }, () => api.call('GET', '/contacts', { from })))
+  expect(countStatuses(responses)).toEqual({ 401: 100, 429: 100 })
 })
 
 test('a bucket opens with the first request, and the first request of the next one passes', async () => {
@@ -159,21 +159,21 @@ test('a bucket opens with the first request, and the first request of the next o
   const login = () => api.call('POST', '/auth/login', { from })
   expect((await login()).headers['x-ratelimit-reset']).toBe('60')
   vi.setSystemTime(startedAt + 20_000)
-  expect((await callOften(9, ['POST', '/auth/login'], { from })).headers).toMatchObject({
+  expect((await callRepeatedly(9, ['POST', '/auth/login'], { from })).headers).toMatchObject({
     'x-ratelimit-remaining': '0',
     'x-ratelimit-reset': '40',
   })
-  expectRefusal(await login(), 10, 40)
+  expectTooManyRequests(await login(), 10, 40)
   vi.setSystemTime(startedAt + 59_999)
-  expectRefusal(await login(), 10, 1)
+  expectTooManyRequests(await login(), 10, 1)
   vi.setSystemTime(startedAt + 60_000)
   expect(await login()).toMatchObject({
     status: 400,
     headers: { 'x-ratelimit-remaining': '9', 'x-ratelimit-reset': '60' },
   })
   // Fixed, not sliding: the whole limit is there again.
-  expect((await callOften(9, ['POST', '/auth/login'], { from })).status).toBe(400)
-  expectRefusal(await login(), 10, 60)
+  expect((await callRepeatedly(9, ['POST', '/auth/login'], { from })).status).toBe(400)
+  expectTooManyRequests(await login(), 10, 60)
 })
 
 const sameClients = [
@@ -187,7 +187,7 @@ test.each(sameClients)('%s, %s and %s are one client', async (...addresses) => {
 })
 
 test('the next network, the next address, are other clients', async () => {
-  for (const from of ['203.0.113.1', '2001:db8:7:1::1']) await callOften(11, ['POST', '/auth/login'], { from })
+  for (const from of ['203.0.113.1', '2001:db8:7:1::1']) await callRepeatedly(11, ['POST', '/auth/login'], { from })
   for (const from of ['203.0.113.2', '2001:db8:7:2::1', '2001:db8:7:0:ffff::1']) {
     expect((await api.call('POST', '/auth/login', { from })).status).toBe(400)
   }
@@ -210,7 +210,7 @@ test.each<[string, (count: number) => string]>([
 ])('an address with %s is no other client each time', async (_, addressOf) => {
   const fresh = await startTestApi()
   for (let count = 0; count < 10; count++) await fresh.call('POST', '/auth/login', { from: addressOf(count) })
-  expect((await fresh.call('POST', '/auth/login', { from: addressOf(10) })).text).toBe(refusal)
+  expect((await fresh.call('POST', '/auth/login', { from: addressOf(10) })).text).toBe(tooManyRequestsBody)
   await fresh.close()
 })
 
@@ -243,7 +243,7 @@ test.each(['', '10.0.0.0/8'])(
     for (let count = 0; count < 10; count++) {
       expect((await untrusting.call('POST', '/auth/login', forge())).status).toBe(400)
     }
-    expect((await untrusting.call('POST', '/auth/login', forge())).text).toBe(refusal)
+    expect((await untrusting.call('POST', '/auth/login', forge())).text).toBe(tooManyRequestsBody)
     await untrusting.close()
   },
 )
@@ -255,14 +255,14 @@ test('in Redis, too, a bucket opens with the first request and ends after sixty 
   const from = freshAddress()
   const login = () => shared.call('POST', '/auth/login', { from })
   for (let count = 0; count < 10; count++) expect((await login()).status).toBe(400)
-  expectRefusal(await login(), 10)
+  expectTooManyRequests(await login(), 10)
   const keys = await redis.keys('*')
   expect(keys).toEqual([`{rapport:limit}:POST /auth/login ${from}`])
   const key = keys[0] ?? ''
   expect(await redis.get(key)).toBe('11')
   // Half a minute later the bucket is still the same one, and ends when it was to end.
   await redis.pexpire(key, 30_000)
-  expectRefusal(await login(), 10, 30)
+  expectTooManyRequests(await login(), 10, 30)
   expect(await redis.pttl(key)).toBeLessThanOrEqual(30_000)
   // A count that somehow never ends must not lock a client out for ever.
   await redis.persist(key)

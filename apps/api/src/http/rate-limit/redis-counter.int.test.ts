@@ -10,7 +10,7 @@ const server = useForFile(() => createTestRedis())
 test('hits at once get the counts that the same hits get one by one', async () => {
   const redis = openRedis(server.url, () => {})
   await once(redis, 'ready')
-  const count = createRedisCounter(redis, { isAway: () => false })
+  const count = createRedisCounter(redis, { isUnavailable: () => false })
   // Some clients more often than others, in no regular order.
   const hits = Array.from({ length: 500 }, (_, index) => `client ${(index * index) % 7}`)
   const hitsOf = (prefix: string) => hits.map((client) => ({ key: `{test}:${prefix} ${client}`, windowMs: 60_000 }))

@@ -34,12 +34,12 @@ return counts`
 
 type Increment = (...countKeysAndWindows: (string | number)[]) => Promise<[current: number, ttl: number][]>
 
-/** Counts in Redis. Rejects when Redis fails, and at once while `isAway`: a long queue must not wait for one timeout each. */
-export function createRedisCounter(redis: RedisClient, { isAway }: { isAway: () => boolean }): Counter {
+/** Counts in Redis. Rejects when Redis fails, and at once while `isUnavailable`: a long queue must not wait for one timeout each. */
+export function createRedisCounter(redis: RedisClient, { isUnavailable }: { isUnavailable: () => boolean }): Counter {
   redis.defineCommand('rapportCount', { lua: incrementScript })
   const { rapportCount } = redis as RedisClient & { rapportCount: Increment }
   return microBatch(async (hits: Hit[]): Promise<Count[]> => {
-    if (isAway()) throw new Error('Redis is away')
+    if (isUnavailable()) throw new Error('Redis is away')
     const keys = hits.map(({ key }) => key)
     const windows = hits.map(({ windowMs }) => windowMs)
     const counts = await rapportCount.call(redis, hits.length, ...keys, ...windows)

@@ -8,7 +8,7 @@ interface Document {
  * For whoever calls the API in a test: throws when an operation is answered in a way that the API's own description
  * does not name. What is described nowhere, an unknown route for one, may answer as it likes.
  */
-export function holdToDescription(app: FastifyInstance) {
+export function createStatusCheck(app: FastifyInstance) {
   const { paths = {} } = app.swagger() as unknown as Document
   const templates = Object.entries(paths)
     .map(([template, operations]) => ({ template, operations, pattern: patternOf(template) }))
