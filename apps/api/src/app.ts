@@ -57,13 +57,13 @@ export interface Dependencies {
   redis: RedisClient | undefined
   log: FastifyBaseLogger
   tracer?: Tracer | undefined
-  /** Aborted when the process is to end: from then on it is not ready, and keeps no connection open. */
+  /** Aborted at shutdown: from then on `/ready` fails and every response closes its connection. */
   stopping?: AbortSignal
-  /** The clock of the process, in milliseconds since 1970; `Date.now` unless given. */
+  /** The clock of the process, in milliseconds since 1970. Default: `Date.now`. */
   now?: (() => number) | undefined
 }
 
-/** The whole API, without a socket: `listen` opens one. A plugin that comes before its dependencies fails here. */
+/** Builds the API without opening a socket. Fails if a plugin is registered before its dependencies. */
 export async function buildApp(dependencies: Dependencies): Promise<FastifyInstance> {
   const { config, database, replica, redis, tracer, stopping, now } = dependencies
   const app = Fastify(serverOptions(config, dependencies.log))
@@ -97,13 +97,13 @@ export async function buildApp(dependencies: Dependencies): Promise<FastifyInsta
   return app
 }
 
-/** The routes that need a credential. */
+/** The routes that require a credential. */
 async function workspaceRoutes(
   scope: FastifyInstance,
   { database, publicForms }: { database: Database; publicForms: PublicFormCache },
 ) {
   await scope.register(authentication, { authenticate: createAuthenticator(database.db) })
-  // Requests about the credential itself are not replayed to another credential.
+  // Registered before `idempotencyKeys`: a response about one credential must not be replayed to another.
   await scope.register(meRoutes)
   await scope.register(idempotencyKeys)
   await scope.register(apiKeyRoutes)

@@ -11,7 +11,7 @@ import { version } from '@rapport/core/runtime/version.ts'
 import { buildApp } from './app.ts'
 import { openRedis } from './http/rate-limit/redis-connection.ts'
 
-/** As long as a statement may take: what is under way has been answered by then. */
+/** The statement timeout of the database: after this time, no request is still running. */
 const closeTimeoutMs = 10_000
 
 async function start() {
@@ -22,24 +22,26 @@ async function start() {
   const warn = (message: string) => (error: Error) => log.warn({ err: error }, message)
   const database = openDatabase(config.DATABASE_URL, {
     applicationName: 'rapport api',
-    onError: warn('a database connection broke'),
+    onError: warn('database connection lost'),
   })
   const replica = config.DATABASE_REPLICA_URL
     ? openReplica(config.DATABASE_REPLICA_URL, { primary: database, applicationName: 'rapport api replica', log })
     : undefined
   void warnAboutMissingTimeouts(database.db, (message) => log.warn(message))
-  const redis = config.REDIS_URL ? openRedis(config.REDIS_URL, errorLogger(log, 'Redis is away')) : undefined
+  const redis = config.REDIS_URL
+    ? openRedis(config.REDIS_URL, errorLogger(log, 'Redis unavailable; retrying'))
+    : undefined
   const stopping = new AbortController()
   const tracer = await openTracer('rapport-api', config)
   const app = await buildApp({ config, database, replica, redis, log, tracer, stopping: stopping.signal })
   async function stop() {
-    // The second signal is from someone who will not wait.
+    // A second signal ends the process immediately.
     if (stopping.signal.aborted) process.exit(1)
     stopping.abort()
     log.info('stopping')
-    // Not ready any more, but still there: who sends requests here, a balancer for one, has the time to notice.
+    // /ready now fails, but requests are still served: a load balancer has time to stop sending them.
     await sleep(config.SHUTDOWN_DELAY_MS)
-    // A client that never finishes its request, or never reads its answer, would otherwise be waited for without end.
+    // Otherwise a client that never finishes its request, or never reads its response, would block the shutdown.
     setTimeout(() => app.server.closeAllConnections(), closeTimeoutMs).unref()
     await app.close()
     await tracer?.close()
@@ -49,13 +51,13 @@ async function start() {
     log.info('stopped')
     process.exit(0)
   }
-  // Before anybody can know that it listens, and end it.
+  // Registered before the server listens, so that no signal is missed.
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void stop())
-  // Started by another program that has gone: do not outlive it. Undefined where there never was one.
+  // Shut down with the parent process. `connected` is undefined without a parent that has an IPC channel.
   process.on('disconnect', () => void stop())
   if ((process as { connected?: boolean }).connected === false) void stop()
   await app.listen({ host: config.HOST, port: config.PORT })
-  announceReady(config.NOTIFY_SOCKET, warn('systemd could not be told'))
+  announceReady(config.NOTIFY_SOCKET, warn('systemd notification failed'))
 }
 
 try {

@@ -65,7 +65,7 @@ test.each([
   ['{"\\u005f_proto__":{"role":"OWNER"}}', '__proto__'],
   ['{"a":[{"__proto__":1}]}', 'a.0.__proto__'],
 ])('every route refuses a prototype, %s, by its name', async (raw, path) => {
-  await expectEverywhere([400, new RegExp(`: ${path}: is not known here$`)], raw)
+  await expectEverywhere([400, new RegExp(`: ${path}: is not a known field$`)], raw)
 })
 
 test('every route refuses text that the database could not keep as it is, and names the field', async () => {
@@ -128,7 +128,7 @@ test('a route without a body takes "nothing" in every spelling, and nothing else
 test('every route names each unknown field of a body, also beside good ones', async () => {
   for (const { route, response } of await sendEverywhere('{"id":"x","workspaceId":"y","emial":"ada@example.com"}')) {
     const { issues = [] } = expectError(response, 400)
-    const unknown = issues.filter(({ message }) => message === 'is not known here').map(({ path }) => path)
+    const unknown = issues.filter(({ message }) => message === 'is not a known field').map(({ path }) => path)
     expect(`${route}: ${unknown.join()}`).toMatch(/: (id,)?(workspaceId,)?emial$/)
   }
 })
@@ -143,7 +143,7 @@ test('every route names each unknown query parameter, also one called as what ev
       ...(isSecured && { key: workspace.token }),
     })
     const { issues } = expectError(response, 400)
-    const unknown = names.map((name) => ({ path: name, message: 'is not known here' }))
+    const unknown = names.map((name) => ({ path: name, message: 'is not a known parameter' }))
     expect({ method, template, issues }).toEqual({ method, template, issues: unknown })
   }
 })
@@ -153,9 +153,9 @@ test('a good body with an unknown query parameter changes nothing', async () => 
   const { issues } = expectError(
     await api.call('POST', '/contacts?dryRun=true', { key: workspace.key, body: { email } }),
     400,
-    'dryRun: is not known here',
+    'dryRun: is not a known parameter',
   )
-  expect(issues).toEqual([{ path: 'dryRun', message: 'is not known here' }])
+  expect(issues).toEqual([{ path: 'dryRun', message: 'is not a known parameter' }])
   const { body } = await api.call('GET', `/contacts?email=${email}`, { key: workspace.key })
   expect(body).toEqual({ data: [], nextCursor: null })
 })

@@ -73,7 +73,11 @@ test('log lines of a delivery and a mail contain the id of the original request'
           .find(({ requestId, msg }) => requestId === id && msg === message),
       { describe: `"${message}" is logged for ${id}`, timeoutMs: 10_000 },
     )
-  expect(await findLine(requestId, 'answered')).toMatchObject({ name: 'rapport-api', path: '/contacts', status: 201 })
+  expect(await findLine(requestId, 'request completed')).toMatchObject({
+    name: 'rapport-api',
+    path: '/contacts',
+    status: 201,
+  })
   expect(await findLine(requestId, 'delivery succeeded')).toMatchObject({
     name: 'rapport-worker',
     responseStatus: 200,

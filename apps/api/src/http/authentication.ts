@@ -6,14 +6,14 @@ import fp from 'fastify-plugin'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The least role that may call; by default VIEWER reads and MEMBER changes. */
+    /** The lowest role that may call the route. Default: VIEWER for GET and HEAD, MEMBER for other methods. */
     role?: Role
   }
 }
 
 /**
- * Every route of the scope needs a credential of a workspace. The hook is `preParsing`: after the limits, which each route
- * applies in its own `onRequest`, so that wrong guesses count; before the body is read.
+ * Requires a workspace credential on every route of the scope. The hook is `preParsing`: it runs after the rate limits
+ * (`onRequest`), so that failed attempts count, and before the body is read.
  */
 export const authentication = fp(
   async (scope: FastifyInstance, { authenticate }: { authenticate: Authenticate }) => {
@@ -32,7 +32,7 @@ function requiredRole({ method, routeOptions }: FastifyRequest): Role {
   return routeOptions.config.role ?? (isReading ? 'VIEWER' : 'MEMBER')
 }
 
-/** The bearer token of a request (RFC 6750); undefined when it carries none. */
+/** The bearer token of a request (RFC 6750); undefined if there is none. */
 export function bearerToken(request: FastifyRequest): string | undefined {
   return /^Bearer ([\w-]{1,200})$/i.exec(request.headers.authorization ?? '')?.[1]
 }

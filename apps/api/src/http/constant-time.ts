@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const stepMs = 50
 
 /**
- * Does work whose duration would tell what is known of an address: new or confirmed, mailed or not. It ends, well or
- * not, on a full step of time after it began, and as good as all work needs one, so that nothing is left to measure.
+ * Runs work whose duration depends on whether an email address is known, confirmed or already mailed. Resolves or
+ * rejects only at a multiple of 50 ms after the start. Nearly all work takes one step, so the duration reveals nothing.
  */
 export async function inConstantTime<Result>(work: () => Promise<Result>): Promise<Result> {
   const startedAt = performance.now()

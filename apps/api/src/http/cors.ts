@@ -11,7 +11,7 @@ declare module 'fastify' {
 
 const anyOrigin = { origin: '*', methods: 'GET, HEAD, POST', exposedHeaders: 'etag, retry-after' }
 
-/** Lets any website call the routes below `/public/`, and the listed origins call every route. Without cookies. */
+/** Allows any origin on the routes below `/public/`, and the configured origins on every route. No cookies. */
 export const crossOrigin = fp(
   async (app: FastifyInstance, { origins }: { origins: string[] }) => {
     app.addHook('onRoute', (route) => {
@@ -23,9 +23,9 @@ export const crossOrigin = fp(
       maxAge: 86_400,
       strictPreflight: false,
     })
-    // The plugin's hook answers preflight requests here; its own route `*` does not have the options of public routes.
+    // Preflight requests need a route with the CORS options above; the plugin's own route `*` does not have them.
     app.options('/public/*', { schema: { hide: true } }, (_request, reply) => reply.send())
   },
-  // The limits must see the plugin's own OPTIONS route.
+  // The rate limits must be registered first, so that they cover the plugin's OPTIONS route.
   { name: 'cross-origin', dependencies: ['request-context', 'rate-limits'] },
 )

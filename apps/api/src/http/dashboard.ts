@@ -17,12 +17,12 @@ import fp from 'fastify-plugin'
 
 const contentSecurityPolicy = "default-src 'self' 'unsafe-inline' data:; frame-ancestors 'none'"
 
-/** The queue dashboard at `/queues`, behind its own user and password, on whichever backend the queues live. */
+/** The queue dashboard at `/queues`, with its own user and password. Works with both queue backends. */
 export const dashboard = fp(
   async (app: FastifyInstance, { config }: { config: ApiConfig }) => {
     const password = config.DASHBOARD_PASSWORD
     if (!password) return
-    const queues = openQueues(config, errorLogger(app.log, 'the dashboard cannot reach the queues'))
+    const queues = openQueues(config, errorLogger(app.log, 'dashboard cannot reach the queues'))
     app.addHook('onClose', queues.close)
     const adapter = new FastifyAdapter()
     adapter.setBasePath('/queues')
@@ -31,7 +31,7 @@ export const dashboard = fp(
       serverAdapter: adapter,
       options: { uiConfig: { boardTitle: 'Rapport queues', hideRedisDetails: true } },
     })
-    // Errors are answered as everywhere else: the board's own handler shows what should stay inside.
+    // Use the API's error handler: the board's own handler exposes internal errors.
     adapter.setErrorHandler((error) => {
       throw error
     })
@@ -40,16 +40,16 @@ export const dashboard = fp(
         authenticate: { realm: 'Rapport queues' },
         validate: async (user, enteredPassword) => {
           if (isSameSecret(user, config.DASHBOARD_USER) && isSameSecret(enteredPassword, password)) return
-          throw new AppError('unauthenticated', 'Wrong user or password')
+          throw new AppError('unauthenticated', 'Invalid user or password')
         },
       })
-      // As in `authentication`: after the limits, before the body is read.
+      // `preParsing`, as in `authentication`: after the rate limits, before the body is read.
       const authenticate = promisify(scope.basicAuth)
       scope.addHook('preParsing', async (request, reply) => authenticate(request, reply))
       scope.addHook('preHandler', async (request) => {
-        if (isCrossSite(request, config)) throw new AppError('forbidden', 'Not from another site')
+        if (isCrossSite(request, config)) throw new AppError('forbidden', 'Cross-site requests are not allowed')
       })
-      // Its page asks another company for fonts: this page asks nobody for anything.
+      // The board's page loads fonts from a third party. This policy blocks them.
       scope.addHook('onSend', async (_request, reply) => {
         reply.header('content-security-policy', contentSecurityPolicy)
       })
@@ -59,10 +59,7 @@ export const dashboard = fp(
   { name: 'dashboard', dependencies: ['error-handler', 'rate-limits'] },
 )
 
-/**
- * Whether another site's page makes the browser of somebody who knows the password change something. Who sends neither
- * header is no browser.
- */
+/** Whether another site made the browser send this change (CSRF). Clients other than browsers send neither header. */
 function isCrossSite({ method, headers, host }: FastifyRequest, { PUBLIC_URL }: ApiConfig): boolean {
   if (method === 'GET' || method === 'HEAD') return false
   if (headers['sec-fetch-site'] !== undefined) return headers['sec-fetch-site'] !== 'same-origin'
@@ -92,7 +89,7 @@ function openQueues(config: ApiConfig, onError: (error: Error) => void) {
     return queue
   })
   async function close() {
-    // While Redis is away, `close` does not return.
+    // While Redis is unavailable, `close` never resolves.
     redis?.disconnect()
     await withTimeout(Promise.allSettled(all.map((queue) => queue.close())), 1_000).catch(() => {})
   }

@@ -12,7 +12,7 @@ import fp from 'fastify-plugin'
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod'
 import { z } from 'zod'
 
-/** Every code has its status here; a new code does not compile without one. */
+/** The HTTP status of each error code. A new code does not compile without one. */
 const statuses: Record<ErrorCode, number> = {
   invalid: 400,
   unauthenticated: 401,
@@ -44,7 +44,7 @@ export const errorHandler = fp(async (app: FastifyInstance) => void app.setError
   dependencies: ['@fastify/sensible'],
 })
 
-/** The body for any error that is the caller's to know of; undefined for what must stay inside. */
+/** The response body for an error; undefined for an internal error, which must not be exposed. */
 export function toErrorBody(error: unknown): ErrorBody | undefined {
   if (error instanceof AppError) {
     const { message, issues, details } = error
@@ -56,7 +56,7 @@ export function toErrorBody(error: unknown): ErrorBody | undefined {
   }
   if (hasZodFastifySchemaValidationErrors(error)) return validationBody(error)
   if (error instanceof HttpError) return httpErrorBody(error as HttpError)
-  // Before the database: a caller's connection breaks with the same code as the database's.
+  // Checked before the database: a lost client connection has the same error code as a lost database connection.
   const { statusCode, code } = error as FastifyError
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
     return createErrorBody(statusCode, frameworkMessage(code))
@@ -67,23 +67,23 @@ export function toErrorBody(error: unknown): ErrorBody | undefined {
 function httpErrorBody({ statusCode, message }: HttpError): ErrorBody | undefined {
   if (statusCode === 429) return tooManyRequests
   if (statusCode >= 500) return undefined
-  // Libraries throw these as well, with the name of the status as the message.
+  // Libraries throw HttpErrors too, with the name of the status as the message.
   return createErrorBody(statusCode, message === STATUS_CODES[statusCode] ? frameworkMessage(undefined) : message)
 }
 
-/** The specified body of every 429: it has no `error`. */
+/** The specification defines this body for every 429; it has no `error`. */
 const tooManyRequests: ErrorBody = { statusCode: 429, message: 'ThrottlerException: Too Many Requests' }
 
-/** Answers every error of every route as JSON, and logs what is not the caller's doing. */
+/** Sends every error as JSON, and logs the errors that the client did not cause. */
 export function handleError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const body = toErrorBody(error)
   if (!body) request.log.error({ err: withoutParameters(error) }, 'request failed')
-  else if (body.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'unavailable for now')
+  else if (body.statusCode >= 500) request.log.warn({ err: withoutParameters(error) }, 'service unavailable')
   const response = body ?? createErrorBody(500, 'Internal Server Error', { requestId: request.id })
   if (response.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
   if (response.statusCode === 503) reply.header('retry-after', '1')
   if (error instanceof AppError && error.retryAfterSeconds) {
-    // Another limit than the endpoint's own, whose headers would tell of more to come.
+    // Another limit than that of the endpoint: override the headers of the endpoint's limit.
     reply.header('retry-after', error.retryAfterSeconds)
     reply.header('x-ratelimit-remaining', 0).header('x-ratelimit-reset', error.retryAfterSeconds)
   }
@@ -97,7 +97,7 @@ function createErrorBody(statusCode: number, message: string, more: Record<strin
 const maxIssues = 100
 const maxTextLength = 500
 
-/** Names come from the request: an answer about a million of them, or a very long one, says enough with its start. */
+/** Field names come from the request: limits the number of issues and their length. */
 function limitIssues(issues: readonly Issue[]): Issue[] {
   return issues.slice(0, maxIssues).map(({ path, message }) => ({ path: truncate(path), message: truncate(message) }))
 }
@@ -107,19 +107,20 @@ function truncate(text: string) {
 }
 
 function validationBody(error: Pick<FastifyError, 'validation' | 'validationContext'>): ErrorBody {
-  const issues = (error.validation ?? []).flatMap(toIssues)
+  const unknownKey = `is not a known ${error.validationContext === 'querystring' ? 'parameter' : 'field'}`
+  const issues = (error.validation ?? []).flatMap((validationError) => toIssues(validationError, unknownKey))
   const [first] = issues
-  // An id in the path that has the wrong form is no more than an id that is not there.
+  // A malformed id in the path gets the same response as an unknown id.
   if (error.validationContext === 'params') return createErrorBody(404, first?.message ?? 'Not found')
   const message = first ? (first.path ? `${first.path}: ${first.message}` : first.message) : 'Invalid request'
   return createErrorBody(400, message, { issues: limitIssues(issues) })
 }
 
-function toIssues(validationError: NonNullable<FastifyError['validation']>[number]): Issue[] {
+function toIssues(validationError: NonNullable<FastifyError['validation']>[number], unknownKey: string): Issue[] {
   const path = validationError.instancePath.slice(1).replaceAll('/', '.')
   if (validationError.keyword === 'unrecognized_keys') {
     const keys = validationError.params['keys'] as string[]
-    return keys.map((key) => ({ path: path ? `${path}.${key}` : key, message: 'is not known here' }))
+    return keys.map((key) => ({ path: path ? `${path}.${key}` : key, message: unknownKey }))
   }
   if (path === '') return [{ path, message: 'The body must be a JSON object' }]
   return [{ path, message: validationError.message ?? 'is invalid' }]
@@ -128,7 +129,7 @@ function toIssues(validationError: NonNullable<FastifyError['validation']>[numbe
 const frameworkMessages: Record<string, string> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The content type must be application/json',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body is not as long as its content-length says',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body length does not match the Content-Length header',
   FST_ERR_BAD_URL: 'The path is not a valid URL',
   FST_BASIC_AUTH_MISSING_OR_BAD_AUTHORIZATION_HEADER: 'Missing or invalid credential',
 }

@@ -18,7 +18,7 @@ test('two keys on one request are refused, as it is neither', async () => {
   })
   expect(await json(response)).toMatchObject({
     statusCode: 400,
-    issues: [{ path: 'Idempotency-Key', message: 'must be given once' }],
+    issues: [{ path: 'Idempotency-Key', message: 'must be sent only once' }],
   })
   await api.close()
 })

@@ -7,14 +7,14 @@ import { toErrorBody } from './error-handler.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The handler calls `handleIdempotently` itself, as there is more to do than fits into one transaction. */
+    /** The handler calls `handleIdempotently` itself, because its work does not fit into one transaction. */
     handlesIdempotency?: boolean
   }
 }
 
 /**
- * Wraps the handler of each POST in this scope, for `Idempotency-Key`: after validation it runs in the transaction that
- * stores its response, and a repetition gets that response again with `idempotent-replayed: true`.
+ * Supports `Idempotency-Key` on each POST of this scope. After validation, the handler runs in the transaction that
+ * stores its response. A repeated request gets the stored response with `idempotent-replayed: true`.
  */
 export const idempotencyKeys = fp(
   async (scope: FastifyInstance) => {
@@ -33,8 +33,8 @@ function idempotent(handler: RouteHandlerMethod): RouteHandlerMethod {
 }
 
 /**
- * Does `work`, which writes by `request.ctx`, and answers with what it returns. With an `Idempotency-Key` that is one
- * transaction with the record of the answer; a repetition does nothing and gets that answer again.
+ * Runs `work`, which writes through `request.ctx`, and sends its result. With an `Idempotency-Key`, the work and the
+ * stored response are one transaction; a repeated request runs nothing and gets the stored response.
  */
 export async function handleIdempotently(
   request: FastifyRequest,
@@ -59,18 +59,18 @@ export async function handleIdempotently(
   return reply.type('application/json; charset=utf-8').send(response.body)
 }
 
-/** The key of a request, if it has one. Invalid when it is none. */
+/** The idempotency key of a request; undefined if there is none. Throws if the key is invalid. */
 export function readIdempotencyKey(request: FastifyRequest): string | undefined {
   const key = request.headers['idempotency-key']
   if (key === undefined) return undefined
-  // Node joins two into one, that is neither.
-  const given = request.raw.rawHeaders.filter((text, place) => place % 2 === 0 && /^idempotency-key$/i.test(text))
-  if (given.length > 1) throw invalidField('Idempotency-Key', 'Idempotency-Key: must be given once')
+  // Node joins repeated headers into one value.
+  const keys = request.raw.rawHeaders.filter((text, place) => place % 2 === 0 && /^idempotency-key$/i.test(text))
+  if (keys.length > 1) throw invalidField('Idempotency-Key', 'Idempotency-Key: must be sent only once')
   if (typeof key === 'string' && /^[\x20-\x7e]{1,255}$/.test(key)) return key
   throw invalidField('Idempotency-Key', 'Idempotency-Key: must be 1 to 255 printable ASCII characters')
 }
 
-/** The request as it was understood: other white space or another order of headers is not another request. */
+/** Hashes the parsed request: whitespace in the body and the order of headers make no difference. */
 export function hashRequest(request: FastifyRequest, body: string): string {
   const parts = [request.method, request.url, body]
   return createHash('sha256').update(parts.join('\n')).digest('base64url')

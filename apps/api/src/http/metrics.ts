@@ -20,8 +20,8 @@ interface Options {
 }
 
 /**
- * Measures every request by its route and serves the figures to Prometheus at `/metrics`, behind a token of its own.
- * Without a configured token nothing is measured and the route does not exist. Routes must come after it.
+ * Measures every request by route and serves the metrics to Prometheus at `/metrics`, which requires `METRICS_TOKEN`.
+ * Without a configured token, nothing is measured and the route does not exist. Must be registered before the routes.
  */
 export const metrics = fp(
   async (app: FastifyInstance, { config, database, redis }: Options) => {
@@ -33,12 +33,12 @@ export const metrics = fp(
     if (redis) registerRedisMetrics(registry, () => probeRedis(redis))
     const seconds = createDurationHistogram(registry, {
       name: 'http_request_duration_seconds',
-      help: 'How long requests took, from the head to the end of the answer',
+      help: 'Request duration in seconds, from the request headers to the end of the response',
       labelNames: ['route', 'method', 'status'],
     })
 
     app.addHook('onResponse', (request, reply, done) => {
-      // What nobody has a route for is one series, whatever was asked: a stranger must not make new ones.
+      // Requests without a route share one series, so that clients cannot create new series.
       const { url } = request.routeOptions
       const labels =
         url === undefined || request.is404 ? { route: 'none', method: 'any' } : { route: url, method: request.method }
@@ -55,8 +55,8 @@ export const metrics = fp(
         config: { rateLimit: false, errorStatuses: [401] },
         schema: {
           tags: ['Operators'],
-          summary: 'What Prometheus asks for',
-          description: 'With the `METRICS_TOKEN` as the bearer token.',
+          summary: 'Retrieve metrics',
+          description: 'Returns metrics in the Prometheus text format. Requires `METRICS_TOKEN` as the bearer token.',
           querystring: NoQuery,
           produces: ['text/plain'],
           response: { 200: z.string() },

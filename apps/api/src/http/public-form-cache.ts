@@ -1,41 +1,41 @@
 /**
- * Kept for speed: a form that visitors load is read from the database once a second. Without it `GET /public/forms/{id}`
- * answers 0.11 times the requests a second and costs the API 9 times the processor time (the load of the bench
- * `public-form`, sixteen rounds in turns, 2026-11-22). `public-form-cache.int.test.ts` shows equal responses.
+ * Kept for speed: reads a public form from the database about once per second. Without this cache, the route `GET
+ * /public/forms/{id}` serves 0.11 times the requests per second and costs the API 9 times the CPU time (load of the
+ * bench `public-form`, sixteen alternating rounds, 2026-11-22). `public-form-cache.int.test.ts` shows equal responses.
  */
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { findPublicForm, toPublicForm, computeFormVersion } from '@rapport/core/forms/forms.ts'
 import { LRUCache } from 'lru-cache'
 import type { FormId } from '@rapport/core/kernel/ids.ts'
 
-/** The response for a public form, ready to be sent. */
+/** The serialized response for a public form. */
 export interface PublicFormResponse {
   body: string
   etag: string
 }
 
 export interface PublicFormCache {
-  /** Rejects as `findPublicForm` does. */
+  /** Rejects with the errors of `findPublicForm`. */
   get(ctx: BaseCtx, id: FormId): Promise<PublicFormResponse>
-  /** Call it after a change. Other processes see the change within a second. */
+  /** Call this after a change. Other processes see the change within a second. */
   drop(id: FormId): void
 }
 
 const ttlMs = 900
 
-/** Requests at once share one look-up. A form that does not exist is looked up each time. */
+/** Concurrent requests share one lookup. A missing form is not cached. */
 export function createPublicFormCache(): PublicFormCache {
   const cache = new LRUCache<FormId, PublicFormResponse, BaseCtx>({
     max: 1_000,
     maxSize: 32 * 1_048_576,
     sizeCalculation: ({ body }) => body.length,
     ttl: ttlMs,
-    // A form that is dropped or evicted during its look-up is still the response to the requests that wait for it.
+    // Requests that wait for a lookup get its result, even if the form is dropped or evicted meanwhile.
     ignoreFetchAbort: true,
     async fetchMethod(id, _stale, { context, options }) {
       const startedAt = performance.now()
       const response = await readPublicForm(context, id)
-      // The age of an entry counts from the start of its look-up: a change that comes later may be missing in it.
+      // The entry's age counts from the start of the lookup: the result may lack changes made after that.
       options.ttl = Math.max(1, ttlMs - (performance.now() - startedAt))
       return response
     },
@@ -46,7 +46,7 @@ export function createPublicFormCache(): PublicFormCache {
   }
 }
 
-/** The simple way: reads the form from the database. */
+/** Reads the form from the database, without the cache. */
 export async function readPublicForm(ctx: BaseCtx, id: FormId): Promise<PublicFormResponse> {
   const row = await findPublicForm(ctx, id)
   return { body: JSON.stringify(toPublicForm(row)), etag: `"${computeFormVersion(row)}"` }

@@ -6,11 +6,11 @@ import fp from 'fastify-plugin'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** For routes without a workspace. */
+    /** The context of routes without a workspace. */
     baseCtx: BaseCtx
     /**
-     * The workspace and the actor. Set by the plugin `authentication`, in its scope only. With an `Idempotency-Key` the
-     * handler finds the open transaction in it.
+     * Adds the workspace and the actor. Set by the plugin `authentication`, in its scope only. With an
+     * `Idempotency-Key`, its `db` is the open transaction.
      */
     ctx: Ctx
   }
@@ -23,7 +23,7 @@ interface Options {
   stopping: AbortSignal | undefined
 }
 
-/** Gives every request its context, and every response the headers that all have. */
+/** Sets the context of every request and the common headers of every response. */
 export const requestContext = fp(
   async (app: FastifyInstance, { database, replica, settings, stopping }: Options) => {
     app.decorateRequest('baseCtx')

@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import fp from 'fastify-plugin'
 import { serializerCompiler, validatorCompiler } from 'fastify-type-provider-zod'
 
-/** Validates and serializes by the Zod schemas of the routes. */
+/** Validates requests and serializes responses with the Zod schemas of the routes. */
 export const schemaCompilers = fp(
   async (app: FastifyInstance) => {
     app.setValidatorCompiler(validatorCompiler)

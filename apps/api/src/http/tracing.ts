@@ -5,8 +5,8 @@ import fp from 'fastify-plugin'
 const untracedRoutes = new Set(['/health', '/ready', '/metrics'])
 
 /**
- * A span for each request of a route, named by the route and never by what stands in the address; all that the request
- * causes goes on from it. What operators ask every few seconds has none.
+ * Starts a span for each request that matches a route. The span is named after the route, never after the URL, and is
+ * the parent of all work that the request causes. Health checks and metrics are not traced.
  */
 export const tracing = fp(
   async (app: FastifyInstance, { tracer }: { tracer: Tracer | undefined }) => {

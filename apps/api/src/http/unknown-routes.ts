@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 
 /**
- * Answers 404 where no route matches, before the body is read, and counts such requests as one endpoint. Encapsulated, so
- * that its hooks run for unmatched requests only; it inherits the hooks registered before it and none that come later.
+ * Responds with 404 if no route matches, before the body is read. These requests share one rate limit. Encapsulated, so
+ * that its hooks run for unmatched requests only; it inherits the hooks registered before it, not the later ones.
  */
 export const unknownRoutes = fp(
   async (scope: FastifyInstance) => {

@@ -1,15 +1,15 @@
-/** What each route may refuse a request with, for its description: most of it follows from what the route is. */
+/** The error responses of a route in the OpenAPI document. Most of them follow from the route's options. */
 import type { RouteOptions } from 'fastify'
 import { ErrorBody } from '../http/error-handler.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Statuses of refusals that do not follow from what the route is. */
+    /** Additional error statuses, which do not follow from the other options of the route. */
     errorStatuses?: readonly number[]
   }
 }
 
-/** The responses of a route with its refusals among them. What the route itself says of a status stands. */
+/** Adds the error responses to those of the route. A response that the route declares itself takes precedence. */
 export function withErrorResponses(route: RouteOptions): Record<string, unknown> {
   const errorResponses: [string, unknown][] = findErrorStatuses(route).map((status) => [String(status), ErrorBody])
   return { ...Object.fromEntries(errorResponses), ...(route.schema?.response as object) }
@@ -20,12 +20,12 @@ function findErrorStatuses({ method, config, schema = {} }: RouteOptions): numbe
   const isReading = method === 'GET' || method === 'HEAD'
   const isSecured = schema.security !== undefined
   return [
-    // An unknown parameter, at least.
+    // At least for an unknown query parameter.
     400,
     ...(isSecured ? [401] : []),
     ...(isSecured && (role ?? (isReading ? 'VIEWER' : 'MEMBER')) !== 'VIEWER' ? [403] : []),
     ...(schema.params === undefined ? [] : [404]),
-    // A body that comes too slowly, is too long, or is something else.
+    // A body that is sent too slowly, is too large or has another content type.
     ...(isReading ? [] : [408, 413, 415]),
     // `Idempotency-Key`.
     ...(isSecured && method === 'POST' ? [409, 422] : []),

@@ -1,4 +1,4 @@
-/** What the OpenAPI document needs beyond what the plugins make of the routes' schemas. */
+/** Completes the OpenAPI document that the plugins generate from the route schemas. */
 import { STATUS_CODES } from 'node:http'
 import type { SwaggerTransform } from '@fastify/swagger'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
@@ -13,12 +13,13 @@ const idempotencyKey = {
       type: 'string',
       minLength: 1,
       maxLength: 255,
-      description: 'Any text of yours. A repetition within 24 hours gets the first answer again and changes nothing.',
+      description:
+        'A unique value chosen by the client. A repeated request with the same key within 24 hours has no effect and returns the stored response with `idempotent-replayed: true`. Returns 409 while the first request is still running, and 422 if the key was used for another request.',
     },
   },
 }
 
-/** One route: its schemas in JSON Schema, the examples of its body, and the header that every authenticated POST takes. */
+/** Describes one route: its JSON Schemas, the examples of its body, and `Idempotency-Key` for authenticated POSTs. */
 export const describeRoute: SwaggerTransform = (input) => {
   const { schema, url } = jsonSchemaTransform(input)
   if (!schema || schema.hide) return { schema, url }
@@ -51,7 +52,7 @@ interface Document {
   components?: { schemas?: Record<string, unknown>; responses?: Record<string, unknown> }
 }
 
-/** The whole document: named schemas as components, those that nothing refers to left out, answers named by status. */
+/** Finishes the document: adds tags and webhooks, names shared responses and drops unused schemas. */
 export function finishDocument(input: Parameters<typeof jsonSchemaTransformObject>[0]) {
   const document = jsonSchemaTransformObject(input)
   addUsedTags(document as Document)
@@ -61,7 +62,7 @@ export function finishDocument(input: Parameters<typeof jsonSchemaTransformObjec
   return document
 }
 
-/** A heading of routes that has no place in the reading order comes last. */
+/** Tags that are not in the reading order come last. */
 function addUsedTags(document: Document) {
   const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
   const names = [...(document.tags ?? []).map(({ name }) => name), ...operations.flatMap(({ tags = [] }) => tags)]
@@ -75,7 +76,7 @@ const signatureHeaders = ['webhook-id', 'webhook-timestamp', 'webhook-signature'
   schema: { type: 'string' },
 }))
 
-/** What receivers are sent: a request for each type of event, signed as Standard Webhooks. */
+/** Describes the request that a webhook receives for each event type, signed as Standard Webhooks. */
 function describeWebhooks(document: Document) {
   const described = describeEventTypes().data.map(({ type, schema, example }) => {
     const properties = {
@@ -90,39 +91,48 @@ function describeWebhooks(document: Document) {
       tags: ['Events'],
       parameters: signatureHeaders,
       requestBody: { required: true, content: { 'application/json': { schema: body, example } } },
-      responses: { '2XX': { description: 'Taken. Anything else, or nothing within ten seconds, has failed' } },
+      responses: {
+        '2XX': {
+          description:
+            'Delivered. With any other status, or without a response within 10 seconds, the delivery has failed.',
+        },
+      },
     }
     return [type, { post }]
   })
   document.webhooks = Object.fromEntries(described) as Record<string, unknown>
 }
 
-/** Why a request is refused with a status, where the name of the status does not say it all. */
+/** Descriptions of the error statuses. */
 const errorDescriptions: Record<string, string> = {
-  400: 'Not understood: `issues` name each field',
-  401: 'No credential, or one that is not valid',
-  403: 'The role of the credential does not suffice',
-  404: 'There is no such record in the workspace',
-  408: 'The body came too slowly',
-  409: 'In conflict with what is there, or with a request that still runs',
-  412: 'Changed meanwhile',
-  413: 'The body is too large',
-  415: 'The body is of another content type',
-  422: 'Understood, and still not possible; or an `Idempotency-Key` of another request',
-  429: 'Too many requests of this client to this endpoint',
-  500: 'Failed inside: the log says more, by the `requestId` of the answer',
-  503: 'Temporarily unavailable: try again',
+  400: 'The request is invalid. `issues` lists each invalid field.',
+  401: 'The credential is missing or invalid.',
+  403: 'The role of the credential is too low.',
+  404: 'The record does not exist in this workspace.',
+  408: 'The body was sent too slowly.',
+  409: 'The request conflicts with the current state of a record, or with a request that is still running.',
+  412: 'The record has changed since it was read.',
+  413: 'The body is too large.',
+  415: 'The content type of the body is not supported.',
+  422: 'The request is valid but cannot be processed, or its `Idempotency-Key` was used for another request.',
+  429: 'The client has sent too many requests to this endpoint.',
+  500: 'Internal error. The log has the details under the `requestId` of the response.',
+  503: 'Temporarily unavailable. Try again.',
 }
 
 const seconds = (description: string) => ({ description, required: true, schema: { type: 'integer', minimum: 0 } })
-const retryAfter = { 'retry-after': seconds('Seconds after which to try again') }
+const retryAfter = { 'retry-after': seconds('Seconds to wait before the next request.') }
 const errorHeaders: Record<string, object> = {
   401: { 'www-authenticate': { schema: { type: 'string' } } },
   429: {
     ...retryAfter,
-    'x-ratelimit-limit': { required: true, schema: { type: 'integer' }, description: 'Requests in 60 seconds' },
-    'x-ratelimit-remaining': { required: true, schema: { const: 0 }, description: 'Requests that are left' },
-    'x-ratelimit-reset': seconds('Seconds until all of them are there again'),
+    'x-ratelimit-limit': {
+      required: true,
+      schema: { type: 'integer' },
+      description: 'Allowed requests per 60 seconds.',
+    },
+    'x-ratelimit-remaining': { required: true, schema: { const: 0 }, description: 'Remaining requests.' },
+    'x-ratelimit-reset': seconds('Seconds until the limit resets.'),
   },
   503: retryAfter,
 }
@@ -130,14 +140,14 @@ const errorHeaders: Record<string, object> = {
 const errorReference = '#/components/schemas/Error'
 const errorContent = { 'application/json': { schema: { $ref: errorReference } } }
 
-/** Answers are named by their status, and what many routes refuse with alike is written once. */
+/** Describes each response by its status, and moves shared error responses to the components. */
 function nameResponses(document: Document) {
   const operations = Object.values(document.paths ?? {}).flatMap((path) => Object.values(path))
   const shared: Record<string, unknown> = {}
   for (const { responses = {} } of operations) {
     for (const [status, response] of Object.entries(responses)) {
       if ('$ref' in response) continue
-      const [reason, name = 'Answer'] = [errorDescriptions[status], STATUS_CODES[status]]
+      const [reason, name = 'Response'] = [errorDescriptions[status], STATUS_CODES[status]]
       if (response.description === 'Default Response') response.description = reason ?? name
       const content = Object.values(response.content ?? {})
       if (!reason || content.some(({ schema }) => schema.$ref !== errorReference)) continue
@@ -149,7 +159,7 @@ function nameResponses(document: Document) {
   document.components = { ...document.components, responses: shared }
 }
 
-/** Each named schema is made twice, as it comes in and as it goes out, and few are needed in both. */
+/** The plugin adds each named schema twice, as input and as output, but few are used as both. */
 function dropUnusedSchemas(document: Document) {
   const schemas = document.components?.schemas ?? {}
   for (let dropped = true; dropped; ) {

@@ -25,7 +25,7 @@ const tagsInReadingOrder = [
   'Operators',
 ]
 
-/** Describes every route registered after it: OpenAPI 3.1 at `/openapi.json`, a page to read it at `/docs`. */
+/** Documents every route registered after it: OpenAPI 3.1 at `/openapi.json`, a reference page at `/docs`. */
 export const openApi = fp(
   async (app: FastifyInstance, { publicUrl }: { publicUrl: string }) => {
     app.addHook('onRoute', (route) => {

@@ -4,14 +4,14 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 
 const maxDepth = 32
-/** So many that no record comes near, so few that walking them holds nobody up. */
+/** Upper bound on JSON values: well above any valid body, cheap to walk. */
 const maxValues = 10_000
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: false })
 
 /**
- * The one way a JSON body comes in (RFC 8259). Refuses what would be stored otherwise than it was sent (bytes that are
- * not UTF-8, half surrogates, NUL), what could overflow a stack or poison a prototype, and any other content type.
- * An empty body is fine; a route that needs one says so itself.
+ * Parses JSON bodies (RFC 8259). Rejects text that could not be stored unchanged (invalid UTF-8, lone surrogates, NUL),
+ * bodies that could overflow the stack or pollute a prototype, and any other content type. An empty body becomes
+ * `undefined`; a route that requires a body rejects it.
  */
 export const jsonBody = fp(
   async (app: FastifyInstance) => {
@@ -47,7 +47,7 @@ function parseJson(raw: Buffer): unknown {
   return value
 }
 
-/** Walks without recursion: a body may be nested deeper than the stack is. */
+/** Walks the value without recursion: deep nesting must not overflow the stack. */
 function checkValue(root: unknown) {
   const pending: { value: unknown; path: string; depth: number }[] = [{ value: root, path: '', depth: 0 }]
   let values = 0
@@ -61,8 +61,8 @@ function checkValue(root: unknown) {
     for (const [key, item] of Object.entries(value)) {
       checkText(key, path)
       const itemPath = path ? `${path}.${key}` : key
-      // As a name JSON.parse takes it for any other; whoever copies the value would not.
-      if (key === '__proto__') throw invalidField(itemPath, `${itemPath}: is not known here`)
+      // JSON.parse creates an ordinary property, but copying the value would set the prototype.
+      if (key === '__proto__') throw invalidField(itemPath, `${itemPath}: is not a known field`)
       pending.push({ value: item, path: itemPath, depth: depth + 1 })
     }
   }

@@ -4,16 +4,15 @@ import fp from 'fastify-plugin'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The handler reads a body of any length, and itself sees to it that it keeps coming. */
+    /** The handler reads a body of any length, and checks itself that data keeps arriving. */
     streamsBody?: boolean
   }
 }
 
 /**
- * Refuses, with 408, whoever takes longer than `timeoutMs` to send a body, so that nobody holds a connection for nothing.
- * Node's own `requestTimeout` does the same for every route alike; a route that takes in long files needs to be left
- * out, which Node cannot, and only once it has let the caller in: an answer given before that does not extend the time.
- * The time for the headers is Node's `headersTimeout`.
+ * Responds with 408 if a client takes longer than `timeoutMs` to send the body. Node's own `requestTimeout` would apply
+ * to uploads too. Here, a route with `streamsBody` has no time limit once its hooks have accepted the request; if they
+ * reject it, the limit remains. Node's `headersTimeout` limits the time for the headers.
  */
 export const slowRequests = fp(
   async (app: FastifyInstance, { timeoutMs }: { timeoutMs: number }) => {
@@ -29,7 +28,7 @@ export const slowRequests = fp(
         socket.off('close', stopTimer)
       }
       request.once('close', stopTimer)
-      // Once it is answered, a request does not hear any more that its connection has closed.
+      // After its response, a request emits no event when the connection closes.
       socket.once('close', stopTimer)
     }
 
@@ -37,7 +36,7 @@ export const slowRequests = fp(
       const { headers } = request
       if (headers['content-length'] === undefined && headers['transfer-encoding'] === undefined) return
       startTimer(request, () => {
-        // What Node does when its own timer ends; Fastify answers it.
+        // Node does the same when its own timeout expires; Fastify sends the response.
         if (response.headersSent) request.destroy()
         else app.server.emit('clientError', requestTimeout(), request.socket)
       })
@@ -49,7 +48,7 @@ export const slowRequests = fp(
       done()
     })
 
-    // A body refused before its end is read for a while and discarded: a client that is cut off may never read the response.
+    // Reads and discards the rest of a rejected body for a while: a client that is cut off may never read the response.
     app.addHook('onResponse', (request, _reply, done) => {
       done()
       const { raw } = request

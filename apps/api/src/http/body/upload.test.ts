@@ -57,7 +57,7 @@ test('a long file is taken for as long as it keeps coming', async () => {
 test('a file that stands still is refused with 408', async () => {
   const client = open('/upload', 'text/csv')
   client.send('x')
-  expect(await client.response(/}/)).toMatch(/^HTTP\/1.1 408 .*Nothing came for 0.08 seconds/s)
+  expect(await client.response(/}/)).toMatch(/^HTTP\/1.1 408 .*No data received for 0.08 seconds/s)
 })
 
 test('when the server is about to end, the rest of a file is refused with 503', async () => {

@@ -4,13 +4,13 @@ import { httpErrors } from '@fastify/sensible'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { FastifyRequest } from 'fastify'
 
-/** A sender who sends nothing for so long has gone. */
+/** An upload is aborted after this time without new data. */
 const defaultIdleMs = 30_000
 
 /**
- * The body of a request as it comes, unpacked when it is gzip, at the pace at which it is read. Throws what the sender
- * can be told: the body broke off, stands still, is not gzip. When `stopping` is aborted the rest is refused, as the
- * server is about to end. The request itself is never destroyed, so that it can be answered.
+ * Yields the body of a request as it arrives, decompressed if it is gzip, with backpressure. Throws a client error if
+ * the body is incomplete, stalls or is not valid gzip, and a 503 when `stopping` is aborted because the server shuts
+ * down. Never destroys the request, so that a response can be sent.
  */
 export async function* readUpload(
   request: FastifyRequest,
@@ -20,11 +20,12 @@ export async function* readUpload(
   const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity'
   const body = encoding === 'identity' ? new PassThrough() : createGunzip({ chunkSize: 65_536 })
   const fail = (error: Error) => void body.destroy(error)
-  const failIncomplete = () => raw.complete || fail(httpErrors.badRequest('The body broke off'))
-  const stop = () => fail(new AppError('unavailable', 'The server is about to restart: try again'))
+  const failIncomplete = () =>
+    raw.complete || fail(httpErrors.badRequest('The connection closed before the body was complete'))
+  const stop = () => fail(new AppError('unavailable', 'The server is restarting, try again'))
   const watch = watchProgress(raw, idleMs, () => {
-    // Nothing can come while what came is not read yet.
-    if (!body.writableNeedDrain) fail(httpErrors.requestTimeout(`Nothing came for ${idleMs / 1000} seconds`))
+    // While received data waits to be read, backpressure stops the client: this is no stall.
+    if (!body.writableNeedDrain) fail(httpErrors.requestTimeout(`No data received for ${idleMs / 1000} seconds`))
   })
   raw.once('error', failIncomplete).once('close', failIncomplete)
   stopping.addEventListener('abort', stop)

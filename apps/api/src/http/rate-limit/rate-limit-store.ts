@@ -1,18 +1,21 @@
-/** The store of @fastify/rate-limit: counts in Redis, shared by all API processes, and in this process while Redis is away. */
+/**
+ * The store of @fastify/rate-limit. Counts in Redis, shared by all API processes; while Redis is unavailable, each
+ * process counts for itself.
+ */
 import type { FastifyRateLimitStore, FastifyRateLimitStoreCtor } from '@fastify/rate-limit'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
 import { LRUCache } from 'lru-cache'
 import { limitTag, probeRedis } from './redis-connection.ts'
 import { type Count, type Counter, createRedisCounter, type Hit } from './redis-counter.ts'
 
-/** Builds the store class for the plugin, which makes one instance, and from it one for each route. */
+/** Creates the store class. The plugin makes one instance, and from it a child for each route. */
 export function createRateLimitStore(redis: RedisClient | undefined): FastifyRateLimitStoreCtor {
   const count = redis ? createSharedCounter(redis) : createLocalCounter().count
 
   return class RateLimitStore implements FastifyRateLimitStore {
     readonly #prefix: string
 
-    /** Without an endpoint: requests that match no route share one count. */
+    /** Requests without a route share the count of the endpoint `unknown`. */
     constructor(_options: object, endpoint = 'unknown') {
       this.#prefix = `${limitTag}:${endpoint} `
     }
@@ -32,7 +35,7 @@ export function createRateLimitStore(redis: RedisClient | undefined): FastifyRat
 
 export const localWindowsKept = 50_000
 
-/** Counts in this process, for the clients seen last. */
+/** Counts in this process, for the most recent clients. */
 function createLocalCounter() {
   const windows = new LRUCache<string, { current: number; endsAt: number }>({ max: localWindowsKept })
 
@@ -57,8 +60,8 @@ function createLocalCounter() {
 const probeAfterMs = 1_000
 
 /**
- * Counts in Redis, and remembers the counts in this process. When Redis fails or does not respond, this process continues
- * from the remembered counts, without waiting, and probes Redis in the background.
+ * Counts in Redis, and keeps a copy of the counts in this process. When Redis fails or does not respond, this process
+ * immediately continues from its copy, and probes Redis in the background.
  */
 function createSharedCounter(redis: RedisClient): Counter {
   const local = createLocalCounter()
@@ -67,7 +70,7 @@ function createSharedCounter(redis: RedisClient): Counter {
   const countInRedis = createRedisCounter(redis, { isUnavailable: () => isUnavailable })
 
   function merge(hit: Hit, shared: Count): Count {
-    // For one window after an outage Redis lacks the counts of the outage.
+    // For one window after an outage, Redis lacks the requests counted during the outage.
     if (Date.now() < recoveredAt + hit.windowMs) {
       const own = local.increment(hit)
       if (own.current > shared.current) return own

@@ -5,17 +5,18 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import fp from 'fastify-plugin'
 import { createRateLimitStore } from './rate-limit-store.ts'
 
-/** Requests per client, endpoint and window, unless `config.rateLimit` of the route says otherwise. */
+/** Default requests per client, endpoint and window. A route can set another limit in `config.rateLimit`. */
 const defaultMax = 100
 const windowMs = 60_000
 
 /**
- * Limits the routes that are registered after it, each by itself. A route sets `config: { rateLimit: { max } }`, or
- * `rateLimit: false` for no limit. Requests count before authentication and validation, so that wrong guesses count too.
+ * Limits each route registered after it separately. A route sets its limit with `config: { rateLimit: { max } }`;
+ * `rateLimit: false` means no limit. Requests count before authentication and validation, so that failed attempts
+ * count.
  */
 export const rateLimits = fp(
   async (app: FastifyInstance, { redis }: { redis: RedisClient | undefined }) => {
-    // A route without options of its own would share one count with all others. This hook runs before the plugin's.
+    // Routes without rate-limit options would share one count. This hook runs before the plugin's own.
     app.addHook('onRoute', (route) => {
       route.config = { ...route.config, rateLimit: route.config?.rateLimit ?? {} }
     })
@@ -30,7 +31,7 @@ export const rateLimits = fp(
   { name: 'rate-limits', dependencies: ['@fastify/sensible', 'error-handler', 'request-context'] },
 )
 
-/** If a trusted proxy forwards an invalid address, the proxy is the client: invalid text must not open a new count each. */
+/** An invalid address from a trusted proxy counts as the proxy: arbitrary text must not get a count of its own. */
 function clientKeyOf({ baseCtx, socket }: FastifyRequest): string {
   return normalizeClientIp(baseCtx.address ?? '') ?? socket.remoteAddress ?? ''
 }

@@ -1,8 +1,8 @@
 import { connectRedis, type RedisClient } from '@rapport/core/runtime/redis.ts'
 
 /**
- * A connection that fails fast: a command on a connection that is down is refused at once, one that gets no answer is
- * given up after a quarter of a second. It reconnects by itself; `onError` hears of each failure to.
+ * Opens a connection that fails fast: without a connection, a command is rejected immediately; without a response,
+ * after 250 ms. Reconnects automatically and calls `onError` for each connection error.
  */
 export function openRedis(url: string, onError: (error: Error) => void): RedisClient {
   const redis = connectRedis(url, {
@@ -17,10 +17,10 @@ export function openRedis(url: string, onError: (error: Error) => void): RedisCl
   return redis
 }
 
-/** In the name of every count: a Redis Cluster keeps together what goes there as one command. */
+/** Hash tag of every key: all keys of one command must be in the same Redis Cluster slot. */
 export const limitTag = '{rapport:limit}'
 
-/** Throws when the limits cannot be counted: in a cluster any node answers a ping, so one is asked for what it keeps. */
+/** Rejects if Redis cannot count. Reads a key, because in a cluster every node responds to PING. */
 export async function probeRedis(redis: RedisClient): Promise<void> {
   await redis.exists(limitTag)
 }

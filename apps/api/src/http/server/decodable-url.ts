@@ -1,4 +1,4 @@
-/** Replaces a path that cannot be decoded by one without a route, so that it is counted and refused like any unknown route. */
+/** Replaces a path that cannot be decoded with one that has no route, so that it is handled like any unknown route. */
 export function decodableUrl({ url = '/' }: { url?: string | undefined }): string {
   if (!url.includes('%')) return url
   try {

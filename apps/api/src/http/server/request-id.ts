@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage } from 'node:http'
 
-/** The caller's `x-request-id` if it is safe to log, so that the logs of both sides can be matched; otherwise a new id. */
+/** The client's `x-request-id` if it is safe to log, otherwise a new id. */
 export function requestIdOf({ headers }: IncomingMessage): string {
   const id = headers['x-request-id']
   return typeof id === 'string' && /^[\w.:=+/-]{1,128}$/.test(id) ? id : randomUUID()
