@@ -181,7 +181,7 @@ describe.skipIf(findBrowserSkipReason())('a form that is embedded in another web
     await fillIn(page)
     await page.route('**/submit', (route) => route.abort())
     await page.getByRole('button', { name: 'Send' }).click()
-    await page.getByRole('alert').getByText('This could not be sent. Please try again.').waitFor()
+    await page.getByRole('alert').getByText('The form could not be sent. Please try again.').waitFor()
     await page.unroute('**/submit')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.getByText(form.successMessage).waitFor()

@@ -62,7 +62,7 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
 
     await change({ enabled: false })
     await page.goto(address)
-    await page.getByRole('heading', { name: 'This form is not here' }).waitFor()
+    await page.getByRole('heading', { name: 'This form is not available' }).waitFor()
     await expectAccessible('form closed')
   })
 
@@ -83,7 +83,7 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
     await fillIn(page)
     await page.route('**/submit', (route) => route.abort())
     await send()
-    await page.getByText('This could not be sent.').waitFor()
+    await page.getByText('The form could not be sent.').waitFor()
     await expectAccessible('embed not sent')
     await page.unroute('**/submit')
     await send()

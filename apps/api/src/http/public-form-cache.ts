@@ -1,6 +1,6 @@
 /**
- * Kept for speed: reads a public form from the database about once per second. Without this cache, the route `GET
- * /public/forms/{id}` serves 0.11 times the requests per second and costs the API 9 times the CPU time (load of the
+ * Kept for speed: reads a public form from the database about once per second. Without this cache,
+ * `GET /public/forms/{id}` serves 0.11 times the requests per second and needs 9 times the CPU time in the API (load of
  * bench `public-form`, sixteen alternating rounds, 2026-11-22). `public-form-cache.int.test.ts` shows equal responses.
  */
 import type { BaseCtx } from '@rapport/core/request/context.ts'

@@ -58,14 +58,14 @@ test('the form sets the password, once', async () => {
   const again = await post(resetPath, { password })
   expect([again.status, again.text]).toEqual([
     400,
-    expect.stringContaining('It may be incomplete, too old, or used already'),
+    expect.stringContaining('It may be incomplete, expired or already used'),
   ])
   expect(again.text).not.toContain('<form')
 })
 
 test('the form lets somebody in, with the name they gave', async () => {
   const done = await post(acceptPath, { password, name: ' Grace Hopper ' })
-  expect([done.status, done.text]).toEqual([200, expect.stringContaining('You are in')])
+  expect([done.status, done.text]).toEqual([200, expect.stringContaining('You have joined the workspace')])
   expect((await logIn(email, password)).body).toMatchObject({ user: { name: 'Grace Hopper' } })
 })
 

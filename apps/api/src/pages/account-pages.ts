@@ -19,12 +19,12 @@ interface Page {
   heading: string
   text: string
   button: string
-  /** Where the specification has another one than the usual. */
+  /** The rate limit, where the specification sets one. */
   limit?: { max: number }
   hasName: boolean
-  /** What it may be refused with besides what is the case for each. */
+  /** Error responses besides the 400 that every page has. */
   errorResponses?: Record<number, typeof errorPageResponse>
-  /** Which of them a browser is to fill in, or to make up. */
+  /** The `autocomplete` token: whether the browser fills in the password or suggests a new one. */
   password: 'new-password' | 'current-password'
   done: { title: string; text: string }
   submit: (base: BaseCtx, fields: Record<string, string>) => Promise<void>
@@ -33,33 +33,33 @@ interface Page {
 const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page> = {
   '/reset-password': {
     heading: 'Choose a new password',
-    text: 'At least 12 characters. You will be logged out everywhere.',
+    text: 'Use at least 12 characters. You will be logged out on all devices.',
     button: 'Set password',
     limit: { max: 10 },
     hasName: false,
     password: 'new-password',
-    done: { title: 'Your password is set', text: 'You can log in with it now.' },
+    done: { title: 'Your password is set', text: 'You can now log in with your new password.' },
     submit: (base, { token, password }) => resetPassword(base, parse(ResetPasswordInput, { token, password })),
   },
   '/accept-invite': {
     heading: 'Accept the invite',
-    text: 'Choose a password of at least 12 characters. If you have an account with this address, enter its password.',
+    text: 'Choose a password with at least 12 characters. If you already have an account, enter its password.',
     button: 'Join',
     limit: { max: 10 },
     hasName: true,
     errorResponses: { 401: errorPageResponse, 409: errorPageResponse },
     password: 'new-password',
-    done: { title: 'Welcome', text: 'You are in. You can log in now.' },
+    done: { title: 'Welcome', text: 'You have joined the workspace. You can now log in.' },
     submit: (base, fields) => acceptInvite(base, parse(AcceptInviteInput, fields)),
   },
   '/verify-email': {
     heading: 'Confirm your address',
-    text: 'Enter the password of your account.',
+    text: 'Enter your password to confirm your email address.',
     button: 'Confirm',
     hasName: false,
     errorResponses: { 401: errorPageResponse },
     password: 'current-password',
-    done: { title: 'Your address is confirmed', text: 'Thank you. There is nothing else to do.' },
+    done: { title: 'Your address is confirmed', text: 'Thank you. You can close this page.' },
     submit: (base, { token, password }) => verifyEmail(base, parse(VerifyEmailInput, { token, password })),
   },
 }
@@ -82,7 +82,10 @@ const template = engine.parse(`<p>{{ text }}</p>
 <button>{{ button }}</button>
 </form>`)
 
-/** What the links of an invite, of a forgotten password and of a new account lead to. GET changes nothing; the form posts to its own address. */
+/**
+ * The pages behind the links in invite, password reset and verification emails. GET changes nothing; the form posts to
+ * the URL of the page.
+ */
 export const accountPages: FastifyPluginAsyncZod = async (app) => {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
@@ -99,7 +102,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
       querystring: TokenQuery,
       response: { 200: pageResponse, 400: errorPageResponse },
     }
-    app.get(path, { schema: { ...schema, summary: `${page.heading}: the page` } }, async (_request, reply) =>
+    app.get(path, { schema: { ...schema, summary: `Show the page "${page.heading}"` } }, async (_request, reply) =>
       sendPage(reply, page),
     )
     app.post(
@@ -108,7 +111,7 @@ export const accountPages: FastifyPluginAsyncZod = async (app) => {
         config: page.limit ? { rateLimit: page.limit } : {},
         schema: {
           ...schema,
-          summary: page.heading,
+          summary: `Submit the page "${page.heading}"`,
           consumes: ['application/x-www-form-urlencoded'],
           body: PostedFields,
           response: { ...schema.response, ...page.errorResponses },
@@ -135,14 +138,14 @@ async function submitPage({ baseCtx, query, body }: PostRequest, reply: FastifyR
 
 const invalidLinkMessage = {
   title: 'This link does not work',
-  text: 'It may be incomplete, too old, or used already. Please ask for another.',
+  text: 'It may be incomplete, expired or already used. Please request a new link.',
 }
 
 const fieldNames: Record<string, string> = { name: 'Your name', password: 'The password' }
 
-/** A refusal as a person is told: the name of the field as the page has it, and a whole sentence. */
+/** Turns an error into a sentence for the page, with the field name that the page shows. */
 function toSentence({ statusCode, message, issues: [issue] = [] }: ErrorBody): string {
-  if (statusCode === 429) return 'Too many wrong passwords. Wait a few minutes, and try again.'
+  if (statusCode === 429) return 'Too many failed attempts. Please wait a few minutes and try again.'
   const problem = (issue?.message ?? message).replace(/^\w+: /, '')
   const subject = issue && fieldNames[issue.path]
   return `${subject ? `${subject} ` : ''}${problem}.`

@@ -1,4 +1,4 @@
-/** The frame of every page that people see: one style, no script, nothing from anywhere else. */
+/** The HTML layout of every page: one inline style sheet, no scripts, no external resources. */
 import { createHash } from 'node:crypto'
 import { AppError } from '@rapport/core/kernel/errors.ts'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -58,18 +58,18 @@ const layout = engine.parse(`<!doctype html>
 
 const styleHash = createHash('sha256').update(style).digest('base64')
 
-/** Of a route that answers with a page. */
+/** The response schema of a route that sends a page. */
 export const pageResponse = { content: { 'text/html': { schema: z.string().describe('An HTML page') } } }
-/** Of one that tells people by a page what it tells programs as JSON. */
+/** The response schema of an error: a page for browsers, JSON for programs. */
 export const errorPageResponse = { content: { ...pageResponse.content, 'application/json': { schema: ErrorBody } } }
 
 interface Document {
-  /** In the window's title; the heading when left out. */
+  /** The title of the window. Default: the heading. */
   title?: string
   heading: string
-  /** HTML, of which every value is escaped. */
+  /** HTML in which every value is already escaped. */
   content: string
-  /** Who may show the page in a frame; nobody when left out. */
+  /** The sites that may embed the page in a frame. Default: none. */
   frameAncestors?: '*'
 }
 
@@ -90,33 +90,33 @@ export function sendDocument(reply: FastifyReply, document: Document): FastifyRe
     .send(String(engine.renderSync(layout, { title, heading, content, style })))
 }
 
-/** Whether a person's browser asks, and not a program. */
+/** Whether the request comes from a browser rather than a program. */
 export function acceptsHtml(request: FastifyRequest): boolean {
   return (request.headers.accept ?? '').includes('text/html')
 }
 
 /**
- * The fields of a posted form (WHATWG `application/x-www-form-urlencoded`), each once. A browser posts a line break as two
- * characters, having counted it as one. What is not UTF-8 is refused rather than kept as something else.
+ * Parses a posted form (WHATWG `application/x-www-form-urlencoded`). Rejects duplicate fields, and text that is not
+ * UTF-8. Line breaks become LF: a browser posts CRLF, but counts one character against the length limit.
  */
 export function parsePostedForm(raw: Buffer): Record<string, string> {
   const pairs = raw.toString('latin1').split('&').filter(Boolean)
-  if (pairs.length > 1_000) throw new AppError('invalid', 'The form was posted with more than 1,000 fields')
+  if (pairs.length > 1_000) throw new AppError('invalid', 'The form has more than 1,000 fields')
   const entries = pairs.map((pair) => {
     const [, name = '', value = ''] = /^([^=]*)=?([^]*)$/.exec(pair) ?? []
     return [decodePostedText(name), decodePostedText(value).replaceAll('\r\n', '\n')] as const
   })
   if (new Set(entries.map(([name]) => name)).size < entries.length) {
-    throw new AppError('invalid', 'The form was posted with a field twice')
+    throw new AppError('invalid', 'The form has a duplicate field')
   }
   return Object.fromEntries(entries)
 }
 
 function decodePostedText(text: string): string {
   try {
-    if (/[^\u0000-\u007f]/.test(text)) throw new URIError('a browser encodes what is not ASCII')
+    if (/[^\u0000-\u007f]/.test(text)) throw new URIError('browsers percent-encode non-ASCII characters')
     return decodeURIComponent(text.replaceAll('+', ' '))
   } catch {
-    throw new AppError('invalid', 'The form was not posted in UTF-8')
+    throw new AppError('invalid', 'The form is not encoded in UTF-8')
   }
 }

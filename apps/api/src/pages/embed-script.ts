@@ -8,19 +8,20 @@ import { NoQuery } from '../routes/shapes.ts'
 const script = readFileSync(join(import.meta.dirname, 'rapport-form.js'), 'utf8')
 const etag = `"${createHash('sha256').update(script).digest('base64url').slice(0, 22)}"`
 
-/** The script that defines `<rapport-form>` on other people's pages. */
+/** The script that defines the element `<rapport-form>` for use on any website. */
 export const embedScript: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/embed/form.js',
     {
       schema: {
         tags: ['Forms'],
-        summary: 'The script that puts forms on any site',
-        description: '`<script src="…/embed/form.js" defer></script><rapport-form form-id="frm_…"></rapport-form>`',
+        summary: 'Retrieve the embed script',
+        description:
+          'Shows a form on any website: `<script src="…/embed/form.js" defer></script><rapport-form form-id="frm_…"></rapport-form>`',
         querystring: NoQuery,
         response: {
           200: { content: { 'text/javascript': { schema: z.string().describe('JavaScript') } } },
-          304: z.null().describe('You have it already'),
+          304: z.null().describe('Not modified'),
         },
       },
     },

@@ -7,7 +7,7 @@ import { engine, sendDocument } from './document.ts'
 const template = engine.parse(`
 {%- if issues.length > 0 or notice %}
 <div class="problems" role="alert" tabindex="-1" autofocus>
-<p>{{ notice | default: "Please check what you filled in:" }}</p>
+<p>{{ notice | default: "Please correct the following:" }}</p>
 {%- if issues.length > 0 %}
 <ul>
 {%- for issue in issues %}
@@ -56,17 +56,17 @@ const template = engine.parse(`
 
 interface FormPage {
   form: FormRow
-  /** Of this filling-in: sent twice, it is one submission. */
+  /** The idempotency key of the page: posting it twice makes one submission. */
   key: string
-  /** What was filled in and what is wrong with it. */
+  /** The posted values and their errors. */
   filled?: { texts: Record<string, string>; issues: readonly Issue[]; notice?: string }
 }
 
-/** A form as a page: labels, native controls, and beside each what is wrong with it. */
+/** Sends a form as a page, with a label for each control and an error message below each invalid one. */
 export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPage): FastifyReply {
   const { texts = {}, issues = [], notice } = filled ?? {}
   const textOf = ({ id, type }: ShownField) =>
-    // With a notice the form is another than was read, and a consent to other words is given anew.
+    // A notice says that the form has changed: a consent to the old wording does not count for the new one.
     Object.hasOwn(texts, id) && !(notice && type === 'CONSENT') ? texts[id] : undefined
   const fields = toPublicForm(form).fields.map((field) =>
     fieldView(field, textOf(field), findProblem(issues, field.id)),

@@ -183,13 +183,13 @@ test('the thanks lead on to the address of the form, which cannot reach into a h
 })
 
 const refused: [string, string | Buffer, [status: number, message: RegExp]][] = [
-  ['a field twice', 'email=a@example.com&email=b@example.com', [400, /a field twice/]],
+  ['a field twice', 'email=a@example.com&email=b@example.com', [400, /duplicate field/]],
   ['a thousand and one fields', Array.from({ length: 1_001 }, (_, n) => `k${n}=1`).join('&'), [400, /more than 1,000/]],
-  ['a byte that is none', 'email=a@example.com&message=%ff', [400, /not posted in UTF-8/]],
-  ['half a character', 'email=a@example.com&message=%e2%82', [400, /not posted in UTF-8/]],
-  ['a surrogate', 'email=a@example.com&message=%ed%a0%80', [400, /not posted in UTF-8/]],
-  ['half an escape', 'email=a@example.com&message=%', [400, /not posted in UTF-8/]],
-  ['raw bytes', Buffer.from('email=a@example.com&message=\xe9', 'latin1'), [400, /not posted in UTF-8/]],
+  ['a byte that is none', 'email=a@example.com&message=%ff', [400, /not encoded in UTF-8/]],
+  ['half a character', 'email=a@example.com&message=%e2%82', [400, /not encoded in UTF-8/]],
+  ['a surrogate', 'email=a@example.com&message=%ed%a0%80', [400, /not encoded in UTF-8/]],
+  ['half an escape', 'email=a@example.com&message=%', [400, /not encoded in UTF-8/]],
+  ['raw bytes', Buffer.from('email=a@example.com&message=\xe9', 'latin1'), [400, /not encoded in UTF-8/]],
   ['too much', `email=a@example.com&message=${'x'.repeat(1_048_576)}`, [413, /too large/]],
 ]
 test.each(refused)('%s is refused as on every route', async (_name, raw, [status, message]) => {
@@ -232,7 +232,7 @@ test('a form that is not there is a page for people, an error for programs, and 
   for (const path of [missing, `${missing}/thanks`, '/f/nope']) {
     const page = await get(path)
     expectPage(page, 404)
-    expect(page.text).toContain('This form is not here')
+    expect(page.text).toContain('This form is not available')
     expectError(await api.call('GET', path), 404, 'Form not found')
   }
   const from = '203.0.113.78'

@@ -19,11 +19,11 @@ const PostedForm = z.record(z.string(), z.string())
 const page = { 200: pageResponse, 404: errorPageResponse }
 const schema = { tags: ['Forms'], params, querystring: NoQuery }
 
-/** What a posted page adds to the fields of its form; no field's id begins like this. */
+/** Hidden inputs that the page adds to the fields. The id of a field cannot start with an underscore. */
 const versionName = '_version'
 const keyName = '_key'
 
-/** The hosted form: a page for people that works without any script, in a frame of any site. */
+/** The hosted form: a page that works without JavaScript, and that any site may embed in a frame. */
 export const formPages: FastifyPluginAsyncZod = async (app) => {
   app.addContentTypeParser(
     'application/x-www-form-urlencoded',
@@ -36,15 +36,15 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
   app.setErrorHandler((error, request, reply) => {
     if (toErrorBody(error)?.statusCode !== 404 || !acceptsHtml(request)) throw error
     return sendMessage(reply.code(404), {
-      title: 'This form is not here',
-      text: 'It may have been closed, or the address may be incomplete.',
+      title: 'This form is not available',
+      text: 'It may have been closed, or the link may be incomplete.',
       frameAncestors: '*',
     })
   })
 
   app.get(
     '/f/:id',
-    { schema: { ...schema, summary: 'The page of a form', response: page } },
+    { schema: { ...schema, summary: 'Show the page of a form', response: page } },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
       return sendFormPage(reply, { form, key: randomUUID() })
@@ -71,7 +71,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/f/:id/thanks',
-    { schema: { ...schema, summary: 'The page after a submission', response: page } },
+    { schema: { ...schema, summary: 'Show the thank-you page of a form', response: page } },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
       return sendMessage(reply, {
@@ -86,7 +86,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
 
 type PostRequest = FastifyRequest<{ Body: z.output<typeof PostedForm> }>
 
-/** Goes on to the thanks, or shows the page again with what is wrong and all that was filled in. */
+/** Redirects to the thank-you page, or shows the form again with the posted values and their errors. */
 async function submitPage(request: PostRequest, reply: FastifyReply, form: FormRow): Promise<FastifyReply> {
   const { [versionName]: version, [keyName]: key = randomUUID(), ...texts } = request.body
   const values = parsePostedValues(form.fields, texts)
@@ -103,7 +103,8 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
     reply.code(notice ? 412 : 400)
     return sendFormPage(reply, { form, key, filled: { texts, issues, ...(notice && { notice }) } })
   }
-  // Relative, so that it stays where the page came from, whatever is in front of it. Never to the form's own address: a
-  // browser holds `form-action` against every step of a redirect, and nobody knows where that address leads on to.
+  // Relative, so that it also works behind a proxy that adds a path prefix. Never the form's own `redirectUrl`: a
+  // browser
+  // checks `form-action` at every step of a redirect, and that URL may redirect to any site.
   return reply.redirect(`./${form.id}/thanks`, 303)
 }

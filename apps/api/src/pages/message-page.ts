@@ -13,12 +13,12 @@ interface Message {
   title: string
   text: string
   button?: string
-  /** An address that the page leads on to by itself, or by a link where the browser does not. */
+  /** Where the page redirects to. It also has a link, for browsers that ignore the `refresh` header. */
   redirectUrl?: string
   frameAncestors?: '*'
 }
 
-/** A page with one thing to say and at most one button, which posts to the page's own address. Values are escaped. */
+/** Sends a page with a message and an optional button, which posts to the URL of the page. Values are escaped. */
 export function sendMessage(reply: FastifyReply, { title, frameAncestors, ...message }: Message): FastifyReply {
   if (message.redirectUrl !== undefined) reply.header('refresh', `0; url=${message.redirectUrl}`)
   const content = String(engine.renderSync(template, message))

@@ -1,17 +1,17 @@
 /**
- * <rapport-form form-id="frm_…">: a form of Rapport on any page. It draws what the form shows, sends what is filled in
- * to where this script came from, and shows what is answered. It takes font and colours from the page around it;
- * `--rapport-accent` and `--rapport-problem` change two more. Fires `rapport-form:submitted` with the submission's id.
+ * <rapport-form form-id="frm_…">: shows a Rapport form on any page. It submits the values to the server that this
+ * script was loaded from, and shows the result. It inherits font and colors from the page; `--rapport-accent` and
+ * `--rapport-problem` set two more colors. Emits `rapport-form:submitted` with the submission's id.
  */
 ;(() => {
-  // A page may have the script once for each of its forms.
+  // A page with several forms may load the script several times.
   if (customElements.get('rapport-form')) return
   const base = document.currentScript.src.replace(/\/embed\/form\.js.*$/, '')
   const inputTypes = { EMAIL: 'email', PHONE: 'tel', NUMBER: 'number', DATE: 'date', CHECKBOX: 'checkbox', CONSENT: 'checkbox' }
   const honeypotId = '_website'
-  /** Like the trap, no field's own id: those begin with a letter. */
+  /** Cannot clash with a field: the id of a field starts with a letter. */
   const problemId = (fieldId) => `_problem-${fieldId}`
-  const failed = 'This could not be sent. Please try again.'
+  const failed = 'The form could not be sent. Please try again.'
   const style = `
     :host { display: block; overflow-wrap: anywhere }
     * { box-sizing: border-box; font: inherit; color: inherit }
@@ -34,7 +34,7 @@
     [aria-invalid] { border: 2px solid var(--rapport-problem, #c62a2f) }
     .trap { position: absolute; left: -9999px }`
 
-  /** An element with attributes (those that are false or undefined left out) and children. */
+  /** Creates an element with attributes (except those that are false or undefined) and children. */
   function create(name, attributes = {}, ...children) {
     const element = document.createElement(name)
     for (const [key, value] of Object.entries(attributes)) {
@@ -70,7 +70,7 @@
     return create('div', { class: 'field' }, label, control, problem)
   }
 
-  /** As the form takes it: of the type of its field, undefined when nothing was filled in. */
+  /** The value in the type that the API expects; undefined if the control is empty. */
   function valueOf(control) {
     if (control.type === 'checkbox') return control.checked
     if (control.value === '') return undefined
@@ -82,7 +82,7 @@
     class extends HTMLElement {
       static observedAttributes = ['form-id']
 
-      /** Of one filling-in, so that sending it twice makes one submission. */
+      /** The idempotency key: submitting twice makes one submission. */
       #key
       #root = this.attachShadow({ mode: 'open' })
 
@@ -97,7 +97,7 @@
         void this.#load()
       }
 
-      /** Draws the form; with `kept`, what was filled in before, and a `notice` why it is drawn again. */
+      /** Renders the form. After a change of the form: with the values entered before (`kept`) and a `notice`. */
       async #load(kept = new Map(), notice = '') {
         const id = this.getAttribute('form-id')
         const response = await fetch(`${base}/public/forms/${encodeURIComponent(id)}`).catch(() => undefined)
@@ -110,7 +110,7 @@
         if (notice) this.#alert(notice).focus()
       }
 
-      /** All but the consents: they were given to other words. */
+      /** Restores all values except consents, which were given to the old wording. */
       #restore(form, kept) {
         for (const { id, type } of form.fields) {
           const [control, value] = [this.#root.getElementById(id), kept.get(id)]
@@ -159,7 +159,7 @@
         if (response?.status === 201 && body) return this.#succeed(form, body)
         if (response?.status === 412) return this.#load(values, body?.message ?? failed)
         this.#showIssues(body?.issues ?? [])
-        if (response?.status === 429) this.#alert('That was too often. Please try again in a minute.')
+        if (response?.status === 429) this.#alert('Too many attempts. Please try again in a minute.')
         else if (!body?.issues) this.#alert(failed)
       }
 

@@ -18,11 +18,11 @@ const schema = (summary: string) => ({
 })
 
 /**
- * What the links in mails lead to. GET changes nothing, as mail scanners fetch every link; the button, or a mail
- * program's one-click (RFC 8058), posts.
+ * The pages behind the links in emails. GET changes nothing, because mail scanners follow every link. The button sends
+ * a POST, and so does the one-click unsubscribe of a mail client (RFC 8058).
  */
 export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
-  // Both forms that RFC 8058 allows. The body says nothing that the token does not.
+  // The two content types that RFC 8058 allows. The body is ignored: the token is sufficient.
   app.addContentTypeParser(
     ['application/x-www-form-urlencoded', 'multipart/form-data'],
     { parseAs: 'buffer', bodyLimit: 65_536 },
@@ -34,53 +34,55 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
     return sendMessage(reply.code(400), {
       title: 'This link does not work',
       text: isUnsubscribe
-        ? 'It is incomplete. Please click the link in the mail itself, or answer the mail and ask to be taken off the list.'
-        : 'It may be incomplete or older than seven days. Please use the newest mail, or sign up once more.',
+        ? 'The link is incomplete. Please click it again in the email, or reply to the email and ask to be removed.'
+        : 'The link may be incomplete or older than seven days. Please use the latest email, or subscribe again.',
     })
   })
 
-  app.get('/public/subscriptions/confirm', { schema: schema('The page behind a confirmation link') }, showConfirm)
+  app.get('/public/subscriptions/confirm', { schema: schema('Show the confirmation page') }, showConfirm)
   app.post('/public/subscriptions/confirm', { schema: schema('Confirm a subscription') }, submitConfirm)
-  app.get('/public/unsubscribe', { schema: schema('The page behind an unsubscribe link') }, showUnsubscribe)
-  app.post('/public/unsubscribe', { schema: schema('Unsubscribe, in one click (RFC 8058)') }, submitUnsubscribe)
+  app.get('/public/unsubscribe', { schema: schema('Show the unsubscribe page') }, showUnsubscribe)
+  app.post('/public/unsubscribe', { schema: schema('Unsubscribe with one click (RFC 8058)') }, submitUnsubscribe)
 }
 
 type TokenRequest = FastifyRequest<{ Querystring: z.output<typeof TokenQuery> }>
 
 async function showConfirm({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
-  const named = await findListSender(baseCtx, openConfirmation(baseCtx, query.token))
+  const listSender = await findListSender(baseCtx, openConfirmation(baseCtx, query.token))
   return sendMessage(reply, {
     title: 'Confirm your subscription',
-    text: `One click, and ${named ? `${named.sender} will send you “${named.list}”` : 'the newsletter will come to your inbox'}. You can leave at any time.`,
+    text: `Click the button to receive ${describeEmails(listSender)}. You can unsubscribe at any time.`,
     button: 'Confirm subscription',
   })
 }
 
 async function submitConfirm({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
-  const named = await findListSender(baseCtx, openConfirmation(baseCtx, query.token))
+  const listSender = await findListSender(baseCtx, openConfirmation(baseCtx, query.token))
   await confirmSubscription(baseCtx, query.token)
   return sendMessage(reply, {
     title: 'You are subscribed',
-    text: `${named ? `${named.sender} will send you “${named.list}”` : 'Thank you'}. You can close this page.`,
+    text: `You will receive ${describeEmails(listSender)}. You can close this page.`,
   })
 }
 
 async function showUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
-  const named = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
+  const listSender = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
   return sendMessage(reply, {
     title: 'Unsubscribe',
-    text: `With one click, ${named ? nothingMore(named) : 'you will get no more mails from this list.'}`,
+    text: `Click the button to stop receiving ${describeEmails(listSender)}.`,
     button: 'Unsubscribe',
   })
 }
 
 async function submitUnsubscribe({ baseCtx, query }: TokenRequest, reply: FastifyReply) {
-  const named = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
+  const listSender = await findListSender(baseCtx, openUnsubscribe(baseCtx, query.token))
   await unsubscribe(baseCtx, query.token)
   return sendMessage(reply, {
     title: 'You are unsubscribed',
-    text: named ? nothingMore(named) : 'No more mails from this list will be sent to you.',
+    text: `You will no longer receive ${describeEmails(listSender)}.`,
   })
 }
 
-const nothingMore = ({ list, sender }: ListSender) => `${sender} will send you no more mails of “${list}”.`
+/** The list and its sender; the list may have been deleted. */
+const describeEmails = (listSender: ListSender | undefined) =>
+  listSender ? `“${listSender.list}” from ${listSender.sender}` : 'emails from this list'

@@ -7,14 +7,14 @@ import { errorPageResponse, acceptsHtml } from './document.ts'
 import { sendMessage } from './message-page.ts'
 
 const pixel = Buffer.from('R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7', 'base64')
-/** A long address twice encoded, and what it is signed with. */
+/** Enough for the longest URL, encoded twice, and its signature. */
 const TokenQuery = z.strictObject({ token: z.string().max(12_000) })
 const common = {
   tags: ['Subscription pages'],
   querystring: TokenQuery,
 }
 
-/** What the links and the pixel of a tracked mail lead to. */
+/** The pixel and the links of a tracked email. */
 export const trackingPages: FastifyPluginAsyncZod = async (app) => {
   app.addHook('onRequest', async (_request, reply) => {
     reply.preventCache().header('referrer-policy', 'no-referrer')
@@ -25,7 +25,8 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'The pixel of a tracked mail',
+        summary: 'Record an email open',
+        description: 'The pixel of a tracked email. Each recipient is counted once.',
         response: { 200: { content: { 'image/gif': { schema: z.any().describe('A transparent pixel') } } } },
       },
     },
@@ -42,20 +43,19 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
         if (toErrorBody(error)?.statusCode !== 400 || !acceptsHtml(request)) throw error
         sendMessage(reply.status(400 as never) as FastifyReply, {
           title: 'This link does not work',
-          text: 'It may be incomplete. Please open it once more from the mail.',
+          text: 'The link may be incomplete. Please click it again in the email.',
         })
       },
       schema: {
         ...common,
-        summary: 'A link of a tracked mail',
-        response: { 302: z.string().describe('To where the link leads'), 400: errorPageResponse },
+        summary: 'Follow a link of an email',
+        description: 'Records the click and redirects to the URL in the token. Each recipient is counted once.',
+        response: { 302: z.string().describe('Redirect to the URL in the token'), 400: errorPageResponse },
       },
     },
     async (request, reply) => {
-      // Who only asks whether the page is there (HEAD) has not clicked.
-      const url = await resolveTrackedLink(request.baseCtx, request.query.token, {
-        shouldRecord: request.method === 'GET',
-      })
+      // HEAD only checks the link: it is not a click.
+      const url = await resolveTrackedLink(request.baseCtx, request.query.token, { shouldRecord: request.method === 'GET' })
       return reply.code(302).header('location', url).send('')
     },
   )

@@ -14,8 +14,8 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
       config,
       schema: {
         ...common,
-        summary: 'Issue an API key',
-        description: 'With at most your own role. `key` is in this answer alone.',
+        summary: 'Create an API key',
+        description: 'The role of the key is at most your own. `key` is returned in this response only.',
         querystring: NoQuery,
         body: ApiKeyInput,
         response: { 201: CreatedApiKey },
@@ -44,7 +44,7 @@ export const apiKeyRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Revoke an API key',
-        description: 'The very next request with it is refused.',
+        description: 'Takes effect immediately: the next request with the key returns 401.',
         params: IdParams('key'),
         querystring: NoQuery,
         response: { 204: Empty },

@@ -11,8 +11,9 @@ export const auditRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         tags: ['Team'],
         security: [{ bearer: [] }],
-        summary: 'Who did what',
-        description: 'Team, keys, webhooks, sends, exports and deletions, newest first. Nothing in it can be changed.',
+        summary: 'List audit log entries',
+        description:
+          'Records changes to the team, API keys and webhooks, campaign sends, exports and deletions, newest first. Entries cannot be changed or deleted.',
         querystring: AuditQuery,
         response: { 200: PageOf(AuditEntry) },
       },

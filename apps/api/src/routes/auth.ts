@@ -27,7 +27,7 @@ import { resetPassword } from '@rapport/core/operations/reset-password.ts'
 
 const tags = ['Authentication']
 
-/** Where credentials come from; these routes carry none. */
+/** The routes that issue and restore credentials. They require none. */
 export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/auth/signup',
@@ -35,9 +35,9 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 10 }, errorStatuses: [403, 409] },
       schema: {
         tags,
-        summary: 'Create a user and their workspace',
+        summary: 'Sign up',
         description:
-          'The user becomes OWNER of a new workspace with a pipeline "Sales". A mail asks them to confirm their address, which nothing depends on. A taken address is a 409. Where the operator closed sign-up, a 403.',
+          'Creates a user and a workspace with a pipeline named "Sales", and makes the user its OWNER. An email asks the user to confirm the address; confirmation is optional. Returns 409 if the address is already registered, and 403 if the operator has closed sign-up.',
         querystring: NoQuery,
         body: SignupInput,
         response: { 201: Session },
@@ -56,9 +56,9 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 10 }, errorStatuses: [401] },
       schema: {
         tags,
-        summary: 'Open a session',
+        summary: 'Log in',
         description:
-          'For thirty days. A wrong address and a wrong password are answered alike, in the same time. Who was wrong ten times must wait, which is a 429, and after fifty times so must all who never logged in from where they are.',
+          'Creates a session that lasts 30 days. An unknown address and a wrong password return the same 401 in the same time. After 10 failures from one client, further attempts return 429 with exponential backoff; after 50 failures in total, so do attempts from clients that have never logged in.',
         querystring: NoQuery,
         body: LoginInput,
         response: { 200: Session },
@@ -73,8 +73,9 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 5 } },
       schema: {
         tags,
-        summary: 'Ask for a new password',
-        description: 'Mails a link that lasts an hour, if anyone has the address. The answer is the same either way.',
+        summary: 'Request a password reset',
+        description:
+          'Emails a reset link that expires after one hour. An unknown address gets the same response, but no email.',
         querystring: NoQuery,
         body: ForgotPasswordInput,
         response: { 202: Empty },
@@ -93,9 +94,9 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 10 } },
       schema: {
         tags,
-        summary: 'Set a new password by the token of a mail',
+        summary: 'Reset a password',
         description:
-          'The token is good once. Every session of the user ends. Of an account whose address was never confirmed so do the API keys and invites that it made, and the webhooks of its workspaces are switched off: somebody else may have signed up with the address.',
+          'Sets a new password with the single-use token from the email, and ends all sessions of the user. If the address was never confirmed, someone else may have signed up with it: the API keys and invites that the user created are revoked, and the webhooks of their workspaces are disabled.',
         querystring: NoQuery,
         body: ResetPasswordInput,
         response: { 204: Empty },
@@ -113,8 +114,9 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [401] },
       schema: {
         tags,
-        summary: 'Confirm an address by the token of a mail',
-        description: 'Needs the password as well: a wrong one is a 401. To confirm twice is no error.',
+        summary: 'Confirm an email address',
+        description:
+          'Requires the token from the email and the password. Returns 401 if the password is wrong. Confirming an address again is a no-op.',
         querystring: NoQuery,
         body: VerifyEmailInput,
         response: { 204: Empty },
@@ -132,8 +134,9 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 10 }, errorStatuses: [401, 409] },
       schema: {
         tags,
-        summary: 'Join a workspace by the token of a mail',
-        description: 'Makes the user. Who has an account already must send its password, or it is a 401.',
+        summary: 'Accept an invite',
+        description:
+          'Adds a user to the workspace with the token from the email. Creates the user if the address has no account. Otherwise `password` must be the password of the account; a wrong one returns 401.',
         querystring: NoQuery,
         body: AcceptInviteInput,
         response: { 204: Empty },
@@ -146,14 +149,14 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** What a credential's holder can ask of the credential itself. */
+/** The routes about the credential of the request and its user. */
 export const meRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/auth/me',
     {
       schema: {
         tags,
-        summary: 'Who this credential is',
+        summary: 'Retrieve the current credential',
         security: [{ bearer: [] }],
         querystring: NoQuery,
         response: { 200: Me },
@@ -169,9 +172,9 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { role: 'VIEWER', errorStatuses: [403] },
       schema: {
         ...common,
-        summary: 'Ask for another mail to confirm your address',
+        summary: 'Resend the confirmation email',
         description:
-          'At most once an hour: more is a 429. A 409 where it is confirmed already, and a 403 for an API key, which has no address.',
+          'Emails a new link to confirm your address, at most once an hour; more requests return 429. Returns 409 if the address is already confirmed, and 403 for an API key, which has no address.',
         querystring: NoQuery,
         body: NoBody,
         response: { 202: Empty },
@@ -190,7 +193,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'List your sessions',
-        description: 'In every workspace of yours. An API key has none.',
+        description: 'Returns your sessions in all workspaces. An API key has no sessions.',
         querystring: SessionQuery,
         response: { 200: PageOf(OpenSession) },
       },
@@ -204,7 +207,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { role: 'VIEWER' },
       schema: {
         ...common,
-        summary: 'End one of your sessions',
+        summary: 'End a session',
         params: IdParams('ses'),
         querystring: NoQuery,
         response: { 204: Empty },
@@ -222,7 +225,8 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'List your workspaces',
-        description: 'With your role in each. `POST /auth/login` with `workspaceId` opens a session in one of them.',
+        description:
+          'Returns your workspaces and your role in each. `POST /auth/login` with `workspaceId` creates a session in one of them.',
         querystring: WorkspaceQuery,
         response: { 200: PageOf(OwnWorkspace) },
       },
@@ -236,8 +240,9 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { role: 'VIEWER' },
       schema: {
         tags,
-        summary: 'End this session',
-        description: 'Its token is dead at once. An API key has no session to end; it is revoked by deleting it.',
+        summary: 'Log out',
+        description:
+          'Ends the session of the request; its token is invalid immediately. An API key has no session: delete the key to revoke it.',
         security: [{ bearer: [] }],
         querystring: NoQuery,
         body: NoBody,

@@ -31,7 +31,7 @@ import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
-/** A template may be 1 MiB, and JSON may need more bytes for the same text. */
+/** A template may have 1 MiB; JSON escapes can make it longer. */
 const templateBodyLimit = 4 * 1_048_576
 
 export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
@@ -43,7 +43,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Create a campaign',
         description:
-          'A DRAFT for one list. With neither `html` nor `text` it starts from a plain template. Templates are Liquid; a broken one is a 400 with line and column. So is one with more than 5,000 tags and outputs or 5,000 filters, or that takes too long to read.',
+          'Creates a DRAFT for one list. Without `html` and `text` it gets a plain template. Templates are written in Liquid; a syntax error returns 400 with line and column. A template with more than 5,000 tags and outputs, with more than 5,000 filters, or that takes too long to parse also returns 400.',
         querystring: NoQuery,
         body: CampaignInput,
         response: { 201: Campaign },
@@ -69,7 +69,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Read a campaign',
+        summary: 'Retrieve a campaign',
         params: IdParams('cmp'),
         querystring: NoQuery,
         response: { 200: Campaign },
@@ -85,8 +85,8 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
       bodyLimit: templateBodyLimit,
       schema: {
         ...common,
-        summary: 'Change a campaign',
-        description: 'Only a DRAFT; anything else is a 409.',
+        summary: 'Update a campaign',
+        description: 'Only a DRAFT can be updated. Any other status returns 409.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: CampaignChange,
@@ -106,7 +106,8 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Delete a campaign',
-        description: 'Only a DRAFT; anything else is a 409, as it is the record of what was sent to whom.',
+        description:
+          'Only a DRAFT can be deleted. Any other status returns 409, because the campaign records who received the email.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         response: { 204: Empty },
@@ -119,14 +120,15 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** Sending, and what becomes of it. */
+/** The routes that send a campaign and report on it. */
 export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/campaigns/:id/audience',
     {
       schema: {
         ...common,
-        summary: 'Whom a campaign would reach',
+        summary: 'Retrieve the audience of a campaign',
+        description: 'Counts the contacts that would receive the campaign now, and those that would not, by reason.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         response: { 200: Audience },
@@ -142,7 +144,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Preview a campaign',
         description:
-          'As a contact would get it, or an invented one. Nothing is sent, and nothing in it is tracked. A template that takes too long is a 400.',
+          'Renders the campaign for a contact, or for a sample contact. Sends no email and adds no tracking. A template that takes too long to render returns 400.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: PreviewInput,
@@ -159,7 +161,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Send a campaign',
         description:
-          'At once, to everyone confirmed on the list at this instant: `queued` is exact. Of two sends one is a 409.',
+          'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none. A campaign is sent once: a second request returns 409, also if both are sent concurrently.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: NoBody,
@@ -178,9 +180,9 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Send a test copy',
+        summary: 'Send a test email',
         description:
-          'One mail, its subject marked `[Test]`, whatever the status of the campaign. A template that takes too long is a 400.',
+          'Sends one email with `[Test]` in its subject, in any status of the campaign. A template that takes too long to render returns 400.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: SendTestInput,
@@ -199,9 +201,9 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Send again to those it failed for',
+        summary: 'Retry failed recipients',
         description:
-          'To those who FAILED, and only with `includeInterrupted` to those who are INTERRUPTED, as they may get it twice. `queued` says how many that are.',
+          'Sends the campaign again to FAILED recipients. INTERRUPTED recipients are included only with `includeInterrupted: true`, because they may receive the email twice. `queued` is the number of recipients.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: RetryInput,
@@ -216,12 +218,17 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 
   const transitions = [
-    ['pause', 'Pause a campaign', 'Stops within seconds; whose turn has not come stays pending.', pauseCampaign],
-    ['resume', 'Resume a campaign', 'Goes on where it was paused.', resumeCampaign],
+    [
+      'pause',
+      'Pause a campaign',
+      'Stops sending within seconds. Recipients not yet sent remain PENDING.',
+      pauseCampaign,
+    ],
+    ['resume', 'Resume a campaign', 'Continues sending to the PENDING recipients.', resumeCampaign],
     [
       'cancel',
       'Cancel a campaign',
-      'For good. Whose turn has not come becomes SKIPPED; `completedAt` says when all have.',
+      'Stops sending permanently. PENDING recipients become SKIPPED; `completedAt` is set when all of them have.',
       cancelCampaign,
     ],
   ] as const
@@ -232,7 +239,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         schema: {
           ...common,
           summary,
-          description: `${description} To ask twice is harmless; in any other status it is a 409.`,
+          description: `${description} Repeating the request is a no-op. Any other status returns 409.`,
           params: IdParams('cmp'),
           querystring: NoQuery,
           body: NoBody,
@@ -248,8 +255,9 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Count what became of a campaign',
-        description: 'Exact at every instant: queued = sent + failed + skipped + interrupted + pending.',
+        summary: 'Retrieve campaign statistics',
+        description:
+          'Counts the recipients by status. At every instant, queued = sent + failed + skipped + interrupted + pending.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         response: { 200: CampaignStats },
@@ -263,8 +271,8 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: "List a campaign's recipients",
-        description: 'Did she get it, and if not, why.',
+        summary: 'List campaign recipients',
+        description: 'Shows whether the email was sent to each recipient, and the reason if it was not.',
         params: IdParams('cmp'),
         querystring: RecipientQuery,
         response: { 200: PageOf(CampaignRecipient) },

@@ -35,7 +35,8 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Create a contact',
-        description: 'Tells `contact.created`. An address the workspace has already is a 409 with its `contactId`.',
+        description:
+          'Emits `contact.created`. Returns 409 with `contactId` if the workspace already has a contact with this email address.',
         querystring: NoQuery,
         body: NewContact,
         response: { 201: Contact },
@@ -54,8 +55,8 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [409] },
       schema: {
         ...common,
-        summary: 'Create or change a contact by address',
-        description: 'Sets what the body names and leaves the rest. Safe however many call at once.',
+        summary: 'Create or update a contact by email address',
+        description: 'Sets the fields in the body and leaves the others unchanged. Safe to call concurrently.',
         querystring: NoQuery,
         body: ContactInput,
         response: { 200: Contact, 201: Contact },
@@ -75,7 +76,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'List contacts',
         description:
-          'All filters that are given must hold. `customField.<key>=<value>` filters by a field of your own.',
+          'Returns the contacts that match all filters. `customField.<key>=<value>` filters by a custom field.',
         querystring: ContactQuery,
         response: { 200: PageOf(Contact) },
       },
@@ -89,13 +90,13 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Export contacts',
-        description: 'Every contact that the filters leave, streamed as CSV or NDJSON.',
+        description: 'Streams all contacts that match the filters, as CSV or NDJSON.',
         querystring: ExportQuery,
         response: {
           200: {
             content: {
               'text/csv': { schema: z.string() },
-              'application/x-ndjson': { schema: z.string().describe('A Contact a line') },
+              'application/x-ndjson': { schema: z.string().describe('One Contact per line') },
             },
           },
         },
@@ -114,7 +115,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/contacts/:id',
     {
-      schema: { ...common, summary: 'Read a contact', params, querystring: NoQuery, response: { 200: Contact } },
+      schema: { ...common, summary: 'Retrieve a contact', params, querystring: NoQuery, response: { 200: Contact } },
     },
     (request) => readContact(request.ctx, request.params.id),
   )
@@ -125,9 +126,9 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [409] },
       schema: {
         ...common,
-        summary: 'Change a contact',
+        summary: 'Update a contact',
         description:
-          'Merges `customFieldValues` (null removes a key), replaces `tags`. What changes nothing tells nothing.',
+          'Merges `customFieldValues` (null removes a key) and replaces `tags`. Emits `contact.updated`; a no-op update emits no event.',
         params,
         querystring: NoQuery,
         body: ContactChange,
@@ -144,7 +145,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Delete a contact',
         description:
-          'The person and what is theirs: deals, tasks, subscriptions. `contact.deleted` tells of all of it, and no other event does. Of an opt-out a keyed hash stays, so that an import cannot undo it.',
+          'Deletes the contact with its deals, tasks and subscriptions. Emits only `contact.deleted`, which covers all of them. An opt-out is kept as a keyed hash, so that an import cannot undo it.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },
@@ -161,7 +162,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Add tags',
+        summary: 'Add tags to a contact',
         params,
         querystring: NoQuery,
         body: TagsInput,
@@ -176,8 +177,8 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Remove a tag',
-        description: 'One that is not there is no error.',
+        summary: 'Remove a tag from a contact',
+        description: 'Removing a tag that the contact does not have is a no-op.',
         params: params.extend({ tag: SingleLine(100, 1).meta({ examples: ['vip'] }) }),
         querystring: NoQuery,
         response: { 200: Contact },
@@ -193,7 +194,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Merge a duplicate into a contact',
         description:
-          'The duplicate fills what is empty, tags and custom values unite, its deals, tasks and subscriptions move over and the strictest opt-out wins. The duplicate goes, which `contact.merged` tells.',
+          'Fills empty fields from the duplicate, combines tags and custom field values, and moves the deals, tasks and subscriptions of the duplicate. The strictest opt-out wins. Deletes the duplicate and emits `contact.merged`.',
         params,
         querystring: NoQuery,
         body: MergeInput,
@@ -208,8 +209,8 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'What happened to a contact',
-        description: 'Newest first.',
+        summary: 'List the activity of a contact',
+        description: 'Returns the events of the contact, newest first.',
         params,
         querystring: ActivityQuery,
         response: { 200: PageOf(Activity) },

@@ -23,8 +23,8 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Define a custom field',
-        description: 'Values of contacts are checked against it. A key that is taken is a 409.',
+        summary: 'Create a custom field',
+        description: 'The values of contacts are validated against the field. Returns 409 if `key` is already in use.',
         querystring: NoQuery,
         body: CustomFieldInput,
         response: { 201: CustomField },
@@ -55,8 +55,8 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Change a custom field',
-        description: 'Its label or options; key and type stay.',
+        summary: 'Update a custom field',
+        description: 'Updates `label` and `options`. `key` and `type` cannot be changed.',
         params,
         querystring: NoQuery,
         body: CustomFieldChange,
@@ -71,8 +71,9 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Remove a custom field',
-        description: 'At once; its values go from every contact soon after. Until then its key is taken: a 409.',
+        summary: 'Delete a custom field',
+        description:
+          'The field is deleted immediately; its values are removed from all contacts in the background. Until then, creating a field with the same `key` returns 409.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },

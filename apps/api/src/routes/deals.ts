@@ -19,7 +19,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Create a deal',
         description:
-          'OPEN, and in the first stage of the pipeline unless `stageId` names another. Tells `deal.created`.',
+          'A new deal is OPEN. It starts in the first stage of the pipeline, or in the stage that `stageId` names. Emits `deal.created`.',
         querystring: NoQuery,
         body: DealInput,
         response: { 201: Deal },
@@ -38,7 +38,8 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'List deals',
-        description: 'All filters that are given must hold. By `closedAt`, what is not closed comes before all others.',
+        description:
+          'Returns the deals that match all filters. In the order of `closedAt`, deals that are not closed come before all others; with `-closedAt`, they come last.',
         querystring: DealQuery,
         response: { 200: PageOf(Deal) },
       },
@@ -49,7 +50,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/deals/:id',
     {
-      schema: { ...common, summary: 'Read a deal', params, querystring: NoQuery, response: { 200: Deal } },
+      schema: { ...common, summary: 'Retrieve a deal', params, querystring: NoQuery, response: { 200: Deal } },
     },
     (request) => readDeal(request.ctx, request.params.id),
   )
@@ -59,11 +60,11 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Change a deal',
+        summary: 'Update a deal',
         description:
-          'In another pipeline it begins in the first stage unless `stageId` names one. WON and LOST set `closedAt`, OPEN clears it. ' +
-          'Each thing that changes is told once: another stage by `deal.stage_changed` (with `previousPipelineId` and `previousStageId`), ' +
-          'a win or a loss by `deal.won` or `deal.lost`, all else, reopening too, by `deal.updated`. What changes nothing tells nothing.',
+          'When the pipeline changes, the deal moves to its first stage, or to the stage that `stageId` names. WON and LOST set `closedAt`; OPEN clears it. ' +
+          'A change of the stage emits `deal.stage_changed` with `previousPipelineId` and `previousStageId`. ' +
+          'A change to WON or LOST emits `deal.won` or `deal.lost`. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.',
         params,
         querystring: NoQuery,
         body: DealChange,
@@ -79,7 +80,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Delete a deal',
-        description: 'With its history. Tells `deal.deleted`.',
+        description: 'Deletes the deal and its history. Emits `deal.deleted`.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },
@@ -96,8 +97,9 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Where a deal has been',
-        description: 'Each move to another stage or status, newest first, with who made it. Kept as long as the deal.',
+        summary: 'List the history of a deal',
+        description:
+          'Returns each change of stage or status with the user or API key that made it, newest first. The history is kept until the deal is deleted.',
         params,
         querystring: DealMoveQuery,
         response: { 200: PageOf(DealMove) },

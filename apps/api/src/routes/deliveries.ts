@@ -22,8 +22,8 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'List the deliveries of a webhook',
-        description: 'Of the last 30 days at least.',
+        summary: 'List webhook deliveries',
+        description: 'Deliveries are kept for at least 30 days.',
         params,
         querystring: DeliveryQuery,
         response: { 200: PageOf(Delivery) },
@@ -37,7 +37,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Read a delivery',
+        summary: 'Retrieve a delivery',
         params: deliveryParams,
         querystring: NoQuery,
         response: { 200: Delivery },
@@ -52,7 +52,8 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Send a test event',
-        description: 'A `webhook.test` event about the webhook itself, to it alone. One that is disabled is a 409.',
+        description:
+          'Sends a `webhook.test` event to this webhook only; its data is the webhook. Returns 409 if the webhook is disabled.',
         params,
         querystring: NoQuery,
         body: NoBody,
@@ -71,9 +72,9 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Deliver again',
+        summary: 'Redeliver an event',
         description:
-          'A new delivery of the same event, under the same `webhook-id`. One that is still under way, or a disabled webhook, is a 409.',
+          'Creates a new delivery of the same event with the same `webhook-id`. Returns 409 if the delivery is still pending or the webhook is disabled.',
         params: deliveryParams,
         querystring: NoQuery,
         body: NoBody,
@@ -93,9 +94,9 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Deliver many again',
+        summary: 'Redeliver many events',
         description:
-          'Each event once whose deliveries match, unless one has succeeded since or is under way. At most 100,000 at once. `dryRun` only counts.',
+          'Creates one new delivery for each event with a matching delivery, unless a later delivery of the event has succeeded or is pending. More than 100,000 matching events return 400. With `dryRun`, events are only counted.',
         params,
         querystring: NoQuery,
         body: RedeliverInput,

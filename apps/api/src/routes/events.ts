@@ -16,7 +16,7 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'List events',
         description:
-          'What happened in the last 30 days at least. With `after` it reads on in order: whoever was down goes on after the last event they know and misses none, as an event never appears before one that was read.',
+          'Events are kept for at least 30 days. With `after`, events are returned in order: a consumer that was down resumes after the last event it received and misses none, because no event is ever inserted before one that was already returned.',
         querystring: EventQuery,
         response: { 200: PageOf(Event) },
       },
@@ -29,7 +29,7 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Read an event',
+        summary: 'Retrieve an event',
         params: IdParams('evt'),
         querystring: NoQuery,
         response: { 200: Event },
@@ -44,7 +44,7 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'List event types',
-        description: 'With a JSON Schema of `data` and an example for each.',
+        description: 'Returns each event type with a JSON Schema of its `data` and an example.',
         querystring: NoQuery,
         response: { 200: EventTypes },
       },

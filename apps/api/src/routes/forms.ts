@@ -19,7 +19,7 @@ const common = { tags: ['Forms'], security: [{ bearer: [] }] }
 const params = IdParams('frm')
 const submissionParams = params.extend({ submissionId: Id('sub') })
 
-/** Forms and what came in by them. */
+/** The routes of forms and their submissions. */
 export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod {
   return async (app) => {
     app.post(
@@ -28,7 +28,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
         schema: {
           ...common,
           summary: 'Create a form',
-          description: 'A field without an id gets one from its label.',
+          description: 'A field without `id` gets one that is derived from its label.',
           querystring: NoQuery,
           body: FormInput,
           response: { 201: Form },
@@ -43,13 +43,13 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
 
     app.get(
       '/forms',
-      { schema: { ...common, summary: 'List the forms', querystring: FormQuery, response: { 200: PageOf(Form) } } },
+      { schema: { ...common, summary: 'List forms', querystring: FormQuery, response: { 200: PageOf(Form) } } },
       (request) => listForms(request.ctx, request.query),
     )
 
     app.get(
       '/forms/:id',
-      { schema: { ...common, summary: 'Read a form', params, querystring: NoQuery, response: { 200: Form } } },
+      { schema: { ...common, summary: 'Retrieve a form', params, querystring: NoQuery, response: { 200: Form } } },
       (request) => readForm(request.ctx, request.params.id),
     )
 
@@ -58,8 +58,8 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       {
         schema: {
           ...common,
-          summary: 'Change a form',
-          description: '`fields` replaces all of them. Submissions stay as they came in.',
+          summary: 'Update a form',
+          description: '`fields` replaces all fields. Existing submissions are not changed.',
           params,
           querystring: NoQuery,
           body: FormChange,
@@ -79,7 +79,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
         schema: {
           ...common,
           summary: 'Delete a form',
-          description: 'With its submissions. Contacts that came by it stay.',
+          description: 'Deletes the form and its submissions. The contacts that it created are kept.',
           params,
           querystring: NoQuery,
           response: { 204: Empty },
@@ -97,7 +97,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       {
         schema: {
           ...common,
-          summary: 'List the submissions of a form',
+          summary: 'List form submissions',
           params,
           querystring: SubmissionQuery,
           response: { 200: PageOf(Submission) },
@@ -111,7 +111,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       {
         schema: {
           ...common,
-          summary: 'Read a submission',
+          summary: 'Retrieve a submission',
           params: submissionParams,
           querystring: NoQuery,
           response: { 200: Submission },
@@ -126,7 +126,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
         schema: {
           ...common,
           summary: 'Delete a submission',
-          description: 'Its contact stays.',
+          description: 'The contact is kept.',
           params: submissionParams,
           querystring: NoQuery,
           response: { 204: Empty },

@@ -11,13 +11,13 @@ import { NoQuery } from './shapes.ts'
 interface Dependencies {
   database: Database
   redis: RedisClient | undefined
-  /** Aborted when the process is to end, before it ceases to listen. */
+  /** Aborted at shutdown, before the server stops listening. */
   stopping?: AbortSignal | undefined
   /** The clock of the process, in milliseconds since 1970. */
   now?: (() => number) | undefined
 }
 
-/** Whether the process runs, and whether it can work. Not limited: load balancers ask often. */
+/** The health and readiness routes. They have no rate limit, because load balancers poll them often. */
 export function healthRoutes({ database, redis, stopping, now }: Dependencies) {
   const routes: FastifyPluginAsyncZod = async (app) => {
     let closing = false
@@ -34,7 +34,8 @@ export function healthRoutes({ database, redis, stopping, now }: Dependencies) {
         config: { rateLimit: false },
         schema: {
           tags: ['Operators'],
-          summary: 'Whether the process runs',
+          summary: 'Check health',
+          description: 'Returns 200 while the process runs.',
           querystring: NoQuery,
           response: { 200: z.object({ status: z.literal('ok'), version: z.string() }) },
         },
@@ -48,10 +49,10 @@ export function healthRoutes({ database, redis, stopping, now }: Dependencies) {
         config: { rateLimit: false },
         schema: {
           tags: ['Operators'],
-          summary: 'Whether the process can work',
+          summary: 'Check readiness',
           description:
-            'With Redis away it is `degraded`, and still 200: work is accepted and follows when Redis is back. ' +
-            'A `clock` that is `off` changes no status: ids and timestamps that this process makes are wrong.',
+            'Returns 503 if the process cannot serve requests; `parts` shows why. While Redis is unavailable, `status` is `degraded` and the response is still 200: requests are accepted, and their background work runs once Redis is available again. ' +
+            'If `clock.status` is `off`, the ids and timestamps that this process creates are wrong; this does not affect `status`.',
           querystring: NoQuery,
           response: { 200: Readiness, 503: Readiness },
         },

@@ -13,7 +13,7 @@ import { IdParams, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Imports'], security: [{ bearer: [] }] }
 
-/** Uploads that have not come to their end so long after the server was told to stop are refused. */
+/** Uploads that are still running this long after shutdown has begun are rejected. */
 const uploadGraceMs = 7_000
 
 const formats: Record<string, 'csv' | 'ndjson'> = { 'text/csv': 'csv', 'application/x-ndjson': 'ndjson' }
@@ -23,7 +23,7 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
   app.addHook('preClose', async () => {
     setTimeout(() => stopping.abort(), uploadGraceMs).unref()
   })
-  // In this scope alone: no JSON, and bodies are not read before the handler does.
+  // In this scope only: no JSON, and only the handler reads the body.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', async () => undefined)
   app.setErrorHandler((error, request, reply) => {
@@ -39,9 +39,9 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Import contacts',
         description: [
-          'Takes a file of up to 4 GiB as the body: CSV with a header (`text/csv`; by comma, semicolon or tab), or a JSON object a line as POST /contacts takes it (`application/x-ndjson`), in UTF-8; `content-encoding: gzip` is welcome.',
-          'Columns are known by their names in any usual spelling (`Email`, `first_name`, `First Name`), custom fields by `customField.<key>`, key or label; an unknown column is a 400. Tags are separated by `;` or `,`. An export can be imported as it is.',
-          'The rows are imported in the background: follow `GET /imports/{id}`. Rows that cannot be taken are counted as `failed` and shown with their lines, and do not stop the rest. `import.completed` tells the end.',
+          'The body is a file in UTF-8 of up to 4 GiB: either CSV with a header row (`text/csv`; separated by comma, semicolon or tab), or NDJSON with one object per line in the format of `POST /contacts` (`application/x-ndjson`). The body may be compressed with `content-encoding: gzip`.',
+          'Columns are matched by name in any usual spelling (`Email`, `first_name`, `First Name`), and custom fields by `customField.<key>`, key or label. An unknown column returns 400. Tags are separated by `;` or `,`. An exported file can be imported without changes.',
+          'The rows are imported in the background; `GET /imports/{id}` shows the progress. Invalid rows are counted as `failed` and listed with their line numbers; they do not stop the import. Emits `import.completed` at the end.',
         ].join('\n\n'),
         consumes: Object.keys(formats),
         querystring: ImportOptions,
@@ -72,7 +72,7 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
           },
         })) as Import
       } finally {
-        // The answer was that of an earlier request, or a refusal. What cannot be removed now maintenance removes later.
+        // The response was replayed or is an error. If the upload cannot be removed now, maintenance removes it later.
         if (!isQueued) await discardImport(ctx, id).catch(() => {})
       }
     },
@@ -91,7 +91,7 @@ export const importRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Read an import',
+        summary: 'Retrieve an import',
         params: IdParams('imp'),
         querystring: NoQuery,
         response: { 200: Import },
@@ -111,7 +111,7 @@ async function* hashWhileReading(pieces: AsyncIterable<Buffer>, hash: Hash): Asy
 const unsupportedType = () =>
   httpErrors.unsupportedMediaType(`The content type must be ${Object.keys(formats).join(' or ')}`)
 
-/** What the file is, by its content type. */
+/** The format of the file, from its content type. */
 function formatOf({ headers }: FastifyRequest): 'csv' | 'ndjson' {
   const [, type = '', parameters = ''] = /^\s*([^\s;]+)\s*(.*)$/.exec(headers['content-type'] ?? '') ?? []
   const format = formats[type.toLowerCase()]
@@ -119,7 +119,7 @@ function formatOf({ headers }: FastifyRequest): 'csv' | 'ndjson' {
   const charset = /;\s*charset\s*=\s*"?([^\s;"]+)/i.exec(parameters)?.[1]
   if (charset && charset.toLowerCase() !== 'utf-8') throw httpErrors.unsupportedMediaType('The charset must be utf-8')
   if (!['identity', 'gzip'].includes(headers['content-encoding']?.toLowerCase() ?? 'identity')) {
-    throw httpErrors.unsupportedMediaType('The content encoding must be gzip, or none')
+    throw httpErrors.unsupportedMediaType('The content encoding must be gzip or identity')
   }
   return format
 }

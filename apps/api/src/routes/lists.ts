@@ -45,7 +45,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/lists',
-    { schema: { ...common, summary: 'List the lists', querystring: ListQuery, response: { 200: PageOf(List) } } },
+    { schema: { ...common, summary: 'List lists', querystring: ListQuery, response: { 200: PageOf(List) } } },
     (request) => listLists(request.ctx, request.query),
   )
 
@@ -54,7 +54,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Read a list',
+        summary: 'Retrieve a list',
         params,
         querystring: NoQuery,
         response: { 200: List },
@@ -68,7 +68,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Change a list',
+        summary: 'Update a list',
         params,
         querystring: NoQuery,
         body: ListChange,
@@ -85,7 +85,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Delete a list',
-        description: 'With its subscriptions. A 409 while a campaign to it is under way.',
+        description: 'Deletes the list and its subscriptions. Returns 409 while a campaign is being sent to the list.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },
@@ -102,7 +102,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'List the subscribers of a list',
+        summary: 'List subscribers',
         params,
         querystring: SubscriberQuery,
         response: { 200: PageOf(Subscription) },
@@ -116,9 +116,9 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Subscribe somebody',
+        summary: 'Subscribe a contact',
         description:
-          'Who has a subscription already is a 200, and one who is confirmed stays so. Who opted out stays out: a 409.',
+          'Returns 200 if the contact already has a subscription; a confirmed subscription stays confirmed. Returns 409 if the contact has opted out.',
         params,
         querystring: NoQuery,
         body: SubscriberInput,
@@ -138,7 +138,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Read a subscription',
+        summary: 'Retrieve a subscription',
         params: subscriberParams,
         querystring: NoQuery,
         response: { 200: Subscription },
@@ -152,8 +152,8 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Unsubscribe somebody',
-        description: 'The record is kept as UNSUBSCRIBED.',
+        summary: 'Unsubscribe a contact',
+        description: 'The subscription is kept with the status UNSUBSCRIBED.',
         params: subscriberParams,
         querystring: NoQuery,
         response: { 204: Empty },
@@ -166,7 +166,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
   )
 }
 
-/** What a newsletter sign-up on any site calls, without a key. */
+/** The public route for newsletter forms on any site. It requires no credential. */
 export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
   app.post(
     '/public/lists/:id/subscribe',
@@ -177,7 +177,7 @@ export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
         tags: ['Lists'],
         summary: 'Subscribe to a list',
         description:
-          'The same answer whether the address is known, unknown, pending or confirmed. Mails a confirmation link, at most one in ten minutes and three a day for each address and list.',
+          'Sends a confirmation email, at most one in 10 minutes and three a day per address and list. The response is the same for unknown, known, pending and confirmed addresses.',
         params,
         querystring: NoQuery,
         body: SubscribeInput,

@@ -12,7 +12,7 @@ export const mailEventRoutes: FastifyPluginAsyncZod = async (app) => {
         security: [{ bearer: [] }],
         summary: 'Report a bounce or a complaint',
         description:
-          'From your mail provider. A complaint, and a bounce that is permanent, keep the address out of every list from now on. To report the same again changes nothing.',
+          'Records a report from your mail provider. After a complaint or a permanent bounce, the address receives no more emails from any list. Repeating a report is a no-op.',
         querystring: NoQuery,
         body: MailReport,
         response: { 202: MailReportTaken },

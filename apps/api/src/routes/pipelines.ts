@@ -28,7 +28,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Create a pipeline',
-        description: 'With its stages, in the order that deals pass them.',
+        description: 'Creates a pipeline with its stages, in the order in which deals pass through them.',
         querystring: NoQuery,
         body: PipelineInput,
         response: { 201: Pipeline },
@@ -47,7 +47,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'List pipelines',
-        description: 'Each with its stages in order.',
+        description: 'Returns each pipeline with its stages in order.',
         querystring: PipelineQuery,
         response: { 200: PageOf(Pipeline) },
       },
@@ -58,7 +58,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/pipelines/:id',
     {
-      schema: { ...common, summary: 'Read a pipeline', params, querystring: NoQuery, response: { 200: Pipeline } },
+      schema: { ...common, summary: 'Retrieve a pipeline', params, querystring: NoQuery, response: { 200: Pipeline } },
     },
     (request) => readPipeline(request.ctx, request.params.id),
   )
@@ -69,9 +69,9 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [409] },
       schema: {
         ...common,
-        summary: 'Change a pipeline',
+        summary: 'Update a pipeline',
         description:
-          '`stages` replaces all of them, in their new order: one that is named by its `id` stays and keeps what is left out, one without is new, and the others go. A stage that has deals cannot go: 409, with their `dealCount`.',
+          '`stages` replaces all stages and sets their order. A stage with an `id` is kept and updated with the fields that are present, a stage without an `id` is created, and all other stages are removed. Removing a stage that has deals returns 409 with `dealCount`.',
         params,
         querystring: NoQuery,
         body: PipelineChange,
@@ -88,7 +88,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Delete a pipeline',
-        description: 'One that has deals cannot go: 409, with their `dealCount`.',
+        description: 'Returns 409 with `dealCount` if the pipeline has deals.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },
@@ -105,8 +105,8 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Sum up a pipeline',
-        description: 'Number and value of the OPEN deals at one instant, by stage and in all.',
+        summary: 'Retrieve a pipeline summary',
+        description: 'Returns the number and value of the OPEN deals, per stage and in total.',
         params,
         querystring: NoQuery,
         response: { 200: PipelineSummary },

@@ -8,9 +8,9 @@ import { inConstantTime } from '../http/constant-time.ts'
 import { IdParams, NoQuery } from './shapes.ts'
 
 const params = IdParams('frm')
-const NotModified = z.null().describe('You have it already')
+const NotModified = z.null().describe('Not modified')
 
-/** What a form on any site calls, without a key. */
+/** The public routes for forms on any site. They require no credential. */
 export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod {
   return async (app) => {
     app.get(
@@ -18,8 +18,8 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
       {
         schema: {
           tags: ['Forms'],
-          summary: 'Read what a form shows',
-          description: 'With an ETag. A form that is disabled is not found.',
+          summary: 'Retrieve a public form',
+          description: 'Returns what visitors see of the form, with an `ETag`. A disabled form returns 404.',
           params,
           querystring: NoQuery,
           response: { 200: PublicForm, 304: NotModified },
@@ -29,7 +29,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
         const { body, etag } = await publicForms.get(request.baseCtx, request.params.id)
         reply.header('etag', etag).cacheControl('public').cacheControl('no-cache')
         if (namesTag(request.headers['if-none-match'], etag)) return reply.code(304).send(null)
-        // Text, so that it goes out as the cache holds it.
+        // The cache holds the serialized body.
         return reply.type('application/json; charset=utf-8').send(body as never)
       },
     )
@@ -41,7 +41,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
         schema: {
           tags: ['Forms'],
           summary: 'Submit a form',
-          description: `Values by the ids of the fields. Issues name the field they are about. With \`Idempotency-Key\`, the same values sent again are the same submission. With \`If-Match\` and the form's ETag, a form that has changed meanwhile is a 412. \`${honeypotId}\` is a trap: give it a field that people do not see; a submission that fills it is dropped.`,
+          description: `\`values\` has a value per field id, and \`issues\` names the invalid fields. With \`Idempotency-Key\`, repeating a request with the same values makes one submission. With \`If-Match\` and the form's ETag, returns 412 if the form has changed since. \`${honeypotId}\` is a honeypot: add an input with this name that visitors cannot see; a submission that fills it is dropped.`,
           params,
           querystring: NoQuery,
           body: SubmitInput,
@@ -62,12 +62,14 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
   }
 }
 
-/** Whether `If-None-Match` names the tag: any of a list, weak or not, or `*` (RFC 9110 §13.1.2). */
+/** Whether `If-None-Match` matches: any tag of the list, weak or strong, or `*` (RFC 9110 §13.1.2). */
 function namesTag(header: string | undefined, etag: string): boolean {
   return header !== undefined && tagsIn(header).some((tag) => tag === etag || tag === '*')
 }
 
-/** The versions that `If-Match` takes; undefined when it takes any. A proxy that compresses makes a tag a weak one. */
+/**
+ * The form versions that `If-Match` accepts; undefined for any. Weak tags match too: compressing proxies weaken them.
+ */
 function versionsIn(header: string | undefined): string[] | undefined {
   const tags = header === undefined ? ['*'] : tagsIn(header)
   return tags.includes('*') ? undefined : tags.map((tag) => tag.replaceAll('"', ''))

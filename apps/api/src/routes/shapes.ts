@@ -1,17 +1,17 @@
-/** Pieces of route schemas that several routes share. */
+/** Schemas that several routes share. */
 import { Id, type IdPrefix } from '@rapport/core/kernel/ids.ts'
 import { z } from 'zod'
 
-/** `{id}` of a path. An id of the wrong form is answered as one that is not there. */
+/** `{id}` in a path. A malformed id returns 404, like an unknown one. */
 export function IdParams<Prefix extends IdPrefix>(prefix: Prefix) {
   return z.object({ id: Id(prefix) })
 }
 
-/** The query of a route that takes none: a parameter all the same is a mistake worth telling. */
+/** The query of a route without parameters. Any parameter is an error. */
 export const NoQuery = z.strictObject({})
 
-/** The body of a route that needs none: absent, or empty. */
+/** The body of a route that needs none: absent or empty. */
 export const NoBody = z.union([z.strictObject({}), z.array(z.never())]).nullish()
 
-/** The answer of a route that has nothing to say but that it is done. */
+/** An empty response body. */
 export const Empty = z.null().describe('Empty')

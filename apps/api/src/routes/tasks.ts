@@ -18,8 +18,8 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Create a task on a contact',
-        description: 'Tells `task.created`.',
+        summary: 'Create a task',
+        description: 'Creates a task for the contact. Emits `task.created`.',
         params: contactParams,
         querystring: NoQuery,
         body: TaskInput,
@@ -39,7 +39,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'List the tasks of a contact',
-        description: 'The longest overdue first. All filters that are given must hold.',
+        description: 'Returns the tasks that match all filters, earliest `dueAt` first.',
         params: contactParams,
         querystring: TaskQuery,
         response: { 200: PageOf(Task) },
@@ -55,7 +55,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'List tasks',
-        description: 'Of all contacts, the longest overdue first. All filters that are given must hold.',
+        description: 'Returns the tasks of all contacts that match all filters, earliest `dueAt` first.',
         querystring: TaskQuery,
         response: { 200: PageOf(Task) },
       },
@@ -66,7 +66,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/tasks/:id',
     {
-      schema: { ...common, summary: 'Read a task', params, querystring: NoQuery, response: { 200: Task } },
+      schema: { ...common, summary: 'Retrieve a task', params, querystring: NoQuery, response: { 200: Task } },
     },
     (request) => readTask(request.ctx, request.params.id),
   )
@@ -76,9 +76,8 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Change a task',
-        description:
-          'DONE sets `completedAt` and tells `task.completed`; OPEN clears it. Of no other change an event tells.',
+        summary: 'Update a task',
+        description: 'DONE sets `completedAt` and emits `task.completed`; OPEN clears it. Other changes emit no event.',
         params,
         querystring: NoQuery,
         body: TaskChange,
@@ -94,7 +93,7 @@ export const taskRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Delete a task',
-        description: 'Tells `task.deleted`.',
+        description: 'Emits `task.deleted`.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },

@@ -24,7 +24,7 @@ const config = { role: 'ADMIN' } as const
 export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
   app.get(
     '/workspace',
-    { schema: { ...common, summary: 'Read the workspace', querystring: NoQuery, response: { 200: Workspace } } },
+    { schema: { ...common, summary: 'Retrieve the workspace', querystring: NoQuery, response: { 200: Workspace } } },
     (request) => readWorkspace(request.ctx),
   )
 
@@ -34,8 +34,8 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config,
       schema: {
         ...common,
-        summary: 'Change the workspace',
-        description: 'Its name and currency, and who its newsletters are from.',
+        summary: 'Update the workspace',
+        description: 'Updates the name, the currency and the sender of newsletters.',
         querystring: NoQuery,
         body: WorkspaceChange,
         response: { 200: Workspace },
@@ -50,9 +50,9 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { role: 'OWNER' },
       schema: {
         ...common,
-        summary: 'Delete the workspace and everything in it',
+        summary: 'Delete the workspace',
         description:
-          'There is no way back. Every key and session ends at once, and who is in no other workspace goes too.',
+          'Deletes the workspace and everything in it, permanently. All API keys and sessions end immediately. Users without another workspace are deleted too.',
         querystring: NoQuery,
         response: { 204: Empty },
       },
@@ -69,9 +69,9 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config,
       schema: {
         ...common,
-        summary: 'Invite somebody',
+        summary: 'Create an invite',
         description:
-          'By mail, with at most your own role, for seven days. Who is in already is a 409. An address is mailed at most once in ten minutes and three times a day: more is a 429.',
+          'Emails an invite that expires after 7 days. The role is at most your own. Returns 409 if the address belongs to a member. An address receives at most one email in 10 minutes and three a day; more requests return 429.',
         querystring: NoQuery,
         body: InviteInput,
         response: { 201: Invite },
@@ -88,7 +88,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
     '/invites',
     {
       config,
-      schema: { ...common, summary: 'List the invites', querystring: InviteQuery, response: { 200: PageOf(Invite) } },
+      schema: { ...common, summary: 'List invites', querystring: InviteQuery, response: { 200: PageOf(Invite) } },
     },
     (request) => listInvites(request.ctx, request.query),
   )
@@ -99,9 +99,9 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config,
       schema: {
         ...common,
-        summary: 'Mail an invite once more',
+        summary: 'Resend an invite',
         description:
-          'A new link, good for seven days: the one before is dead at once. At most once in ten minutes and three times a day: more is a 429.',
+          'Emails a new link that expires after 7 days; the previous link is invalid immediately. At most once in 10 minutes and three times a day; more requests return 429.',
         params: IdParams('inv'),
         querystring: NoQuery,
         body: NoBody,
@@ -120,7 +120,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config,
       schema: {
         ...common,
-        summary: 'Take an invite back',
+        summary: 'Revoke an invite',
         params: IdParams('inv'),
         querystring: NoQuery,
         response: { 204: Empty },
@@ -134,7 +134,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/members',
-    { schema: { ...common, summary: 'List the members', querystring: MemberQuery, response: { 200: PageOf(Member) } } },
+    { schema: { ...common, summary: 'List members', querystring: MemberQuery, response: { 200: PageOf(Member) } } },
     (request) => listMembers(request.ctx, request.query),
   )
 
@@ -144,9 +144,9 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { ...config, errorStatuses: [409] },
       schema: {
         ...common,
-        summary: 'Give a member another role',
+        summary: 'Update the role of a member',
         description:
-          'At most your own. Invites of theirs that they could not make with it are taken back. The last OWNER stays one: a 409.',
+          'The new role is at most your own. Invites of the member for a higher role are revoked. Returns 409 for the last OWNER.',
         params: IdParams('usr'),
         querystring: NoQuery,
         body: MemberChange,
@@ -162,9 +162,9 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { role: 'VIEWER', errorStatuses: [403, 409] },
       schema: {
         ...common,
-        summary: 'Take a member out of the workspace',
+        summary: 'Remove a member',
         description:
-          'Their sessions end at once, and the invites they made are taken back. API keys they made stay, as programs may use them, unless `revokeApiKeys=true` revokes them too. Everybody can take out themselves, an ADMIN others too. The last OWNER stays: a 409.',
+          'Ends the sessions of the member immediately and revokes their invites. Their API keys stay valid, because programs may depend on them; `revokeApiKeys=true` revokes them too. All members can remove themselves; removing other members requires the role ADMIN. Returns 409 for the last OWNER.',
         params: IdParams('usr'),
         querystring: MemberRemoval,
         response: { 204: Empty },

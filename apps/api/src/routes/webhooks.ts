@@ -28,7 +28,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Create a webhook',
         description:
-          'Each event is delivered in one attempt, signed as Standard Webhooks with `secret`, which is in this answer alone. A workspace has at most 50.',
+          'Each event is delivered in one attempt, signed with `secret` as defined by Standard Webhooks. `secret` is returned in this response only. A workspace has at most 50 webhooks.',
         querystring: NoQuery,
         body: WebhookInput,
         response: { 201: CreatedWebhook },
@@ -52,7 +52,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Read a webhook',
+        summary: 'Retrieve a webhook',
         params,
         querystring: NoQuery,
         response: { 200: Webhook },
@@ -66,9 +66,9 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Change a webhook',
+        summary: 'Update a webhook',
         description:
-          'Its address, event types, or whether it is `enabled`. Disabled, it gets nothing more from this answer on, and what waits has failed.',
+          'Updates the URL, the event types or `enabled`. A webhook that is disabled receives nothing after this response, and its pending deliveries fail.',
         params,
         querystring: NoQuery,
         body: WebhookChange,
@@ -84,7 +84,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Delete a webhook',
-        description: 'With its deliveries. It gets nothing more from this answer on.',
+        description: 'Deletes the webhook and its deliveries. It receives nothing after this response.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },
@@ -103,7 +103,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Rotate the secret of a webhook',
         description:
-          'Answers the new `secret`, which is in this answer alone. For 24 hours each request carries the signatures of both, so that a receiver can change at its leisure.',
+          'Returns the new `secret`, in this response only. For 24 hours, deliveries are signed with both secrets, so that the receiver can switch without downtime. At most 5 rotations in 24 hours; more return 409.',
         params,
         querystring: NoQuery,
         body: NoBody,
