@@ -1,4 +1,4 @@
-/** The API as a process: how it starts, refuses to start, and ends. */
+/** The API as a process: startup, configuration errors and shutdown. */
 import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
@@ -18,14 +18,14 @@ import { freshEmail, startTestApi, testEnvironment, type TestApi, type TestWorks
 let database: TestDatabase
 let api: TestApi
 let workspace: TestWorkspace
-/** Under way from the start, as it takes a while; the last test looks at it. */
+/** Started early because it takes a while; a later test checks the result. */
 let stalled: ReturnType<typeof stopWithStalledClients>
 beforeAll(async () => {
   database = await createTestDatabase()
   api = await startTestApi({ database })
   workspace = await api.signUp()
   stalled = stopWithStalledClients()
-  // How it ended is for that test to say, when it runs.
+  // The test reports a failure when it awaits the result.
   stalled.catch(() => {})
 })
 afterAll(() => api.close())
@@ -33,7 +33,7 @@ afterAll(() => api.close())
 const script = 'apps/api/src/main.ts'
 const run = (env: Record<string, string>) => startProcess({ script, env })
 
-/** A process that listens. */
+/** Starts the API and waits until it listens. */
 async function start(environment: Record<string, string> = {}) {
   const env = { ...testEnvironment(database.url), ...environment }
   const main = await startProcess({ script, env, readyPattern: /Server listening at (http:\/\/[\d.:]+)/ })
@@ -45,7 +45,7 @@ interface Reply {
   body: string
   connection: string | undefined
 }
-/** Over a connection of its own, kept open unless the server closes it. */
+/** Uses a new connection by default; an `agent` keeps connections open. */
 function call(url: string, options: { method?: string; body?: unknown; agent?: Agent } = {}): Promise<Reply> {
   const { method = 'GET', body, agent = new Agent({ keepAlive: false }) } = options
   const headers = {
@@ -65,7 +65,7 @@ function call(url: string, options: { method?: string; body?: unknown; agent?: A
   })
 }
 
-/** A creation that waits for a lock, so that it is under way until the lock is given back. */
+/** Starts a request that waits for a lock, and runs until the lock is released. */
 async function createSlowly(url: string) {
   const holding = await openTransaction(database.db, (transaction) =>
     transaction.execute('lock table events in exclusive mode'),
@@ -73,7 +73,7 @@ async function createSlowly(url: string) {
   onTestFinished(() => holding.commit())
   const email = freshEmail()
   const response = call(`${url}/contacts`, { method: 'POST', body: { email } })
-  // Whether it is answered is for the test to see.
+  // The test checks whether the request succeeds.
   response.catch(() => {})
   await waitUntilBlocked(database.db)
   return { response, email, release: () => holding.commit() }
@@ -90,7 +90,7 @@ const isRefused = (url: string) =>
     (error: unknown) => (error as NodeJS.ErrnoException).code === 'ECONNREFUSED',
   )
 
-test('a configuration that cannot be used ends it with 78, naming every wrong variable and repeating no value', async () => {
+test('an invalid configuration exits with 78 and names each variable, without values', async () => {
   const wrong = {
     DATABASE_URL: 'mysql://hidden@localhost/db',
     REDIS_URL: 'http://hidden',
@@ -114,7 +114,7 @@ test('a configuration that cannot be used ends it with 78, naming every wrong va
   expect(main.stdout()).toBe('')
 })
 
-test('what is missing is named, what is set to nothing is missing, and an example is no secret key', () => {
+test('an empty variable counts as missing; example values are no secret keys', () => {
   const namedIn = (environment: Record<string, string>) => {
     try {
       readApiConfig(environment)
@@ -135,7 +135,7 @@ test('what is missing is named, what is set to nothing is missing, and an exampl
   }
 })
 
-test('it starts without Postgres and Redis, says that it cannot work, and ends cleanly', async () => {
+test('starts without PostgreSQL and Redis, is not ready, and exits cleanly', async () => {
   const port = await findFreePort()
   const { main, url } = await start({
     DATABASE_URL: `postgres://postgres@127.0.0.1:${port}/nowhere`,
@@ -152,14 +152,14 @@ test('it starts without Postgres and Redis, says that it cannot work, and ends c
   expect(await endOf(main)).toMatchObject({ code: 0, signal: null })
 })
 
-test('a port that is taken ends it at once', async () => {
+test('exits immediately if the port is in use', async () => {
   const { port } = await api.listen()
   const main = await run({ ...testEnvironment(database.url), PORT: String(port) })
   expect(await main.exited).toEqual({ code: 1, signal: null })
   expect(main.stderr()).toContain(`Port ${port} is already in use`)
 })
 
-test('SIGTERM lets what is under way finish, takes nothing new, and ends with 0', async () => {
+test('after SIGTERM, finishes running requests, accepts no new ones and exits with 0', async () => {
   const { main, url } = await start()
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   await call(`${url}/health`, { agent })
@@ -167,7 +167,7 @@ test('SIGTERM lets what is under way finish, takes nothing new, and ends with 0'
   const { response, email, release } = await createSlowly(url)
 
   main.kill('SIGTERM')
-  await waitUntil(() => isRefused(url), { describe: 'nothing new is taken' })
+  await waitUntil(() => isRefused(url), { describe: 'new connections are refused' })
   expect(main.isRunning).toBe(true)
   expect(await halfSent.finish()).toMatch(
     /^HTTP\/1\.1 503 .*\r\nConnection: close\r\n.*"status":"unavailable".*"server":"shutting down"/s,
@@ -183,11 +183,11 @@ test('SIGTERM lets what is under way finish, takes nothing new, and ends with 0'
   expect(main.stderr()).toBe('')
 })
 
-test('a second signal ends it at once, whatever is under way', async () => {
+test('a second signal exits immediately, even with running requests', async () => {
   const { main, url } = await start()
   const { response, release } = await createSlowly(url)
   main.kill('SIGTERM')
-  await waitUntil(() => isRefused(url), { describe: 'the first signal was heard' })
+  await waitUntil(() => isRefused(url), { describe: 'the first signal was received' })
   main.kill('SIGTERM')
   // The request is still waiting for its lock.
   expect(await main.exited).toEqual({ code: 1, signal: null })
@@ -195,7 +195,7 @@ test('a second signal ends it at once, whatever is under way', async () => {
   await release()
 })
 
-test('clients that never finish their request keep it no longer than a request may take', async () => {
+test('unfinished requests delay the exit by no more than the request timeout', async () => {
   const { tookMs, ...end } = await stalled
   expect(end).toEqual({ code: 0, signal: null })
   expect(tookMs).toBeGreaterThan(8_000)
@@ -206,7 +206,7 @@ async function stopWithStalledClients() {
   const login =
     'POST /auth/login HTTP/1.1\r\nhost: rapport\r\ncontent-type: application/json\r\ncontent-length: 9\r\n\r\n{'
   const clients = [await sendHalf(url), await sendHalf(url, login), await sendHalf(url, '')]
-  // Sent is not yet received: this answer comes after all that was sent before it.
+  // Makes sure that the server has received the bytes sent above.
   await call(`${url}/health`)
   main.kill('SIGTERM')
   // The process exits while its clients are still connected.
@@ -215,7 +215,7 @@ async function stopWithStalledClients() {
   return end
 }
 
-/** A request whose head is not complete, unless told otherwise: its connection is in use, and the answer still to come. */
+/** Sends an incomplete request (default: incomplete headers), which keeps its connection in use. */
 async function sendHalf(url: string, bytes = 'GET /ready HTTP/1.1\r\nhost: rapport\r\n') {
   const { hostname, port } = new URL(url)
   const socket = connect(Number(port), hostname)
@@ -231,25 +231,27 @@ async function sendHalf(url: string, bytes = 'GET /ready HTTP/1.1\r\nhost: rappo
   }
 }
 
-test('told to end, it is not ready from then on, and for its delay still answers, on connections that it closes', async () => {
+test('during the shutdown delay, serves requests but is not ready', async () => {
   const { main, url } = await start({ SHUTDOWN_DELAY_MS: '3000' })
   const agent = new Agent({ keepAlive: true })
   onTestFinished(() => agent.destroy())
-  await waitUntil(async () => (await call(`${url}/ready`, { agent })).status === 200, { describe: 'it is ready' })
+  await waitUntil(async () => (await call(`${url}/ready`, { agent })).status === 200, { describe: 'the API is ready' })
   expect(await call(`${url}/contacts`, { agent })).toMatchObject({ status: 200, connection: 'keep-alive' })
   main.kill('SIGTERM')
-  await waitUntil(async () => (await call(`${url}/ready`, { agent })).status === 503, { describe: 'it is not ready' })
-  // Over a connection that is open, and over a new one.
+  await waitUntil(async () => (await call(`${url}/ready`, { agent })).status === 503, {
+    describe: 'the API is not ready',
+  })
+  // On an open connection, and on a new one.
   expect(await call(`${url}/contacts`, { agent })).toMatchObject({ status: 200, connection: 'close' })
   const created = await call(`${url}/contacts`, { method: 'POST', body: { email: freshEmail() } })
   expect(created).toMatchObject({ status: 201, connection: 'close' })
   expect(await main.exited).toEqual({ code: 0, signal: null })
 })
 
-test('a second signal is not kept waiting by the delay', async () => {
+test('a second signal ends the shutdown delay', async () => {
   const { main, url } = await start({ SHUTDOWN_DELAY_MS: '60000' })
   main.kill('SIGTERM')
-  await waitUntil(async () => (await call(`${url}/ready`)).status === 503, { describe: 'it is not ready' })
+  await waitUntil(async () => (await call(`${url}/ready`)).status === 503, { describe: 'the API is not ready' })
   main.kill('SIGTERM')
   expect(await main.exited).toEqual({ code: 1, signal: null })
 })

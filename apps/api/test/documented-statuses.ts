@@ -5,14 +5,14 @@ interface Document {
 }
 
 /**
- * For whoever calls the API in a test: throws when an operation is answered in a way that the API's own description
- * does not name. What is described nowhere, an unknown route for one, may answer as it likes.
+ * Returns a function that throws if an operation returned a status that the OpenAPI document does not declare. Routes
+ * that are not in the document, such as unknown routes, may return any status.
  */
 export function createStatusCheck(app: FastifyInstance) {
   const { paths = {} } = app.swagger() as unknown as Document
   const templates = Object.entries(paths)
     .map(([template, operations]) => ({ template, operations, pattern: patternOf(template) }))
-    // What is written out comes before what stands for anything, as with the router.
+    // Static paths come before parameters, as in the router.
     .toSorted((a, b) => countParameters(a.template) - countParameters(b.template))
 
   return (method: string, url: string, status: number): void => {
@@ -20,7 +20,7 @@ export function createStatusCheck(app: FastifyInstance) {
     const found = templates.find(({ pattern, operations }) => pattern.test(path) && operations[method.toLowerCase()])
     const operation = found?.operations[method.toLowerCase()]
     if (!operation || Object.hasOwn(operation.responses, String(status))) return
-    throw new Error(`${method} ${found?.template} answered ${status}, which its description does not name`)
+    throw new Error(`${method} ${found?.template} returned ${status}, which is not documented`)
   }
 }
 

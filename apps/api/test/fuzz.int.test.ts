@@ -1,4 +1,4 @@
-/** Every route of the API's own description, called with what fits it and with what does not. */
+/** Calls every route of the OpenAPI document with valid and invalid values. */
 import fc from 'fast-check'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
@@ -37,7 +37,7 @@ beforeAll(async () => {
   await fillPool()
 })
 
-/** Records of each kind that an example body makes, made twice, as some need others; then what the listings tell. */
+/** Creates a record from each example body, twice, because some need others; then collects the ids of all listings. */
 async function fillPool() {
   secrets.push(workspace.token, workspace.key)
   const makers = operations.filter(({ method, security }) => method === 'POST' && security)
@@ -61,13 +61,13 @@ async function fillPool() {
   }
 }
 
-/** Examples name nobody's records: here they name ours. */
+/** Replaces the unknown ids of the examples with existing ones. */
 const withKnownIds = (text: string) =>
   text.replaceAll(/([a-z]{3})_[0-9a-hjkmnp-tv-z]{26}/g, (id, prefix: string) => pool.get(prefix)?.[0] ?? id)
 
 function addIds(text: string) {
   for (const [id, prefix = ''] of text.matchAll(/([a-z]{3})_[0-9a-hjkmnp-tv-z]{26}/g)) {
-    // Names of this very credential, and of who owns it, are kept out of reach.
+    // Leave out the credential of the test and its owner, so that no request revokes them.
     if (!['wsp', 'usr', 'ses', 'key'].includes(prefix))
       pool.set(prefix, [...new Set([...(pool.get(prefix) ?? []), id])].slice(-20))
   }
@@ -75,7 +75,7 @@ function addIds(text: string) {
 
 const validators = new Map<string, z.ZodType>()
 
-/** What an answer's body must be, as the description has it. */
+/** Returns a validator for a documented response body. */
 function validatorOf(schema: Schema): z.ZodType {
   const text = JSON.stringify({ ...schema, $defs: schemas }).replaceAll('#/components/schemas/', '#/$defs/')
   const known = validators.get(text) ?? z.fromJSONSchema(JSON.parse(text) as Parameters<typeof z.fromJSONSchema>[0])
@@ -86,25 +86,23 @@ function validatorOf(schema: Schema): z.ZodType {
 const isPage = (template: string) =>
   operations.some((operation) => operation.template === template && operation.responses['200']?.content?.['text/html'])
 
-/** What is wrong with an answer; undefined when nothing is. */
+/** Describes how a response differs from the document; undefined if it matches. */
 function findMismatch(
   { responses, template }: DocumentedOperation,
   response: ApiResponse<unknown>,
 ): string | undefined {
   const { status, headers, body, text } = response
-  if (status >= 500) return `it failed: ${text}`
+  if (status >= 500) return `server error: ${text}`
   const type = (headers['content-type'] ?? '').split(';')[0] ?? ''
   if (status >= 400) {
-    // A page tells people what is wrong in its own words.
+    // An error page has its own texts.
     if (type === 'text/html' && isPage(template)) return undefined
     const { success } = ErrorBody.safeParse(body)
-    return success && (body as ErrorBody).statusCode === status
-      ? undefined
-      : `no error as every route gives it: ${text}`
+    return success && (body as ErrorBody).statusCode === status ? undefined : `not the common error body: ${text}`
   }
   const declared = responses[status]
   if (!declared) return `the status ${status} is not declared`
-  if (!declared.content) return text === '' ? undefined : `a body where none is declared: ${text}`
+  if (!declared.content) return text === '' ? undefined : `the body is not declared: ${text}`
   const content = declared.content[type]
   if (!content) return `the type ${type} is not declared`
   const problem = type === 'application/json' && content.schema && validatorOf(content.schema).safeParse(body).error
@@ -131,7 +129,7 @@ function requestsFor({ template, parameters = [], requestBody }: DocumentedOpera
   })
 }
 
-/** Calls an operation at random with a credential of each time. Answers what statuses it gave. */
+/** Calls an operation with random requests, each with a new `credential()`. Returns the statuses. */
 async function callRandomly(operation: DocumentedOperation, credential: () => Promise<string>): Promise<Set<number>> {
   const name = `${operation.method} ${operation.template}`
   const seen = new Set<number>()
@@ -148,30 +146,30 @@ async function callRandomly(operation: DocumentedOperation, credential: () => Pr
   return seen
 }
 
-/** Of a workspace of its own, which may come to an end. */
+/** The OWNER of a new workspace, which a request may delete. */
 async function createOwner(): Promise<string> {
   const { token, key } = await api.signUp()
   secrets.push(token, key)
   return token
 }
 
-test('whatever is sent to whichever route, no answer is a failure, and each is as it is declared', {
+test('no random request fails with a 5xx, and every response is as documented', {
   timeout,
 }, async () => {
   const statuses: Set<number>[] = []
-  // What takes away comes last: there is something left for the others to act on.
+  // DELETE comes last, so that the other operations have records to work on.
   const isDelete = ({ method }: DocumentedOperation) => Number(method === 'DELETE')
   for (const operation of operations.toSorted((a, b) => isDelete(a) - isDelete(b))) {
     const seen = await callRandomly(operation, async () => workspace.key)
-    // What an ADMIN may not do at all, an OWNER may.
+    // If ADMIN is never sufficient, try as OWNER.
     statuses.push([...seen].every((status) => status === 403) ? await callRandomly(operation, createOwner) : seen)
   }
-  // It got further than the doors: most routes also did what they are for.
+  // The requests pass validation: most routes also succeeded.
   const succeeded = statuses.filter((seen) => [...seen].some((status) => status < 400))
   expect(succeeded.length).toBeGreaterThan(operations.length * 0.6)
 })
 
-/** Values that no field of such a schema takes. */
+/** Values that are invalid for the schema. */
 function invalidValues({ type, maxLength, maxItems, anyOf = [] }: Schema): unknown[] {
   const [one, other] = anyOf
   if (one && other?.type === 'null') return invalidValues(one).filter((value) => value !== null)
@@ -183,7 +181,7 @@ function invalidValues({ type, maxLength, maxItems, anyOf = [] }: Schema): unkno
   return type === 'object' ? ['x', 5, true, null, []] : []
 }
 
-/** Every body of the description's examples with one field that is wrong, and the name of that field. */
+/** Every example body with one invalid field, and the name of that field. */
 function* invalidBodies({ requestBody }: DocumentedOperation): Generator<{ field: string; body: Json }> {
   const { schema, example } = requestBody?.content['application/json'] ?? {}
   for (const [field, fieldSchema] of Object.entries(schema?.properties ?? {})) {
@@ -191,7 +189,7 @@ function* invalidBodies({ requestBody }: DocumentedOperation): Generator<{ field
   }
 }
 
-test('each field of each body refuses what is of another type or too large, by its name', { timeout }, async () => {
+test('each body field rejects wrong types and sizes and is named', { timeout }, async () => {
   let tried = 0
   for (const operation of operations) {
     const { method, template, parameters = [], security } = operation
@@ -203,7 +201,7 @@ test('each field of each body refuses what is of another type or too large, by i
     for (const { field, body } of invalidBodies(operation)) {
       const response = await api.call(method, path, { body, ...(security && { key: workspace.key }) })
       const issues = (response.body['issues'] ?? []) as { path: string }[]
-      // A record in the path that is not there is told first.
+      // An unknown record in the path is reported first.
       const reported = response.status === 404 ? field : issues.find(({ path }) => path.split('.')[0] === field)?.path
       expect(`${method} ${template} ${response.status} ${reported?.split('.')[0]}`).toMatch(
         new RegExp(`^${method} \\S+ 40[04] ${field}$`),
@@ -214,7 +212,7 @@ test('each field of each body refuses what is of another type or too large, by i
   expect(tried).toBeGreaterThan(200)
 })
 
-/** What a parameter must refuse, as queries. */
+/** Query strings that a parameter must reject. */
 function invalidQueries({ name, schema }: Parameter): string[] {
   const twice = JSON.stringify(schema).includes('"array"') ? [] : [`${name}=a&${name}=b`]
   const hasForm = schema.enum || schema.format === 'date-time' || ['limit', 'cursor', 'listId'].includes(name)
@@ -222,7 +220,7 @@ function invalidQueries({ name, schema }: Parameter): string[] {
   return [...twice, `${name}[]=a`, `${name}[a]=b`, ...formless]
 }
 
-test('each query parameter refuses to come twice or as an array, and one with a form another form', {
+test('each query parameter rejects repetition, arrays and malformed values', {
   timeout,
 }, async () => {
   for (const { method, template, parameters = [], security } of operations) {
@@ -234,7 +232,7 @@ test('each query parameter refuses to come twice or as an array, and one with a 
   }
 })
 
-test('in all that was logged of it, at every level, is no secret', () => {
+test('no log line at any level contains a secret', () => {
   const log = api.takeLog().join('')
   expect(log.split('\n').length).toBeGreaterThan(operations.length * runsPerOperation)
   expect(log).not.toMatch(/"level":(50|60)/)

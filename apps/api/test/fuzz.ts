@@ -1,4 +1,4 @@
-/** Requests made from the API's own description: what fits it, mixed with what nobody should send. */
+/** Generates requests from the OpenAPI document: valid values mixed with hostile ones. */
 import fc from 'fast-check'
 
 /** A schema of the OpenAPI document. */
@@ -64,7 +64,7 @@ const texts: [RegExp, fc.Arbitrary<string>][] = [
   [/password/i, fc.string({ minLength: 12, maxLength: 40 })],
 ]
 
-/** The ids that a request may name, by their prefix. */
+/** Existing ids by prefix, for use in requests. */
 export type Pool = Map<string, string[]>
 
 interface Source {
@@ -72,7 +72,7 @@ interface Source {
   pool: Pool
 }
 
-/** Values for a schema; one in ten, at every level, is none. `name` is that of the field. */
+/** Values for a schema. At every level one in ten is hostile. `name` is the name of the field. */
 export function valuesOf(source: Source, schema: Schema, name = ''): fc.Arbitrary<unknown> {
   return fc.oneof({ weight: 9, arbitrary: fittingValues(source, schema, name) }, { weight: 1, arbitrary: hostile })
 }
@@ -100,7 +100,7 @@ function fittingValues(source: Source, schema: Schema, name: string): fc.Arbitra
 
 function fittingTexts({ pool }: Source, { format, examples = [], maxLength = 40 }: Schema, name: string) {
   const [start, prefix = ''] = /^([a-z]{3})_/.exec(String(examples[0])) ?? []
-  // One of the right form is no UUID.
+  // The last id is well-formed, but not a UUID.
   if (start) return fc.constantFrom(...(pool.get(prefix) ?? []), `${start}${'0'.repeat(25)}f`)
   if (format === 'date-time')
     return fc
@@ -120,7 +120,7 @@ function fittingObjects(source: Source, { properties = {}, required = [], additi
   return fc.tuple(known, more).map(([object, others]) => ({ ...others, ...object }))
 }
 
-/** The path with its query, filled in. */
+/** Paths with a query, with all parameters filled in. */
 export function pathsOf(source: Source, template: string, parameters: Parameter[]): fc.Arbitrary<string> {
   const valueOf = ({ name, schema, example }: Parameter) =>
     valuesOf(source, { ...schema, examples: [example] }, name).map((value) => encode(value))
@@ -133,5 +133,5 @@ export function pathsOf(source: Source, template: string, parameters: Parameter[
   })
 }
 
-/** Half a surrogate pair cannot be written in a path: what a client sends in its place. */
+/** A path cannot contain a lone surrogate: clients send a replacement character instead. */
 const encode = (value: unknown) => encodeURIComponent(String(value).toWellFormed())

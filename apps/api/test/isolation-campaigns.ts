@@ -1,4 +1,4 @@
-/** How requests about a campaign name records, for the walk over every route. */
+/** The isolation cases of campaigns. */
 interface Ids {
   campaign: string
   draft: string
@@ -8,7 +8,7 @@ interface Ids {
 
 const aBounce = { type: 'BOUNCE', email: 'both@example.com', permanent: true }
 
-/** In an order in which each means something to the owner: what cannot be undone comes last. */
+/** Ordered so that each request succeeds for the owner: irreversible ones come last. */
 export const campaignCases = {
   'GET /campaigns': [],
   'POST /campaigns': [({ list }: Ids) => ({ path: '/campaigns', body: { name: 'a', subject: 'b', listId: list } })],

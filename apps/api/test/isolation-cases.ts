@@ -1,4 +1,4 @@
-/** For the walk of isolation.int.test.ts: a workspace with one record of each kind, and every way to name a record in a route. */
+/** The isolation cases: a workspace with one record of each kind, and for every route each way to name a record. */
 import type { Me } from '@rapport/core/auth/auth.schema.ts'
 import type { IdPrefix } from '@rapport/core/kernel/ids.ts'
 import type { Pipeline } from '@rapport/core/pipelines/pipelines.schema.ts'
@@ -7,16 +7,16 @@ import { campaignCases } from './isolation-campaigns.ts'
 import { webhookCases } from './isolation-webhooks.ts'
 import { freshEmail, type Json, type TestApi, type TestWorkspace } from './testing.ts'
 
-/** The records that a request can name, by the prefix of their ids. */
+/** The kinds of records that a request can name, with the prefix of their ids. */
 const prefixes = {
   contact: 'con',
   list: 'lst',
-  /** To be deleted: nothing hangs on it. */
+  /** For deletion: nothing refers to it. */
   spareList: 'lst',
   campaign: 'cmp',
   draft: 'cmp',
   webhook: 'whk',
-  /** One that may go. */
+  /** For deletion. */
   lastWebhook: 'whk',
   delivery: 'dlv',
   event: 'evt',
@@ -32,7 +32,7 @@ const prefixes = {
   submission: 'sub',
   pipeline: 'pip',
   stage: 'stg',
-  /** A pipeline without deals, to be deleted. */
+  /** For deletion: it has no deals. */
   emptyPipeline: 'pip',
   deal: 'dea',
   task: 'tsk',
@@ -40,7 +40,7 @@ const prefixes = {
 type Kind = keyof typeof prefixes
 
 export interface Ids extends Record<Kind, string> {
-  /** Three that are one person. */
+  /** Three contacts to merge. */
   duplicates: [string, string, string]
 }
 
@@ -58,23 +58,23 @@ export interface Request {
   headers?: Record<string, string>
 }
 
-/** In place of a body of JSON. */
+/** An upload instead of a JSON body. */
 export const aFile = { raw: 'email\nada@example.com\n', headers: { 'content-type': 'text/csv' } }
 
 export const aForm = {
   name: 'Contact us',
   fields: [
     { id: 'email', label: 'Email', type: 'EMAIL', mapsTo: 'email' },
-    { id: 'news', label: 'Send me the letter', type: 'CONSENT' },
+    { id: 'news', label: 'Send me the newsletter', type: 'CONSENT' },
   ],
 }
 
-/** Makes one record of each kind. */
+/** Creates one record of each kind. */
 export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Promise<Ids> {
   const { id, key, token } = workspace
   const make = async (path: string, body: Json) => String((await api.create(path, key, body))['id'])
   const makeContact = () => make('/contacts', { email: freshEmail() })
-  const list = await make('/lists', { name: 'Letter', doubleOptIn: false })
+  const list = await make('/lists', { name: 'Newsletter', doubleOptIn: false })
   await make('/custom-fields', { key: 'stays', label: 'Stays', type: 'TEXT' })
   await make('/invites', { email: freshEmail(), role: 'VIEWER' })
   await api.call('POST', `/public/lists/${list}/subscribe`, { body: { email: 'both@example.com' } })
@@ -119,7 +119,7 @@ export async function fillWorkspace(api: TestApi, workspace: TestWorkspace): Pro
   }
 }
 
-/** Answers its id. */
+/** Returns the id of the new session. */
 async function openAnotherSession(api: TestApi, { email, password, token }: TestWorkspace): Promise<string> {
   await api.call('POST', '/auth/login', { body: { email, password } })
   const { body } = await api.call<{ data: { id: string }[] }>('GET', '/sessions', { key: token })
@@ -128,7 +128,7 @@ async function openAnotherSession(api: TestApi, { email, password, token }: Test
 
 type MakeRequest = (ids: Ids, own: Ids) => Request
 
-/** For every operation that takes a credential, each way to name a record in it: in the path, the query and the body. */
+/** For every authenticated operation, each way to name a record: in the path, the query and the body. */
 export const cases: Record<string, MakeRequest[]> = {
   'GET /auth/me': [],
   'POST /auth/logout': [],

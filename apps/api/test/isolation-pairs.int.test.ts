@@ -1,4 +1,4 @@
-/** What the walk of isolation.int.test.ts asks in order, asked at random: anything of another's, by anybody, anywhere. */
+/** Random isolation tests: requests of any role that name records of another workspace, in any parameter. */
 import { idOf, type IdPrefix } from '@rapport/core/kernel/ids.ts'
 import fc from 'fast-check'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -9,7 +9,7 @@ import { type Json, startTestApi, type TestWorkspace } from './testing.ts'
 
 const timeout = 60_000
 const idKeys = Object.keys(unknownIds) as (keyof Ids)[]
-/** A way to name records, or a listing, which names none but takes a cursor and filters. */
+/** The isolation cases, and the listings, which accept a cursor and filters. */
 const ways = Object.entries(cases).flatMap(([name, makers]) => {
   const [method = '', template = ''] = name.split(' ')
   const listing = method === 'GET' && !template.includes('{') ? [() => ({ path: template })] : []
@@ -19,11 +19,11 @@ const ways = Object.entries(cases).flatMap(([name, makers]) => {
 const api = useForFile(() => startTestApi())
 let [ada, eve]: TestWorkspace[] = []
 let [adaIds, eveIds]: Ids[] = []
-/** Eve's, and what is none. */
+/** Eve's credentials by role; `none` is no credential. */
 const credentials: Record<string, string> = { none: '' }
 /** The query parameters of each operation. */
 const parameters: Record<string, string[]> = {}
-/** Ada's, of each listing that has more than a page. */
+/** Ada's cursor of each listing with more than one page. */
 const cursors: Record<string, string> = {}
 beforeAll(async () => {
   ;[ada, eve] = [await api.signUp(), await api.signUp()]
@@ -45,11 +45,11 @@ beforeAll(async () => {
   }
 })
 
-/** Of the same kind as what is given, and nobody's. */
+/** Returns a function that makes an unknown id with the prefix of the given one. */
 const randomIds = fc
   .uuid({ version: [4, 7] })
   .map((uuid) => Object.assign((of: string) => idOf(of.slice(0, 3) as IdPrefix, uuid), { toString: () => uuid }))
-/** As given, but for one character. */
+/** Returns a function that changes one character of a cursor. */
 const randomCursors = fc.nat().map((place) => (of: string) => {
   const index = place % of.length
   return `${of.slice(0, index)}${of[index] === 'A' ? 'B' : 'A'}${of.slice(index + 1)}`
@@ -58,21 +58,21 @@ const randomCursors = fc.nat().map((place) => (of: string) => {
 const pairs = fc.record({
   way: fc.constantFrom(...ways),
   as: fc.constantFrom('OWNER', 'ADMIN', 'MEMBER', 'VIEWER', 'none'),
-  /** Which of the records are Ada's: the others are nobody's in both requests. */
+  /** The kinds for which the first request names Ada's records. The other ids are unknown in both requests. */
   foreign: fc.oneof(fc.constant(idKeys), fc.subarray(idKeys, { minLength: 1 })),
-  /** Sometimes a record stands where one of another kind is meant. */
+  /** Sometimes names a record of another kind. */
   swapped: fc.oneof({ weight: 4, arbitrary: fc.constant(0) }, { weight: 1, arbitrary: fc.nat(idKeys.length) }),
   missing: randomIds,
-  /** More in the query: a cursor of Ada's, or an id of hers in any parameter that there is. */
+  /** Adds to the query Ada's cursor, or an id of hers in any parameter. */
   query: fc.option(fc.record({ isCursor: fc.boolean(), parameter: fc.nat(), value: fc.nat(), cursor: randomCursors }), {
     freq: 2,
   }),
 })
 type Pair = typeof pairs extends fc.Arbitrary<infer Value> ? Value : never
 
-/** The same request twice: with what is Ada's, and with what is nobody's in its place. */
+/** The same request twice: with Ada's ids, and with unknown ids in their place. */
 function requestsOf({ way, foreign, swapped, missing, query }: Pair): [Request, Request] {
-  if (!adaIds || !eveIds) throw new Error('There are no records')
+  if (!adaIds || !eveIds) throw new Error('The records are missing')
   const mine = adaIds
   const named = (isForeign: boolean) =>
     Object.fromEntries(
@@ -101,7 +101,7 @@ function requestsOf({ way, foreign, swapped, missing, query }: Pair): [Request, 
   return [request(true), request(false)]
 }
 
-test("whoever asks for whatever of another's, anywhere: told and done is what is for a record that nobody has", {
+test('requests that name records of another workspace behave as for unknown records', {
   timeout,
 }, async () => {
   expect(Object.keys(cursors).length).toBeGreaterThan(10)
@@ -116,7 +116,7 @@ test("whoever asks for whatever of another's, anywhere: told and done is what is
     expect(await readEverything(api, ada?.id)).toEqual(before)
     statuses.add(response.status)
   })
-  // A failure tells the seed and the path that repeat it.
+  // A failure prints the seed and path to reproduce it.
   await fc.assert(property, { numRuns: 500 })
   expect([...statuses]).toEqual(expect.arrayContaining([200, 400, 401, 403, 404]))
 })

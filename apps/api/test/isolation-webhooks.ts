@@ -1,4 +1,4 @@
-/** How requests about webhooks and events name records, for the walk over every route. */
+/** The isolation cases of webhooks and events. */
 interface Ids {
   webhook: string
   lastWebhook: string
@@ -6,7 +6,7 @@ interface Ids {
   event: string
 }
 
-/** In an order in which each means something to the owner: what cannot be undone comes last. */
+/** Ordered so that each request succeeds for the owner: irreversible ones come last. */
 export const webhookCases = {
   'GET /webhooks': [],
   'POST /webhooks': [],

@@ -1,13 +1,13 @@
-/** For the walk of isolation.int.test.ts: how a test shows that no other workspace was read or changed. */
+/** Helpers of the isolation tests: compare the records of a workspace, and responses. */
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import type { ApiResponse, Json, TestApi } from './testing.ts'
 
-/** Every row of the workspace, in every table that there is. */
+/** Reads every row of the workspace, in every table. */
 export async function readEverything(api: TestApi, workspaceId = ''): Promise<Json> {
   const tables = await api.query(
     `select table_name as name from information_schema.columns where column_name = 'workspace_id' order by 1`,
   )
-  if (tables.length <= 10) throw new Error('There are more tables than that')
+  if (tables.length <= 10) throw new Error('Expected more than 10 tables with a workspace')
   const parts = tables.map(
     ({ name }) => `select '${String(name)}' as name,
     (select coalesce(jsonb_agg(to_jsonb(t) - 'last_used_at' order by t::text), '[]') from ${String(name)} t
@@ -17,7 +17,7 @@ export async function readEverything(api: TestApi, workspaceId = ''): Promise<Js
   return Object.fromEntries(found.map(({ name, rows }) => [String(name), rows]))
 }
 
-/** All that a caller can tell two answers apart by. */
+/** Everything in a response except what always differs. */
 export function toComparable({ status, text, headers }: ApiResponse<unknown>) {
   const { date: _date, 'x-request-id': _id, ...rest } = headers
   return { status, text, headers: rest }

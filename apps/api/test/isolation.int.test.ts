@@ -1,4 +1,4 @@
-/** No workspace learns of, changes or uses what is another's, on any route that there is. */
+/** No route reads, changes or uses a record of another workspace, or reveals that it exists. */
 import type { CreatedApiKey } from '@rapport/core/auth/auth.schema.ts'
 import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { beforeAll, expect, test } from 'vitest'
@@ -19,14 +19,14 @@ beforeAll(async () => {
 const call = (method: string, { path, ...sent }: Request, key: string | undefined) =>
   api.call(method, path, { key: key ?? '', ...sent })
 
-/** That of Ada's workspace. */
+/** Reads every row of Ada's workspace. */
 async function readAdaRows() {
   const rows = await readEverything(api, ada?.id)
   expect(rows).toMatchObject({ contacts: [{}, {}, {}, {}, {}], lists: [{}, {}], campaigns: [{}, {}], forms: [{}] })
   return rows
 }
 
-test('every operation that takes a credential is covered here: a new one must say how it names records', () => {
+test('every authenticated operation has isolation cases', () => {
   expect(Object.keys(cases).toSorted()).toEqual(
     secured.map(({ method, template }) => `${method} ${template}`).toSorted(),
   )
@@ -37,7 +37,7 @@ test('every operation that takes a credential is covered here: a new one must sa
   }
 })
 
-test('every field of a body that names a record is covered', async () => {
+test('every body field that names a record has a case', async () => {
   const { text } = await api.call('GET', '/openapi.json')
   const { paths } = JSON.parse(text) as {
     paths: Record<
@@ -56,7 +56,7 @@ test('every field of a body that names a record is covered', async () => {
   }
 })
 
-test('without a credential, with one that is none or with one that was revoked, every operation is a 401', async () => {
+test('every operation returns 401 for missing, invalid and revoked credentials', async () => {
   const { id, key } = await api.create<CreatedApiKey>('/api-keys', ada?.token ?? '', { name: 'revoked', role: 'ADMIN' })
   await api.call('DELETE', `/api-keys/${id}`, { key: ada?.token ?? '' })
   const { token } = await api.signUp()
@@ -73,7 +73,7 @@ test('without a credential, with one that is none or with one that was revoked, 
       await call(method, own, 'null'),
       await call(method, own, key),
       await call(method, own, token),
-      // Not even what is wrong with the rest is told to who has no credential.
+      // Without a credential, other errors of the request are not reported.
       await api.call(method, `${path}?nonsense=1`, { raw: '{bad', headers: { 'content-type': 'text/plain' } }),
     ]
     for (const response of responses) {
@@ -85,8 +85,8 @@ test('without a credential, with one that is none or with one that was revoked, 
   expect(await readAdaRows()).toEqual(before)
 })
 
-test("another's record is answered as one that is not there, to the byte, on every operation, and nothing is changed", async () => {
-  if (!adaIds || !eveIds) throw new Error('There are no records')
+test('every operation treats a record of another workspace exactly like an unknown one', async () => {
+  if (!adaIds || !eveIds) throw new Error('The records are missing')
   const before = await readAdaRows()
   for (const [name, makers] of Object.entries(cases)) {
     const [method = ''] = name.split(' ')
@@ -98,7 +98,7 @@ test("another's record is answered as one that is not there, to the byte, on eve
     }
   }
   expect(await readAdaRows()).toEqual(before)
-  // The same requests mean something to whom the records belong to.
+  // The same requests succeed for the owner of the records.
   for (const [name, makers] of Object.entries(cases)) {
     const [method = ''] = name.split(' ')
     for (const [index, make] of makers.entries()) {
@@ -108,15 +108,15 @@ test("another's record is answered as one that is not there, to the byte, on eve
   }
 })
 
-test('a listing shows what is of its own workspace alone', async () => {
+test('a listing shows only records of its own workspace', async () => {
   for (const { method, template } of secured) {
-    // What types of events there are is the same for all, with its examples.
+    // Event types and their examples are the same for all workspaces.
     if (method !== 'GET' || template.includes('{') || template === '/event-types') continue
     const [own, foreign] = [
       await api.call('GET', template, { key: ada?.token ?? '' }),
       await api.call('GET', template, { key: eve?.token ?? '' }),
     ]
-    // A report of a mail says, as it was sent, what mail it is about.
+    // A mail report contains the `messageId` that the client sent.
     const idsIn = (text: string) =>
       new Set(text.replace(/"messageId":"[^"]*"/g, '').match(/[a-z]{3}_[0-9a-hjkmnp-tv-z]{26}/g))
     expect([template, [...idsIn(own.text)].filter((id) => idsIn(foreign.text).has(id))]).toEqual([template, []])
@@ -124,7 +124,7 @@ test('a listing shows what is of its own workspace alone', async () => {
   }
 })
 
-test('a person in both workspaces sees in each session what is of its workspace', async () => {
+test('a session of a user in two workspaces sees only its own workspace', async () => {
   await api.query(
     `insert into members (workspace_id, user_id, role)
      select (select workspace_id from api_keys where prefix = $1), id, 'MEMBER' from users where email = $2`,
@@ -142,7 +142,7 @@ test('a person in both workspaces sees in each session what is of its workspace'
   }
 })
 
-test('the same person in two workspaces is two contacts: a sign-up in one leaves the other alone', async () => {
+test('one email address in two workspaces is two independent contacts', async () => {
   const find = async (workspace: TestWorkspace | undefined) =>
     (await api.call<{ data: Json[] }>('GET', '/contacts?email=both@example.com', { key: workspace?.key ?? '' })).body
       .data

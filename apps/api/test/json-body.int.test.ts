@@ -10,7 +10,7 @@ const workspace = useForFile(() => api.signUp())
 let routes: Operation[]
 let server: { url: string; port: number }
 beforeAll(async () => {
-  // Those that are called with a body or without: all but the pages, which take forms, and the import, which takes files.
+  // All routes for JSON, with or without a body. Pages accept forms, and the import accepts files.
   routes = (await operationsOf(api)).filter(
     ({ method, template }) => /POST|PATCH|PUT/.test(method) && !isPage(template) && template !== '/contacts/import',
   )
@@ -20,7 +20,7 @@ beforeAll(async () => {
 const isPage = (template: string) =>
   /^\/(public\/(unsubscribe|subscriptions|open|click)|f\/|reset-password|accept-invite|verify-email)/.test(template)
 
-/** Sends the same to every route that takes a body, and returns each answer with the name of its route. */
+/** Sends the same body to every JSON route, and returns each response with the name of its route. */
 async function sendEverywhere(raw: string | Buffer, headers: Record<string, string> = {}) {
   const responses = routes.map(async ({ method, template, path, isSecured, hasBody }) => {
     const response = await api.call(method, path, { raw, headers, ...(isSecured && { key: workspace.key }) })
@@ -45,7 +45,7 @@ async function expectEverywhere(
 const deep = (depth: number) => '['.repeat(depth) + ']'.repeat(depth)
 
 const notJson: Record<string, string | Buffer> = {
-  'a half object': '{bad',
+  'an incomplete object': '{bad',
   'a trailing comma': '{"email":"a@example.com",}',
   NaN: '{"a":NaN}',
   'single quotes': "{'a':1}",
@@ -56,7 +56,7 @@ const notJson: Record<string, string | Buffer> = {
   'invalid UTF-8': Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0x22, 0x7d]),
   'UTF-16': Buffer.from('\uFEFF{"a":1}', 'utf16le'),
 }
-test.each(Object.entries(notJson))('every route refuses %s as no JSON', async (_name, raw) => {
+test.each(Object.entries(notJson))('every route rejects %s as invalid JSON', async (_name, raw) => {
   await expectEverywhere([400, /: The body is not valid JSON$/], raw)
 })
 
@@ -64,11 +64,11 @@ test.each([
   ['{"__proto__":{"role":"OWNER"}}', '__proto__'],
   ['{"\\u005f_proto__":{"role":"OWNER"}}', '__proto__'],
   ['{"a":[{"__proto__":1}]}', 'a.0.__proto__'],
-])('every route refuses a prototype, %s, by its name', async (raw, path) => {
+])('every route rejects the key __proto__ in %s and names it', async (raw, path) => {
   await expectEverywhere([400, new RegExp(`: ${path}: is not a known field$`)], raw)
 })
 
-test('every route refuses text that the database could not keep as it is, and names the field', async () => {
+test('every route rejects text that cannot be stored unchanged, and names the field', async () => {
   for (const [text, problem] of [
     ['\\u0000', 'must not contain control characters'],
     ['\\ud800', 'must be valid Unicode'],
@@ -81,7 +81,7 @@ test('every route refuses text that the database could not keep as it is, and na
   }
 })
 
-test('every route refuses nesting, however deep, by its depth', async () => {
+test('every route rejects deep nesting of any depth', async () => {
   await expectEverywhere([400, /: The body is nested deeper than 32 levels$/], deep(33))
   await expectEverywhere([400, /: The body is nested deeper than 32 levels$/], deep(30_000))
   const objects = `{"a":${'{"a":'.repeat(40)}1${'}'.repeat(41)}`
@@ -89,11 +89,11 @@ test('every route refuses nesting, however deep, by its depth', async () => {
   await expectEverywhere([400, /: The body is not valid JSON$/], '['.repeat(60_000))
 })
 
-test('every route refuses a body of very many values before it looks at them', async () => {
+test('every route rejects a body with too many values before validation', async () => {
   await expectEverywhere([400, /: The body has more than 10000 values$/], `[${'0,'.repeat(10_000)}0]`)
 })
 
-test('depth and number are refused as fast as they come, up to the size of a body', async () => {
+test('bodies of maximum size with deep nesting or many values are rejected', async () => {
   const keys = Array.from({ length: 60_000 }, (_, index) => `"k${index}":1`)
   for (const path of ['/contacts', '/campaigns', '/auth/login']) {
     const responses = [
@@ -105,17 +105,17 @@ test('depth and number are refused as fast as they come, up to the size of a bod
   }
 })
 
-test('what is no object is refused where one is needed', async () => {
+test('a route with a body rejects everything that is not an object', async () => {
   for (const raw of ['null', '[]', '', '"text"', '42', 'true', '[1]', '[{}]']) {
     const withBody = (await sendEverywhere(raw)).filter(({ isBodyless }) => !isBodyless)
     for (const { response } of withBody) expectError(response, 400, 'The body must be a JSON object')
   }
 })
 
-test('a route without a body takes "nothing" in every spelling, and nothing else', async () => {
+test('a route without a body accepts only empty bodies, in every form', async () => {
   const bodyless = async (raw: string) => (await sendEverywhere(raw)).filter(({ isBodyless }) => isBodyless)
   for (const raw of ['null', '[]', '{}', '']) {
-    // A key has no address to be confirmed.
+    // 403: an API key has no address to confirm.
     for (const { response } of await bodyless(raw)) expect([204, 403, 404]).toContain(response.status)
   }
   for (const raw of ['"text"', '42', 'true', '[1]', '[{}]']) {
@@ -125,7 +125,7 @@ test('a route without a body takes "nothing" in every spelling, and nothing else
   }
 })
 
-test('every route names each unknown field of a body, also beside good ones', async () => {
+test('every route rejects and names each unknown body field', async () => {
   for (const { route, response } of await sendEverywhere('{"id":"x","workspaceId":"y","emial":"ada@example.com"}')) {
     const { issues = [] } = expectError(response, 400)
     const unknown = issues.filter(({ message }) => message === 'is not a known field').map(({ path }) => path)
@@ -133,7 +133,7 @@ test('every route names each unknown field of a body, also beside good ones', as
   }
 })
 
-test('every route names each unknown query parameter, also one called as what every object inherits', async () => {
+test('every route rejects and names each unknown query parameter', async () => {
   const names = ['cursr', 'x[]', 'constructor', '__proto__', 'toString', 'hasOwnProperty', 'valueOf']
   for (const { method, path, template, isSecured, takesForm, example } of await operationsOf(api)) {
     const token = isPage(template) && !template.startsWith('/f/') ? '&token=x' : ''
@@ -148,7 +148,7 @@ test('every route names each unknown query parameter, also one called as what ev
   }
 })
 
-test('a good body with an unknown query parameter changes nothing', async () => {
+test('a valid body with an unknown query parameter changes nothing', async () => {
   const email = freshEmail()
   const { issues } = expectError(
     await api.call('POST', '/contacts?dryRun=true', { key: workspace.key, body: { email } }),
@@ -193,7 +193,7 @@ test.each([
   expect(response.status).toBe(201)
 })
 
-test('a byte order mark is no part of a body, and of keys that repeat the last wins', async () => {
+test('ignores a byte order mark; of repeated keys the last one wins', async () => {
   const email = freshEmail()
   const response = await api.call('POST', '/contacts', {
     key: workspace.key,
@@ -202,7 +202,7 @@ test('a byte order mark is no part of a body, and of keys that repeat the last w
   expect(response).toMatchObject({ status: 201, body: { email } })
 })
 
-test('a route without a body does not mind a content type without a body', async () => {
+test('a route without a body accepts a JSON content type without a body', async () => {
   const headers = { 'content-type': 'application/json' }
   const issued = await api.create('/api-keys', workspace.key, { name: 'to be revoked' })
   const revoked = await api.call('DELETE', `/api-keys/${String(issued['id'])}`, { key: workspace.key, headers })
@@ -218,7 +218,7 @@ test('a route without a body does not mind a content type without a body', async
 })
 
 const limits = { '/contacts': 1_048_576, '/campaigns': 4 * 1_048_576, '/auth/login': 1_048_576 }
-test.each(Object.entries(limits))('POST %s takes %i bytes, and one more is 413', async (path, limit) => {
+test.each(Object.entries(limits))('POST %s accepts %i bytes; one more returns 413', async (path, limit) => {
   const ofSize = (size: number) => `{"email":"${'a'.repeat(size - 12)}"}`
   expectError(await api.call('POST', path, { key: workspace.key, raw: ofSize(limit) }), 400)
   expectError(
@@ -228,12 +228,12 @@ test.each(Object.entries(limits))('POST %s takes %i bytes, and one more is 413',
   )
 })
 
-test('a public sign-up takes 64 KiB at most', async () => {
+test('a public sign-up accepts at most 64 KiB', async () => {
   const path = routes.find(({ template }) => template === '/public/lists/{id}/subscribe')?.path ?? ''
   expectError(await api.call('POST', path, { raw: `"${'a'.repeat(65_535)}"` }), 413)
 })
 
-/** Over a real socket, as what a server does to it is part of the promise. */
+/** Uses a real socket, because the tests check the connection too. */
 function post(path: string, headers: Record<string, string>, chunks: Iterable<Buffer>) {
   return new Promise<{ status: number; text: string; connection: string | undefined }>((resolve, reject) => {
     const outgoing = request(`${server.url}${path}`, { method: 'POST', headers }, (response) => {
@@ -247,14 +247,14 @@ function post(path: string, headers: Record<string, string>, chunks: Iterable<Bu
         reject,
       )
     })
-    // The server hangs up on who goes on sending.
+    // The server closes the connection if the client continues to send.
     outgoing.on('error', (error) => outgoing.destroyed || reject(error))
     for (const chunk of chunks) outgoing.write(chunk)
     outgoing.end()
   })
 }
 
-test('a stream that says no length is cut off where the limit is, and the connection with it', async () => {
+test('a chunked body over the limit returns 413 and closes the connection', async () => {
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${workspace.key}` }
   const chunks = Array.from({ length: 20 }, () => Buffer.alloc(65_536, '1'))
   expect(await post('/contacts', headers, chunks)).toEqual({
@@ -264,16 +264,16 @@ test('a stream that says no length is cut off where the limit is, and the connec
   })
 })
 
-test('of streams that were cut off nothing is kept', async () => {
+test('no timers remain after chunked bodies over the limit', async () => {
   const countTimers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
   const before = countTimers()
   const headers = { 'content-type': 'application/json', authorization: `Bearer ${workspace.key}` }
   const chunks = Array.from({ length: 20 }, () => Buffer.alloc(65_536, '1'))
   for (let n = 0; n < 20; n++) await post('/contacts', headers, chunks)
-  await waitUntil(() => countTimers() <= before, { describe: 'no clock is running for them' })
+  await waitUntil(() => countTimers() <= before, { describe: 'their timers are cleared' })
 })
 
-test('an error answer stays small, whatever names it has to repeat', async () => {
+test('an error response stays small, even with long or many field names', async () => {
   const bodies = [
     `{"${'k'.repeat(900_000)}":"\\u0000"}`,
     `{"${'k'.repeat(900_000)}":1}`,

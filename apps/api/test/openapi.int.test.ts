@@ -50,7 +50,7 @@ beforeAll(async () => {
   )
 })
 
-test('the description is OpenAPI 3.1 and says whose it is and where', () => {
+test('the document is OpenAPI 3.1 with title, version and server', () => {
   expect(openApi).toMatchObject({ status: 200, headers: { 'content-type': 'application/json; charset=utf-8' } })
   expect(openApi.body).toMatchObject({
     openapi: '3.1.0',
@@ -63,7 +63,7 @@ test('the description is OpenAPI 3.1 and says whose it is and where', () => {
   ).toBe(true)
 })
 
-/** What Fastify prints is a tree: each line says by its indentation whose path it goes on from. */
+/** Parses Fastify's route tree, in which the indentation of a line shows its parent. */
 function registeredRoutes() {
   const parents: string[] = []
   return api.app
@@ -79,16 +79,16 @@ function registeredRoutes() {
     })
 }
 
-test('every route is described, and every description is of a route', () => {
+test('the document and the router have the same routes', () => {
   const hidden = /^(GET \/docs(\/.*)?|GET \/openapi\.json|HEAD .*|OPTIONS \*)$/
   const registered = registeredRoutes().filter((route) => !hidden.test(route))
   expect(registered.length).toBeGreaterThan(25)
-  // The router knows the parts of a path by their place, and not by their name.
+  // The printed tree merges parameter names, so compare paths without them.
   const described = operations.map(({ name }) => name.replace(/\{\w+\}/g, '{}'))
   expect(described.toSorted()).toEqual(registered.toSorted())
 })
 
-test('every operation says what it does, under which heading, and how it can answer', () => {
+test('every operation has a unique summary, one tag and described responses', () => {
   const headings = openApi.body.tags.map(({ name }) => name)
   for (const { name, summary, tags, responses } of operations) {
     expect(`${name}: ${summary}`).toMatch(/: \S.{5,}/)
@@ -102,7 +102,7 @@ test('every operation says what it does, under which heading, and how it can ans
   expect(new Set(operations.map(({ summary }) => summary)).size).toBe(operations.length)
 })
 
-test('what needs no credential is a short list; all else says that it does', () => {
+test('only the listed operations require no credential', () => {
   const open = operations.filter(({ security }) => security === undefined).map(({ name }) => name)
   expect(open.toSorted()).toEqual([
     'GET /accept-invite',
@@ -141,7 +141,7 @@ const resolved = (response: Described & { $ref?: string }): Described =>
     ? response
     : (openApi.body.components.responses[response.$ref.replace('#/components/responses/', '')] as Described)
 
-test('every error is described by the one shape of errors', () => {
+test('every error response has the schema Error', () => {
   for (const { name, responses } of operations) {
     for (const [status, response] of Object.entries(responses).filter(([status]) => status >= '400')) {
       if (name === 'GET /ready' && status === '503') continue
@@ -151,7 +151,7 @@ test('every error is described by the one shape of errors', () => {
   }
 })
 
-test('every operation says how it refuses: each that is limited a 429, with its headers, and each with a credential a 401', () => {
+test('every operation documents its errors, and 401, 429 and 503 their headers', () => {
   const unlimited = ['GET /health', 'GET /ready']
   const passwordRoutes = ['/auth/login', '/auth/accept-invite', '/accept-invite', '/auth/verify-email', '/verify-email']
   const unauthorizedRoutes = passwordRoutes.map((path) => `POST ${path}`)
@@ -172,14 +172,14 @@ test('every operation says how it refuses: each that is limited a 429, with its 
   expect(Object.keys(ServiceUnavailable?.headers ?? {})).toEqual(['retry-after'])
 })
 
-test('an answer that is not described fails the test that gets it', async () => {
+test('an undocumented status fails the test that receives it', async () => {
   const expectDocumented = createStatusCheck(api.app)
   expectDocumented('GET', '/contacts/con_1?x=1', 404)
   expectDocumented('GET', '/nowhere', 418)
-  expect(() => expectDocumented('GET', '/contacts/con_1', 418)).toThrow('GET /contacts/{id} answered 418')
+  expect(() => expectDocumented('GET', '/contacts/con_1', 418)).toThrow('GET /contacts/{id} returned 418')
 })
 
-test('every part of a path is declared, with an example that has the right form', () => {
+test('every path parameter is declared with a well-formed example', () => {
   for (const { name, template, parameters = [] } of operations) {
     const declared = parameters.filter((parameter) => parameter.in === 'path')
     expect([name, declared.map((parameter) => `{${parameter.name}}`)]).toEqual([name, template.match(/\{\w+\}/g) ?? []])
@@ -193,7 +193,7 @@ test('every part of a path is declared, with an example that has the right form'
   }
 })
 
-test('every listing can be paged and sorted, and every POST with a credential repeated safely', () => {
+test('every listing documents paging, and every authenticated POST Idempotency-Key', () => {
   for (const { name, parameters = [], responses, security } of operations) {
     const names = parameters.map((parameter) => parameter.name)
     const isListing = JSON.stringify(responses).includes('nextCursor')
@@ -204,7 +204,7 @@ test('every listing can be paged and sorted, and every POST with a credential re
   }
 })
 
-test('every body has an example that the route takes, as far as the records exist that it names', async () => {
+test('every body has a valid example, except for unknown records', async () => {
   const workspace = await api.signUp()
   const withBody = (await operationsOf(api)).filter(({ hasBody, takesForm }) => hasBody && !takesForm)
   expect(withBody.length).toBeGreaterThan(6)
@@ -216,14 +216,14 @@ test('every body has an example that the route takes, as far as the records exis
   }
 })
 
-test('no body is asked for where none is taken', () => {
+test('routes without a body document none', () => {
   const bodyless = operations.filter(({ name }) =>
     /^(GET|DELETE) |\/(send|logout|pause|resume|cancel|resend)$/.test(name),
   )
   for (const { name, requestBody } of bodyless) expect([name, requestBody]).toEqual([name, undefined])
 })
 
-test('every named schema and answer is used, each schema defined once, and of what goes out', () => {
+test('every component is used and unique, and no schema is an input', () => {
   const { schemas, responses } = openApi.body.components
   const references = [...openApi.text.matchAll(/"\$ref":"([^"]+)"/g)].map(([, reference = '']) => reference)
   const defined = Object.entries({ schemas, responses }).flatMap(([kind, named]) =>
@@ -235,7 +235,7 @@ test('every named schema and answer is used, each schema defined once, and of wh
   expect(new Set(shapes).size).toBe(shapes.length)
 })
 
-test('the reference is a page that loads nothing from elsewhere', async () => {
+test('the reference page loads no external resources', async () => {
   expect(await api.call('GET', '/docs')).toMatchObject({ status: 301, headers: { location: '/docs/' } })
   const page = await api.call('GET', '/docs/')
   expect(page).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
@@ -247,6 +247,6 @@ test('the reference is a page that loads nothing from elsewhere', async () => {
   expect(script).toMatchObject({ status: 200, headers: { 'content-type': expect.stringContaining('javascript') } })
 })
 
-test('the document takes no parameter', async () => {
+test('the document rejects query parameters', async () => {
   expectError(await api.call('GET', '/openapi.json?nope=1'), 400, 'nope: is not a known parameter')
 })

@@ -17,14 +17,14 @@ interface Page {
 const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
 let fields = 0
-/** Every route that answers a page, with what its records are made of. */
+/** Every listing, with a function that creates a record for it. */
 const makers: Record<string, () => Promise<unknown>> = {
   '/contacts': () => api.create('/contacts', workspace.key, { email: freshEmail() }),
-  '/lists': () => api.create('/lists', workspace.key, { name: 'Letter' }),
+  '/lists': () => api.create('/lists', workspace.key, { name: 'Newsletter' }),
   '/webhooks': () => api.create('/webhooks', workspace.key, { url: 'https://example.com', eventTypes: ['*'] }),
   '/api-keys': () => api.create('/api-keys', workspace.key, { name: 'Key' }),
   '/campaigns': async () => {
-    const list = await api.create('/lists', workspace.key, { name: 'Letter' })
+    const list = await api.create('/lists', workspace.key, { name: 'Newsletter' })
     return api.create('/campaigns', workspace.key, { name: 'November', subject: 'News', listId: list['id'] })
   },
   '/custom-fields': () => {
@@ -70,12 +70,12 @@ const makers: Record<string, () => Promise<unknown>> = {
   },
 }
 const listings = Object.keys(makers)
-/** How the newest come first where another order is the usual one. */
+/** The query for newest first, where the default order differs. */
 const newestFirst: Record<string, string> = { '/tasks': 'sort=-createdAt&' }
 const recordsEach = 7
 beforeAll(async () => {
   for (const make of Object.values(makers)) for (let count = 0; count < recordsEach; count++) await make()
-  // Whatever ends in the database at this moment holds the newest of the feed back for a while.
+  // The feed shows the newest events only after all earlier transactions have ended.
   const [{ count } = {}] = await api.query('select count(*)::int from events')
   await waitUntil(
     async () => (await getPage('/events', 'limit=100')).body.data.length >= Math.min(100, Number(count)),
@@ -87,7 +87,7 @@ beforeAll(async () => {
 
 const getPage = (path: string, query = '', key = workspace.token) => api.call<Page>('GET', `${path}?${query}`, { key })
 
-/** Reads page after page, and does `between` after each. */
+/** Reads all pages, and calls `between` after each. */
 async function readAll(path: string, query: string, between: () => Promise<unknown> = () => Promise.resolve()) {
   const pages: Item[][] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
@@ -103,7 +103,7 @@ async function readAll(path: string, query: string, between: () => Promise<unkno
   return pages
 }
 
-test('every listing of the API is known to this file', async () => {
+test('this file covers every listing of the API', async () => {
   const operations = await operationsOf(api)
   const responses = operations
     .filter(({ method, template }) => method === 'GET' && !template.includes('{'))
@@ -112,7 +112,7 @@ test('every listing of the API is known to this file', async () => {
   expect(paged.map(([template]) => template).toSorted()).toEqual(listings.toSorted())
 })
 
-test.each(listings)('%s is read page by page, each record once, the newest first', async (path) => {
+test.each(listings)('%s returns each record once, newest first', async (path) => {
   const usual = newestFirst[path] ?? ''
   const whole = (await getPage(path, `${usual}limit=100`)).body
   expect(whole.nextCursor).toBeNull()
@@ -131,7 +131,7 @@ test.each(listings)('%s is read page by page, each record once, the newest first
   expect((await getPage(path, 'sort=-createdAt')).body).toEqual(whole)
 })
 
-test.each(listings)('%s takes a limit from 1 to 100, and no other', async (path) => {
+test.each(listings)('%s accepts a limit from 1 to 100 only', async (path) => {
   for (const limit of ['1', '100', '007']) expect(await getPage(path, `limit=${limit}`)).toMatchObject({ status: 200 })
   for (const limit of [
     '0',
@@ -156,7 +156,7 @@ test.each(listings)('%s takes a limit from 1 to 100, and no other', async (path)
   expectError(await getPage(path, 'limit[]=5'), 400)
 })
 
-test('a page holds fifty records unless told otherwise', async () => {
+test('a page by default has 50 records', async () => {
   const { key } = await api.signUp()
   await api.query(
     `insert into contacts (workspace_id, id, email)
@@ -168,7 +168,7 @@ test('a page holds fifty records unless told otherwise', async () => {
   expect((await getPage('/contacts', 'limit=100', key)).body.data).toHaveLength(100)
 })
 
-test('a cursor is good for its own listing, sort and workspace, as it was given, and for nothing else', async () => {
+test('a cursor is valid only unchanged, for its own listing, sort and workspace', async () => {
   const other = await api.signUp()
   for (let count = 0; count < 2; count++) await api.create('/contacts', other.key, { email: freshEmail() })
   const cursors = new Map<string, string>()
@@ -212,15 +212,15 @@ test('a cursor is good for its own listing, sort and workspace, as it was given,
   for (const text of wrong) await refuse(getPage('/contacts', `cursor=${encodeURIComponent(text)}`))
   expectError(await getPage('/contacts', `cursor=${'x'.repeat(5_000)}`), 400)
   expectError(await getPage('/contacts', `cursor=${cursor}&cursor=${cursor}`), 400)
-  // An empty one is one that was lost on the way, not the first page.
+  // An empty cursor is an error of the client, not the first page.
   await refuse(getPage('/contacts', 'cursor='))
 })
 
 const sorts = ['createdAt', 'updatedAt', 'email'] as const
-test.each(sorts)('contacts sort by %s, both ways, also where many have the same', async (sort) => {
+test.each(sorts)('contacts sort by %s in both directions, also with equal values', async (sort) => {
   const { key } = await api.signUp()
   const count = 23
-  // Three moments for all, and addresses whose capitals differ.
+  // Few different timestamps, and addresses in mixed case.
   await api.query(
     `insert into contacts (workspace_id, id, email, created_at, updated_at)
      select workspace_id, gen_random_uuid(), case when n % 2 = 0 then 'p' else 'P' end || n || '@example.com',
@@ -245,10 +245,10 @@ test.each(sorts)('contacts sort by %s, both ways, also where many have the same'
   }
 })
 
-test('while others insert, what was there at the start is read once and whole', async () => {
+test('paging returns all existing records once during concurrent inserts', async () => {
   for (const sort of ['createdAt', '-createdAt', 'email', '-email']) {
     const before = (await getPage('/contacts', `sort=${sort}&limit=100`)).body.data.map(({ id }) => id)
-    // A few only: who reads upwards would chase the newest for ever.
+    // Insert only a few: ascending pages would otherwise never end.
     let left = 6
     const insert = async () =>
       void (left-- > 0 && (await api.create('/contacts', workspace.key, { email: freshEmail() })))
@@ -258,7 +258,7 @@ test('while others insert, what was there at the start is read once and whole', 
   }
 })
 
-test('a record that a cursor stands on may go, and the next page is the next page', async () => {
+test('a cursor stays valid after its record is deleted', async () => {
   const { key } = await api.signUp()
   const made: string[] = []
   for (let count = 0; count < 6; count++) {

@@ -1,4 +1,4 @@
-/** A streaming replica answers what may take long, and never shows less than the primary would. */
+/** A streaming replica serves slow reads, and never returns older data than the primary. */
 import { openReplica, type Replica } from '@rapport/core/db/read-replica.ts'
 import { createTestDatabase } from '@rapport/testing/postgres/database.ts'
 import { type ReplicatedPostgres, startReplicatedPostgres } from '@rapport/testing/postgres/replicated-postgres.ts'
@@ -44,13 +44,13 @@ const write = async () => {
 }
 const list = () => api.call<Listed>('GET', '/contacts?limit=1', { key: workspace.key })
 const wasReplicaRead = async () => /from "?contacts\b/.test(await servers.takeStatements())
-/** After a rest the replica is tried again. */
+/** Whether a listing reads from the replica. After a pause, an unavailable replica is tried again. */
 const isUsed = async () => {
   await list()
   return wasReplicaRead()
 }
 
-test('a record just written is listed and exported at once, by the replica', async () => {
+test('the replica immediately lists and exports a new record', async () => {
   for (let n = 0; n < 30; n += 1) {
     const email = await write()
     expect((await list()).body.data[0]?.email).toBe(email)
@@ -63,7 +63,7 @@ test('a record just written is listed and exported at once, by the replica', asy
   expect(log).toEqual([])
 })
 
-test('with the replica behind the primary answers, and is told apart from it once', async () => {
+test('while the replica lags, reads use the primary, and one warning is logged', async () => {
   await servers.pauseReplay()
   const written = []
   for (let n = 0; n < 5; n += 1) {
@@ -79,7 +79,7 @@ test('with the replica behind the primary answers, and is told apart from it onc
   expect(log).toEqual(['replica not used, reading from the primary: it is behind the primary', 'replica in use again'])
 })
 
-test('with the replica away the primary answers, until it is back', async () => {
+test('while the replica is unavailable, reads use the primary', async () => {
   await servers.stopReplica()
   const email = await write()
   expect((await list()).body.data[0]?.email).toBe(email)
@@ -89,11 +89,13 @@ test('with the replica away the primary answers, until it is back', async () => 
   expect(log).toHaveLength(2)
 })
 
-test('a read that the replica breaks off, for what the primary did meanwhile, is made on the primary', async () => {
+test('a read canceled by a recovery conflict falls back to the primary', async () => {
   await write()
-  await waitUntil(isUsed, { describe: 'the replica has it' })
+  await waitUntil(isUsed, { describe: 'the replica has the contact' })
   const broken = replica.read((db) => db.execute('select pg_sleep(10) from contacts'))
-  await waitUntil(async () => (await servers.takeStatements()).includes('pg_sleep'), { describe: 'it is under way' })
+  await waitUntil(async () => (await servers.takeStatements()).includes('pg_sleep'), {
+    describe: 'the query is running',
+  })
   await servers.database.pool.query(`delete from contacts where id = (select max(id::text)::uuid from contacts)`)
   await servers.database.pool.query('vacuum contacts')
   expect(await broken).toBeUndefined()
@@ -101,7 +103,7 @@ test('a read that the replica breaks off, for what the primary did meanwhile, is
   await waitUntil(isUsed, { describe: 'the replica is used again' })
 })
 
-test('a server that is no replica of the primary is never read', async () => {
+test('a server that is not a replica of the primary is never read', async () => {
   const unrelated = await createTestDatabase()
   for (const url of [unrelated.url, servers.database.url]) {
     const wrong = open(url)
@@ -116,11 +118,11 @@ test('a server that is no replica of the primary is never read', async () => {
   ])
 })
 
-test('every read that goes to the replica works there, and what is wrong with it is told as ever', async () => {
+test('every read for the replica works there, and errors are unchanged', async () => {
   const { key } = workspace
   const make = async (path: string, body: object) => (await api.create<{ id: string }>(path, key, body)).id
   const contact = await make('/contacts', { email: freshEmail() })
-  const listId = await make('/lists', { name: 'Letter' })
+  const listId = await make('/lists', { name: 'Newsletter' })
   const campaign = await make('/campaigns', { name: 'News', subject: 'News', listId })
   const webhook = await make('/webhooks', { url: 'https://example.com', eventTypes: ['*'] })
   const form = await make('/forms', { name: 'Form', fields: [{ label: 'Email', type: 'EMAIL' }] })
@@ -151,12 +153,12 @@ test('every read that goes to the replica works there, and what is wrong with it
   expect(log).toEqual([])
 })
 
-test('every operation that reads works beside a replica', async () => {
+test('every GET operation works with a replica', async () => {
   const own = await fillWorkspace(api, workspace)
   for (const [name, makers] of Object.entries(cases).filter(([name]) => name.startsWith('GET '))) {
     for (const { path } of makers.map((make) => make(own, own))) {
       const { status } = await api.call('GET', path, { key: workspace.token })
-      // The contact has no subscription to the list.
+      // 404: the contact is not subscribed to the list.
       expect([name, status]).toEqual([name, name === 'GET /lists/{id}/subscribers/{contactId}' ? 404 : 200])
     }
   }

@@ -1,4 +1,4 @@
-/** The API on a database of its own, as its tests call it. */
+/** Starts the API with its own database, for tests. */
 import { STATUS_CODES } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ApiKey, CreatedApiKey, Session } from '@rapport/core/auth/auth.schema.ts'
@@ -23,7 +23,7 @@ export interface ApiResponse<Body = Json> {
   status: number
   headers: Record<string, string | undefined>
   text: string
-  /** What JSON says; undefined when the answer is none. */
+  /** The parsed JSON body; undefined if the response is not JSON. */
   body: Body
 }
 
@@ -32,10 +32,10 @@ export interface Call {
   key?: string
   /** Sent as JSON. */
   body?: unknown
-  /** Sent as it is; JSON unless `headers` say otherwise. */
+  /** Sent unchanged. Default content type: JSON. */
   raw?: string | Buffer
   headers?: Record<string, string>
-  /** The client's address; a fresh one for each call unless given, so that no test meets a limit by accident. */
+  /** The address of the client. Default: a new one for each call, so that tests stay below rate limits. */
   from?: string
 }
 
@@ -54,34 +54,34 @@ export interface TestApi {
   readonly config: ApiConfig
   readonly database: TestDatabase
   call<Body = Json>(method: string, path: string, call?: Call): Promise<ApiResponse<Body>>
-  /** POSTs what must be created, and returns the record. */
+  /** POSTs, expects 201, and returns the record. */
   create<Body = Json>(path: string, key: string, body: unknown): Promise<Body>
   signUp(): Promise<TestWorkspace>
   issueKey(token: string, role: ApiKey['role']): Promise<string>
-  /** What the database says, asked past the API. */
+  /** Queries the database directly. */
   query(text: string, values?: unknown[]): Promise<Json[]>
-  /** On whose behalf core is asked what no route tells: the tokens of links, for one. */
+  /** A context for calling core directly, for example to create link tokens. */
   ctx(workspaceId: string): Ctx
-  /** The token in the newest mail to this address, rendered as the worker would. */
+  /** The token in the latest email to this address, rendered as the worker does. */
   tokenMailedTo(address: string): Promise<string>
-  /** Somebody new in the workspace, invited and come. Answers their session and their id. */
+  /** Invites a new user to the workspace and accepts. Returns the session token, the id and the address. */
   join(workspace: TestWorkspace, role: Role): Promise<{ token: string; id: string; email: string }>
   /** Opens a real socket on 127.0.0.1. */
   listen(): Promise<{ url: string; port: number }>
-  /** What was logged since the last time: errors, unless LOG_LEVEL says more. Who expects some takes it, as `close` throws. */
+  /** Returns and clears the logged lines, by default errors only. `close` throws if any are left. */
   takeLog(): string[]
   close(): Promise<void>
 }
 
-export const password = 'a long sentence nobody knows'
+export const password = 'a long sentence that is secret'
 
-/** The environment of an API of the tests, which listens where there is room and logs where. */
+/** The environment of an API in tests. It listens on a free port. */
 export function testEnvironment(databaseUrl: string): Record<string, string> {
   return {
     DATABASE_URL: databaseUrl,
     PORT: '0',
     PUBLIC_URL: 'https://crm.example.com',
-    SECRET_KEY: 'only the tests know this key, and it is long',
+    SECRET_KEY: 'a long secret key that only the tests use',
     MAIL_FROM: 'news@crm.example.com',
     TRUST_PROXY: 'loopback',
   }
@@ -89,7 +89,7 @@ export function testEnvironment(databaseUrl: string): Record<string, string> {
 
 let addresses = 0
 
-/** An address that no other call of this file comes from. */
+/** A client address that is unique in this test file. */
 export function freshAddress(): string {
   addresses += 1
   return `10.${addresses >> 16}.${(addresses >> 8) & 255}.${addresses & 255}`
@@ -97,20 +97,20 @@ export function freshAddress(): string {
 
 let people = 0
 
-/** A mail address that nothing else of this file has. */
+/** An email address that is unique in this test file. */
 export function freshEmail(): string {
   people += 1
   return `person${people}@example.com`
 }
 
-/** Starts the API without a socket. `environment` comes on top of `testEnvironment`. */
+/** Starts the API without a socket. `environment` overrides `testEnvironment`. */
 export async function startTestApi(
   options: {
     environment?: Record<string, string>
     redis?: RedisClient
     database?: TestDatabase
     replica?: Replica
-    /** The clock of the process. */
+    /** The clock of the process, in milliseconds. */
     now?: () => number
   } = {},
 ): Promise<TestApi> {
@@ -148,7 +148,7 @@ export async function startTestApi(
 
   async function create<Body>(path: string, key: string, body: unknown): Promise<Body> {
     const response = await call<Body>('POST', path, { key, body })
-    if (response.status !== 201) throw new Error(`POST ${path} answered ${response.status}: ${response.text}`)
+    if (response.status !== 201) throw new Error(`POST ${path} returned ${response.status}: ${response.text}`)
     return response.body
   }
 
@@ -168,7 +168,7 @@ export async function startTestApi(
     await create('/invites', workspace.token, { email, role })
     const token = await readMailedToken(baseCtx, email)
     const accepted = await call('POST', '/auth/accept-invite', { body: { token, password } })
-    if (accepted.status !== 204) throw new Error(`Accepting answered ${accepted.status}: ${accepted.text}`)
+    if (accepted.status !== 204) throw new Error(`Accepting the invite returned ${accepted.status}: ${accepted.text}`)
     const { body } = await call<Session>('POST', '/auth/login', { body: { email, password } })
     return { token: body.token, id: body.user.id, email }
   }
@@ -196,7 +196,7 @@ export async function startTestApi(
       await app.close()
       await database.close()
       const unexpected = takeLog()
-      if (unexpected.length > 0) throw new Error(`The API failed where no test expected it:\n${unexpected.join('')}`)
+      if (unexpected.length > 0) throw new Error(`The API logged unexpected errors:\n${unexpected.join('')}`)
     },
   }
 }
@@ -206,25 +206,25 @@ function parseBody(text: string, contentType: unknown): unknown {
   return JSON.parse(text)
 }
 
-/** How many answers have each status. */
+/** Counts the responses by status. */
 export function countStatuses(responses: { status: number }[]): Record<number, number> {
   const counts: Record<number, number> = {}
   for (const { status } of responses) counts[status] = (counts[status] ?? 0) + 1
   return counts
 }
 
-/** How a moment looks in every answer. */
+/** Matches a timestamp of a response. */
 export const aTimestamp: unknown = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
 
 export function anId(prefix: IdPrefix): unknown {
   return expect.stringMatching(new RegExp(`^${prefix}_[0-9a-hjkmnp-tv-z]{26}$`))
 }
 
-/** What an error must never tell: of the framework, the database or the code. */
+/** Internals that an error must not expose: of the framework, the database and the code. */
 const internals =
   /FST_|\b(select|insert|update|delete) .*\b(from|into|set)\b|drizzle|postgres|node_modules|\.[jt]s\b|\bat \S+ \(/i
 
-/** Checks that an answer is an error as every route gives it, and tells nothing of the inside. */
+/** Expects the common error body, without internals. */
 export function expectError(response: ApiResponse<unknown>, status: number, message?: string): ErrorBody {
   expect(`${response.status} ${response.headers['content-type']} ${response.text}`).toMatch(
     new RegExp(`^${status} application/json; charset=utf-8 `),
@@ -237,18 +237,18 @@ export function expectError(response: ApiResponse<unknown>, status: number, mess
   return body
 }
 
-/** An operation as `/openapi.json` describes it. */
+/** An operation of `/openapi.json`. */
 export interface Operation {
   method: string
-  /** With every `{id}` filled in by its example, which is nobody's. */
+  /** With every `{id}` replaced by its example, which is an unknown id. */
   path: string
-  /** As the document writes it. */
+  /** With `{id}`, as in the document. */
   template: string
   isSecured: boolean
   hasBody: boolean
-  /** A page, whose body is a posted form. */
+  /** Whether the body is a posted form, as for pages. */
   takesForm: boolean
-  /** The body that the document gives as an example. */
+  /** The example of the body. */
   example: unknown
 }
 
@@ -258,7 +258,7 @@ interface DocumentedOperation {
   parameters?: { name: string; in: string; example?: string }[]
 }
 
-/** Every operation of the API's own description: what walks them covers a new route the day it is written. */
+/** Every operation of the OpenAPI document, so that tests cover new routes automatically. */
 export async function operationsOf(api: TestApi): Promise<Operation[]> {
   const { body } = await api.call<{ paths: Record<string, Record<string, DocumentedOperation>> }>(
     'GET',

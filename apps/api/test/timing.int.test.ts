@@ -1,6 +1,6 @@
 /**
- * How long an answer takes tells nothing of whether an address is known. The one test that judges by measured time: two
- * series of which neither is larger, however noisy the machine, as both are taken in turn.
+ * The response time does not reveal whether an email address is known. This is the only test that depends on measured
+ * time. It alternates between known and unknown addresses, so that load on the machine affects both series equally.
  */
 import { Id, uuidOf } from '@rapport/core/kernel/ids.ts'
 import { mannWhitneyScore } from '@rapport/testing/mann-whitney.ts'
@@ -9,7 +9,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { type Json, startTestApi } from './testing.ts'
 
 const pairs = 200
-/** Beyond it two series alike are once in a million times; two such findings in a row are no chance. */
+/** Equal series exceed this score once in a million times; two such scores in a row are no coincidence. */
 const isSure = (score: number) => Math.abs(score) > 4.9
 const stepMs = 50
 
@@ -17,11 +17,11 @@ const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
 let list = ''
 beforeAll(async () => {
-  list = String((await api.create('/lists', workspace.key, { name: 'Letter' }))['id'])
+  list = String((await api.create('/lists', workspace.key, { name: 'Newsletter' }))['id'])
 })
 
 let people = 0
-const freshAddresses = () => Array.from({ length: 2 * pairs }, () => `stranger${(people += 1)}@example.com`)
+const freshAddresses = () => Array.from({ length: 2 * pairs }, () => `unknown${(people += 1)}@example.com`)
 
 interface Case {
   path: () => string
@@ -30,7 +30,7 @@ interface Case {
   makeKnown: (emails: string[]) => Promise<unknown>
 }
 
-/** Members with somebody's password, each to be asked once: nobody has to wait for too many failures. */
+/** Adds members, each for one login, so that no login is throttled. All have the same password. */
 const addUsers = (emails: string[]) =>
   api.query(
     `with made as (
@@ -40,7 +40,7 @@ const addUsers = (emails: string[]) =>
     [emails, workspace.email, uuidOf(Id('wsp').parse(workspace.id))],
   )
 
-/** Contacts, with a subscription where a status is given. */
+/** Adds contacts, with a subscription if a status is given. */
 const addContacts = (status?: 'PENDING' | 'CONFIRMED') => (emails: string[]) =>
   api.query(
     `with made as (
@@ -50,11 +50,11 @@ const addContacts = (status?: 'PENDING' | 'CONFIRMED') => (emails: string[]) =>
     [emails, uuidOf(Id('wsp').parse(workspace.id)), uuidOf(Id('lst').parse(list)), status],
   )
 
-const login = { path: () => '/auth/login', body: (email: string) => ({ email, password: 'not theirs, by no means' }) }
+const login = { path: () => '/auth/login', body: (email: string) => ({ email, password: 'a wrong password' }) }
 const forgot = { path: () => '/auth/forgot-password', body: (email: string) => ({ email }) }
 const subscribe = { path: () => `/public/lists/${list}/subscribe`, body: (email: string) => ({ email }) }
 
-/** How long the answer takes, in milliseconds. */
+/** The response time in milliseconds. */
 async function timeOf({ path, body }: Case, email: string): Promise<number> {
   const startedAt = performance.now()
   await api.call('POST', path(), { body: body(email) })
@@ -62,9 +62,9 @@ async function timeOf({ path, body }: Case, email: string): Promise<number> {
 }
 
 /**
- * The rank score of known against unknown addresses, asked in turn, now the one first and now the other. A pair in which
- * the machine did not keep up, so that an answer took more steps than one, is asked again of others; undefined when it
- * hardly ever did within half a minute.
+ * Returns the rank score of the response times for known and unknown addresses, measured in pairs in alternating order.
+ * Skips a pair if the machine was too slow, so that a response took more than one step. Returns undefined if there are
+ * too few pairs after 30 seconds.
  */
 async function compare(of: Case): Promise<number | undefined> {
   const [known, unknown] = [freshAddresses(), freshAddresses()]
@@ -77,7 +77,7 @@ async function compare(of: Case): Promise<number | undefined> {
     const address = { known: known[index] ?? '', unknown: unknown[index] ?? '' }
     const took = { known: 0, unknown: 0 }
     for (const who of order) took[who] = await timeOf(of, address[who])
-    // However quick the work: nothing is answered before its step is full, but for the moment that a timer rings early.
+    // No response comes before the end of the step; the tolerance is for timers that fire early.
     expect(Math.min(took.known, took.unknown)).toBeGreaterThan(0.95 * stepMs)
     if (Math.max(took.known, took.unknown) > 1.5 * stepMs) continue
     for (const who of order) times[who].push(took[who])
@@ -86,12 +86,12 @@ async function compare(of: Case): Promise<number | undefined> {
 }
 
 test.for<[string, Case]>([
-  ['a log-in of who has an account', { ...login, makeKnown: addUsers }],
-  ['a forgotten password of who has an account', { ...forgot, makeKnown: addUsers }],
-  ['a subscription of a known contact', { ...subscribe, makeKnown: addContacts() }],
-  ['a subscription of who is to confirm already', { ...subscribe, makeKnown: addContacts('PENDING') }],
-  ['a subscription of who is subscribed already', { ...subscribe, makeKnown: addContacts('CONFIRMED') }],
-])('%s takes as long as that of a stranger', { timeout: 120_000, concurrent: true }, async ([, of], { skip }) => {
+  ['a login of a user', { ...login, makeKnown: addUsers }],
+  ['a password reset of a user', { ...forgot, makeKnown: addUsers }],
+  ['a sign-up of a contact', { ...subscribe, makeKnown: addContacts() }],
+  ['a sign-up of a pending subscriber', { ...subscribe, makeKnown: addContacts('PENDING') }],
+  ['a sign-up of a confirmed subscriber', { ...subscribe, makeKnown: addContacts('CONFIRMED') }],
+])('%s takes as long as for an unknown address', { timeout: 120_000, concurrent: true }, async ([, of], { skip }) => {
   const scores: number[] = []
   do {
     const score = await compare(of)

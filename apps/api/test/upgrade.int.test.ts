@@ -1,4 +1,4 @@
-/** The API on an upgraded database of the release before: what was written then is read, and can be changed. */
+/** The API on an upgraded database of the previous release: existing records can be read and changed. */
 import { migrate } from '@rapport/core/db/migrate.ts'
 import { createEmptyDatabase } from '@rapport/testing/postgres/database.ts'
 import { restorePreviousRelease } from '@rapport/testing/previous-release/previous-release.ts'
@@ -14,7 +14,7 @@ const api = useForFile(async () => {
   return startTestApi({ database, environment: { SECRET_KEY: 'a secret that is known to every test' } })
 })
 
-/** The records of a page, all of which must fit. */
+/** Reads the first page of a listing. */
 async function list(path: string): Promise<Json[]> {
   const { status, body } = await api.call<{ data: Json[] }>('GET', path, { key })
   expect([path, status]).toEqual([path, 200])
@@ -28,7 +28,7 @@ const countIn = async (table: string) => {
   return row?.['count']
 }
 
-test('passwords, sessions and API keys of the release before still authenticate', async () => {
+test('passwords, sessions and API keys of the previous release are still valid', async () => {
   const login = await api.call('POST', '/auth/login', { body: { email: 'ada@example.com', password } })
   expect(login).toMatchObject({ status: 200, body: { user: { name: 'Ada' } } })
   const session = await api.call('GET', '/auth/me', { key: 'rps_of-the-release-before' })
@@ -36,7 +36,7 @@ test('passwords, sessions and API keys of the release before still authenticate'
   expect(await api.call('GET', '/auth/me', { key })).toMatchObject({ status: 200, body: { kind: 'apiKey' } })
 })
 
-test('a contact of the release before is read as it was written, and can be changed', async () => {
+test('a contact of the previous release is unchanged and can be updated', async () => {
   const [contact] = await list('/contacts?search=O%27Brien')
   expect(contact).toMatchObject({
     email: `Zoë.O'Brien+tag@exämple.com`,
@@ -56,7 +56,7 @@ test('a contact of the release before is read as it was written, and can be chan
   })
 })
 
-test('every list of the release before has the records that were there', async () => {
+test('every listing has all records of the previous release', async () => {
   for (const [path, table] of [
     ['/contacts?limit=100', 'contacts'],
     ['/deals', 'deals'],
@@ -73,13 +73,13 @@ test('every list of the release before has the records that were there', async (
   }
 })
 
-test('a deal of the largest value is read to the cent', async () => {
+test('a deal with the largest value is exact', async () => {
   const deals = await list('/deals')
   const open = deals.find(({ status }) => status === 'OPEN')
   expect(open).toMatchObject({ name: 'Größter Deal', valueCents: 9_007_199_254_740_991, closedAt: null })
 })
 
-test('the feed of events goes on after an event of the release before', async () => {
+test('the event feed continues after an event of the previous release', async () => {
   const [first, ...rest] = await list('/events?sort=createdAt')
   expect(first?.['type']).toBe('contact.created')
   await api.create('/contacts', key, { email: 'after-the-upgrade@example.com' })
@@ -88,7 +88,7 @@ test('the feed of events goes on after an event of the release before', async ()
   expect(following.at(-1)).toMatchObject({ type: 'contact.created', data: { email: 'after-the-upgrade@example.com' } })
 })
 
-test('the deliveries of a webhook are read, and one that failed is delivered again', async () => {
+test('deliveries can be listed, and a failed one redelivered', async () => {
   const webhooks = await list('/webhooks')
   const webhook = webhooks.find(({ enabled }) => enabled)
   const path = `/webhooks/${String(webhook?.['id'])}/deliveries`
@@ -101,7 +101,7 @@ test('the deliveries of a webhook are read, and one that failed is delivered aga
   expect(again.status).toBe(202)
 })
 
-test('a campaign in the middle of sending adds up', async () => {
+test('the statistics of a campaign that is being sent add up', async () => {
   const sending = (await list('/campaigns')).find(({ status }) => status === 'SENDING')
   const { body } = await api.call('GET', `/campaigns/${String(sending?.['id'])}/stats`, { key })
   expect(body).toMatchObject({ queued: 8, sent: 2, failed: 1, skipped: 1, interrupted: 0, pending: 4, opened: 1 })

@@ -20,7 +20,7 @@ async function expectUnauthorized(headers: Record<string, string>, path = '/cont
   expect(response.headers['www-authenticate']).toBe('Bearer')
 }
 
-test('whatever is wrong with a credential, the answer is one and the same 401', async () => {
+test('every invalid credential gets the same 401 response', async () => {
   const { key, token, email, password } = workspace
   const credentials = [
     '',
@@ -51,14 +51,14 @@ test('whatever is wrong with a credential, the answer is one and the same 401', 
   await expectUnauthorized({}, `/contacts?access_token=${token}`)
 })
 
-test('the name of the scheme may be written in any case', async () => {
+test('the Bearer scheme is case-insensitive', async () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
     const response = await api.call('GET', '/contacts', { headers: { authorization: `${scheme} ${workspace.key}` } })
     expect(response.status).toBe(200)
   }
 })
 
-test('a key that has expired, and a session that has, are refused', async () => {
+test('rejects expired API keys and sessions', async () => {
   const expiresAt = new Date(Date.now() + 3_600_000).toISOString()
   const { key } = await api.create('/api-keys', workspace.key, { name: 'for an hour', expiresAt })
   const { token } = await api.signUp()
@@ -70,13 +70,13 @@ test('a key that has expired, and a session that has, are refused', async () => 
   for (const credential of [key, token]) await expectUnauthorized({ authorization: `Bearer ${String(credential)}` })
 })
 
-test('whoever leaves a workspace is refused with the session they had in it', async () => {
+test('rejects the session of a removed member', async () => {
   const left = await api.signUp()
   await api.query(`delete from members where user_id = (select id from users where email = $1)`, [left.email])
   await expectUnauthorized({ authorization: `Bearer ${left.token}` })
 })
 
-test('nobody is let in by a credential that is stored: only its hash is', async () => {
+test('stores only hashes of credentials, which do not authenticate', async () => {
   const rows = await api.query(`select key_hash from api_keys union all select token_hash from sessions`)
   expect(rows.length).toBeGreaterThan(4)
   for (const { key_hash } of rows) await expectUnauthorized({ authorization: `Bearer ${String(key_hash)}` })
@@ -86,7 +86,7 @@ test('nobody is let in by a credential that is stored: only its hash is', async 
   for (const secret of [workspace.key, workspace.token, workspace.password]) expect(text).not.toContain(secret)
 })
 
-/** What the contract asks of each route; a route of another kind must be named here. */
+/** The role that the HTTP contract requires. A route with another role must be added here. */
 function leastRole(method: string, template: string) {
   if (/^\/(api-keys|invites|audit-log)/.test(template)) return 'ADMIN'
   if (template === '/workspace' && method === 'DELETE') return 'OWNER'
@@ -96,7 +96,7 @@ function leastRole(method: string, template: string) {
   return 'MEMBER'
 }
 
-test('each role may do what the ladder gives it, and on every route the rest is 403', async () => {
+test('every route returns 403 to roles below the required one', async () => {
   const ladder = ['VIEWER', 'MEMBER', 'ADMIN', 'OWNER'] as const
   const secured = (await operationsOf(api)).filter(({ isSecured }) => isSecured)
   const heads = secured.filter(({ method }) => method === 'GET').map((route) => ({ ...route, method: 'HEAD' }))
@@ -117,7 +117,7 @@ test('each role may do what the ladder gives it, and on every route the rest is 
   }
 })
 
-test('a role is looked up on every request, so that a demotion counts at once', async () => {
+test('a lowered role takes effect on the next request', async () => {
   const { token, email } = await api.signUp()
   const issue = () => api.call('POST', '/api-keys', { key: token, body: { name: 'key' } })
   expect(await issue()).toMatchObject({ status: 201 })
@@ -125,7 +125,7 @@ test('a role is looked up on every request, so that a demotion counts at once', 
   expectError(await issue(), 403)
 })
 
-test('of many who ask at once, each is who their own credential says', async () => {
+test('concurrent requests are authenticated independently', async () => {
   const others = await Promise.all([api.signUp(), api.signUp(), api.signUp()])
   const credentials = others.flatMap(({ key, token, id }) => [
     [key, id],

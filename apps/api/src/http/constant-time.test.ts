@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest'
 
 const { sleep } = vi.hoisted(() => ({ sleep: vi.fn<(ms: number) => Promise<void>>(async () => {}) }))
-// Test files share their modules: this one loads its own, which use the mock, and leaves none behind.
+// Test files share a module cache: load fresh modules that use the mock, and remove them afterwards.
 vi.mock('node:timers/promises', () => ({ setTimeout: sleep }))
 vi.resetModules()
 const { inConstantTime } = await import('./constant-time.ts')
@@ -28,12 +28,12 @@ test.each([
   [50, 0],
   [51, 49],
   [120, 30],
-])('work of %d ms ends on a full step, %d ms later', async (spentMs, restMs) => {
+])('after %d ms of work, waits %d ms until the end of the step', async (spentMs, restMs) => {
   expect(await inConstantTime(workFor(spentMs))).toBe('done')
   expect(slept()).toEqual([restMs])
 })
 
-test('work that fails takes as long, and fails as it did', async () => {
+test('failed work takes the same time and rejects with its own error', async () => {
   const failing = async () => {
     await workFor(7)()
     throw new Error('so')

@@ -5,7 +5,7 @@ let closed: TestApi
 let open: TestApi
 beforeAll(async () => {
   closed = await startTestApi()
-  // As operators write it: with a slash at the end, too.
+  // With and without a trailing slash.
   open = await startTestApi({ environment: { CORS_ORIGINS: 'https://app.example.com/, http://localhost:5173' } })
 })
 afterAll(() => Promise.all([closed.close(), open.close()]))
@@ -19,7 +19,7 @@ const preflightHeaders = (origin: string) => ({
   'access-control-request-headers': 'content-type',
 })
 
-test('a public route may be called from any site, without credentials, and its errors be read there', async () => {
+test('any origin may call public routes and read their errors, without credentials', async () => {
   const paths = [
     '/public/lists/nope/subscribe',
     '/public/forms/nope/submit',
@@ -40,7 +40,7 @@ test('a public route may be called from any site, without credentials, and its e
   }
 })
 
-test('a preflight to a public route allows what a form needs', async () => {
+test('a preflight request to a public route allows what a form needs', async () => {
   const response = await closed.call('OPTIONS', '/public/lists/nope/subscribe', { headers: preflightHeaders(foreign) })
   expect([response.status, response.text]).toEqual([204, ''])
   expect(Object.fromEntries(corsOf(response))).toEqual({
@@ -52,14 +52,14 @@ test('a preflight to a public route allows what a form needs', async () => {
   })
 })
 
-test('an OPTIONS that is no preflight is no error that is not JSON', async () => {
+test('an OPTIONS request that is not a preflight returns an empty 204', async () => {
   const response = await closed.call('OPTIONS', '/public/lists/nope/subscribe')
   expect(response.status).toBe(204)
   expect(response.text).toBe('')
 })
 
-test('no other route may be called from another site, unless the operator lists it', async () => {
-  // Besides the script for other sites, which says nothing of anybody.
+test('other routes allow no origin that is not configured', async () => {
+  // The embed script is public too, and contains no data.
   const isOpen = (template: string) => template.startsWith('/public/') || template === '/embed/form.js'
   const paths = (await operationsOf(closed)).filter(({ template }) => !isOpen(template))
   expect(paths.length).toBeGreaterThan(20)
@@ -80,7 +80,7 @@ test('no other route may be called from another site, unless the operator lists 
   expect(preflight.status).toBe(404)
 })
 
-test('an origin that the operator lists may call everything, without cookies', async () => {
+test('a configured origin may call every route, without cookies', async () => {
   for (const origin of ['https://app.example.com', 'http://localhost:5173']) {
     const response = await open.call('GET', '/contacts', { headers: { origin } })
     expect(response.status).toBe(401)

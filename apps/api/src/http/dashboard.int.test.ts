@@ -2,13 +2,13 @@ import { useForFile } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { describe, expect, test } from 'vitest'
 import { expectError, freshAddress, startTestApi } from '../../test/testing.ts'
 
-const password = 'only operators know'
+const password = 'the password of the operators'
 const api = useForFile(() => startTestApi({ environment: { DASHBOARD_PASSWORD: password } }))
 
 const basic = (user: string, given: string) => ({ authorization: `Basic ${btoa(`${user}:${given}`)}` })
 const paths = ['/queues', '/queues/', '/queues/api/queues', '/queues/queue/mail', '/queues/static/css/index.css']
 
-test('nobody sees the queues without the password, in any part of the dashboard', async () => {
+test('every path of the dashboard requires the password', async () => {
   const { key, token } = await api.signUp()
   const attempts = [
     {},
@@ -34,7 +34,7 @@ test('nobody sees the queues without the password, in any part of the dashboard'
   }
 })
 
-test('wrong guesses are limited as every other request', async () => {
+test('failed logins count against the rate limit', async () => {
   const from = freshAddress()
   for (let count = 0; count < 100; count++) {
     expect((await api.call('GET', '/queues', { from, headers: basic('admin', `guess ${count}`) })).status).toBe(401)
@@ -46,7 +46,7 @@ test('wrong guesses are limited as every other request', async () => {
   ])
 })
 
-test('who has the password sees every queue, and loads nothing from elsewhere', async () => {
+test('shows every queue with the password, and loads no external resources', async () => {
   const headers = basic('admin', password)
   const page = await api.call('GET', '/queues', { headers })
   expect(page).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } })
@@ -62,16 +62,16 @@ test('who has the password sees every queue, and loads nothing from elsewhere', 
   ])
 })
 
-describe('a page of another site', () => {
+describe('a cross-site request', () => {
   const credential = basic('admin', password)
   const path = '/queues/api/queues/webhooks/pause'
   const foreign: Record<string, Record<string, string>> = {
-    'by its origin': { origin: 'https://evil.test' },
-    'by an origin that hides': { origin: 'null' },
-    'by what the browser says': { 'sec-fetch-site': 'cross-site' },
-    'of the same domain': { 'sec-fetch-site': 'same-site', origin: 'https://blog.example.com' },
+    'another origin': { origin: 'https://evil.test' },
+    'an opaque origin': { origin: 'null' },
+    'sec-fetch-site': { 'sec-fetch-site': 'cross-site' },
+    'a sibling subdomain': { 'sec-fetch-site': 'same-site', origin: 'https://blog.example.com' },
   }
-  test.each(Object.entries(foreign))('changes nothing with what the browser knows, %s', async (_, headers) => {
+  test.each(Object.entries(foreign))('is rejected with 403: %s', async (_, headers) => {
     for (const method of ['PUT', 'POST', 'DELETE']) {
       expect((await api.call(method, path, { headers: { ...credential, ...headers } })).status).not.toBe(200)
     }
@@ -83,12 +83,12 @@ describe('a page of another site', () => {
   })
 
   const own: Record<string, Record<string, string>> = {
-    'the page itself': { 'sec-fetch-site': 'same-origin', origin: 'https://crm.example.com' },
-    'the page itself in an old browser': { origin: 'https://crm.example.com' },
-    'the page itself at the address it was called by': { origin: 'http://localhost:80' },
-    'no browser': {},
+    'the dashboard page': { 'sec-fetch-site': 'same-origin', origin: 'https://crm.example.com' },
+    'the dashboard page in an old browser': { origin: 'https://crm.example.com' },
+    'the dashboard page at the URL that was requested': { origin: 'http://localhost:80' },
+    'a client that is not a browser': {},
   }
-  test.each(Object.entries(own))('is told from %s', async (_, headers) => {
+  test.each(Object.entries(own))('is distinguished from %s', async (_, headers) => {
     for (const path of ['pause', 'resume']) {
       const response = await api.call('PUT', `/queues/api/queues/webhooks/${path}`, {
         headers: { ...credential, ...headers },
@@ -98,7 +98,7 @@ describe('a page of another site', () => {
   })
 })
 
-test('without a password there is no dashboard', async () => {
+test('the dashboard does not exist without a configured password', async () => {
   const without = await startTestApi()
   for (const path of paths) expectError(await without.call('GET', path), 404, 'Route not found')
   await without.close()

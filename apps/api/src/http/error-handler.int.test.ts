@@ -29,7 +29,7 @@ const unknownRoutes = [
   'GET /<script>alert(1)</script>',
 ]
 
-test('an unknown route answers 404 as JSON and does not repeat the path', async () => {
+test('an unknown route returns a JSON 404 without the path', async () => {
   for (const route of unknownRoutes) {
     const [method = '', path = ''] = route.split(' ')
     const response = await api.call(method, path, { key: workspace.key })
@@ -40,17 +40,17 @@ test('an unknown route answers 404 as JSON and does not repeat the path', async 
   }
 })
 
-test('an unknown route answers 404 whatever body is sent to it, and whoever sends it', async () => {
+test('an unknown route returns 404 for any body and credential', async () => {
   const bodies = [
     { raw: '{bad' },
     { raw: 'x', headers: { 'content-type': 'text/plain' } },
     { raw: Buffer.alloc(2_000_000) },
-    { body: {}, key: 'rpk_nobody' },
+    { body: {}, key: 'rpk_unknown' },
   ]
   for (const body of bodies) expectError(await api.call('POST', '/nope', body), 404, 'Route not found')
 })
 
-test('an id of the wrong form, prefix or length in a path is answered like one that is not there, to the byte', async () => {
+test('a malformed id in a path gets exactly the response of an unknown id', async () => {
   const wrongIds = [
     '',
     'null',
@@ -88,7 +88,7 @@ test('an id of the wrong form, prefix or length in a path is answered like one t
   }
 })
 
-test('an issue says what is wrong and leaves where to its path; a message says both, in plain words', async () => {
+test('an issue message omits the path; the error message includes it', async () => {
   const { key } = await api.signUp()
   const input = { email: 'a@example.com', customFieldValues: { x: [1] } }
   for (const [method, path, body, issue] of [
@@ -117,29 +117,29 @@ test('an issue says what is wrong and leaves where to its path; a message says b
   }
 })
 
-test('every answer carries a request id: the one that was sent when it is a sane one', async () => {
-  const sane = ['abc', '0190e1a0-7b6c-7c43-9d13-9f6cbd2f4f5a', 'a/b+c=d:e.f_g', 'x'.repeat(128)]
-  const insane = ['', ' ', 'a b', 'x'.repeat(129), '<script>', 'ünï', 'a,b', '{"a":1}']
+test('every response has a request id: the one sent if it is valid', async () => {
+  const valid = ['abc', '0190e1a0-7b6c-7c43-9d13-9f6cbd2f4f5a', 'a/b+c=d:e.f_g', 'x'.repeat(128)]
+  const invalid = ['', ' ', 'a b', 'x'.repeat(129), '<script>', 'ünï', 'a,b', '{"a":1}']
   for (const path of ['/health', '/contacts', '/nope', '/%ff', '/public/unsubscribe?token=x']) {
-    for (const id of sane) {
+    for (const id of valid) {
       const response = await api.call('GET', path, { headers: { 'x-request-id': id } })
       expect(response.headers['x-request-id']).toBe(id)
     }
-    for (const id of insane) {
+    for (const id of invalid) {
       const response = await api.call('GET', path, { headers: { 'x-request-id': id } })
       expect(response.headers['x-request-id']).toMatch(/^[\da-f]{8}-[\da-f-]{27}$/)
     }
   }
 })
 
-test('no answer may be sniffed for another type', async () => {
+test('every response forbids content type sniffing', async () => {
   for (const path of ['/health', '/contacts', '/nope', '/%ff', '/docs', '/public/unsubscribe?token=x']) {
     const response = await api.call('GET', path)
     expect(response.headers['x-content-type-options']).toBe('nosniff')
   }
 })
 
-test('HEAD answers as GET does, without the body', async () => {
+test('HEAD returns the status and headers of GET, without a body', async () => {
   const viewer = await api.issueKey(workspace.token, 'VIEWER')
   for (const { method, path } of await operationsOf(api)) {
     if (method !== 'GET') continue
@@ -156,7 +156,7 @@ test('HEAD answers as GET does, without the body', async () => {
   }
 })
 
-test('a failure inside says so and gives the request id, nothing else; the log has it without the data', async () => {
+test('a 500 exposes only the request id; the log has the error without data', async () => {
   const email = freshEmail()
   await api.query('alter table events rename to events_elsewhere')
   const response = await api.call('POST', '/contacts', {
@@ -193,7 +193,7 @@ const malformedRequests: Record<string, string> = {
   'another protocol': '\u0016\u0003\u0001\u0002\u0000\u0001\u0000',
 }
 test.each(Object.entries(malformedRequests))(
-  '%s is refused on the line itself, and the line closed',
+  'rejects %s with a plain HTTP error and closes the connection',
   async (_name, bytes) => {
     const { port } = await (listening ??= api.listen())
     const socket = connect(port, '127.0.0.1')
@@ -205,10 +205,10 @@ test.each(Object.entries(malformedRequests))(
 )
 let listening: ReturnType<TestApi['listen']> | undefined
 
-test('no line of the log, at any level, holds a credential, a password, a token or an address', async () => {
+test('no log line at any level has a credential, password, token or email address', async () => {
   const chatty = await startTestApi({ environment: { LOG_LEVEL: 'trace' } })
   const { key, token, email, password } = await chatty.signUp()
-  const list = await chatty.create('/lists', key, { name: 'Letter' })
+  const list = await chatty.create('/lists', key, { name: 'Newsletter' })
   await chatty.call('POST', `/public/lists/${String(list['id'])}/subscribe`, { body: { email } })
   await chatty.call('GET', '/public/unsubscribe?token=a-secret-token')
   await chatty.call('POST', '/contacts', { key, raw: `{"email": "${email}", "password": "${password}"` })

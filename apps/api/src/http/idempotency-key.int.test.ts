@@ -3,7 +3,7 @@ import { json } from 'node:stream/consumers'
 import { expect, test } from 'vitest'
 import { freshEmail, startTestApi } from '../../test/testing.ts'
 
-test('two keys on one request are refused, as it is neither', async () => {
+test('rejects a request with two idempotency keys', async () => {
   const api = await startTestApi()
   const { key } = await api.signUp()
   const { port } = await api.listen()

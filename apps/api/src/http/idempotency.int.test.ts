@@ -23,7 +23,7 @@ interface Post {
   body?: unknown
   credential?: string
 }
-/** POSTs with this Idempotency-Key; a contact unless told otherwise. */
+/** POSTs with this Idempotency-Key. Default: creates a contact. */
 function post<Body>(idempotencyKey: string, { path = '/contacts', body, credential = workspace.key }: Post = {}) {
   const headers = { 'idempotency-key': idempotencyKey }
   return api.call<Body>('POST', path, { key: credential, headers, ...(body !== undefined && { body }) })
@@ -38,7 +38,7 @@ const toComparable = ({ status, text, headers }: ApiResponse<unknown>) => ({
 const countContacts = async (email: string) =>
   (await api.query('select id from contacts where lower(email) = lower($1)', [email])).length
 
-test('a repetition gets the first answer again, status, body and location, and changes nothing', async () => {
+test('a repeated request gets the stored response and changes nothing', async () => {
   const [key, email] = [freshKey(), freshEmail()]
   const first = await post(key, { body: { email } })
   expect(first.status).toBe(201)
@@ -52,7 +52,7 @@ test('a repetition gets the first answer again, status, body and location, and c
   expect(await countContacts(email)).toBe(1)
 })
 
-test('the answer is the first one even where the record has changed since', async () => {
+test('replays the first response even if the record has changed', async () => {
   const [key, email] = [freshKey(), freshEmail()]
   const first = await post(key, { body: { email } })
   await api.query('delete from contacts where email = $1', [email])
@@ -60,7 +60,7 @@ test('the answer is the first one even where the record has changed since', asyn
   expect(await countContacts(email)).toBe(0)
 })
 
-test('a refusal is an answer too, and is given again', async () => {
+test('an error response is replayed too', async () => {
   const email = freshEmail()
   const contact = await api.create('/contacts', workspace.key, { email })
   const conflicting = freshKey()
@@ -73,7 +73,7 @@ test('a refusal is an answer too, and is given again', async () => {
   expect(again.text).toContain(String(contact['id']))
   expect(await post(freshKey(), { body: { email } })).toMatchObject({ status: 201 })
 
-  const list = await api.create('/lists', workspace.key, { name: 'Letter', doubleOptIn: false })
+  const list = await api.create('/lists', workspace.key, { name: 'Newsletter', doubleOptIn: false })
   const campaign = await api.create('/campaigns', workspace.key, { name: 'a', subject: 'b', listId: list['id'] })
   const sending = { path: `/campaigns/${String(campaign['id'])}/send` }
   const key = freshKey()
@@ -87,7 +87,7 @@ test('a refusal is an answer too, and is given again', async () => {
   expectError(await post(freshKey(), sending), 409)
 })
 
-test('a refusal by the database itself is remembered like any other', async () => {
+test('an error raised by the database is stored and replayed', async () => {
   const [key, listId] = [freshKey(), 'lst_01kag7m3v9e8fs2t4w6x8y0z1b']
   const refused = () => post(key, { path: '/campaigns', body: { name: 'a', subject: 'b', listId } })
   const first = await refused()
@@ -97,7 +97,7 @@ test('a refusal by the database itself is remembered like any other', async () =
   expect(again.headers['idempotent-replayed']).toBe('true')
 })
 
-test('a refusal undoes what it began, though its record is kept', async () => {
+test('an error rolls back its changes but keeps the stored response', async () => {
   const before = await api.query('select count(*) from events')
   const email = freshEmail()
   await api.create('/contacts', workspace.key, { email })
@@ -105,7 +105,7 @@ test('a refusal undoes what it began, though its record is kept', async () => {
   expect(Number((await api.query('select count(*) from events'))[0]?.['count'])).toBe(Number(before[0]?.['count']) + 1)
 })
 
-test('the same key for another request is a 422, and the first answer stays', async () => {
+test('the same key on another request returns 422 and keeps the first response', async () => {
   const [key, email] = [freshKey(), freshEmail()]
   const first = await post(key, { body: { email, firstName: 'Ada' } })
   const others: Post[] = [
@@ -123,7 +123,7 @@ test('the same key for another request is a 422, and the first answer stays', as
   expect(toComparable(await post(key, { body: { email, firstName: 'Ada' } }))).toEqual(toComparable(first))
 })
 
-test('it is the same request however its JSON is written', async () => {
+test('whitespace and key order of the JSON make no difference', async () => {
   const [key, email] = [freshKey(), freshEmail()]
   const first = await post(key, { body: { email, firstName: 'Ada' } })
   const raw = `{ "firstName":\t"Ada",\n "email": "${email}", "tags": [] }`
@@ -135,7 +135,7 @@ test('it is the same request however its JSON is written', async () => {
   expect(toComparable(again)).toEqual(toComparable(first))
 })
 
-test('a key belongs to its workspace, whichever of its credentials comes with it', async () => {
+test('a key is scoped to the workspace, not to the credential', async () => {
   const [key, body, elsewhere] = [freshKey(), { email: freshEmail() }, await api.signUp()]
   const first = await post(key, { body })
   expect(toComparable(await post(key, { body, credential: workspace.token }))).toEqual(toComparable(first))
@@ -145,16 +145,16 @@ test('a key belongs to its workspace, whichever of its credentials comes with it
   expect(other.headers['idempotent-replayed']).toBeUndefined()
 })
 
-test('an answer is replayed to nobody whose role would not have got it', async () => {
+test('does not replay a response to a role below the required one', async () => {
   const key = freshKey()
   const issuing = { path: '/api-keys', body: { name: 'secret' } }
   expect(await post(key, issuing)).toMatchObject({ status: 201 })
   const credential = await api.issueKey(workspace.token, 'MEMBER')
   expectError(await post(key, { ...issuing, credential }), 403)
-  expectError(await post(key, { ...issuing, credential: 'rpk_nobody' }), 401)
+  expectError(await post(key, { ...issuing, credential: 'rpk_unknown' }), 401)
 })
 
-test.each([2, 50])('of %i at once exactly one acts; the rest is told to wait, or gets its answer', async (count) => {
+test.each([2, 50])('of %i concurrent requests one runs; the others get 409 or its response', async (count) => {
   const [key, body] = [freshKey(), { url: 'https://example.com/once', eventTypes: ['*'] }]
   const before = Number((await api.query('select count(*) from webhooks'))[0]?.['count'])
   const responses = await Promise.all(
@@ -170,7 +170,7 @@ test.each([2, 50])('of %i at once exactly one acts; the rest is told to wait, or
   expect(Number((await api.query('select count(*) from webhooks'))[0]?.['count'])).toBe(before + 1)
 })
 
-test('while the first is running every other is a 409 at once, and another key waits for nothing', async () => {
+test('while a request runs, its key returns 409 and other keys are not blocked', async () => {
   const [key, email] = [freshKey(), freshEmail()]
   const { db } = api.database
   const holding = await openTransaction(db, async (transaction) => {
@@ -181,14 +181,14 @@ test('while the first is running every other is a 409 at once, and another key w
   // All three responses arrive while the first request still waits for its lock.
   expectError(await post(key, { body: { email } }), 409, 'A request with this Idempotency-Key is still running')
   expectError(await post(key, { body: { email: freshEmail() } }), 409)
-  expect(await post(freshKey(), { path: '/lists', body: { name: 'Letter' } })).toMatchObject({ status: 201 })
+  expect(await post(freshKey(), { path: '/lists', body: { name: 'Newsletter' } })).toMatchObject({ status: 201 })
   await waitUntilBlocked(db)
   await holding.commit()
   expect(await first).toMatchObject({ status: 201 })
   expect(toComparable(await post(key, { body: { email } }))).toEqual(toComparable(await first))
 })
 
-test('what failed inside leaves no record: the same request may be tried again', async () => {
+test('stores no response for a 500, so that the request can be retried', async () => {
   const [key, email] = [freshKey(), freshEmail()]
   await api.query('alter table events rename to events_elsewhere')
   expectError(await post(key, { body: { email } }), 500)
@@ -201,7 +201,7 @@ test('what failed inside leaves no record: the same request may be tried again',
   expect(response.headers['idempotent-replayed']).toBeUndefined()
 })
 
-test('what could not wait for a lock leaves no record either', async () => {
+test('stores no response for a lock timeout', async () => {
   const [key, email] = [freshKey(), freshEmail()]
   const holding = await openTransaction(api.database.db, async (transaction) => {
     await transaction.execute(`lock table events in exclusive mode`)
@@ -213,7 +213,7 @@ test('what could not wait for a lock leaves no record either', async () => {
   expect(await post(key, { body: { email } })).toMatchObject({ status: 201 })
 })
 
-test('after twenty-four hours a key is forgotten, and not before', async () => {
+test('a key expires after 24 hours', async () => {
   const [key, email] = [freshKey(), freshEmail()]
   const first = await post(key, { body: { email } })
   const age = (by: string) =>
@@ -227,7 +227,7 @@ test('after twenty-four hours a key is forgotten, and not before', async () => {
   expect(toComparable(await post(key, { body: { email } }))).toEqual(toComparable(again))
 })
 
-test('a secret that is shown once is shown again to its own repetition, and stored in no clear text', async () => {
+test('a repeated request gets the secret again; the stored response is encrypted', async () => {
   const [issuing, hooking] = [freshKey(), freshKey()]
   const issue = () => post<CreatedApiKey>(issuing, { path: '/api-keys', body: { name: 'secret' } })
   const hook = () =>
@@ -242,7 +242,7 @@ test('a secret that is shown once is shown again to its own repetition, and stor
   for (const secret of [issued.key, hooked.secret]) expect(stored).not.toContain(secret)
 })
 
-test('a record moved to another workspace tells nothing there', async () => {
+test('a stored response cannot be decrypted in another workspace', async () => {
   const [key, body, elsewhere] = [freshKey(), { email: freshEmail() }, await api.signUp()]
   await post(key, { body })
   await api.query(
@@ -254,9 +254,9 @@ test('a record moved to another workspace tells nothing there', async () => {
 })
 
 const badKeys = ['', 'x'.repeat(256), 'x'.repeat(10_000), 'ünï', 'a\tb', 'a\u007fb', '🔑']
-test('a key that is none is refused on every authenticated POST, and nothing is done', async () => {
+test('every authenticated POST rejects an invalid key', async () => {
   const posts = (await operationsOf(api)).filter(
-    // What concerns the credential itself takes none. The import takes files: how it takes a key is told beside it.
+    // Routes about the credential ignore keys. The tests of the import cover its keys.
     ({ method, isSecured, template }) =>
       method === 'POST' && isSecured && !template.startsWith('/auth/') && template !== '/contacts/import',
   )
@@ -272,7 +272,7 @@ test('a key that is none is refused on every authenticated POST, and nothing is 
   }
 })
 
-test('what is no authenticated POST takes no notice of a key', async () => {
+test('other requests ignore the key', async () => {
   const { body: campaign } = await api.call('GET', '/auth/me', {
     key: workspace.key,
     headers: { 'idempotency-key': '' },

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { openRedis } from './rate-limit/redis-connection.ts'
 import { anId, expectError, freshEmail, startTestApi } from '../../test/testing.ts'
 
-const token = 'known-to-prometheus-alone'
+const token = 'the-token-of-prometheus'
 
 async function start(options: Parameters<typeof startTestApi>[0] = {}) {
   const api = await startTestApi({ ...options, environment: { METRICS_TOKEN: token } })
@@ -15,28 +15,27 @@ async function start(options: Parameters<typeof startTestApi>[0] = {}) {
     expect(`${response.status} ${response.headers['content-type']}`).toMatch(/^200 text\/plain; version=0.0.4/)
     return response.text.split('\n')
   }
-  /** The lines of one metric. */
   const linesOf = async (name: string) =>
     (await read()).filter((line) => line.startsWith(`${name}{`) || line.startsWith(`${name} `))
   return { ...api, linesOf }
 }
 
-test('metrics are told to whoever has the token, and to nobody else', async () => {
+test('serves metrics only with the token', async () => {
   const api = await start()
   const { key } = await api.signUp()
-  for (const wrong of [undefined, key, 'known-to-somebody-as-well', token.toUpperCase()]) {
+  for (const wrong of [undefined, key, 'another-token', token.toUpperCase()]) {
     expectError(await api.call('GET', '/metrics', wrong === undefined ? {} : { key: wrong }), 401)
   }
   expect((await api.linesOf('rapport_database_up'))[0]).toBe('rapport_database_up 1')
 })
 
-test('without a configured token there are no metrics', async () => {
+test('the route does not exist without a configured token', async () => {
   const api = await startTestApi()
   onTestFinished(() => api.close())
   expectError(await api.call('GET', '/metrics', { key: token }), 404)
 })
 
-test('requests are counted by route, method and class of status, never by what stands in a path', async () => {
+test('counts requests by route, method and status class, never by path', async () => {
   const api = await start()
   const { key } = await api.signUp()
   const { id } = await api.create<{ id: string }>('/contacts', key, { email: freshEmail() })
@@ -56,7 +55,7 @@ test('requests are counted by route, method and class of status, never by what s
   ])
 })
 
-test('what waits is told by queue, with the age of the oldest', async () => {
+test('reports waiting work per queue, with the age of the oldest', async () => {
   const api = await start()
   const { key } = await api.signUp()
   await api.create('/webhooks', key, { url: 'https://example.com/hook', eventTypes: ['contact.created'] })
@@ -76,7 +75,7 @@ test('what waits is told by queue, with the age of the oldest', async () => {
   expect(await api.linesOf('rapport_workers')).toEqual(['rapport_workers 0'])
 })
 
-test('webhooks that fail for an hour or longer are counted', async () => {
+test('counts webhooks that have failed for an hour or longer', async () => {
   const api = await start()
   const { key } = await api.signUp()
   for (const path of ['failing', 'failed just now', 'succeeding']) {
@@ -90,7 +89,7 @@ test('webhooks that fail for an hour or longer are counted', async () => {
   expect(await api.linesOf('rapport_webhooks_failing')).toEqual(['rapport_webhooks_failing 1'])
 })
 
-test('the outbox is not read at each scrape', async () => {
+test('does not read the outbox at each scrape', async () => {
   const api = await start()
   const rows = await api.linesOf('rapport_outbox_rows')
   const { key } = await api.signUp()
@@ -100,7 +99,7 @@ test('the outbox is not read at each scrape', async () => {
   expect(await api.linesOf('rapport_outbox_rows')).toEqual(rows)
 })
 
-test('with Postgres hung the scrape is answered, says so, and tells no old figure of what waits', async () => {
+test('while PostgreSQL hangs, a scrape succeeds and omits stale queue metrics', async () => {
   const database = await createTestDatabase()
   const api = await start({ database })
   const holding = await openTransaction(database.db, (transaction) =>
@@ -112,7 +111,7 @@ test('with Postgres hung the scrape is answered, says so, and tells no old figur
   await holding.commit()
 })
 
-test('Redis is up while it answers', async () => {
+test('Redis is reported up while it responds', async () => {
   const server = await createTestRedis()
   onTestFinished(() => server.close())
   const redis = openRedis(server.url, () => {})
@@ -123,5 +122,5 @@ test('Redis is up while it answers', async () => {
   server.pause()
   await waitUntil(() => is('rapport_redis_up 0'), { describe: 'Redis is down' })
   server.resume()
-  await waitUntil(() => is('rapport_redis_up 1'), { describe: 'Redis is back' })
+  await waitUntil(() => is('rapport_redis_up 1'), { describe: 'Redis is up again' })
 })

@@ -41,14 +41,14 @@ const nameIn = async (from = cache) => (JSON.parse((await from.get(ctx, form.id)
 const rename = (name = 'After') => updateForm({ ...ctx, db: database.db }, form.id, { name })
 const notFound = { code: 'not_found', message: 'Form not found' }
 
-test('a thousand who ask at once are one look-up, and so are those who ask right after', async () => {
+test('1,000 concurrent requests, and those right after, share one lookup', async () => {
   const responses = await Promise.all(Array.from({ length: 1_000 }, () => get()))
   for (let count = 0; count < 10; count++) responses.push(await cache.get(ctx, form.id))
   expect(new Set(responses).size).toBe(1)
   expect(lookups).toBe(1)
 })
 
-test('the response is the one that the database gives, each time and after a change', async () => {
+test('returns the response of the uncached read, also after a change', async () => {
   const read = () => readPublicForm({ ...ctx, db: database.db }, form.id)
   expect([await get(), await get()]).toEqual([await read(), await read()])
   await rename()
@@ -56,7 +56,7 @@ test('the response is the one that the database gives, each time and after a cha
   expect(await get()).toEqual(await read())
 })
 
-test('a form that is not there is asked for once by many at once, and again by the next', async () => {
+test('does not cache a missing form; concurrent requests share the lookup', async () => {
   const missing = newId('frm')
   const ask = () => Promise.allSettled(Array.from({ length: 100 }, () => get(missing)))
   for (const response of await ask()) expect(response).toMatchObject({ status: 'rejected', reason: notFound })
@@ -65,19 +65,22 @@ test('a form that is not there is asked for once by many at once, and again by t
   expect(lookups).toBe(2)
 })
 
-test('what was dropped is looked up anew, and what was not is seen by itself within a second', async () => {
+test('a dropped form is read again; other caches expire within a second', async () => {
   const elsewhere = createPublicFormCache()
   expect([await nameIn(), await nameIn(elsewhere)]).toEqual(['Before', 'Before'])
   await rename()
   cache.drop(form.id)
   expect([await nameIn(), await nameIn(elsewhere)]).toEqual(['After', 'Before'])
-  await waitUntil(async () => (await nameIn(elsewhere)) === 'After', { describe: 'it is seen', timeoutMs: 1_500 })
+  await waitUntil(async () => (await nameIn(elsewhere)) === 'After', {
+    describe: 'the change is visible',
+    timeoutMs: 1_500,
+  })
   await deleteForm({ ...ctx, db: database.db }, form.id)
   cache.drop(form.id)
   await expect(get()).rejects.toMatchObject(notFound)
 })
 
-test('a change while many look it up fails nobody, and what they saw is not kept', async () => {
+test('a form dropped during a lookup fails no request, and the result is not cached', async () => {
   const locked = await openTransaction(database.db, (db) => db.execute('lock table forms in access exclusive mode'))
   const looking = Array.from({ length: 20 }, () => get())
   await waitUntilBlocked(database.db)
@@ -90,7 +93,7 @@ test('a change while many look it up fails nobody, and what they saw is not kept
   expect(await cache.get(ctx, form.id)).toBe(await lookingAgain)
 })
 
-test('more forms at once than there is room for fail nobody either', async () => {
+test('a form evicted during its lookup fails no request', async () => {
   const missing = newId('frm')
   const others = Array.from({ length: 1_200 }, () => get(missing).catch(() => {}))
   const first = cache.get(ctx, form.id)

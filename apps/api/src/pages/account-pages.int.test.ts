@@ -25,7 +25,7 @@ const logIn = (as: string, withPassword: string) =>
   api.call('POST', '/auth/login', { body: { email: as, password: withPassword } })
 const problemIn = (text: string) => /role="alert"[^>]*>(?:<p>)?([^<]*)</.exec(text)?.[1]
 
-test('opening a page changes nothing, however often a scanner follows the link', async () => {
+test('opening a page repeatedly changes nothing, so link scanners are harmless', async () => {
   const readAll = () =>
     api.query(`select (select json_agg(i)::text from invites i), (select json_agg(r)::text from password_resets r),
       (select json_agg(u)::text from users u) as users, (select count(*) from sessions) as sessions`)
@@ -36,7 +36,7 @@ test('opening a page changes nothing, however often a scanner follows the link',
   expect(await readAll()).toEqual(before)
 })
 
-test('a page is whole in itself: no script, nothing from elsewhere, in no frame, in no cache, and no token in it', async () => {
+test('a page has no scripts, external resources or token, and allows no frame or cache', async () => {
   for (const path of [acceptPath, resetPath, verifyPath, '/accept-invite']) {
     const { headers, text } = await get(path)
     expect(headers).toMatchObject({
@@ -51,10 +51,10 @@ test('a page is whole in itself: no script, nothing from elsewhere, in no frame,
   }
 })
 
-test('the form sets the password, once', async () => {
-  const done = await post(resetPath, { password: 'another sentence nobody knows' })
+test('the form sets the password once', async () => {
+  const done = await post(resetPath, { password: 'another sentence that is secret' })
   expect([done.status, done.text]).toEqual([200, expect.stringContaining('Your password is set')])
-  expect(await logIn(workspace.email, 'another sentence nobody knows')).toMatchObject({ status: 200 })
+  expect(await logIn(workspace.email, 'another sentence that is secret')).toMatchObject({ status: 200 })
   const again = await post(resetPath, { password })
   expect([again.status, again.text]).toEqual([
     400,
@@ -63,14 +63,14 @@ test('the form sets the password, once', async () => {
   expect(again.text).not.toContain('<form')
 })
 
-test('the form lets somebody in, with the name they gave', async () => {
+test('the form adds a user with the entered name', async () => {
   const done = await post(acceptPath, { password, name: ' Grace Hopper ' })
   expect([done.status, done.text]).toEqual([200, expect.stringContaining('You have joined the workspace')])
   expect((await logIn(email, password)).body).toMatchObject({ user: { name: 'Grace Hopper' } })
 })
 
-test('the form confirms the address with the right password', async () => {
-  const refused = await post(verifyPath, { password: 'not their password at all' })
+test('the form confirms the email address with the right password', async () => {
+  const refused = await post(verifyPath, { password: 'a wrong password' })
   expect([refused.status, problemIn(refused.text)]).toEqual([401, 'The password is wrong.'])
   const done = await post(verifyPath, { password })
   expect([done.status, done.text]).toEqual([200, expect.stringContaining('Your address is confirmed')])
@@ -78,7 +78,7 @@ test('the form confirms the address with the right password', async () => {
   expect((await post(`${verifyPath}x`, { password })).text).toContain('This link does not work')
 })
 
-test('what is wrong is told in a sentence, beside the form, with what was typed but the password', async () => {
+test('an error is shown above the form, which keeps all input except the password', async () => {
   const name = '"><script>alert(1)</script>'
   const problems: [Record<string, string>, number, string][] = [
     [{ password: 'short' }, 400, 'The password must have at least 12 characters.'],
@@ -92,22 +92,22 @@ test('what is wrong is told in a sentence, beside the form, with what was typed 
       expect([response.status, problemIn(response.text)]).toEqual([status, problem])
       expect(response.text).toContain('<form method="post">')
       expect(response.text).not.toContain('<script')
-      expect(response.text).not.toContain(fields['password'] || 'no password was typed')
+      expect(response.text).not.toContain(fields['password'] || 'no password was entered')
     }
   }
   const filled = await post(acceptPath, { password: 'short', name })
   expect(filled.text).toContain('value="&#34;&gt;&lt;script&gt;alert(1)&lt;/script&gt;"')
   const long = await post(acceptPath, { password, name: 'x'.repeat(201) })
   expect(problemIn(long.text)).toBe('Your name must have at most 200 characters.')
-  // Nothing of all this used the link up.
+  // The failed attempts did not consume the link.
   expect(await post(acceptPath, { password })).toMatchObject({ status: 200 })
 })
 
-test('who has an account is asked for its password, and not let in by another', async () => {
+test('an existing user joins with the password of the account only', async () => {
   const known = await api.signUp()
   await api.create('/invites', workspace.token, { email: known.email, role: 'MEMBER' })
   const path = `/accept-invite?token=${await api.tokenMailedTo(known.email)}`
-  const refused = await post(path, { password: 'not their password at all' })
+  const refused = await post(path, { password: 'a wrong password' })
   expect([refused.status, problemIn(refused.text)]).toEqual([
     401,
     'This address already has an account: use its password.',
@@ -115,7 +115,7 @@ test('who has an account is asked for its password, and not let in by another', 
   expect(await post(path, { password: known.password })).toMatchObject({ status: 200 })
 })
 
-test('a link without its token, or with too much of one, is told as a page to people and as JSON to programs', async () => {
+test('an invalid link shows a page to browsers and returns JSON to programs', async () => {
   for (const path of [
     '/reset-password',
     '/accept-invite',
@@ -129,7 +129,7 @@ test('a link without its token, or with too much of one, is told as a page to pe
   }
 })
 
-test('a page takes a form, of the size of one, and nothing else', async () => {
+test('a page accepts only forms of limited size', async () => {
   const typed = (type: string, raw: string) =>
     api.call('POST', resetPath, { raw, headers: { ...browser, 'content-type': type } })
   expectError(await typed('text/plain', 'x'), 415)

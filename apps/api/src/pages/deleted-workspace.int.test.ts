@@ -1,4 +1,4 @@
-/** What strangers have of a workspace, a form's address or a link in a mail, ends with it at once. */
+/** Public URLs of a deleted workspace: forms and links in emails. */
 import type { Contact } from '@rapport/core/contacts/contacts.schema.ts'
 import { trackHtml } from '@rapport/core/campaigns/templates/track-html.ts'
 import { createTracking } from '@rapport/core/campaigns/tracking.ts'
@@ -13,12 +13,12 @@ import { freshEmail, startTestApi } from '../../test/testing.ts'
 
 const api = useForFile(() => startTestApi())
 
-/** Each is a request, and what it is answered with while the workspace lives and when it was deleted. */
+/** Returns requests, each with its status before and after the workspace is deleted. */
 async function prepare() {
   const workspace = await api.signUp()
   const ctx = api.ctx(workspace.id)
   const form = String((await api.create('/forms', workspace.key, aForm))['id'])
-  const list = await api.create<List>('/lists', workspace.key, { name: 'Letter' })
+  const list = await api.create<List>('/lists', workspace.key, { name: 'Newsletter' })
   const contact = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
   await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: contact.email } })
   await addSubscribers(ctx, list.id, { count: 1 })
@@ -49,7 +49,7 @@ async function prepare() {
   return { workspace, requests }
 }
 
-test('in a deleted workspace nothing is shown, taken or noted any more; who clicks still gets where the link leads', async () => {
+test('a deleted workspace accepts and records nothing; tracked links still redirect', async () => {
   const [live, deleted] = [await prepare(), await prepare()]
   await api.call('DELETE', '/workspace', { key: deleted.workspace.token })
   for (const [which, { workspace, requests }] of Object.entries({ live, deleted })) {

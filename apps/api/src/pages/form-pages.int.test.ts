@@ -15,7 +15,7 @@ const fields = [
   { id: 'message', label: 'Message', type: 'TEXTAREA' },
   { id: 'size', label: 'Size', type: 'SELECT', options: ['S', 'two  spaces'] },
   { id: 'age', label: 'Age', type: 'NUMBER' },
-  { id: 'news', label: 'Send me the letter', type: 'CONSENT' },
+  { id: 'news', label: 'Send me the newsletter', type: 'CONSENT' },
 ]
 const browser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' }
 const posted = { ...browser, 'content-type': 'application/x-www-form-urlencoded' }
@@ -29,7 +29,7 @@ const submissionsOf = async ({ id }: Form) =>
     .data
 const hiddenIn = (page: ApiResponse, name: string) =>
   new RegExp(`name="${name}" value="([^"]*)"`).exec(page.text)?.[1] ?? ''
-/** What a browser posts. */
+/** Encodes the values as a browser does. */
 const formOf = (values: Record<string, string>) => new URLSearchParams(values).toString()
 
 function expectPage(response: ApiResponse, status: number) {
@@ -48,7 +48,7 @@ function expectPage(response: ApiResponse, status: number) {
   expect(response.text).not.toMatch(/<script|\ssrc=|\son\w+=|\{\{|\}\}/)
 }
 
-test('a form is a page in itself, and each control has its label, whatever the fields are called', async () => {
+test('each control of a form page has its label, for any field ids', async () => {
   const awkward = ['trap', 'a', 'a-problem', 'problem-a', 'constructor', 'submit', 'f-a']
   const types = ['TEXT', 'TEXTAREA', 'EMAIL', 'PHONE', 'NUMBER', 'DATE', 'CHECKBOX', 'CONSENT']
   const all = await make({
@@ -72,7 +72,7 @@ test('a form is a page in itself, and each control has its label, whatever the f
 })
 
 const markup = `"><script>alert(1)</script><img src=x onerror=alert(1)> {{ 7 | times: 7 }} {% raw %} ' & \${x}`
-test('names, labels, options, thanks and what was filled in are text, whatever they look like', async () => {
+test('escapes names, labels, options, messages and posted values', async () => {
   const evil = await make({
     name: markup,
     successMessage: markup,
@@ -103,7 +103,7 @@ test('names, labels, options, thanks and what was filled in are text, whatever t
   expect(again.status).toBe(412)
 })
 
-test('a page that is filled in is kept, and leads on to the thanks of its own site', async () => {
+test('a posted page is stored once and redirects to the thank-you page', async () => {
   const of = await make()
   const email = freshEmail()
   const page = await get(`/f/${of.id}`)
@@ -124,10 +124,10 @@ test('a page that is filled in is kept, and leads on to the thanks of its own si
   expect(thanks.text).toContain('<p>Thank you.</p>')
 })
 
-test('what is wrong is told beside its field, and all that was filled in is still there', async () => {
+test('an invalid post shows errors beside the fields and keeps the values', async () => {
   const of = await make()
   const response = await post(
-    formOf({ email: 'nobody', message: '\nHello', size: 'two  spaces', age: 'x', news: 'on', _key: 'k' }),
+    formOf({ email: 'invalid', message: '\nHello', size: 'two  spaces', age: 'x', news: 'on', _key: 'k' }),
     of,
   )
   expectPage(response, 400)
@@ -136,7 +136,7 @@ test('what is wrong is told beside its field, and all that was filled in is stil
     '<a href="#f-email">Email</a>: Please enter an email address such as ada@example.com.',
   )
   expect(response.text).toMatch(
-    /id="f-email" name="email" value="nobody" [^>]*aria-invalid="true" aria-describedby="problem-email"/,
+    /id="f-email" name="email" value="invalid" [^>]*aria-invalid="true" aria-describedby="problem-email"/,
   )
   expect(response.text).toContain('<p class="problem" id="problem-email">Please enter an email address')
   expect(response.text).toMatch(/<textarea id="f-message"[^>]*>\n\nHello<\/textarea>/)
@@ -146,7 +146,7 @@ test('what is wrong is told beside its field, and all that was filled in is stil
   expect(await submissionsOf(of)).toEqual([])
 })
 
-test('a form that has changed is shown anew with what was filled in, but for consents: those were to other words', async () => {
+test('a changed form is shown again with the posted values, except consents', async () => {
   const of = await make()
   const version = hiddenIn(await get(`/f/${of.id}`), '_version')
   await change(of.id, { fields: [...fields.slice(0, 4), { ...fields[4], label: 'Sell my address' }] })
@@ -159,14 +159,14 @@ test('a form that has changed is shown anew with what was filled in, but for con
   expect(await submissionsOf(of)).toEqual([])
 })
 
-test('a machine that fills the trap is thanked, counted and forgotten', async () => {
+test('a submission that fills the honeypot is counted as spam but not stored', async () => {
   const of = await make()
   expect(await post(formOf({ email: 'x', _website: 'https://spam.example' }), of)).toMatchObject({ status: 303 })
   const { body } = await api.call<Form>('GET', `/forms/${of.id}`, { key: workspace.key })
   expect([body.spamCount, await submissionsOf(of)]).toEqual([1, []])
 })
 
-test('the thanks lead on to the address of the form, which cannot reach into a header or the page', async () => {
+test('the thank-you page redirects to the `redirectUrl` of the form, escaped', async () => {
   for (const [redirectUrl, href] of [
     ['https://exämple.com/日本 x', 'https://xn--exmple-cua.com/%E6%97%A5%E6%9C%AC%20x'],
     [`https://x.example/;%20script-src%20*;"'><script>`, `https://x.example/;%20script-src%20*;%22'%3E%3Cscript%3E`],
@@ -183,16 +183,16 @@ test('the thanks lead on to the address of the form, which cannot reach into a h
 })
 
 const refused: [string, string | Buffer, [status: number, message: RegExp]][] = [
-  ['a field twice', 'email=a@example.com&email=b@example.com', [400, /duplicate field/]],
-  ['a thousand and one fields', Array.from({ length: 1_001 }, (_, n) => `k${n}=1`).join('&'), [400, /more than 1,000/]],
-  ['a byte that is none', 'email=a@example.com&message=%ff', [400, /not encoded in UTF-8/]],
-  ['half a character', 'email=a@example.com&message=%e2%82', [400, /not encoded in UTF-8/]],
+  ['a duplicate field', 'email=a@example.com&email=b@example.com', [400, /duplicate field/]],
+  ['1,001 fields', Array.from({ length: 1_001 }, (_, n) => `k${n}=1`).join('&'), [400, /more than 1,000/]],
+  ['an invalid byte', 'email=a@example.com&message=%ff', [400, /not encoded in UTF-8/]],
+  ['half a UTF-8 character', 'email=a@example.com&message=%e2%82', [400, /not encoded in UTF-8/]],
   ['a surrogate', 'email=a@example.com&message=%ed%a0%80', [400, /not encoded in UTF-8/]],
-  ['half an escape', 'email=a@example.com&message=%', [400, /not encoded in UTF-8/]],
+  ['an incomplete escape', 'email=a@example.com&message=%', [400, /not encoded in UTF-8/]],
   ['raw bytes', Buffer.from('email=a@example.com&message=\xe9', 'latin1'), [400, /not encoded in UTF-8/]],
-  ['too much', `email=a@example.com&message=${'x'.repeat(1_048_576)}`, [413, /too large/]],
+  ['a body over the size limit', `email=a@example.com&message=${'x'.repeat(1_048_576)}`, [413, /too large/]],
 ]
-test.each(refused)('%s is refused as on every route', async (_name, raw, [status, message]) => {
+test.each(refused)('rejects %s with a JSON error', async (_name, raw, [status, message]) => {
   expect(expectError(await post(raw), status).message).toMatch(message)
 })
 
@@ -211,11 +211,11 @@ const mistakes = [
   'email',
   '&&',
 ]
-test.each(mistakes)('"%s" is shown as the mistake it is', async (raw) => {
+test.each(mistakes)('"%s" shows the form with an error', async (raw) => {
   expectPage(await post(raw), 400)
 })
 
-test('nothing of all that was kept, and files are not taken', async () => {
+test('stores no rejected form, and accepts no files', async () => {
   expect(await submissionsOf(form)).toEqual([])
   for (const type of ['multipart/form-data; boundary=x', 'text/plain', 'application/xml']) {
     expectError(
@@ -227,7 +227,7 @@ test('nothing of all that was kept, and files are not taken', async () => {
   expectError(await api.call('POST', `/f/${form.id}`, { headers: browser }), 400)
 })
 
-test('a form that is not there is a page for people, an error for programs, and the limit is the same for both', async () => {
+test('a missing form is a 404 page for browsers and a JSON error for programs', async () => {
   const missing = '/f/frm_01kag7m3v9e8fs2t4w6x8y0z1b'
   for (const path of [missing, `${missing}/thanks`, '/f/nope']) {
     const page = await get(path)

@@ -12,7 +12,7 @@ let contact: Contact
 let confirmPath: string
 let leavePath: string
 beforeEach(async () => {
-  list = await api.create<List>('/lists', workspace.key, { name: 'Letter' })
+  list = await api.create<List>('/lists', workspace.key, { name: 'Newsletter' })
   contact = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
   await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: contact.email } })
   confirmPath = confirmPathOf(new Date())
@@ -31,12 +31,12 @@ const get = (path: string) => api.call('GET', path, { headers: browser })
 const post = (path: string, call: Call = {}) => api.call('POST', path, { headers: browser, ...call })
 const readStatus = async () =>
   (await api.call<Contact>('GET', `/contacts/${contact.id}`, { key: workspace.key })).body.emailSubscribedStatus
-/** Everything that a request could have changed. */
+/** All rows that a request could change. */
 const readAll = () =>
   api.query(`select c.*, s.*, (select count(*) from events) as events, (select count(*) from mails) as mails
     from contacts c join subscriptions s on s.contact_id = c.id order by c.id`)
 
-test('a mail scanner that follows the links with GET and HEAD changes nothing', async () => {
+test('GET and HEAD requests of a mail scanner change nothing', async () => {
   const before = await readAll()
   for (const path of [confirmPath, leavePath]) {
     for (const method of ['GET', 'HEAD', 'GET']) {
@@ -46,7 +46,7 @@ test('a mail scanner that follows the links with GET and HEAD changes nothing', 
   expect(await readAll()).toEqual(before)
 })
 
-test('a page is an HTML page in itself: no script, nothing from elsewhere, in no frame, in no cache', async () => {
+test('a page has no scripts or external resources, and allows no frame or cache', async () => {
   for (const path of [confirmPath, leavePath, '/public/unsubscribe?token=forged']) {
     const { headers, text } = await get(path)
     expect(headers).toMatchObject({
@@ -64,7 +64,7 @@ test('a page is an HTML page in itself: no script, nothing from elsewhere, in no
   }
 })
 
-describe('which list it is, and who sends it,', () => {
+describe('the name of the list and its sender', () => {
   const names = ['“A &amp; B &lt;i&gt;”', 'Engines &lt;b&gt;']
   const readPage = async (path: string) => {
     const { status, text } = await get(path)
@@ -75,7 +75,7 @@ describe('which list it is, and who sends it,', () => {
     await api.call('PATCH', '/workspace', { key: workspace.key, body: { fromName: 'Engines <b>' } })
   })
 
-  test('is told by every page of a link, before and after the click', async () => {
+  test('is shown on every page of a link, before and after the click', async () => {
     for (const path of [confirmPath, leavePath]) {
       expect(await readPage(path)).toMatchObject({ status: 200, names })
       const { text } = await post(path)
@@ -83,7 +83,7 @@ describe('which list it is, and who sends it,', () => {
     }
   })
 
-  test('is told alike whether the contact is pending, confirmed, gone from the list or gone altogether', async () => {
+  test('is the same for pending, confirmed, unsubscribed and deleted contacts', async () => {
     const pages = async () => [await readPage(confirmPath), await readPage(leavePath)]
     const pending = await pages()
     await post(confirmPath)
@@ -94,20 +94,20 @@ describe('which list it is, and who sends it,', () => {
     expect(await pages()).toEqual(pending)
   })
 
-  test('is told to nobody without the link itself', async () => {
+  test('is not shown for an invalid link', async () => {
     for (const path of [confirmPath, leavePath]) {
       expect(await readPage(path.slice(0, -1))).toMatchObject({ status: 400, names: [] })
     }
   })
 
-  test('is told no more when the list is gone: the page is there all the same', async () => {
+  test('is not shown after the list is deleted, but the page still works', async () => {
     await api.call('DELETE', `/lists/${list.id}`, { key: workspace.key })
     for (const path of [confirmPath, leavePath]) expect(await readPage(path)).toMatchObject({ status: 200, names: [] })
     expect((await post(leavePath)).status).toBe(200)
   })
 })
 
-test('the button confirms: the page posts to its own address', async () => {
+test('the button confirms the subscription by posting to the URL of the page', async () => {
   expect((await get(confirmPath)).text).toContain('<form method="post"><button>Confirm subscription</button></form>')
   expect(await readStatus()).toBe('PENDING')
   const confirmed = await post(confirmPath, {
@@ -139,7 +139,7 @@ const oneClicks: Record<string, Call> = {
   'without a body': {},
 }
 test.each(Object.entries(oneClicks))(
-  'one click unsubscribes, %s, without cookies or a redirect',
+  'one-click unsubscribe works without cookies or a redirect: %s',
   async (_name, call) => {
     await post(confirmPath)
     for (let click = 1; click <= 2; click++) {
@@ -156,12 +156,12 @@ test.each(Object.entries(oneClicks))(
   },
 )
 
-test('whoever never confirmed can leave as well', async () => {
+test('a pending subscription can be unsubscribed too', async () => {
   expect(await post(leavePath)).toMatchObject({ status: 200 })
   expect(await readStatus()).toBe('UNSUBSCRIBED')
 })
 
-test('a confirmation from before an opt-out does not undo it; one from after it does', async () => {
+test('only a confirmation link issued after an opt-out can undo it', async () => {
   await post(confirmPath)
   await post(leavePath)
   expect(await post(confirmPath)).toMatchObject({ status: 400 })
@@ -170,7 +170,7 @@ test('a confirmation from before an opt-out does not undo it; one from after it 
   expect(await readStatus()).toBe('SUBSCRIBED')
 })
 
-test('a confirmation is good for seven days, an unsubscription for ever', async () => {
+test('a confirmation link expires after 7 days, an unsubscribe link never', async () => {
   const day = 86_400_000
   const [fresh, old] = [
     confirmPathOf(new Date(Date.now() - 7 * day + 60_000)),
@@ -185,7 +185,7 @@ test('a confirmation is good for seven days, an unsubscription for ever', async 
   expect(await post(leavePath)).toMatchObject({ status: 200 })
 })
 
-test('a token that is forged, cut, changed or of another purpose does nothing, and says so to people and programs', async () => {
+test('a forged, truncated, changed or misused token gets a 400 and changes nothing', async () => {
   const tokenOf = (path: string) => new URL(path, 'http://x').searchParams.get('token') ?? ''
   const [confirm, leave] = [tokenOf(confirmPath), tokenOf(leavePath)]
   const before = await readAll()
@@ -230,7 +230,7 @@ test('a token that is forged, cut, changed or of another purpose does nothing, a
   expect(await readAll()).toEqual(before)
 })
 
-test('a link whose contact is gone is no failure: nothing is left to unsubscribe', async () => {
+test('unsubscribing a deleted contact succeeds', async () => {
   await api.query(
     'delete from contacts where id = (select contact_id from subscriptions order by created_at desc limit 1)',
   )
@@ -238,7 +238,7 @@ test('a link whose contact is gone is no failure: nothing is left to unsubscribe
   expect(await post(confirmPath)).toMatchObject({ status: 400 })
 })
 
-test('only a link that does not work is told as a page: the rest is refused as on every route', async () => {
+test('only an invalid link gets an error page; other errors are JSON', async () => {
   const [from, headers] = ['203.0.113.77', browser]
   for (let count = 0; count < 100; count++) await api.call('GET', leavePath, { from, headers })
   const response = await api.call('GET', leavePath, { from, headers })
@@ -252,7 +252,7 @@ test('only a link that does not work is told as a page: the rest is refused as o
   )
 })
 
-test('a page takes no more than a form can be, and no other content', async () => {
+test('a page accepts only forms of limited size', async () => {
   const form = { 'content-type': 'application/x-www-form-urlencoded' }
   expectError(await api.call('POST', leavePath, { raw: 'x'.repeat(65_537), headers: form }), 413)
   expectError(await api.call('POST', leavePath, { raw: 'x', headers: { 'content-type': 'text/plain' } }), 415)

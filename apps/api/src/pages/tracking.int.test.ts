@@ -13,12 +13,12 @@ let campaign: Campaign
 let pixel: string
 let link: string
 beforeEach(async () => {
-  const list = await api.create<List>('/lists', workspace.key, { name: 'Letter', doubleOptIn: false })
+  const list = await api.create<List>('/lists', workspace.key, { name: 'Newsletter', doubleOptIn: false })
   await api.call('POST', `/public/lists/${list.id}/subscribe`, { body: { email: freshEmail() } })
   const given = { name: 'a', subject: 'b', listId: list.id, trackOpens: true, trackClicks: true }
   campaign = await api.create<Campaign>('/campaigns', workspace.key, given)
   await api.call('POST', `/campaigns/${campaign.id}/send`, { key: workspace.key })
-  // As a worker that has sent it would leave it.
+  // The state after a worker has sent the email.
   const [sent] = await api.query(
     `insert into campaign_recipients (workspace_id, campaign_id, contact_id, batch_id, status)
      select workspace_id, campaign_id, contact_ids[1], id, 'SENT' from campaign_batches
@@ -34,7 +34,7 @@ beforeEach(async () => {
 const readStats = async () =>
   (await api.call<CampaignStats>('GET', `/campaigns/${campaign.id}/stats`, { key: workspace.key })).body
 
-test('a pixel is a picture that nobody keeps, and counts each person once', async () => {
+test('the pixel is an uncached image and counts each recipient once', async () => {
   for (let time = 0; time < 3; time++) {
     const response = await api.call('GET', pixel)
     expect(response).toMatchObject({
@@ -49,7 +49,7 @@ test('a pixel is a picture that nobody keeps, and counts each person once', asyn
   expect(await readStats()).toMatchObject({ opened: 1, clicked: 0 })
 })
 
-test('a link leads where it says, and counts each person once; who only asks whether it is there has not clicked', async () => {
+test('a link redirects and counts each recipient once; HEAD does not count', async () => {
   expect(await api.call('HEAD', link)).toMatchObject({ status: 302 })
   expect(await readStats()).toMatchObject({ clicked: 0 })
   for (let time = 0; time < 3; time++) {
@@ -63,7 +63,7 @@ test('a link leads where it says, and counts each person once; who only asks whe
   expect(await readStats()).toMatchObject({ opened: 0, clicked: 1 })
 })
 
-test('a token that is not ours leads nowhere and counts nothing', async () => {
+test('an invalid token does not redirect and counts nothing', async () => {
   const before = await readStats()
   const token = link.split('token=')[1] ?? ''
   for (const wrong of [

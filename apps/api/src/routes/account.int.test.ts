@@ -1,4 +1,4 @@
-/** A forgotten password and an accepted invite: what comes before any credential. */
+/** Password resets, email confirmation and invites: routes without a credential. */
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import {
@@ -11,7 +11,7 @@ import {
   startTestApi,
 } from '../../test/testing.ts'
 
-const newPassword = 'another sentence nobody knows'
+const newPassword = 'another sentence that is secret'
 
 const api = useForFile(() => startTestApi())
 const workspace = useForTest(() => api.signUp())
@@ -28,16 +28,16 @@ async function invite(email = freshEmail(), role = 'MEMBER') {
   return { id, email, token: await api.tokenMailedTo(email) }
 }
 
-/** All that a caller can tell two answers apart by. */
+/** Everything in a response except what always differs. */
 function toComparable({ status, text, headers }: ApiResponse<unknown>) {
   const { date: _date, 'x-request-id': _id, ...rest } = headers
   return { status, text, headers: rest }
 }
 
-test('a known and an unknown address are answered alike, in status, body and headers, and beyond the third mail too', async () => {
-  const responses = [await forgot('nobody@example.com')]
+test('known and unknown addresses get the same response, also after the mail limit', async () => {
+  const responses = [await forgot('unknown@example.com')]
   for (let count = 0; count < 5; count++) responses.push(await forgot(workspace.email))
-  responses.push(await forgot(workspace.email.toUpperCase()), await forgot('nobody@bücher.example'))
+  responses.push(await forgot(workspace.email.toUpperCase()), await forgot('unknown@bücher.example'))
   for (const response of responses) expect(toComparable(response)).toEqual(toComparable(responses[0] as ApiResponse))
   expect(responses[0]).toMatchObject({ status: 202, text: '' })
   const mails = await api.query(`select from mails where to_address = $1 and kind = 'PASSWORD_RESET'`, [
@@ -46,21 +46,21 @@ test('a known and an unknown address are answered alike, in status, body and hea
   expect(mails).toHaveLength(3)
 })
 
-test('a token sets the password, ends every session, and is dead', async () => {
+test('a token sets the password once and ends every session', async () => {
   await verify({ token: await api.tokenMailedTo(workspace.email), password })
   await forgot(workspace.email)
   const token = await api.tokenMailedTo(workspace.email)
   expect(token).toMatch(/^rpr_[\w-]{43}$/)
   expect(await reset({ token, password: newPassword })).toMatchObject({ status: 204, text: '' })
   expectError(await api.call('GET', '/auth/me', { key: workspace.token }), 401)
-  // An API key is no session: the website goes on working.
+  // API keys stay valid.
   expect(await api.call('GET', '/auth/me', { key: workspace.key })).toMatchObject({ status: 200 })
   expectError(await logIn(workspace.email, password), 401)
   expect(await logIn(workspace.email, newPassword)).toMatchObject({ status: 200 })
   expectError(await reset({ token, password }), 400, 'Invalid or expired token')
 })
 
-test('an address is confirmed by its mail and the password; a new password before that revokes the keys', async () => {
+test('confirms an address; a reset of an unconfirmed account revokes its API keys', async () => {
   const token = await api.tokenMailedTo(workspace.email)
   const me = async (key: string) => (await api.call('GET', '/auth/me', { key })).body
   expect(await me(workspace.token)).toMatchObject({ user: { emailVerifiedAt: null } })
@@ -79,7 +79,7 @@ test('an address is confirmed by its mail and the password; a new password befor
   expectError(await api.call('GET', '/auth/me', { key: other.key }), 401)
 })
 
-test('a token that is wrong, of another kind, too old or taken back is one and the same 400', async () => {
+test('wrong, expired and revoked tokens get the same 400 response', async () => {
   await forgot(workspace.email)
   const [resetting, inviting] = [await api.tokenMailedTo(workspace.email), await invite()]
   await api.query('update password_resets set expires_at = now()')
@@ -102,8 +102,8 @@ test('a token that is wrong, of another kind, too old or taken back is one and t
   }
 })
 
-test('of fifty uses of one token at once, one is a 204 and none fails inside', async () => {
-  // Or the reset would take the invite back.
+test('of 50 concurrent uses of one token, exactly one succeeds', async () => {
+  // Otherwise the reset would revoke the invite.
   await verify({ token: await api.tokenMailedTo(workspace.email), password })
   await forgot(workspace.email)
   const [resetting, inviting] = [await api.tokenMailedTo(workspace.email), await invite()]
@@ -119,7 +119,7 @@ test('of fifty uses of one token at once, one is a 204 and none fails inside', a
   }
 })
 
-test('a flood of logins holds up nobody who has a credential', async () => {
+test('a flood of logins does not delay authenticated requests', async () => {
   const ended: string[] = []
   const done = (what: string) => () => void ended.push(what)
   const floods = Array.from({ length: 34 }, (_, index) =>
@@ -130,7 +130,7 @@ test('a flood of logins holds up nobody who has a credential', async () => {
   expect(ended.indexOf('read')).toBeLessThan(17)
 })
 
-test('an invite makes a user; who has an account joins by its password, and by no other', async () => {
+test('an invite creates a user; an existing user needs the password of the account', async () => {
   const [newUser, known] = [await invite(), await api.signUp()]
   expect(await accept({ token: newUser.token, password, name: ' Grace ' })).toMatchObject({ status: 204, text: '' })
   expect((await logIn(newUser.email, password)).body).toMatchObject({ user: { name: 'Grace' } })
@@ -151,19 +151,19 @@ const wrongFields: [string, Record<string, unknown>, string[]][] = [
   ['/auth/verify-email', { token: 5, email: 'x' }, ['token', 'password', 'email']],
   ['/auth/accept-invite', { token: 'x', password, role: 'OWNER' }, ['role']],
 ]
-test.each(wrongFields)('POST %s with %j is a 400 that names the fields', async (path, body, fields) => {
+test.each(wrongFields)('POST %s with %j returns 400 and names the fields', async (path, body, fields) => {
   const { issues } = expectError(await post(path, body), 400)
   expect(issues?.map((issue) => issue.path)).toEqual(fields)
 })
 
-test('a common password is refused, and the token is still good', async () => {
+test('a common password is rejected and does not consume the token', async () => {
   const { token } = await invite()
   const { issues } = expectError(await accept({ token, password: '1q2w3e4r5t6y' }), 400)
   expect(issues).toMatchObject([{ path: 'password' }])
   expect(await accept({ token, password })).toMatchObject({ status: 204 })
 })
 
-test('no token is in an answer, a log line or a table', async () => {
+test('no response, log line or table contains a token', async () => {
   const chatty = await startTestApi({ environment: { LOG_LEVEL: 'trace' } })
   const { token: session, email } = await chatty.signUp()
   const address = freshEmail()

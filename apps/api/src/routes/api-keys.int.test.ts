@@ -9,7 +9,7 @@ const workspace = useForFile(() => api.signUp())
 const issue = (body: Record<string, unknown>, key = workspace.token) =>
   api.call<CreatedApiKey>('POST', '/api-keys', { key, body })
 
-test('a key is shown when it is issued, and nowhere else', async () => {
+test('a key is shown only in the response that creates it', async () => {
   const response = await issue({ name: ' Website ', role: 'VIEWER', expiresAt: '2099-12-31T23:59:59.9999+02:00' })
   expect(response.status).toBe(201)
   expect(response.headers['location']).toBe(`/api-keys/${response.body.id}`)
@@ -30,12 +30,12 @@ test('a key is shown when it is issued, and nowhere else', async () => {
   expect(listing.text).not.toContain(key)
 })
 
-test('a key has the role MEMBER and lasts for ever unless told otherwise', async () => {
+test('a key by default has the role MEMBER and does not expire', async () => {
   expect((await issue({ name: 'plain' })).body).toMatchObject({ role: 'MEMBER', expiresAt: null })
   expect((await issue({ name: 'plain', expiresAt: null })).body).toMatchObject({ expiresAt: null })
 })
 
-test('a revoked key is dead on the very next request, also that which revokes itself', async () => {
+test('a revoked key fails on the next request, also if it revoked itself', async () => {
   const { body: other } = await issue({ name: 'other', role: 'ADMIN' })
   const { body: own } = await issue({ name: 'own', role: 'ADMIN' })
   for (const revoked of [other, own]) {
@@ -47,8 +47,8 @@ test('a revoked key is dead on the very next request, also that which revokes it
   expectError(await api.call('DELETE', `/api-keys/${own.id}`, { key: workspace.key }), 404, 'API key not found')
 })
 
-test('nobody issues a key above their own role', async () => {
-  // No role below ADMIN issues keys, and no key is an OWNER.
+test('the role of a new key is at most that of its creator', async () => {
+  // Only ADMINs can create keys, and no key can be an OWNER.
   const { body: admin } = await issue({ name: 'admin', role: 'ADMIN' })
   expect(await issue({ name: 'equal', role: 'ADMIN' }, admin.key)).toMatchObject({ status: 201 })
   for (const role of ['OWNER', 'admin', 'ROOT', null, 1]) {
@@ -57,7 +57,7 @@ test('nobody issues a key above their own role', async () => {
   }
 })
 
-test('the last use is shown, and written once a minute at most', async () => {
+test('shows the last use, which is recorded at most once a minute', async () => {
   const { body: used } = await issue({ name: 'used' })
   const lastUsed = async () => {
     const { body } = await api.call<{ data: CreatedApiKey[] }>('GET', '/api-keys', { key: workspace.token })
@@ -80,7 +80,7 @@ const moments = [
   '2099-12-31T23:59:59',
   '2099-02-30T00:00:00Z',
   '2099-12-31T23:59:59+99:99',
-  // In UTC the year 10000, which the database would not take.
+  // The year 10000 in UTC, which the database rejects.
   '9999-12-31T23:59:59-23:59',
   '275760-09-13T00:00:00Z',
   '0000-01-01T00:00:00Z',
@@ -88,13 +88,13 @@ const moments = [
   '',
   4_102_444_800_000,
 ]
-test.each(moments)('a key cannot expire at %j', async (expiresAt) => {
+test.each(moments)('rejects a key that expires at %j', async (expiresAt) => {
   const { issues } = expectError(await issue({ name: 'never', expiresAt }), 400)
   expect(issues?.[0]?.path).toBe('expiresAt')
 })
 
 test.each(['', '   ', 'x'.repeat(201), 'a\nb', 'a\tb', 'a\u0007b', 5, null, undefined, ['a']])(
-  'a key cannot be called %j',
+  'rejects a key with the name %j',
   async (name) => {
     const { issues } = expectError(await issue({ name }), 400)
     expect(issues?.[0]?.path).toBe('name')

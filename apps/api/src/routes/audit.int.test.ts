@@ -1,4 +1,4 @@
-/** One's own sessions and workspaces, the end of a workspace, and the record of who did what. */
+/** Sessions, workspaces, the deletion of a workspace, and the audit log. */
 import type { OpenSession, OwnWorkspace } from '@rapport/core/auth/auth.schema.ts'
 import type { AuditEntry } from '@rapport/core/audit/audit.schema.ts'
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
@@ -16,7 +16,7 @@ const logIn = async (email = workspace.email, workspaceId?: string) =>
   String((await api.call('POST', '/auth/login', { body: { email, password, workspaceId } })).body['token'])
 const readLog = async (query = '') => (await call<{ data: AuditEntry[] }>(`GET /audit-log${query}`)).body.data
 
-test('sessions are listed by a name that opens nothing, and end one by one', async () => {
+test('lists sessions without their tokens, and ends them one by one', async () => {
   const second = await logIn()
   const { body, text } = await call<{ data: OpenSession[] }>('GET /sessions')
   const shape = { id: anId('ses'), workspaceId: workspace.id, expiresAt: aTimestamp, createdAt: aTimestamp }
@@ -33,7 +33,7 @@ test('sessions are listed by a name that opens nothing, and end one by one', asy
   expect((await call<{ data: unknown[] }>('GET /sessions')).body.data).toHaveLength(1)
 })
 
-test('nobody sees or ends another’s session, not even in the same workspace; a key has none', async () => {
+test('a user sees and ends only own sessions; an API key has none', async () => {
   const { token } = await api.join(workspace, 'ADMIN')
   const [own] = (await call<{ data: OpenSession[] }>('GET /sessions')).body.data
   for (const key of [token, workspace.key]) {
@@ -43,7 +43,7 @@ test('nobody sees or ends another’s session, not even in the same workspace; a
   expect((await call('GET /sessions', undefined, workspace.key)).body).toEqual({ data: [], nextCursor: null })
 })
 
-test('a person sees their workspaces and their role in each, and logs in to the one they choose', async () => {
+test('lists the workspaces of a user with the role in each; login can select one', async () => {
   const other = await api.signUp()
   await api.create('/invites', other.token, { email: workspace.email, role: 'VIEWER' })
   await api.call('POST', '/auth/accept-invite', { body: { token: await api.tokenMailedTo(workspace.email), password } })
@@ -57,7 +57,7 @@ test('a person sees their workspaces and their role in each, and logs in to the 
   expectError(await call('POST /contacts', { email: freshEmail() }, there), 403)
 })
 
-test('only an OWNER deletes a workspace: then every credential of it is dead, and the people are free', async () => {
+test('only an OWNER deletes a workspace; its credentials and users are deleted too', async () => {
   const admin = await api.join(workspace, 'ADMIN')
   await api.create('/invites', workspace.token, { email: freshEmail(), role: 'MEMBER' })
   for (const key of [admin.token, workspace.key]) {
@@ -72,7 +72,7 @@ test('only an OWNER deletes a workspace: then every credential of it is dead, an
   })
 })
 
-test('the log says who did what to what, from where and when, newest first', async () => {
+test('an entry has action, actor, subject, address and time', async () => {
   const email = freshEmail()
   const from = '198.51.100.7'
   const asked = await api.call('POST', '/invites', {
@@ -94,7 +94,7 @@ test('the log says who did what to what, from where and when, newest first', asy
   })
 })
 
-test('what gives or takes access, reaches many or cannot be undone is in the log; what was refused is not', async () => {
+test('records changes of access, exports and deletions, but no rejected requests', async () => {
   const { id, email } = await api.join(workspace, 'VIEWER')
   await call(`PATCH /members/${id}`, { role: 'MEMBER' })
   await call(`PATCH /members/${id}`, { role: 'MEMBER' })
@@ -112,7 +112,7 @@ test('what gives or takes access, reaches many or cannot be undone is in the log
   const contact = await api.create('/contacts', workspace.token, { email: freshEmail() })
   await call(`DELETE /contacts/${String(contact['id'])}`)
   await call('GET /contacts/export?format=csv')
-  const list = await api.create('/lists', workspace.token, { name: 'Letter' })
+  const list = await api.create('/lists', workspace.token, { name: 'Newsletter' })
   await call(`DELETE /lists/${String(list['id'])}`)
   const before = await readLog('?sort=createdAt&limit=100')
   expect(before.map(({ action }) => action)).toEqual([
@@ -141,7 +141,7 @@ test('what gives or takes access, reaches many or cannot be undone is in the log
   expect(await readLog('?sort=createdAt&limit=100')).toMatchObject([...before, { action: 'api_key.created' }])
 })
 
-test('the log is filtered by action and by actor, and read by ADMINs alone', async () => {
+test('filters entries by action and actor, for ADMINs only', async () => {
   const { token } = await api.join(workspace, 'ADMIN')
   await api.create('/api-keys', token, { name: 'Theirs' })
   const [theirs] = await readLog('?action=api_key.created')
@@ -150,13 +150,13 @@ test('the log is filtered by action and by actor, and read by ADMINs alone', asy
     'api_key.created',
     'invite.accepted',
   ])
-  expect(await readLog('?actorId=nobody')).toEqual([])
+  expect(await readLog('?actorId=unknown')).toEqual([])
   expectError(await call('GET /audit-log?action=nope'), 400)
   expectError(await call('GET /audit-log', undefined, await api.issueKey(workspace.token, 'MEMBER')), 403)
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) expectError(await call(`${method} /audit-log`), 404)
 })
 
-test('a deed that is undone leaves no entry: both are one transaction', async () => {
+test('a change and its entry are one transaction', async () => {
   await api.query('alter table audit_entries rename to audit_elsewhere')
   const response = await call('POST /api-keys', { name: 'unseen' })
   await api.query('alter table audit_elsewhere rename to audit_entries')
@@ -165,7 +165,7 @@ test('a deed that is undone leaves no entry: both are one transaction', async ()
   expect((await call('GET /api-keys')).text).not.toContain('unseen')
 })
 
-test('after fifty wrong passwords from anywhere an address waits, with the specified answer, but not where it is at home', async () => {
+test('after 50 wrong passwords, only clients that logged in before avoid the 429', async () => {
   const from = '198.51.100.7'
   const logIn = (more: object) =>
     api.call('POST', '/auth/login', { body: { email: workspace.email, password }, ...more })
@@ -179,13 +179,13 @@ test('after fifty wrong passwords from anywhere an address waits, with the speci
       '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}',
       '1',
     ])
-    // Nothing that would tell of tries that are left.
+    // The headers must not announce remaining requests.
     expect([response.headers['x-ratelimit-remaining'], response.headers['x-ratelimit-reset']]).toEqual([
       '0',
       response.headers['retry-after'],
     ])
   }
-  // Who is in stays in, and comes in again from where they did.
+  // Existing sessions keep working, and so do logins from a known client.
   expect(await call('GET /auth/me')).toMatchObject({ status: 200 })
   expect(await logIn({ from })).toMatchObject({ status: 200 })
 })

@@ -11,7 +11,7 @@ const readMe = (key: string) => api.call('GET', '/auth/me', { key })
 
 const aToken: unknown = expect.stringMatching(/^rps_[\w-]{43}$/)
 
-test('a signup makes a user, their workspace and a session for thirty days, and tells no secret', async () => {
+test('a sign-up creates a user, a workspace and a session that lasts 30 days', async () => {
   const email = freshEmail()
   const response = await signUp({ email: ` ${email} `, password, name: ' Ada ', workspaceName: 'Engines' })
   expect(response.status).toBe(201)
@@ -43,7 +43,7 @@ test('a signup makes a user, their workspace and a session for thirty days, and 
   })
 })
 
-test('a signup makes the pipeline "Sales", its stages in order', async () => {
+test('a sign-up creates the pipeline "Sales" with its stages in order', async () => {
   const { token } = (await signUp({ email: freshEmail(), password })).body
   const { status, body } = await api.call('GET', '/pipelines', { key: token })
   const names = ['Lead', 'Qualified', 'Proposal', 'Negotiation']
@@ -69,7 +69,7 @@ test('a signup makes the pipeline "Sales", its stages in order', async () => {
   })
 })
 
-test('a workspace without a name is called after whoever signed up', async () => {
+test('a workspace without a name is named after its user', async () => {
   const email = freshEmail()
   const [named, nameless] = [
     await signUp({ email: freshEmail(), password, name: 'Ada' }),
@@ -79,7 +79,7 @@ test('a workspace without a name is called after whoever signed up', async () =>
   expect(nameless.body.workspace.name).toBe(`${email}'s workspace`)
 })
 
-test('a taken address is a 409, however it is written, and leaves nothing behind', async () => {
+test('a registered address returns 409 in any spelling and creates nothing', async () => {
   const email = freshEmail()
   await signUp({ email, password })
   const count = () => api.query('select count(*) from workspaces')
@@ -90,13 +90,13 @@ test('a taken address is a 409, however it is written, and leaves nothing behind
   expect(await count()).toEqual(before)
 })
 
-test('of twenty signups at once with one address, exactly one succeeds', async () => {
+test('of 20 concurrent sign-ups with one address, exactly one succeeds', async () => {
   const email = freshEmail()
   const responses = await Promise.all(Array.from({ length: 20 }, () => signUp({ email, password })))
   expect(countStatuses(responses)).toEqual({ 201: 1, 409: 19 })
 })
 
-test('an address of an international domain is kept in ASCII, and logs in as it was typed', async () => {
+test('stores an international domain in ASCII; login accepts both forms', async () => {
   const typed = `ada${freshEmail().split('@')[0]}@bücher.example`
   const session = await signUp({ email: typed, password })
   expect(session.body.user.email).toMatch(/@xn--bcher-kva\.example$/)
@@ -104,7 +104,7 @@ test('an address of an international domain is kept in ASCII, and logs in as it 
   expect(await logIn({ email: session.body.user.email, password })).toMatchObject({ status: 200 })
 })
 
-test('a password is compared exactly as it was typed', async () => {
+test('passwords are compared exactly', async () => {
   for (const typed of [
     '  spaces at both ends  ',
     'ünïcödé 🔑 pässwörd',
@@ -121,15 +121,15 @@ test('a password is compared exactly as it was typed', async () => {
 })
 
 const weak = {
-  'one that everybody uses': '1q2w3e4r5t6y',
-  'the same in capitals': '1Q2W3E4R5T6Y',
-  'one character all along': 'aaaaaaaaaaaaaaaa',
-  'the address itself': 'ada.lovelace@example.com',
-  'the address in capitals': 'ADA.LOVELACE@EXAMPLE.COM',
-  'eleven characters': 'eleven char',
-  'a character too many': 'x1'.repeat(64) + 'x',
+  common: '1q2w3e4r5t6y',
+  'common, in capitals': '1Q2W3E4R5T6Y',
+  'one repeated character': 'aaaaaaaaaaaaaaaa',
+  'the email address': 'ada.lovelace@example.com',
+  'the email address in capitals': 'ADA.LOVELACE@EXAMPLE.COM',
+  '11 characters long': 'eleven char',
+  '129 characters long': 'x1'.repeat(64) + 'x',
 }
-test.each(Object.entries(weak))('a password is refused that is %s', async (_name, password) => {
+test.each(Object.entries(weak))('rejects a password that is %s', async (_name, password) => {
   const { issues } = expectError(await signUp({ email: 'ada.lovelace@example.com', password }), 400)
   expect(issues).toEqual([{ path: 'password', message: expect.any(String) }])
 })
@@ -142,7 +142,7 @@ const badValues: [string, unknown[]][] = [
   ['workspaceName', [null, 5, '', '  ', 'x'.repeat(201), 'a\u0001b']],
   ['role', ['OWNER']],
 ]
-test.each(badValues)('a signup refuses what is no %s, and makes nobody', async (field, values) => {
+test.each(badValues)('a sign-up with an invalid %s returns 400 and creates no user', async (field, values) => {
   const count = () => api.query('select count(*) from users')
   const before = await count()
   for (const value of values) {
@@ -154,7 +154,7 @@ test.each(badValues)('a signup refuses what is no %s, and makes nobody', async (
   expect(await count()).toEqual(before)
 })
 
-test('a login refuses what is no text, too long or a workspace of the wrong form', async () => {
+test('a login with an invalid field returns 400 and names it', async () => {
   const wrong: [string, unknown[]][] = [
     ['email', [...noText, 'x'.repeat(255), 'a\nb']],
     ['password', [...noText, 'x'.repeat(1_001)]],
@@ -169,11 +169,11 @@ test('a login refuses what is no text, too long or a workspace of the wrong form
   }
 })
 
-test('a login opens a new session each time, and one of the chosen workspace', async () => {
+test('each login creates a new session, in the selected workspace', async () => {
   const email = freshEmail()
   const { body: first } = await signUp({ email, password })
   const { body: second } = await signUp({ email: freshEmail(), password })
-  // As an accepted invitation will: a member of the second workspace as well.
+  // Also a member of the second workspace, as after an accepted invite.
   await api.query(
     `insert into members (workspace_id, user_id, role)
      select w.id, u.id, 'VIEWER' from workspaces w, users u where w.name = $1 and u.email = $2`,
@@ -194,13 +194,13 @@ test('a login opens a new session each time, and one of the chosen workspace', a
   })
 })
 
-test('a login fails alike for an unknown address, a wrong password and a workspace of others', async () => {
+test('a login with any wrong credential gets the same 401', async () => {
   const email = freshEmail()
   await signUp({ email, password })
   const { body: other } = await signUp({ email: freshEmail(), password })
   const failures = [
-    { email: 'nobody@example.com', password },
-    { email: 'no address at all', password },
+    { email: 'unknown@example.com', password },
+    { email: 'not an address', password },
     { email: '', password: '' },
     { email, password: 'a long sentence that is wrong' },
     { email, password: '' },
@@ -220,25 +220,25 @@ test('a login takes as long for an unknown address as for a wrong password', asy
   const email = freshEmail()
   await signUp({ email, password })
   const timeOf = async (address: string) => {
-    // Or both would be told to wait.
+    // Otherwise both would be rate-limited.
     await api.query('delete from login_failures')
     const startedAt = performance.now()
     await logIn({ email: address, password: 'a long sentence that is wrong' })
     return performance.now() - startedAt
   }
   const [known, unknown]: number[][] = [[], []]
-  // In turns, so that what else the machine does meets both alike.
+  // Alternate, so that other load on the machine affects both equally.
   for (let round = 0; round < 15; round++) {
     known?.push(await timeOf(email))
-    unknown?.push(await timeOf('nobody@example.com'))
+    unknown?.push(await timeOf('unknown@example.com'))
   }
   const median = (times: number[] = []) => times.toSorted((a, b) => a - b)[7] ?? 0
-  // Without the work for nobody's password it is a tenth.
+  // Without hashing for an unknown address the ratio would be about 0.1.
   expect(median(unknown) / median(known)).toBeGreaterThan(0.6)
   expect(median(unknown) / median(known)).toBeLessThan(1.7)
 })
 
-test('after a logout the token is dead on the very next request, and no other is', async () => {
+test('a logout invalidates its own token immediately, and no other', async () => {
   const email = freshEmail()
   const [{ body: first }, { body: second }] = [await signUp({ email, password }), await logIn({ email, password })]
   const response = await api.call('POST', '/auth/logout', { key: first.token })
@@ -248,7 +248,7 @@ test('after a logout the token is dead on the very next request, and no other is
   expect(await readMe(second.token)).toMatchObject({ status: 200 })
 })
 
-test('a logout ends the session that asks, whatever key of idempotency another one used', async () => {
+test('a logout is not replayed for another session with the same Idempotency-Key', async () => {
   const email = freshEmail()
   const [{ body: first }, { body: second }] = [await signUp({ email, password }), await logIn({ email, password })]
   for (const { token } of [first, second]) {
@@ -258,13 +258,13 @@ test('a logout ends the session that asks, whatever key of idempotency another o
   }
 })
 
-test('an API key has no session to end', async () => {
+test('a logout with an API key has no effect', async () => {
   const { key } = await api.signUp()
   expect(await api.call('POST', '/auth/logout', { key })).toMatchObject({ status: 204 })
   expect(await readMe(key)).toMatchObject({ status: 200 })
 })
 
-test('an API key is told its own name and role, and never a key', async () => {
+test('/auth/me with an API key returns its name and role, but not the key', async () => {
   const { key, id, token } = await api.signUp()
   const viewer = await api.issueKey(token, 'VIEWER')
   const { body } = await readMe(viewer)

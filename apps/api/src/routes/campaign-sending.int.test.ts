@@ -8,7 +8,7 @@ const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
 let audience: List
 beforeAll(async () => {
-  audience = await api.create<List>('/lists', workspace.key, { name: 'Letter', doubleOptIn: false })
+  audience = await api.create<List>('/lists', workspace.key, { name: 'Newsletter', doubleOptIn: false })
   for (let person = 0; person < 3; person++) {
     await api.call('POST', `/public/lists/${audience.id}/subscribe`, { body: { email: freshEmail() } })
   }
@@ -23,7 +23,7 @@ const create = (given: Record<string, unknown> = {}) =>
   })
 const send = (id: string) => api.call('POST', `/campaigns/${id}/send`, { key: workspace.key })
 
-test('of two sends at once one is a 202 and one a 409, a hundred times out of a hundred', {
+test('of two concurrent sends one returns 202 and one 409, in 100 rounds', {
   timeout: 60_000,
 }, async () => {
   for (let round = 0; round < 100; round++) {
@@ -33,7 +33,7 @@ test('of two sends at once one is a 202 and one a 409, a hundred times out of a 
   }
 })
 
-test('a campaign is looked at, paused, resumed and canceled, and tells at each step where it stands', async () => {
+test('previews, sends, pauses, resumes and cancels a campaign', async () => {
   const { id } = await create({ listId: audience.id, html: '<p>Hi {{ contact.firstName | default: "you" }}</p>' })
   const call = (method: string, step: string, body?: unknown) =>
     api.call(method, `/campaigns/${id}${step}`, { key: workspace.key, ...(body !== undefined && { body }) })
@@ -77,7 +77,7 @@ test('a campaign is looked at, paused, resumed and canceled, and tells at each s
   expectError(await call('POST', '/retry', { includeInterrupted: 'yes' }), 400)
 })
 
-test('a template that exceeds its limits is a 400 in the preview, which names no inside', async () => {
+test('a preview of a template over its limits returns 400 without internals', async () => {
   const { id } = await create({ html: '{% for i in (1..100000000) %}x{% endfor %}' })
   const response = await api.call('POST', `/campaigns/${id}/preview`, { key: workspace.key, body: {} })
   expect(expectError(response, 400).message).toMatch(/^The template cannot be rendered: memory alloc limit exceeded/)
@@ -86,7 +86,7 @@ test('a template that exceeds its limits is a 400 in the preview, which names no
   expectError(await api.call('GET', `/campaigns/${draft.id}`, { key: workspace.key }), 404)
 })
 
-test('a report of a bounce says whether it is for good, and is taken as often as it comes', async () => {
+test('a bounce report requires `permanent` and can be repeated', async () => {
   const report = (body: unknown) => api.call('POST', '/mail-events', { key: workspace.key, body })
   const bounce = { type: 'BOUNCE', email: freshEmail(), permanent: true, detail: '550 5.1.1 unknown' }
   for (let time = 0; time < 2; time++)

@@ -19,7 +19,7 @@ beforeAll(async () => {
   list = await newList()
 })
 
-const newList = () => api.create<List>('/lists', workspace.key, { name: 'Letter', doubleOptIn: false })
+const newList = () => api.create<List>('/lists', workspace.key, { name: 'Newsletter', doubleOptIn: false })
 const create = (given: Record<string, unknown> = {}) => api.create<Campaign>('/campaigns', workspace.key, input(given))
 const input = (given: Record<string, unknown> = {}) => ({
   name: 'November',
@@ -40,7 +40,7 @@ async function subscribeSome(count: number, listId: string) {
   return people
 }
 
-test('a campaign of name, subject and list is a draft with every field, ready to be sent', async () => {
+test('name, subject and list create a complete draft', async () => {
   const response = await api.call<Campaign>('POST', '/campaigns', { key: workspace.key, body: input() })
   expect(response).toMatchObject({ status: 201, headers: { location: `/campaigns/${response.body.id}` } })
   expect(response.body).toEqual({
@@ -76,12 +76,12 @@ const full: Partial<CampaignInput> = {
   trackClicks: true,
 }
 
-test('content is kept to the letter, and what has text only gets no HTML', async () => {
+test('stores content unchanged; a campaign with only text has no HTML', async () => {
   expect(await create(full)).toMatchObject(full)
   expect(await create({ text: 'Hello' })).toMatchObject({ html: null, text: 'Hello' })
 })
 
-test('a change answers nothing, changes what it names and moves the time of the last change', async () => {
+test('an update returns 204, sets the given fields and updates `updatedAt`', async () => {
   const before = await create()
   const other = await newList()
   for (const part of [...Object.entries(full), ['listId', other.id], ['name', 'December'], ['subject', 'Snow']]) {
@@ -141,7 +141,7 @@ const badValues: [string, unknown][] = [
   ['sentAt', null],
   ['id', 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b'],
 ]
-test('a value that cannot be is refused when a campaign is made and when it is changed, and changes nothing', async () => {
+test('creating or updating with an invalid value returns 400 and changes nothing', async () => {
   const draft = await create()
   for (const [field, value] of badValues) {
     const creation = await api.call('POST', '/campaigns', { key: workspace.key, body: input({ [field]: value }) })
@@ -153,12 +153,12 @@ test('a value that cannot be is refused when a campaign is made and when it is c
   expect(await read(draft.id)).toEqual(draft)
 })
 
-test('what a campaign cannot do without is asked for', async () => {
+test('name, subject and listId are required', async () => {
   const { issues } = expectError(await api.call('POST', '/campaigns', { key: workspace.key, body: {} }), 400)
   expect(issues?.map(({ path }) => path)).toEqual(['name', 'subject', 'listId'])
 })
 
-test('a broken template is refused with line and column', async () => {
+test('a template with a syntax error returns 400 with line and column', async () => {
   const html = 'Hello\n  {% if contact.firstName %}'
   const { issues } = expectError(
     await api.call('POST', '/campaigns', { key: workspace.key, body: input({ html }) }),
@@ -167,7 +167,7 @@ test('a broken template is refused with line and column', async () => {
   expect(issues).toEqual([{ path: 'html', message: expect.stringMatching(/line 2, column 3/) }])
 })
 
-test('a list that is named and is not there is a 400 that says so', async () => {
+test('an unknown list returns 400 and names `listId`', async () => {
   for (const listId of ['lst_01kag7m3v9e8fs2t4w6x8y0z1b', 'nope', 'con_01kag7m3v9e8fs2t4w6x8y0z1b', 'x'.repeat(99)]) {
     const response = await api.call('POST', '/campaigns', { key: workspace.key, body: input({ listId }) })
     expectError(response, 400)
@@ -175,7 +175,7 @@ test('a list that is named and is not there is a 400 that says so', async () => 
   }
 })
 
-test('a list without confirmed subscribers is the 400 of the specification, and the campaign stays a draft', async () => {
+test('sending to a list without confirmed subscribers returns the specified 400', async () => {
   const empty = await api.create<List>('/lists', workspace.key, { name: 'Empty' })
   await subscribeSome(2, empty.id)
   const draft = await create({ listId: empty.id })
@@ -187,7 +187,7 @@ test('a list without confirmed subscribers is the 400 of the specification, and 
   expect(await send(draft.id)).toMatchObject({ status: 202, body: { queued: 2 } })
 })
 
-test('a send takes exactly those confirmed at that instant, and is told once', async () => {
+test('a send queues exactly the confirmed subscribers and emits one event', async () => {
   const audience = await newList()
   await subscribeSome(7, audience.id)
   await api.query(
@@ -209,7 +209,7 @@ test('a send takes exactly those confirmed at that instant, and is told once', a
   expect(events).toEqual([{ data: sending }])
 })
 
-test('of fifty sends at once one succeeds, and nobody is queued twice', async () => {
+test('of 50 concurrent sends one succeeds, and queues each recipient once', async () => {
   const audience = await newList()
   await subscribeSome(5, audience.id)
   const draft = await create({ listId: audience.id })
@@ -220,7 +220,7 @@ test('of fifty sends at once one succeeds, and nobody is queued twice', async ()
   expect(batches).toEqual(campaigns)
 })
 
-test('what is no draft any more can be neither changed nor sent, but tested', async () => {
+test('only a draft can be updated or sent; test emails work in any status', async () => {
   const audience = await newList()
   await subscribeSome(1, audience.id)
   const draft = await create({ listId: audience.id })
@@ -239,7 +239,7 @@ test('what is no draft any more can be neither changed nor sent, but tested', as
   }
 })
 
-test('a test copy goes to the one address, with the values of the contact that was named', async () => {
+test('a test email goes to the given address with the values of the given contact', async () => {
   const draft = await create()
   const contact = await api.create('/contacts', workspace.key, { email: freshEmail() })
   const response = await sendTest(draft.id, { email: 'me@example.org', contactId: contact['id'] })
@@ -260,7 +260,7 @@ const badTests: [string, unknown][] = [
   ['contactId', null],
   ['to', 'me@example.com'],
 ]
-test('a test copy to what is no address, or as nobody, is refused and mails nobody', async () => {
+test('a test email with an invalid address or contact returns 400 and sends nothing', async () => {
   const draft = await create()
   const before = await api.query('select count(*) from mails')
   for (const [field, value] of badTests) {

@@ -11,7 +11,7 @@ const create = (body: Record<string, unknown>, key = workspace.key) =>
 const list = async (query: string, key = workspace.key) =>
   (await api.call<{ data: Contact[] }>('GET', `/contacts?${query}`, { key })).body.data
 
-test('a contact of an address alone has every field, in the order of the specification', async () => {
+test('a contact created with only an email address has every field, in order', async () => {
   const email = freshEmail()
   const response = await create({ email })
   expect(response.status).toBe(201)
@@ -38,7 +38,7 @@ test('a contact of an address alone has every field, in the order of the specifi
   expect(read).toMatchObject({ status: 200, text: response.text })
 })
 
-test('everything that was given is kept as it was given, trimmed', async () => {
+test('stores all values unchanged, but trimmed', async () => {
   const given = {
     email: freshEmail(),
     firstName: '<script>alert(1)</script>',
@@ -57,17 +57,17 @@ test('everything that was given is kept as it was given, trimmed', async () => {
   expect(response.body.tags).toEqual(given.tags)
 })
 
-test('text is composed, so that the same name is the same text', async () => {
+test('text is normalized to NFC', async () => {
   const { body } = await create({ email: freshEmail(), firstName: 'Zoe\u0308', tags: ['caf\u00e9', 'cafe\u0301'] })
   expect(body).toMatchObject({ firstName: 'Zo\u00eb', tags: ['caf\u00e9'] })
 })
 
-test('an empty text where none need be is none', async () => {
+test('an empty optional text becomes null', async () => {
   const { body } = await create({ email: freshEmail(), phone: '', company: '  ', source: null })
   expect(body).toMatchObject({ phone: null, company: null, source: null })
 })
 
-test('an address that is taken is a 409 with whose it is, without regard to case, and changes nothing', async () => {
+test('an existing address in any case returns 409 with its contactId', async () => {
   const email = freshEmail()
   const { body: first } = await create({ email, firstName: 'First' })
   for (const again of [email, email.toUpperCase(), `  ${email} `]) {
@@ -86,7 +86,7 @@ test('an address that is taken is a 409 with whose it is, without regard to case
   expect(await create({ email }, elsewhere.key)).toMatchObject({ status: 201 })
 })
 
-test('of fifty creations at once with one address exactly one succeeds, and one event is told', async () => {
+test('of 50 concurrent creates with one address one succeeds, with one event', async () => {
   const email = freshEmail()
   const responses = await Promise.all(
     Array.from({ length: 50 }, (_, index) => create({ email: index % 2 ? email : email.toUpperCase() })),
@@ -103,7 +103,7 @@ const addresses: Record<string, string> = {
   'Ada.Lovelace@Example.COM': 'Ada.Lovelace@Example.COM',
   ['a'.repeat(64) + '@example.com']: 'a'.repeat(64) + '@example.com',
 }
-test.each(Object.entries(addresses))('%s is an address', async (typed, kept) => {
+test.each(Object.entries(addresses))('accepts the address %s', async (typed, kept) => {
   expect(await create({ email: typed })).toMatchObject({ status: 201, body: { email: kept } })
 })
 
@@ -146,7 +146,7 @@ const noAddresses = [
   ['ada@example.com'],
   { $ne: 1 },
 ]
-test('what is no plain address is refused, naming the field and not repeating it', async () => {
+test('rejects an invalid address and does not repeat it', async () => {
   for (const email of noAddresses) {
     const response = await create({ email })
     const { issues } = expectError(response, 400)
@@ -196,7 +196,7 @@ const badValues: [string, unknown, path?: string][] = [
   ['lastActivityAt', null],
   ['role', 'OWNER'],
 ]
-test('a value that cannot be is refused, naming the field, and nothing is stored', async () => {
+test('rejects an invalid value, names the field and stores nothing', async () => {
   const email = freshEmail()
   for (const [field, value, path = field] of badValues) {
     const response = await create({ email, [field]: value })
@@ -206,12 +206,12 @@ test('a value that cannot be is refused, naming the field, and nothing is stored
   expect(await list(`email=${email}`)).toEqual([])
 })
 
-test('a number that JSON cannot hold is no value', async () => {
+test('rejects a number that overflows', async () => {
   const raw = '{"email":"big@example.com","customFieldValues":{"size":1e400}}'
   expectError(await api.call('POST', '/contacts', { key: workspace.key, raw }), 400)
 })
 
-test('each filter narrows, and several must all hold', async () => {
+test('a contact must match all filters', async () => {
   const { key } = await api.signUp()
   const tags = [['a'], ['a', 'b'], ['a', 'b', "c'd\\%_"], []]
   const made: Contact[] = []
@@ -266,6 +266,6 @@ test.each([
   'sort=createdAt;drop',
   'sort=',
   'sort=createdAt&sort=email',
-])('a listing refuses ?%s', async (query) => {
+])('a listing rejects ?%s', async (query) => {
   expectError(await api.call('GET', `/contacts?${query}`, { key: workspace.key }), 400)
 })

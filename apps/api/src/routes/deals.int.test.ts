@@ -27,7 +27,7 @@ const create = (given: object) =>
   api.create<Deal>('/deals', workspace.key, { pipelineId: pipeline.id, contactId: contact.id, ...given })
 const stageId = (position: number) => pipeline.stages[position]?.id
 
-test('a deal has the ten fields of the specification, in its order, and begins OPEN in the first stage', async () => {
+test('a new deal has the specified fields and is OPEN in the first stage', async () => {
   const response = await post({
     pipelineId: pipeline.id,
     contactId: contact.id,
@@ -80,24 +80,24 @@ const badValues: [string, unknown][] = [
   ['createdAt', '2026-11-21T06:35:49Z'],
   ['workspaceId', 'wsp_01kag7m3v9e8fs2t4w6x8y0z1b'],
 ]
-test.each(badValues)('a deal with %s %j is refused, and the field named', async (path, value) => {
+test.each(badValues)('creating a deal with %s %j returns 400 and names the field', async (path, value) => {
   const { issues } = expectError(await post({ pipelineId: pipeline.id, contactId: contact.id, [path]: value }), 400)
   expect(issues).toMatchObject([{ path }])
 })
 
 test.each(badValues.filter(([path, value]) => value !== undefined && path !== 'status'))(
-  'a change of %s to %j is refused, and the field named',
+  'updating %s to %j returns 400 and names the field',
   async (path, value) => {
     expect(expectError(await patch({ [path]: value }), 400).issues).toMatchObject([{ path }])
     expect((await get(`/deals/${deal.id}`)).body).toEqual(deal)
   },
 )
 
-test.each(['', 'won', 'CLOSED', null, 1])('a change of the status to %j is refused', async (status) => {
+test.each(['', 'won', 'CLOSED', null, 1])('updating the status to %j returns 400', async (status) => {
   expect(expectError(await patch({ status }), 400).issues).toMatchObject([{ path: 'status' }])
 })
 
-test('values are exact from nothing to 2^53-1, and minus nothing is nothing', async () => {
+test('values are exact from 0 to 2^53-1, and -0 becomes 0', async () => {
   for (const [text, value] of [
     ['0', 0],
     ['-0', 0],
@@ -111,12 +111,12 @@ test('values are exact from nothing to 2^53-1, and minus nothing is nothing', as
   for (const text of ['9007199254740992', '9007199254740993', '1e400', '-1e-400']) {
     const raw = `{"valueCents":${text}}`
     const { status } = await api.call('PATCH', `/deals/${deal.id}`, { key: workspace.key, raw })
-    // The last is a zero in every JSON parser.
+    // JSON parsers read the last one as -0.
     expect([text, status]).toEqual([text, text === '-1e-400' ? 200 : 400])
   }
 })
 
-test('stage and status change together, and the history shows it', async () => {
+test('stage and status can change together, as one entry of the history', async () => {
   const { body } = await patch({ stageId: stageId(2), status: 'WON' })
   expect(body).toEqual({ ...deal, stageId: stageId(2), status: 'WON', closedAt: aTimestamp, updatedAt: aTimestamp })
   const { body: history } = await get<Page<DealMove>>(`/deals/${deal.id}/activity`)
@@ -140,7 +140,7 @@ test('stage and status change together, and the history shows it', async () => {
   ])
 })
 
-test('the history is read page by page, each move once', async () => {
+test('pages of the history show each move once', async () => {
   for (const status of ['WON', 'LOST', 'OPEN', 'WON', 'OPEN']) await patch({ status })
   const seen: string[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {
@@ -153,7 +153,7 @@ test('the history is read page by page, each move once', async () => {
   expect(seen).toEqual(['OPEN', 'WON', 'OPEN', 'LOST', 'WON'])
 })
 
-test('however many change a deal at once, all are answered, and closedAt fits the status at every moment', async () => {
+test('concurrent updates all succeed, and closedAt always matches the status', async () => {
   const changes = Array.from({ length: 24 }, (_, n) => ({
     status: ['OPEN', 'WON', 'LOST'][n % 3],
     stageId: stageId(n % 4),
@@ -163,7 +163,7 @@ test('however many change a deal at once, all are answered, and closedAt fits th
   for (const { body } of responses) expect(body.closedAt === null).toBe(body.status === 'OPEN')
 })
 
-test('a deal is deleted once, and its contact can go with all that is left', async () => {
+test('a deal can be deleted once; deleting the contact deletes its other deals', async () => {
   const { key } = workspace
   const another = await create({})
   expect(await api.call('DELETE', `/deals/${deal.id}`, { key })).toMatchObject({ status: 204, text: '' })
@@ -189,12 +189,12 @@ test.each([
   'createdAfter=0000-00-00T00:00:00Z',
   'createdBefore=%2B275760-09-13T00:00:00Z',
   'createdAfter=2026-11-21T06:35:49%2B99:99',
-])('a listing by ?%s is refused, and the parameter named', async (query) => {
+])('a listing rejects ?%s and names the parameter', async (query) => {
   const { issues } = expectError(await get(`/deals?${query}`), 400)
   expect(issues?.[0]?.path).toBe(query.split('=')[0])
 })
 
-test('ids of no form that an id has are not there', async () => {
+test('a malformed id returns 404', async () => {
   for (const id of ['null', '%00', '%ff', '..%2f', '{}', '1', deal.id.toUpperCase(), 'x'.repeat(5_000), contact.id]) {
     expectError(await get(`/deals/${id}`), 404)
   }

@@ -24,7 +24,7 @@ const list = async (query = '', of = webhook.id) => {
   expect(status).toBe(200)
   return body.data
 }
-/** As if the worker had done its part. */
+/** Records an outcome as the worker does. */
 const recordOutcome = (status: string, where = 'true') =>
   api.query(
     `update deliveries set status = $1, attempted_at = now() where webhook_id =
@@ -41,7 +41,7 @@ const countPending = async () =>
   ).length
 
 describe('a webhook', () => {
-  test('is changed in what the request names, and in nothing else', async () => {
+  test('is updated only in the fields of the request', async () => {
     const { secret: _secret, ...before } = webhook
     const change = (body: unknown) => api.call('PATCH', `/webhooks/${webhook.id}`, { key, body })
     expect(await change({})).toMatchObject({ status: 200, body: before })
@@ -57,7 +57,7 @@ describe('a webhook', () => {
     }
   })
 
-  test('that is deleted is gone for everybody, with its deliveries', async () => {
+  test('is deleted with its deliveries', async () => {
     await createContacts(1)
     const [delivery] = await list()
     const path = `/webhooks/${webhook.id}`
@@ -75,7 +75,7 @@ describe('a webhook', () => {
     expect((await api.query('select from deliveries')).length).toBe(events)
   })
 
-  test('is one of fifty at most, however many are asked for at once; one that goes makes room', async () => {
+  test('is limited to 50 per workspace, also with concurrent requests', async () => {
     const responses = await Promise.all(
       Array.from({ length: 60 }, () =>
         api.call('POST', '/webhooks', { key, body: { url: 'https://example.com', eventTypes: ['*'] } }),
@@ -89,7 +89,7 @@ describe('a webhook', () => {
     await createWebhook()
   })
 
-  test('has a new secret after each rotation, which is shown once, and not more than five in a day', async () => {
+  test('gets a new secret with each rotation, at most 5 times in 24 hours', async () => {
     const secrets = [webhook.secret]
     for (let n = 0; n < 5; n++) {
       const rotated = await post<CreatedWebhook>('/rotate-secret')
@@ -106,7 +106,7 @@ describe('a webhook', () => {
 })
 
 describe('a test event', () => {
-  test('is for the one webhook alone, whatever it and others want', async () => {
+  test('is sent to that webhook only, regardless of event types', async () => {
     const other = await createWebhook(['*'])
     const { status, body } = await post<Delivery>('/test')
     expect(status).toBe(202)
@@ -129,15 +129,15 @@ describe('a test event', () => {
     expect((await api.call('GET', `/events/${body.eventId}`, { key })).body).toMatchObject({ data: shown })
   })
 
-  test('is not sent to a webhook that is disabled', async () => {
+  test('is not sent to a disabled webhook', async () => {
     await api.call('PATCH', `/webhooks/${webhook.id}`, { key, body: { enabled: false } })
     expectError(await post('/test'), 409, 'The webhook is disabled')
     expect(await countPending()).toBe(0)
   })
 })
 
-describe('the log', () => {
-  test('is read page by page, the newest first, by status and by type', async () => {
+describe('the delivery log', () => {
+  test('is paged newest first, and filtered by status and type', async () => {
     await createContacts(4)
     await post('/test')
     await recordOutcome('FAILED', `event_type = 'contact.created'`)
@@ -171,7 +171,7 @@ describe('the log', () => {
     }
   })
 
-  test('shows one that is out at this moment as PENDING', async () => {
+  test('shows a delivery in progress as PENDING', async () => {
     await createContacts(1)
     await api.query(
       `insert into webhook_drains (workspace_id, webhook_id, worker_id, token, delivery_ids, taken_at)
@@ -186,7 +186,7 @@ describe('the log', () => {
   })
 })
 
-describe('to deliver again', () => {
+describe('a redelivery', () => {
   const many = (more: object = {}) =>
     post<{ queued: number }>('/redeliver', {
       status: 'FAILED',
@@ -195,7 +195,7 @@ describe('to deliver again', () => {
       ...more,
     })
 
-  test('is a new delivery of the same event, and not of one that is under way', async () => {
+  test('is a new delivery of the same event; a pending one returns 409', async () => {
     await createContacts(1)
     const [first] = await list()
     expectError(await post(`/deliveries/${first?.id}/redeliver`), 409, 'The delivery is still PENDING')
@@ -208,7 +208,7 @@ describe('to deliver again', () => {
     expectError(await post(`/deliveries/${first?.id}/redeliver`), 409, 'The webhook is disabled')
   })
 
-  test('many: counts first when asked to, then each event once, and nothing when asked again', async () => {
+  test('of many events queues each once; with dryRun it only counts', async () => {
     await createContacts(5)
     await recordOutcome('FAILED')
     await createContacts(1)
@@ -223,7 +223,7 @@ describe('to deliver again', () => {
     expect((await many()).body).toEqual({ queued: 0 })
   })
 
-  test('many: within the time, the status and the type that are named', async () => {
+  test('of many events is limited to the given time, status and type', async () => {
     await createContacts(2)
     await post('/test')
     await recordOutcome('INTERRUPTED')

@@ -12,7 +12,7 @@ beforeAll(async () => {
   ;({ key } = await api.signUp())
 })
 
-/** Once the feed shows that many: whatever ends in the database at this moment holds the newest back for a while. */
+/** Waits for the newest events: the feed shows them only after all earlier transactions have ended. */
 const listed = (count: number) =>
   waitUntil(
     async () => {
@@ -24,7 +24,7 @@ const listed = (count: number) =>
 
 const get = <Body>(path: string) => api.call<Body>('GET', path, { key })
 
-test('an event is read as a webhook is sent it', async () => {
+test('an event has the same body as its webhook delivery', async () => {
   const contact = await api.create('/contacts', key, { email: freshEmail() })
   const [event] = (await listed(1)).body.data
   expect(event).toEqual({ id: anId('evt'), type: 'contact.created', timestamp: aTimestamp, data: contact })
@@ -32,7 +32,7 @@ test('an event is read as a webhook is sent it', async () => {
   expectError(await get('/events/evt_01kag7m3v9e8fs2t4w6x8y0z1b'), 404, 'Event not found')
 })
 
-test('reading on after an event goes in order; what is none is refused by name', async () => {
+test('`after` returns later events in order; an invalid parameter is named', async () => {
   const { body } = await get<{ data: Event[] }>('/events?sort=createdAt&limit=1')
   const known = body.data[0]?.id
   for (let n = 0; n < 3; n++) await api.create('/contacts', key, { email: freshEmail() })
@@ -50,7 +50,7 @@ test('reading on after an event goes in order; what is none is refused by name',
   }
 })
 
-test('every type is described, and the same in the API description', async () => {
+test('event types and the OpenAPI document describe the same types', async () => {
   const { body } = await get<EventTypes>('/event-types')
   const document = await get<{ webhooks: Record<string, object>; components: { schemas: object } }>('/openapi.json')
   expect(Object.keys(document.body.webhooks)).toEqual(body.data.map(({ type }) => type))

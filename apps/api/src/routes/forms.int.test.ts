@@ -8,7 +8,7 @@ const workspace = useForFile(() => api.signUp())
 
 const text = { label: 'Message', type: 'TEXT' }
 const email = { label: 'Email', type: 'EMAIL', mapsTo: 'email' }
-const consent = { label: 'Send me the letter', type: 'CONSENT' }
+const consent = { label: 'Send me the newsletter', type: 'CONSENT' }
 const create = (body: object) =>
   api.call<Form>('POST', '/forms', { key: workspace.key, body: { name: 'Contact us', fields: [text], ...body } })
 const make = (body: object = {}) =>
@@ -19,7 +19,7 @@ const remove = (path: string) => api.call('DELETE', path, { key: workspace.key }
 const submit = (id: string, values: object) => api.call('POST', `/public/forms/${id}/submit`, { body: { values } })
 const issuesOf = (response: ApiResponse<unknown>) => expectError(response, 400).issues?.map(({ path }) => path)
 
-test('a form has every field, with what was left out filled in, and ids from the labels', async () => {
+test('a form gets defaults and field ids derived from the labels', async () => {
   const response = await create({
     name: ' Contact us ',
     fields: [
@@ -114,7 +114,7 @@ const badForms: [string, object, string?][] = [
   ['listId', { listId: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b', fields: [email, consent] }],
   ['listId', { listId: 'nope', fields: [email, consent] }],
 ]
-test.each(badForms)('a form is refused for its %s: %j', async (path, body) => {
+test.each(badForms)('rejects a form with an invalid %s: %j', async (path, body) => {
   expect(issuesOf(await create(body))).toContain(path)
   const { id } = await make()
   expect(issuesOf(await change(id, body))).toContain(path)
@@ -144,7 +144,7 @@ const badAddresses = [
   'https://exa mple.com',
   `https://example.com/${'x'.repeat(2_040)}`,
 ]
-test.each(badAddresses)('nobody is sent to %j', async (redirectUrl) => {
+test.each(badAddresses)('rejects the redirectUrl %j', async (redirectUrl) => {
   expect(issuesOf(await create({ redirectUrl }))).toEqual(['redirectUrl'])
 })
 
@@ -154,12 +154,12 @@ test.each([
   'https://exämple.com/danke schön/日本;"\'<>',
   'https://x.example/;%20script-src%20*',
   'https://[::1]:8443/x',
-])('a form may lead on to %s, which is shown as it was written', async (redirectUrl) => {
+])('accepts the redirectUrl %s and stores it unchanged', async (redirectUrl) => {
   expect(await make({ redirectUrl })).toMatchObject({ redirectUrl })
 })
 
-test('a list takes a consent and an address, also when the fields change later', async () => {
-  const list = await api.create('/lists', workspace.key, { name: 'Letter' })
+test('a form with a list always needs a consent field and an email field', async () => {
+  const list = await api.create('/lists', workspace.key, { name: 'Newsletter' })
   for (const fields of [[email], [consent], [text]]) {
     expect(issuesOf(await create({ listId: list['id'], fields }))).toEqual(['listId'])
   }
@@ -172,7 +172,7 @@ test('a list takes a consent and an address, also when the fields change later',
   expect(issuesOf(await change(form.id, { listId: list['id'] }))).toEqual(['listId'])
 })
 
-test('a change sets what it names, and nothing at all leaves the form as it was', async () => {
+test('an update sets the given fields; a no-op changes nothing', async () => {
   const form = await make({ tags: ['a'] })
   for (const body of [{}, { name: 'Contact us' }, { fields: form.fields }]) {
     expect(await change(form.id, body)).toMatchObject({ status: 200, body: form })
@@ -183,7 +183,7 @@ test('a change sets what it names, and nothing at all leaves the form as it was'
   expect((await read(form.id)).body).toEqual(body)
 })
 
-test('twenty changes at once are each whole, and spam that is counted meanwhile is not lost', async () => {
+test('concurrent updates are atomic and lose no spam count', async () => {
   const form = await make()
   const names = Array.from({ length: 20 }, (_, n) => `Name ${n}`)
   await Promise.all(names.flatMap((name) => [change(form.id, { name }), submit(form.id, { _website: 'x' })]))
@@ -192,7 +192,7 @@ test('twenty changes at once are each whole, and spam that is counted meanwhile 
   expect(body.spamCount).toBe(20)
 })
 
-test('submissions are listed newest first, page by page, read and deleted; the contact stays', async () => {
+test('submissions can be paged, retrieved and deleted; the contact is kept', async () => {
   const form = await make({ fields: [{ ...email, id: 'email' }] })
   for (let n = 0; n < 5; n++) await submit(form.id, { email: `person${n}@submissions.example` })
   const list = (query = '') =>
@@ -214,7 +214,7 @@ test('submissions are listed newest first, page by page, read and deleted; the c
   const [newest] = all
   const path = `/forms/${form.id}/submissions/${newest?.id}`
   expect((await api.call('GET', path, { key: workspace.key })).body).toEqual(newest)
-  // Of this form, and of no other.
+  // A submission belongs to one form.
   const elsewhere = `/forms/${other.id}/submissions/${newest?.id}`
   expectError(await api.call('GET', elsewhere, { key: workspace.key }), 404, 'Submission not found')
   expectError(await remove(elsewhere), 404, 'Submission not found')
@@ -224,7 +224,7 @@ test('submissions are listed newest first, page by page, read and deleted; the c
   expect(await api.call('GET', `/contacts/${newest?.contactId}`, { key: workspace.key })).toMatchObject({ status: 200 })
 })
 
-test('a form goes with its submissions, and contacts that came by it stay', async () => {
+test('deleting a form deletes its submissions and keeps its contacts', async () => {
   const form = await make({ fields: [{ ...email, id: 'email' }] })
   const { body } = await submit(form.id, { email: 'stays@example.com' })
   expect(await remove(`/forms/${form.id}`)).toMatchObject({ status: 204, text: '' })
@@ -246,7 +246,7 @@ test('a form goes with its submissions, and contacts that came by it stay', asyn
   expect(found.data).toHaveLength(1)
 })
 
-test('who may only read changes no form', async () => {
+test('a VIEWER cannot change forms', async () => {
   const [form, key] = [await make(), await api.issueKey(workspace.token, 'VIEWER')]
   expect(await api.call('GET', `/forms/${form.id}/submissions`, { key })).toMatchObject({ status: 200 })
   expectError(await api.call('POST', '/forms', { key, body: { name: 'a', fields: [text] } }), 403)
@@ -254,9 +254,9 @@ test('who may only read changes no form', async () => {
   expectError(await api.call('DELETE', `/forms/${form.id}`, { key }), 403)
 })
 
-test('a workspace that goes takes everything with it', async () => {
+test('deleting a workspace deletes all of its records', async () => {
   const other = await api.signUp()
-  const list = await api.create('/lists', other.key, { name: 'Letter', doubleOptIn: false })
+  const list = await api.create('/lists', other.key, { name: 'Newsletter', doubleOptIn: false })
   const form = await api.create<Form>('/forms', other.key, {
     name: 'Form',
     listId: list['id'],

@@ -15,13 +15,13 @@ async function start(options: Parameters<typeof startTestApi>[0] = {}) {
   return api
 }
 
-/** The API on a database that is reached by this address. */
+/** Starts the API with the database at this URL. */
 function startOn(url: string) {
   const database = openDatabase(url, { applicationName: 'rapport test', maxConnections: 5, onError: () => {} })
   return start({ database: { ...database, url } })
 }
 
-test('with all it needs the API runs and is ready', async () => {
+test('with a database the API is healthy and ready', async () => {
   const api = await start()
   expect(await api.call('GET', '/health')).toMatchObject({
     status: 200,
@@ -37,7 +37,7 @@ test('with all it needs the API runs and is ready', async () => {
   })
 })
 
-test('a clock that is off is shown and logged, and the API stays ready', async () => {
+test('a wrong clock is reported and logged, and the API stays ready', async () => {
   const api = await start({ now: () => Date.now() + 3_600_000, environment: { LOG_LEVEL: 'warn' } })
   const ready = await api.call('GET', '/ready')
   expect(ready).toMatchObject({ status: 200, body: { status: 'ready', clock: { status: 'off' } } })
@@ -48,14 +48,14 @@ test('a clock that is off is shown and logged, and the API stays ready', async (
   expect(lines).toEqual([expect.stringMatching(/The clock of this process is \d+\.\d s ahead of the database's; ids/)])
 })
 
-test('a clock that is off is logged when the API starts to listen', async () => {
+test('a wrong clock is logged when the API starts to listen', async () => {
   const api = await start({ now: () => Date.now() - 3_600_000, environment: { LOG_LEVEL: 'warn' } })
   await api.listen()
   const logged = await waitUntil(() => api.takeLog().at(0), { describe: 'the clock is logged' })
   expect(logged).toMatch(/The clock of this process is \d+\.\d s behind the database's/)
 })
 
-test('with Postgres away it runs, is not ready, and answers 503 with when to try again', async () => {
+test('without PostgreSQL the API is not ready and returns 503 with retry-after', async () => {
   const api = await startOn(`postgres://postgres@127.0.0.1:${await findFreePort()}/nowhere`)
   expect(await api.call('GET', '/health')).toMatchObject({ status: 200 })
   const ready = await api.call('GET', '/ready')
@@ -82,7 +82,7 @@ test('with Postgres away it runs, is not ready, and answers 503 with when to try
   expect(responses.length).toBeGreaterThan(20)
 })
 
-test('a Postgres that goes away in the middle is a 503, and when it is back all is well by itself', async () => {
+test('a PostgreSQL outage returns 503, and the API recovers automatically', async () => {
   const database = await createTestDatabase()
   onTestFinished(() => database.close())
   const proxy = await startTestProxy(database.url)
@@ -101,7 +101,7 @@ test('a Postgres that goes away in the middle is a 503, and when it is back all 
   expect(await api.call('POST', '/contacts', { key, body: { email: freshEmail() } })).toMatchObject({ status: 201 })
 })
 
-test('a Postgres that hangs is reported as down while it still hangs', async () => {
+test('a hung PostgreSQL is reported as down', async () => {
   const api = await start()
   expect((await api.call('GET', '/ready')).status).toBe(200)
   const holding = await openTransaction(api.database.db, (transaction) =>
@@ -113,7 +113,7 @@ test('a Postgres that hangs is reported as down while it still hangs', async () 
   expect((await api.call('GET', '/ready')).status).toBe(200)
 })
 
-test('a database that migrations are missing in is not ready', async () => {
+test('the API is not ready while migrations are pending', async () => {
   const api = await start({ database: await createEmptyDatabase() })
   const pending = { status: 'unavailable', parts: { database: 'migrations pending', redis: 'not used', server: 'up' } }
   expect(await api.call('GET', '/ready')).toMatchObject({ status: 503, body: pending })
@@ -121,12 +121,12 @@ test('a database that migrations are missing in is not ready', async () => {
   const migrated = await start()
   await migrated.query('update drizzle.__drizzle_migrations set created_at = created_at - 1')
   expect(await migrated.call('GET', '/ready')).toMatchObject({ status: 503, body: pending })
-  // A newer one than this program knows is of the release that comes next, which may be on its way.
+  // A newer migration belongs to the next release, which may be being deployed.
   await migrated.query('update drizzle.__drizzle_migrations set created_at = created_at + 10')
   expect(await migrated.call('GET', '/ready')).toMatchObject({ status: 200 })
 })
 
-test('with Redis hung or gone the API is degraded, still ready, and responds without waiting for it', async () => {
+test('without Redis the API is degraded but ready, and does not wait for Redis', async () => {
   const server = await createTestRedis()
   onTestFinished(() => server.close())
   const redis = openRedis(server.url, () => {})
@@ -134,7 +134,7 @@ test('with Redis hung or gone the API is degraded, still ready, and responds wit
   const api = await start({ redis })
   const { key } = await api.signUp()
   const isReady = async () => (await api.call('GET', '/ready')).body['status'] === 'ready'
-  await waitUntil(isReady, { describe: 'Redis is there' })
+  await waitUntil(isReady, { describe: 'Redis is up' })
   for (const [begin, end] of [
     [async () => server.pause(), async () => server.resume()],
     [() => server.stop(), () => server.start()],
@@ -149,6 +149,6 @@ test('with Redis hung or gone the API is degraded, still ready, and responds wit
     const created = await api.call('POST', '/contacts', { key, body: { email: freshEmail() } })
     expect(created.status).toBe(201)
     await end()
-    await waitUntil(isReady, { describe: 'Redis is back' })
+    await waitUntil(isReady, { describe: 'Redis is up again' })
   }
 })

@@ -26,7 +26,7 @@ beforeEach(() => api.query('truncate imports, outbox, idempotency_records cascad
 
 const csv = 'Email;First Name\nada@example.com;Ada\n'
 
-test('a file is taken in, stored as it came, and queued', async () => {
+test('a file is stored unchanged and queued', async () => {
   const response = await send(csv, { query: '?onConflict=update&events=each' })
   expect(response.status).toBe(202)
   expect(response.headers['location']).toBe(`/imports/${response.body.id}`)
@@ -57,19 +57,19 @@ test('a file is taken in, stored as it came, and queued', async () => {
 test.each([
   ['gzip', gzipSync(csv), { 'content-encoding': 'gzip' }, csv],
   [
-    'gzip of several pieces',
+    'gzip with several members',
     Buffer.concat([gzipSync(csv), gzipSync('x;y\n')]),
     { 'content-encoding': 'gzip' },
     `${csv}x;y\n`,
   ],
   ['a charset', csv, { 'content-type': 'Text/CSV; charset="UTF-8"; header=present' }, csv],
   ['NDJSON', '{"email":"ada@example.com"}', { 'content-type': 'application/x-ndjson' }, '{"email":"ada@example.com"}'],
-])('%s is welcome', async (...[, raw, headers, stored]) => {
+])('accepts %s', async (...[, raw, headers, stored]) => {
   expect((await send(raw, { headers })).status).toBe(202)
   expect(await storedFile()).toBe(stored)
 })
 
-test('a file of many megabytes is stored in parts', async () => {
+test('a large file is stored in parts', async () => {
   const file = `email\n${'ada@example.com\n'.repeat(200_000)}`
   expect((await send(file)).status).toBe(202)
   const parts = await api.query('select position::int, length(bytes) as length from import_parts order by position')
@@ -84,33 +84,33 @@ test.each([
   ['no type', { 'content-type': '' }],
   ['another charset', { 'content-type': 'text/csv; charset=iso-8859-1' }],
   ['another encoding', { 'content-encoding': 'br' }],
-])('%s is a 415 that says what it must be', async (_name, headers: Record<string, string>) => {
+])('%s returns 415 and says what is expected', async (_name, headers: Record<string, string>) => {
   const { message } = expectError(await send(csv, { headers }), 415)
   expect(message).toMatch(
     /^The (content type must be text\/csv or application\/x-ndjson|charset must|content encoding)/,
   )
 })
 
-test('no body at all is a 415, or an empty file', async () => {
+test('no body returns 415, and an empty file 400', async () => {
   const { key } = workspace
   expectError(await api.call('POST', '/contacts/import', { key }), 415)
   expectError(await send(''), 400, 'The file is empty')
 })
 
 test.each([
-  ['no address', 'first name\nAda\n', /^The file has no column email/],
+  ['no email column', 'first name\nAda\n', /^The file has no column email/],
   ['unknown columns', 'email,Foo,Bar\n', /^Unknown columns: "Foo", "Bar"\. Known are email, /],
   ['UTF-16', Buffer.from('\ufeffemail\n', 'utf16le'), /UTF-16/],
-])('a header with %s is a 400, and nothing is kept', async (_name, raw, message) => {
+])('a header with %s returns 400 and stores nothing', async (_name, raw, message) => {
   expect(expectError(await send(raw), 400).message).toMatch(message)
   expect(await api.query('select from imports')).toEqual([])
 })
 
 test.each([
-  ['is none', Buffer.from(csv)],
-  ['breaks off', gzipSync(csv.repeat(1_000)).subarray(0, 100)],
+  ['is not gzip', Buffer.from(csv)],
+  ['is truncated', gzipSync(csv.repeat(1_000)).subarray(0, 100)],
   ['is damaged', damaged(gzipSync(csv.repeat(1_000)))],
-])('gzip that %s is a 400, and nothing is kept', async (_name, raw) => {
+])('a gzip body that %s returns 400 and stores nothing', async (_name, raw) => {
   expectError(await send(raw, { headers: { 'content-encoding': 'gzip' } }), 400, 'The body is not valid gzip')
   expect(await api.query('select from imports')).toEqual([])
 })
@@ -124,19 +124,19 @@ test.each([
   ['?dryrun=true', 'dryrun'],
   ['?dryRun=1', 'dryRun'],
   ['?events=all', 'events'],
-])('%s is a 400 that names %s', async (query, path) => {
+])('%s returns 400 and names %s', async (query, path) => {
   const { issues } = expectError(await send(csv, { query }), 400)
   expect(issues?.map((issue) => issue.path)).toEqual([path])
 })
 
-test('only who may change contacts may import them', async () => {
+test('importing requires the role MEMBER', async () => {
   const viewer = await api.issueKey(workspace.token, 'VIEWER')
   expectError(await send(csv, { key: viewer }), 403)
-  expectError(await send(csv, { key: 'rpk_nobody' }), 401)
+  expectError(await send(csv, { key: 'rpk_unknown' }), 401)
   expect((await api.call('GET', '/imports', { key: viewer })).status).toBe(200)
 })
 
-test('with an Idempotency-Key the same file is imported once, and another one is refused', async () => {
+test('with an Idempotency-Key, a file is imported once; another file returns 422', async () => {
   const headers = { 'idempotency-key': 'monday' }
   const first = await send(csv, { headers })
   const again = await send(gzipSync(csv), { headers: { ...headers, 'content-encoding': 'gzip' } })
@@ -153,18 +153,18 @@ test('with an Idempotency-Key the same file is imported once, and another one is
   expect(await api.query('select from import_parts')).toHaveLength(1)
 })
 
-test('a bad header is answered before the file has come to its end', async () => {
+test('an invalid header returns 400 before the upload is complete', async () => {
   const socket = connect(port, '127.0.0.1')
   socket.write(head())
   writeChunk(socket, 'name\n')
   const response = readAnswer(socket)
-  // A part is full before it is looked at.
+  // The header is checked when the first part is full.
   for (let sent = 0; sent < 1_100_000; sent += 100_000) writeChunk(socket, `${'x'.repeat(99_999)}\n`)
   expect(await response).toMatch(/^HTTP\/1.1 400 .*Unknown columns: /s)
   socket.destroy()
 })
 
-test('a file that breaks off leaves nothing', async () => {
+test('an aborted upload is removed', async () => {
   const socket = connect(port, '127.0.0.1')
   socket.write(head())
   for (let sent = 0; sent < 1_500_000; sent += 16_000)
@@ -175,15 +175,17 @@ test('a file that breaks off leaves nothing', async () => {
   const [record] = (await api.call<{ data: Import[] }>('GET', '/imports', { key: workspace.key })).body.data
   expect(record?.status).toBe('QUEUED')
   socket.destroy()
-  await waitUntil(async () => (await api.query('select from imports')).length === 0, { describe: 'it is gone' })
+  await waitUntil(async () => (await api.query('select from imports')).length === 0, {
+    describe: 'the import is removed',
+  })
 })
 
-test('headers have fifteen seconds to come, as every body but this route’s has', () => {
+test('the request timeout applies to headers, not to the body of an import', () => {
   const { headersTimeout, requestTimeout } = api.app.server
   expect([headersTimeout, requestTimeout]).toEqual([15_000, 0])
 })
 
-test('the document says what the body is', async () => {
+test('the OpenAPI document describes the body', async () => {
   const { body } = await api.call<{ paths: Record<string, { post: { requestBody: { content: object } } }> }>(
     'GET',
     '/openapi.json',

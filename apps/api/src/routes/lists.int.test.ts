@@ -7,7 +7,7 @@ const api = useForFile(() => startTestApi())
 const workspace = useForFile(() => api.signUp())
 let list: List
 beforeEach(async () => {
-  list = await api.create<List>('/lists', workspace.key, { name: 'Letter' })
+  list = await api.create<List>('/lists', workspace.key, { name: 'Newsletter' })
 })
 
 const subscribe = (body: unknown, id: string = list.id) => api.call('POST', `/public/lists/${id}/subscribe`, { body })
@@ -18,12 +18,12 @@ const contactOf = async (email: string) => {
   return response.body.data[0]
 }
 
-test('a list asks for a confirmation unless told otherwise, and has every field', async () => {
-  const response = await api.call<List>('POST', '/lists', { key: workspace.key, body: { name: ' Letter ' } })
+test('a list has every field, and double opt-in by default', async () => {
+  const response = await api.call<List>('POST', '/lists', { key: workspace.key, body: { name: ' Newsletter ' } })
   expect(response).toMatchObject({ status: 201, headers: { location: `/lists/${response.body.id}` } })
   expect(response.body).toEqual({
     id: anId('lst'),
-    name: 'Letter',
+    name: 'Newsletter',
     description: '',
     doubleOptIn: true,
     confirmedCount: 0,
@@ -49,15 +49,15 @@ const badValues: [string, unknown][] = [
   ['confirmedCount', 5],
   ['id', 'lst_01kag7m3v9e8fs2t4w6x8y0z1b'],
 ]
-test.each(badValues)('a list with the %s %j is refused', async (field, value) => {
+test.each(badValues)('rejects a list with the %s %j', async (field, value) => {
   const { issues } = expectError(
-    await api.call('POST', '/lists', { key: workspace.key, body: { name: 'Letter', [field]: value } }),
+    await api.call('POST', '/lists', { key: workspace.key, body: { name: 'Newsletter', [field]: value } }),
     400,
   )
   expect(issues?.[0]?.path).toBe(field)
 })
 
-test('a sign-up is answered alike, whoever the person is to the list, and tells nothing', async () => {
+test('a sign-up gets the same response for every state of the subscription', async () => {
   const states = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED']
   const responses = [await subscribe({ email: freshEmail() })]
   const known = freshEmail()
@@ -90,7 +90,7 @@ test('a sign-up is answered alike, whoever the person is to the list, and tells 
   }
 })
 
-test('a new person becomes a contact with a pending subscription, and is mailed once in ten minutes', async () => {
+test('a new address becomes a pending contact and gets one email in 10 minutes', async () => {
   const email = freshEmail()
   await subscribe({ email, firstName: 'Ada' })
   expect(await contactOf(email)).toMatchObject({
@@ -110,7 +110,7 @@ test('a new person becomes a contact with a pending subscription, and is mailed 
   expect(await readList()).toMatchObject({ confirmedCount: 0 })
 })
 
-test('a hundred sign-ups at once of one person make one contact, one subscription and one mail', async () => {
+test('100 concurrent sign-ups of one address create one contact and one email', async () => {
   const email = freshEmail()
   const responses = await Promise.all(Array.from({ length: 100 }, () => subscribe({ email, firstName: 'Ada' })))
   expect(countStatuses(responses)).toEqual({ 202: 100 })
@@ -119,14 +119,14 @@ test('a hundred sign-ups at once of one person make one contact, one subscriptio
   expect(events).toEqual([{ type: 'contact.created' }])
 })
 
-test('a stranger fills what is empty in a contact, and overwrites nothing', async () => {
+test('a sign-up fills empty fields of a contact and overwrites nothing', async () => {
   const email = freshEmail()
   await api.create('/contacts', workspace.key, { email, firstName: 'Ada', source: 'fair' })
   await subscribe({ email, firstName: 'Eve', lastName: 'Lovelace' })
   expect(await contactOf(email)).toMatchObject({ firstName: 'Ada', lastName: 'Lovelace', source: 'fair' })
 })
 
-test('a list without double opt-in confirms at once and mails nobody', async () => {
+test('a list without double opt-in confirms immediately and sends no email', async () => {
   const direct = await api.create<List>('/lists', workspace.key, { name: 'Direct', doubleOptIn: false })
   const email = freshEmail()
   expect(await subscribe({ email }, direct.id)).toMatchObject({ status: 202, text: '{"success":true}' })
@@ -137,7 +137,7 @@ test('a list without double opt-in confirms at once and mails nobody', async () 
   expect(subscribers.body.data).toEqual([await contactOf(email)])
 })
 
-test('a list that is not there, however it is named, is one and the same 404', async () => {
+test('every unknown or malformed list id gets the same 404', async () => {
   const unknown = await subscribe({ email: freshEmail() }, 'lst_01kag7m3v9e8fs2t4w6x8y0z1b')
   expectError(unknown, 404, 'List not found')
   for (const id of ['nope', workspace.id, '%00', 'a'.repeat(300)]) {
@@ -156,7 +156,7 @@ const badSignUps: [string, unknown][] = [
   ['status', 'CONFIRMED'],
   ['listId', 'lst_01kag7m3v9e8fs2t4w6x8y0z1b'],
 ]
-test('a sign-up with a value that cannot be is refused, and leaves nothing', async () => {
+test('a sign-up with an invalid value returns 400 and stores nothing', async () => {
   const email = freshEmail()
   for (const [field, value] of badSignUps) {
     const { issues } = expectError(await subscribe({ email, [field]: value }), 400)

@@ -26,7 +26,7 @@ const remove = () => api.call('DELETE', `/pipelines/${pipeline.id}`, { key: work
 const createDeal = (valueCents: number) =>
   api.create('/deals', workspace.key, { pipelineId: pipeline.id, contactId: contact.id, valueCents })
 
-test('a pipeline has its stages in order, and is read as it was made', async () => {
+test('a pipeline has its stages in order', async () => {
   const response = await post({ name: ' Renewals ', stages })
   expect(response).toMatchObject({ status: 201, headers: { location: `/pipelines/${response.body.id}` } })
   expect(response.body).toEqual({
@@ -57,22 +57,19 @@ const badStages: [unknown, string][] = [
   [[{ name: 'a', winProbability: 1, position: 3 }], 'stages.0.position'],
   [[{ name: 'a', winProbability: 1, id: 'x' }], 'stages.0.id'],
 ]
-test.each(badStages)(
-  'stages %j are refused, in a new pipeline and in a change, and the place named',
-  async (given, path) => {
-    expect(expectError(await post({ name: 'a', stages: given }), 400).issues).toMatchObject([{ path }])
-    if (given === undefined) return
-    expect(expectError(await patch({ stages: given }), 400).issues).toMatchObject([{ path }])
-    expect((await get(`/pipelines/${pipeline.id}`)).body).toEqual(pipeline)
-  },
-)
+test.each(badStages)('rejects the stages %j and names the field', async (given, path) => {
+  expect(expectError(await post({ name: 'a', stages: given }), 400).issues).toMatchObject([{ path }])
+  if (given === undefined) return
+  expect(expectError(await patch({ stages: given }), 400).issues).toMatchObject([{ path }])
+  expect((await get(`/pipelines/${pipeline.id}`)).body).toEqual(pipeline)
+})
 
-test.each(['', ' ', 'x'.repeat(201), 'a\u0007', 7, null])('the name %j is refused', async (name) => {
+test.each(['', ' ', 'x'.repeat(201), 'a\u0007', 7, null])('rejects the name %j', async (name) => {
   expect(expectError(await post({ name, stages }), 400).issues).toMatchObject([{ path: 'name' }])
   expect(expectError(await patch({ name }), 400).issues).toMatchObject([{ path: 'name' }])
 })
 
-test('stages are replaced, those that are named stay, and one that is named twice is refused', async () => {
+test('an update replaces stages and keeps those with an id; a repeated id returns 400', async () => {
   const [due, signed] = pipeline.stages
   const { status, body } = await patch({
     stages: [{ id: signed?.id }, { name: 'Lost touch', winProbability: 5 }, { id: due?.id, winProbability: 60 }],
@@ -87,7 +84,7 @@ test('stages are replaced, those that are named stay, and one that is named twic
   expect(expectError(twice, 400).issues).toEqual([{ path: 'stages', message: 'must not repeat a stage' }])
 })
 
-test('what is in use is a 409 that says by how many; what is not goes', async () => {
+test('deleting a stage or pipeline with deals returns 409 with their count', async () => {
   await createDeal(1)
   await createDeal(2)
   const signedOnly = { stages: [{ id: pipeline.stages[1]?.id }] }
@@ -101,7 +98,7 @@ test('what is in use is a 409 that says by how many; what is not goes', async ()
   expectError(await get(`/pipelines/${pipeline.id}/summary`), 404, 'Pipeline not found')
 })
 
-test('a summary adds up what is open, by stage and in all', async () => {
+test('a summary adds up open deals per stage and in total', async () => {
   await createDeal(1_000)
   await createDeal(Number.MAX_SAFE_INTEGER)
   const { status, body } = await get<PipelineSummary>(`/pipelines/${pipeline.id}/summary`)
@@ -122,7 +119,7 @@ test('a summary adds up what is open, by stage and in all', async () => {
   })
 })
 
-test('stages removed, deals made and pipelines deleted at once: each is done or refused, and none fails', async () => {
+test('concurrent changes of stages, deals and pipelines never fail with a 5xx', async () => {
   for (let round = 0; round < 5; round++) {
     pipeline = (await post({ name: 'Busy', stages })).body
     const [due, signed] = pipeline.stages.map(({ id }) => ({ id }))

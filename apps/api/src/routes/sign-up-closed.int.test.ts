@@ -6,13 +6,13 @@ import { expectError, freshEmail, password, startTestApi } from '../../test/test
 
 const api = useForFile(() => startTestApi({ environment: { SIGN_UP: 'closed' } }))
 
-test('where sign-up is closed nobody makes a workspace by it', async () => {
+test('a closed sign-up returns 403 and creates nothing', async () => {
   const response = await api.call('POST', '/auth/signup', { body: { email: freshEmail(), password } })
   expectError(response, 403, 'Sign-up is closed: ask for an invite')
   expect(await api.query('select from users union all select from workspaces')).toEqual([])
 })
 
-test('the operator founds one all the same, and whoever is invited comes in', async () => {
+test('the operator can create a workspace, and invited users can join', async () => {
   const email = freshEmail()
   await createWorkspaceAndInviteOwner(api.ctx(newId('wsp')), { name: 'Engines', ownerEmail: email })
   const token = await api.tokenMailedTo(email)

@@ -22,7 +22,7 @@ const post = (body: unknown, contactId: string = contact.id) =>
   api.call<Task>('POST', `/contacts/${contactId}/tasks`, { key: workspace.key, body })
 const patch = (body: unknown) => api.call<Task>('PATCH', `/tasks/${task.id}`, { key: workspace.key, body })
 
-test('a task has every field, needs a title alone, and takes the rest', async () => {
+test('a task requires only a title and has every field', async () => {
   const response = await post({ title: ' Call ' })
   expect(response).toMatchObject({ status: 201, headers: { location: `/tasks/${response.body.id}` } })
   expect(response.body).toEqual({
@@ -70,21 +70,21 @@ const badValues: [string, unknown][] = [
   ['completedAt', null],
   ['contactId', 'con_01kag7m3v9e8fs2t4w6x8y0z1b'],
 ]
-test.each(badValues)('a task with %s %j is refused, new or changed, and the field named', async (path, value) => {
+test.each(badValues)('creating or updating a task with %s %j returns 400 and names the field', async (path, value) => {
   expect(expectError(await post({ title: 'Call', [path]: value }), 400).issues).toMatchObject([{ path }])
   if (value === undefined) return
   expect(expectError(await patch({ [path]: value }), 400).issues).toMatchObject([{ path }])
   expect((await get(`/tasks/${task.id}`)).body).toEqual(task)
 })
 
-test('a task of nobody is a 404', async () => {
-  for (const id of ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'nobody', task.id]) {
+test('a task of an unknown contact returns 404', async () => {
+  for (const id of ['con_01kag7m3v9e8fs2t4w6x8y0z1b', 'unknown', task.id]) {
     expectError(await post({ title: 'Call' }, id), 404, 'Contact not found')
     expectError(await get(`/contacts/${id}/tasks`), 404, 'Contact not found')
   }
 })
 
-test('a task is done, reopened and deleted', async () => {
+test('a task can be completed, reopened and deleted', async () => {
   const done = { ...task, status: 'DONE', completedAt: aTimestamp, updatedAt: aTimestamp }
   expect((await patch({ status: 'DONE' })).body).toEqual(done)
   expect((await patch({ status: 'OPEN' })).body).toMatchObject({ status: 'OPEN', completedAt: null })
@@ -95,7 +95,7 @@ test('a task is done, reopened and deleted', async () => {
   expectError(await patch({ title: 'a' }), 404, 'Task not found')
 })
 
-test('the tasks of a contact are theirs alone, what is overdue first', async () => {
+test('lists the tasks of one contact only, overdue tasks first', async () => {
   const other = await api.create<Contact>('/contacts', workspace.key, { email: freshEmail() })
   await post({ title: 'later' }, other.id)
   await post({ title: 'overdue', dueAt: '2001-01-01T00:00:00Z' }, other.id)
@@ -107,7 +107,7 @@ test('the tasks of a contact are theirs alone, what is overdue first', async () 
 })
 
 test.each(['status=LATE', 'dueBefore=now', 'dueAfter=', 'assigneeId=me', 'sort=title', 'sort=due_at', 'contactId=x'])(
-  'a listing by ?%s is refused, and the parameter named',
+  'a listing rejects ?%s and names the parameter',
   async (query) => {
     const { issues } = expectError(await get(`/tasks?${query}`), 400)
     expect(issues?.[0]?.path).toBe(query.split('=')[0])

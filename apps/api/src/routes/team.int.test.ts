@@ -15,7 +15,7 @@ const readMembers = async () => (await call<{ data: Member[] }>('GET /members'))
 const readInvites = async () => (await call<{ data: Invite[] }>('GET /invites')).body.data
 const invite = (body: Record<string, unknown>, key = workspace.token) => call<Invite>('POST /invites', body, key)
 
-test('an invite is a record without its token, listed until it is accepted or taken back', async () => {
+test('an invite is listed without its token until it is accepted or revoked', async () => {
   const email = freshEmail()
   const response = await invite({ email: ` ${email} `, role: 'MEMBER' })
   expect(response).toMatchObject({ status: 201, headers: { location: `/invites/${response.body.id}` } })
@@ -49,7 +49,7 @@ test('an invite is a record without its token, listed until it is accepted or ta
   }
 })
 
-test('an invite that is none is refused, field by field', async () => {
+test('rejects an invalid invite and names each field', async () => {
   const cases: [Record<string, unknown>, string[]][] = [
     [{}, ['email', 'role']],
     [{ email: 'a@b', role: 'GOD' }, ['email', 'role']],
@@ -63,14 +63,14 @@ test('an invite that is none is refused, field by field', async () => {
   expect(await readInvites()).toEqual([])
 })
 
-test('the members are the people of the workspace, with their roles and nothing secret', async () => {
+test('lists the members with their roles, without secrets', async () => {
   const { id, email } = await api.join(workspace, 'VIEWER')
   const list = await readMembers()
   const owner = { id: anId('usr'), email: workspace.email, name: '', role: 'OWNER', createdAt: aTimestamp }
   expect(list).toEqual([{ id, email, name: '', role: 'VIEWER', createdAt: aTimestamp }, owner])
 })
 
-test('a role counts on the very next request, and so does being taken out', async () => {
+test('a changed role and a removal take effect on the next request', async () => {
   const { id, token } = await api.join(workspace, 'VIEWER')
   const write = () => call('POST /contacts', { email: freshEmail() }, token)
   expectError(await write(), 403)
@@ -84,7 +84,7 @@ test('a role counts on the very next request, and so does being taken out', asyn
   expectError(await call(`PATCH /members/${id}`, { role: 'MEMBER' }), 404, 'User not found')
 })
 
-test('the keys of who was taken out are told, and revoked where that is asked for', async () => {
+test('the API keys of a removed member stay valid unless `revokeApiKeys=true`', async () => {
   const admin = await api.join(workspace, 'ADMIN')
   const key = await api.issueKey(admin.token, 'MEMBER')
   const listed = async () => (await call<{ data: unknown[] }>(`GET /api-keys?createdBy=${admin.id}`)).body.data
@@ -101,14 +101,14 @@ test('the keys of who was taken out are told, and revoked where that is asked fo
 })
 
 test.each(['VIEWER', 'MEMBER', 'ADMIN'] as const)(
-  'a %s can leave by themselves, and take out nobody above',
+  'a %s can leave the workspace, but not remove the OWNER',
   async (role) => {
     const [owner] = await readMembers()
     const [{ id, token }, other] = [await api.join(workspace, role), await api.join(workspace, 'VIEWER')]
     expectError(await call(`DELETE /members/${owner?.id}`, undefined, token), 403)
     const key = await api.issueKey(workspace.token, 'MEMBER')
     for (const credential of role === 'ADMIN' ? [key] : [key, token]) {
-      // Whether there is such a member is not told either.
+      // The response is the same if the member does not exist.
       for (const one of [other.id, 'usr_01kag7m3v9e8fs2t4w6x8y0z1b'])
         expectError(await call(`DELETE /members/${one}`, undefined, credential), 403, 'This needs the role ADMIN')
     }
@@ -118,13 +118,13 @@ test.each(['VIEWER', 'MEMBER', 'ADMIN'] as const)(
   },
 )
 
-test('the last OWNER stays: 409, also when two lower each other at once', async () => {
+test('the last OWNER cannot be demoted, also not by concurrent requests', async () => {
   const [owner] = await readMembers()
   const lower = (id = '', key = workspace.token) => call(`PATCH /members/${id}`, { role: 'ADMIN' }, key)
   expectError(await lower(owner?.id), 409)
   expectError(await call(`DELETE /members/${owner?.id}`), 409)
   const second = await api.join(workspace, 'OWNER')
-  // Both are let in as OWNERs before either is lowered.
+  // Both requests pass the role check before either demotion.
   const { db } = api.database
   const holding = await openTransaction(db, (transaction) => transaction.execute('select from workspaces for update'))
   const lowering = Promise.all([lower(second.id), lower(owner?.id, second.token)])
@@ -135,7 +135,7 @@ test('the last OWNER stays: 409, also when two lower each other at once', async 
   expect((await readMembers()).filter(({ role }) => role === 'OWNER')).toHaveLength(1)
 })
 
-test('an ADMIN, person or key, can neither make nor touch an OWNER', async () => {
+test('an ADMIN, as user or API key, can neither create nor change an OWNER', async () => {
   const [owner] = await readMembers()
   const admin = await api.join(workspace, 'ADMIN')
   const asked = await invite({ email: freshEmail(), role: 'OWNER' })
@@ -155,7 +155,7 @@ test('an ADMIN, person or key, can neither make nor touch an OWNER', async () =>
   expect((await readMembers()).map(({ role }) => role).toSorted()).toEqual(['ADMIN', 'OWNER'])
 })
 
-test('the workspace takes what a change names, and keeps the rest', async () => {
+test('an update of the workspace changes only the given fields', async () => {
   const change = {
     name: ' Engines ',
     currency: 'JPY',
@@ -180,7 +180,7 @@ test('the workspace takes what a change names, and keeps the rest', async () => 
   expect((await call('PATCH /workspace', {})).body).toEqual(after)
 })
 
-test('settings that cannot be are refused, field by field, and nothing is changed', async () => {
+test('rejects invalid settings by field and changes nothing', async () => {
   const before = (await call('GET /workspace')).body
   const wrong: [string, unknown[]][] = [
     ['name', ['', ' ', null, 5, 'x'.repeat(201), 'a\nb']],

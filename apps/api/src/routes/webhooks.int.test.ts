@@ -11,7 +11,7 @@ const create = (body: Record<string, unknown>) =>
   api.call<CreatedWebhook>('POST', '/webhooks', { key: workspace.key, body })
 const createFor = (url: unknown) => create({ url, eventTypes: ['contact.created'] })
 
-test('a webhook shows its secret when it is made, and never again; stored, it is encrypted', async () => {
+test('the secret is shown only at creation and stored encrypted', async () => {
   const response = await createFor('https://example.com/hook?a=b')
   const { secret, ...shown } = response.body
   expect(response).toMatchObject({ status: 201, headers: { location: `/webhooks/${shown.id}` } })
@@ -39,7 +39,7 @@ test('a webhook shows its secret when it is made, and never again; stored, it is
   expect(other.secret).not.toBe(secret)
 })
 
-test('a webhook takes every event type that there is, or all', async () => {
+test('accepts every event type, and `*` for all', async () => {
   for (const types of [[...eventTypes], ['*'], ['*', 'contact.created'], [eventTypes[0]]]) {
     expect(await create({ url: 'https://example.com', eventTypes: types })).toMatchObject({
       status: 201,
@@ -67,7 +67,7 @@ const badTypes: unknown[] = [
   Array.from({ length: 1_000 }, () => 'contact.created'),
 ]
 test.each(badTypes.map((types) => [JSON.stringify(types)?.slice(0, 40), types]))(
-  'event types %s are refused',
+  'rejects the event types %s',
   async (_name, types) => {
     const { issues } = expectError(await create({ url: 'https://example.com', eventTypes: types }), 400)
     expect(issues?.[0]?.path).toMatch(/^eventTypes/)
@@ -83,7 +83,7 @@ const publicUrls: Record<string, string> = {
   'https://[2606:4700::1111]/': 'https://[2606:4700::1111]/',
   'HTTPS://EXAMPLE.COM/A': 'https://example.com/A',
 }
-test.each(Object.entries(publicUrls))('%s is an address for a webhook', async (url, kept) => {
+test.each(Object.entries(publicUrls))('accepts the URL %s', async (url, kept) => {
   expect(await createFor(url)).toMatchObject({ status: 201, body: { url: kept } })
 })
 
@@ -165,7 +165,7 @@ const privateUrls = [
   '[5f00::1]',
   '[3fff::1]',
 ].flatMap((host) => [`http://${host}/`, `https://${host}:8443/hook`])
-test('an address that is none, or leads inside, is refused in every spelling', async () => {
+test('rejects invalid and internal URLs in every spelling', async () => {
   for (const url of [...badUrls, ...privateUrls]) {
     const response = await createFor(url)
     expect(`${JSON.stringify(url)?.slice(0, 80)} ${response.status}`).toBe(`${JSON.stringify(url)?.slice(0, 80)} 400`)
@@ -174,7 +174,7 @@ test('an address that is none, or leads inside, is refused in every spelling', a
   }
 })
 
-test('what the service decides cannot be given', async () => {
+test('rejects fields that the API sets', async () => {
   const given = { id: 'whk_01kag7m3v9e8fs2t4w6x8y0z1b', secret: 'whsec_mine', createdAt: '2020-01-01T00:00:00.000Z' }
   for (const [field, value] of Object.entries(given)) {
     const response = await create({ url: 'https://example.com', eventTypes: ['*'], [field]: value })
@@ -182,7 +182,7 @@ test('what the service decides cannot be given', async () => {
   }
 })
 
-test('a change is queued for the webhooks that want it at that instant, in the change itself', async () => {
+test('creates deliveries for enabled, matching webhooks in the same transaction', async () => {
   const { key } = await api.signUp()
   const add = (types: string[]) => api.create('/webhooks', key, { url: 'https://example.com', eventTypes: types })
   const wanting = [await add(['contact.created']), await add(['*']), await add(['contact.deleted', 'contact.created'])]
@@ -202,7 +202,7 @@ test('a change is queued for the webhooks that want it at that instant, in the c
   expect(queued).toEqual(wanting.map(() => ({ status: 'PENDING', data: contact })))
 })
 
-test('a webhook shows its health; a new url ends a pause, enabling ends a failing period', async () => {
+test('shows its health; a new URL ends a pause, enabling resets `failingSince`', async () => {
   const { body } = await createFor('https://example.com/health')
   const [health] = await api.query(
     `insert into webhook_drains (workspace_id, webhook_id, last_success_at, last_failure_at, failing_since, failure_count,

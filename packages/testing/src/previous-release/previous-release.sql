@@ -9,8 +9,8 @@ insert into "mail_pace" ("id", "next_at") values
   ('1', '2026-10-05 08:00:00.123456+00');
 
 insert into "users" ("id", "email", "name", "password_hash", "created_at", "updated_at", "email_verified_at", "verification_mailed_at") values
-  ('01a10b13-abe8-7000-8001-000000000001', 'Ada@Example.com', 'Ada', '$argon2id$v=19$m=19456,t=2,p=1$gjBqp6BTNB3P6C/oiDLbdw$BT9mOsbOCW9RsMmOtU+921B2q7B8luIDxzdsSvZtx9s', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00'),
-  ('01a10b13-afd0-7000-8001-000000000002', 'grace@example.com', '', '$argon2id$v=19$m=19456,t=2,p=1$gjBqp6BTNB3P6C/oiDLbdw$BT9mOsbOCW9RsMmOtU+921B2q7B8luIDxzdsSvZtx9s', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', null, null),
+  ('01a10b13-abe8-7000-8001-000000000001', 'Ada@Example.com', 'Ada', '$argon2id$v=19$m=19456,t=2,p=1$P1By6tzBDEjrbBi1Txn5YQ$7KRZleg4Mx8zeW4pXmZ7CLXRC48HoaxPUyYJwEMBD1E', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00'),
+  ('01a10b13-afd0-7000-8001-000000000002', 'grace@example.com', '', '$argon2id$v=19$m=19456,t=2,p=1$P1By6tzBDEjrbBi1Txn5YQ$7KRZleg4Mx8zeW4pXmZ7CLXRC48HoaxPUyYJwEMBD1E', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', null, null),
   ('01a10b13-b3b8-7000-8001-000000000003', 'ünïcode@exämple.com',  E'O''Brien \\ "x"', 'x', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', null, '2026-10-05 12:48:00+00'),
   ('01a10b13-b7a0-7000-8001-000000000004', 'viewer@example.com', '👁', 'x', '0001-01-01 00:00:00+00', '2026-10-05 10:24:00+00', '2026-10-05 10:24:00+00', null);
 

@@ -38,13 +38,13 @@ afterEach(async () => {
   await app.close()
 })
 
-test('a body that takes too long is refused with 408', async () => {
+test('a slow body gets a 408', async () => {
   const client = open('/json', 'application/json')
   client.send('{')
   expect(await client.ended).toMatch(/^HTTP\/1.1 408 .*"statusCode":408/s)
 })
 
-test('a long file is taken for as long as it keeps coming', async () => {
+test('an upload has no time limit while data keeps arriving', async () => {
   const client = open('/upload', 'text/csv')
   for (let round = 0; round < 10; round += 1) {
     client.send('x'.repeat(1_000))
@@ -54,20 +54,20 @@ test('a long file is taken for as long as it keeps coming', async () => {
   expect(await client.response(/"received":10000/)).toMatch(/^HTTP\/1.1 200/)
 })
 
-test('a file that stands still is refused with 408', async () => {
+test('a stalled upload gets a 408', async () => {
   const client = open('/upload', 'text/csv')
   client.send('x')
   expect(await client.response(/}/)).toMatch(/^HTTP\/1.1 408 .*No data received for 0.08 seconds/s)
 })
 
-test('when the server is about to end, the rest of a file is refused with 503', async () => {
+test('an upload that is still running at shutdown gets a 503', async () => {
   const client = open('/upload', 'text/csv')
   client.send('x')
   setTimeout(() => stopping.abort(), 20)
   expect(await client.response(/}/)).toMatch(/^HTTP\/1.1 503 .*try again/s)
 })
 
-test('the rest of a refused file is read and thrown away, but not for ever', async () => {
+test('discards the rest of a rejected upload for a limited time', async () => {
   const client = open('/refuse', 'text/csv')
   client.send('x')
   expect(await client.response(/{}/)).toMatch(/^HTTP\/1.1 403/)
@@ -76,7 +76,7 @@ test('the rest of a refused file is read and thrown away, but not for ever', asy
   clearInterval(drip)
 })
 
-test('after a refused file that came to its end the connection goes on', async () => {
+test('keeps the connection open after a rejected upload that was sent completely', async () => {
   const client = open('/refuse', 'text/csv')
   await client.response(/{}/)
   client.send('x'.repeat(200_000))

@@ -1,4 +1,4 @@
-/** One count over several API processes, and what becomes of it when Redis hangs, dies and comes back. */
+/** The count that several API processes share, also while Redis hangs, crashes and recovers. */
 import { createTestDatabase, type TestDatabase } from '@rapport/testing/postgres/database.ts'
 import { startProcess, type StartedProcess } from '@rapport/testing/processes/processes.ts'
 import { createTestRedis, type TestRedis } from '@rapport/testing/redis/redis.ts'
@@ -25,7 +25,7 @@ afterAll(async () => {
   await database.close()
 })
 
-/** Without a credential, so that nothing but the limit is asked; how long the answer took, too. */
+/** Calls without a credential, so that only the rate limit is used. Measures the time to the response. */
 async function call(base: string, from: string, path = '/contacts') {
   const startedAt = performance.now()
   const method = path.startsWith('/auth') ? 'POST' : 'GET'
@@ -40,7 +40,7 @@ const repeat = (times: number, base: string, from: string) =>
 const isReady = async (base: string, status: string) =>
   (await call(base, freshAddress(), '/ready')).text.includes(`"${status}"`)
 
-/** How long a command to Redis may take, in apps/api/src/http/rate-limit/redis-connection.ts. */
+/** The `commandTimeout` of `openRedis`. */
 const commandTimeoutMs = 250
 
 async function medianMs(): Promise<number> {
@@ -49,14 +49,14 @@ async function medianMs(): Promise<number> {
   return times.toSorted((a, b) => a - b)[4] ?? Number.NaN
 }
 
-/** Whether what the one counts, the other knows. */
+/** Whether both processes use the same count. */
 async function isShared() {
   const from = freshAddress()
   await call(first, from)
   return (await call(second, from)).remaining === '98'
 }
 
-test('from the first request on, two processes count together, exactly', async () => {
+test('two processes share an exact count from the first request', async () => {
   const from = freshAddress()
   const remaining = []
   for (let count = 0; count < 10; count++) {
@@ -72,7 +72,7 @@ test('from the first request on, two processes count together, exactly', async (
   }
 })
 
-test('of two hundred requests at once, over both, exactly the limit passes', async () => {
+test('of 200 concurrent requests to both processes, exactly the limit passes', async () => {
   const from = freshAddress()
   const responses = (await Promise.all([repeat(100, first, from), repeat(100, second, from)])).flat()
   expect(countStatuses(responses)).toEqual({ 401: 100, 429: 100 })
@@ -82,10 +82,10 @@ test('of two hundred requests at once, over both, exactly the limit passes', asy
 
 const outages = {
   hangs: { begin: () => redis.pause(), end: () => redis.resume() },
-  dies: { begin: () => redis.stop(), end: () => redis.start() },
+  crashes: { begin: () => redis.stop(), end: () => redis.start() },
 }
 test.each(Object.entries(outages))(
-  'when Redis %s each process counts on by itself, without waiting for it, and then together again',
+  'when Redis %s, each process counts alone without delay, then shares again',
   async (_what, outage) => {
     const [known, sparing, unknown] = [freshAddress(), freshAddress(), freshAddress()]
     await Promise.all([repeat(30, first, known), repeat(30, second, known)])
@@ -95,7 +95,7 @@ test.each(Object.entries(outages))(
 
     const usualMs = await medianMs()
     await outage.begin()
-    // In one go, as a busy process meets it.
+    // All requests concurrently, as in a busy process.
     const during = (await Promise.all([repeat(60, first, known), repeat(120, second, unknown)])).flat()
     expect(countStatuses(during.slice(0, 60))).toEqual({ 401: 39, 429: 21 })
     expect(countStatuses(during.slice(60))).toEqual({ 401: 100, 429: 20 })
@@ -112,17 +112,17 @@ test.each(Object.entries(outages))(
     expect(await isReady(first, 'degraded')).toBe(true)
 
     await outage.end()
-    await waitUntil(isShared, { describe: 'both processes count together again' })
+    await waitUntil(isShared, { describe: 'both processes share a count again' })
     const from = freshAddress()
     const together = (await Promise.all([repeat(75, first, from), repeat(75, second, from)])).flat()
     expect(countStatuses(together)).toEqual({ 401: 100, 429: 50 })
-    // Who was refused meanwhile is refused still: an outage is no way to a fresh start.
+    // A client over the limit stays over it: the end of an outage does not reset the count.
     expect([await call(first, known), await call(second, unknown)]).toMatchObject([{ status: 429 }, { status: 429 }])
-    await waitUntil(() => isReady(first, 'ready'), { describe: 'it is ready again' })
+    await waitUntil(() => isReady(first, 'ready'), { describe: 'the API is ready again' })
   },
 )
 
-test('a process that starts without Redis counts all the same, and joins when it comes', async () => {
+test('a process started without Redis counts alone, and shares once Redis is up', async () => {
   await redis.stop()
   const env = { ...testEnvironment(database.url), REDIS_URL: redis.url }
   const readyPattern = /Server listening at (http:\/\/[\d.:]+)/
@@ -136,7 +136,7 @@ test('a process that starts without Redis counts all the same, and joins when it
     await call(first, from)
     return (await call(base, from)).remaining === '98'
   }
-  await waitUntil(joins, { describe: 'it counts with the others' })
+  await waitUntil(joins, { describe: 'the process shares the count' })
   late.kill()
   expect(await late.exited).toEqual({ code: 0, signal: null })
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createRateLimitStore, localWindowsKept } from './rate-limit-store.ts'
 
-test('without Redis the store keeps the counts of the latest clients and drops the oldest', async () => {
+test('without Redis, keeps the counts of recent clients and drops the oldest', async () => {
   const store = new (createRateLimitStore(undefined))({})
   const hit = (client: string) =>
     new Promise<number | undefined>((resolve) => {

@@ -12,24 +12,24 @@ import {
   startTestApi,
 } from '../../../test/testing.ts'
 
-/** The specification's table: what is not in it may be called 100 times a minute. */
+/** The table of the specification. Other endpoints allow 100 requests per minute. */
 const specified: Record<string, number> = {
   'POST /auth/signup': 10,
   'POST /auth/login': 10,
   'POST /auth/forgot-password': 5,
   'POST /auth/reset-password': 10,
   'POST /auth/accept-invite': 10,
-  // The pages of the two above.
+  // The pages of the two routes above.
   'POST /reset-password': 10,
   'POST /accept-invite': 10,
   'POST /public/forms/{id}/submit': 20,
   'POST /public/lists/{id}/subscribe': 20,
 }
-/** What is as good as a row of the table. */
+/** Limits that are not in the table. */
 const otherLimits: Record<string, number> = { 'POST /f/{id}': 20 }
-/** Rows whose route is not built yet. Whoever builds it strikes it from here, and the test below then asks for its limit. */
+/** Rows of the table whose routes do not exist yet. */
 const notYetRouted: string[] = []
-/** Load balancers and scrapers ask often. */
+/** Load balancers and Prometheus poll these often. */
 const unlimited = ['GET /health', 'GET /ready', 'GET /metrics']
 
 const tooManyRequestsBody = '{"statusCode":429,"message":"ThrottlerException: Too Many Requests"}'
@@ -49,22 +49,22 @@ function expectTooManyRequests(response: ApiResponse<unknown>, limit: number, se
   })
 }
 
-/** Calls so many times from one address, and returns the last answer. */
+/** Calls `times` times from one address, and returns the last response. */
 async function callRepeatedly(times: number, [method, path]: [string, string], call: Call & { from: string }) {
   let last: ApiResponse | undefined
   for (let count = 0; count < times; count++) last = await api.call(method, path, call)
-  if (!last) throw new Error('There was no call')
+  if (!last) throw new Error('`times` must be positive')
   return last
 }
 
-test('every row of the table whose route exists is checked, and those to come are named', async () => {
+test('every row of the table has a route', async () => {
   const routed = (await operationsOf(api)).map(({ method, template }) => `${method} ${template}`)
   expect(Object.keys(specified).filter((row) => !routed.includes(row))).toEqual(notYetRouted)
 })
 
-// A hundred requests for each route there is.
+// 100 requests for each route.
 const timeout = 90_000
-test('every operation is refused with the first request beyond its limit, and not before', { timeout }, async () => {
+test('every operation returns 429 from the first request over its limit', { timeout }, async () => {
   vi.useFakeTimers({ toFake: ['Date'] })
   const hidden = ['/openapi.json', '/docs/', '/docs/js/scalar.js', '/nope'].map((path) => ['GET', path, path] as const)
   const operations = (await operationsOf(api)).map(({ method, template, path }) => [method, template, path] as const)
@@ -84,7 +84,7 @@ test('every operation is refused with the first request beyond its limit, and no
   }
 })
 
-test('whether it runs, and whether it can work, may be asked without end', async () => {
+test('health and readiness have no limit', async () => {
   const from = freshAddress()
   for (const path of ['/health', '/ready']) {
     for (const method of ['GET', 'HEAD']) {
@@ -95,7 +95,7 @@ test('whether it runs, and whether it can work, may be asked without end', async
   }
 })
 
-test('each endpoint counts apart, however its address is written; its query and its ids are no part of it', async () => {
+test('each endpoint has its own count, regardless of query and ids', async () => {
   const from = freshAddress()
   await callRepeatedly(10, ['POST', '/auth/login'], { from })
   expect((await api.call('POST', '/auth/login?x=1', { from })).status).toBe(429)
@@ -108,7 +108,7 @@ test('each endpoint counts apart, however its address is written; its query and 
   expect((await api.call('GET', '/contacts/con_01kag7m3v9e8fs2t4w6x8y0z1b', { from })).status).toBe(401)
 })
 
-test('whatever is sent counts: what is refused, malformed or unauthenticated as much as what succeeds', async () => {
+test('rejected, malformed and unauthenticated requests count too', async () => {
   const [from, { key }] = [freshAddress(), await api.signUp()]
   const sent: Call[] = [
     { key, body: { email: freshEmail() } },
@@ -132,7 +132,7 @@ test('whatever is sent counts: what is refused, malformed or unauthenticated as 
   expect((await api.call('GET', `/contacts?email=${email}`, { key })).body).toEqual({ data: [], nextCursor: null })
 })
 
-test('unknown routes share one count, whatever their method, path and body', async () => {
+test('unknown routes share one count across methods, paths and bodies', async () => {
   const from = freshAddress()
   const methods = ['GET', 'POST', 'PUT', 'DELETE', 'TRACE']
   const bodies: Call[] = [{}, { raw: '{bad' }, { raw: Buffer.alloc(2_000_000) }]
@@ -147,13 +147,13 @@ test('unknown routes share one count, whatever their method, path and body', asy
   expect((await api.call('GET', '/contacts', { from })).status).toBe(401)
 })
 
-test('of two hundred requests at once, exactly the limit passes', async () => {
+test('of 200 concurrent requests, exactly the limit passes', async () => {
   const from = freshAddress()
   const responses = await Promise.all(Array.from({ length: 200 }, () => api.call('GET', '/contacts', { from })))
   expect(countStatuses(responses)).toEqual({ 401: 100, 429: 100 })
 })
 
-test('a bucket opens with the first request, and the first request of the next one passes', async () => {
+test('the window starts with the first request and resets when it ends', async () => {
   const [from, startedAt] = [freshAddress(), Date.parse('2026-11-21T06:35:49.123Z')]
   vi.useFakeTimers({ toFake: ['Date'], now: startedAt })
   const login = () => api.call('POST', '/auth/login', { from })
@@ -171,7 +171,7 @@ test('a bucket opens with the first request, and the first request of the next o
     status: 400,
     headers: { 'x-ratelimit-remaining': '9', 'x-ratelimit-reset': '60' },
   })
-  // Fixed, not sliding: the whole limit is there again.
+  // The window is fixed, not sliding: the whole limit is available again.
   expect((await callRepeatedly(9, ['POST', '/auth/login'], { from })).status).toBe(400)
   expectTooManyRequests(await login(), 10, 60)
 })
@@ -180,20 +180,20 @@ const sameClients = [
   ['2001:db8:1:2::1', '2001:db8:1:2:ffff:ffff:ffff:ffff', '2001:DB8:1:2:0:0:0:9'],
   ['198.51.100.7', '::ffff:198.51.100.7', '::ffff:c633:6407'],
 ]
-test.each(sameClients)('%s, %s and %s are one client', async (...addresses) => {
+test.each(sameClients)('counts %s, %s and %s as one client', async (...addresses) => {
   for (let count = 0; count < 9; count++) await api.call('POST', '/auth/login', { from: addresses[count % 3] ?? '' })
   for (const from of addresses.slice(0, 1)) expect((await api.call('POST', '/auth/login', { from })).status).toBe(400)
   for (const from of addresses) expect((await api.call('POST', '/auth/login', { from })).status).toBe(429)
 })
 
-test('the next network, the next address, are other clients', async () => {
+test('counts neighboring addresses and networks as other clients', async () => {
   for (const from of ['203.0.113.1', '2001:db8:7:1::1']) await callRepeatedly(11, ['POST', '/auth/login'], { from })
   for (const from of ['203.0.113.2', '2001:db8:7:2::1', '2001:db8:7:0:ffff::1']) {
     expect((await api.call('POST', '/auth/login', { from })).status).toBe(400)
   }
 })
 
-test('behind the proxy that is trusted, only what that proxy saw counts: the rest of the header is anybody’s', async () => {
+test('behind a trusted proxy, only the address that it added counts', async () => {
   const client = freshAddress()
   for (let count = 0; count < 10; count++) {
     await api.call('POST', '/auth/login', { from: `${freshAddress()}, 127.0.0.9, ${freshAddress()}, ${client}` })
@@ -207,14 +207,14 @@ test.each<[string, (count: number) => string]>([
   ['a zone', (count) => `fe80::1%eth${count}`],
   ['zeros', (count) => `203.0.113.${'0'.repeat(1 + (count % 2))}11`],
   ['nonsense', (count) => `client ${count}`],
-])('an address with %s is no other client each time', async (_, addressOf) => {
+])('an address with %s does not become a new client each time', async (_, addressOf) => {
   const fresh = await startTestApi()
   for (let count = 0; count < 10; count++) await fresh.call('POST', '/auth/login', { from: addressOf(count) })
   expect((await fresh.call('POST', '/auth/login', { from: addressOf(10) })).text).toBe(tooManyRequestsBody)
   await fresh.close()
 })
 
-test('an address that is none is a client too, and no failure', async () => {
+test('an invalid address is counted and causes no error', async () => {
   const strange = [
     'unknown',
     'fe80::1%eth0',
@@ -229,26 +229,23 @@ test('an address that is none is a client too, and no failure', async () => {
   for (const from of strange) expect([from, (await api.call('GET', '/nope', { from })).status]).toEqual([from, 404])
 })
 
-test.each(['', '10.0.0.0/8'])(
-  'where no proxy is trusted at the peer ("%s"), a forged header changes nothing',
-  async (trust) => {
-    const untrusting = await startTestApi({ environment: { TRUST_PROXY: trust } })
-    const forge = () => {
-      const forged = freshAddress()
-      return {
-        from: forged,
-        headers: { 'x-real-ip': forged, 'x-client-ip': forged, forwarded: `for=${forged}`, 'cf-connecting-ip': forged },
-      }
+test.each(['', '10.0.0.0/8'])('ignores forwarded headers from untrusted peers (TRUST_PROXY="%s")', async (trust) => {
+  const untrusting = await startTestApi({ environment: { TRUST_PROXY: trust } })
+  const forge = () => {
+    const forged = freshAddress()
+    return {
+      from: forged,
+      headers: { 'x-real-ip': forged, 'x-client-ip': forged, forwarded: `for=${forged}`, 'cf-connecting-ip': forged },
     }
-    for (let count = 0; count < 10; count++) {
-      expect((await untrusting.call('POST', '/auth/login', forge())).status).toBe(400)
-    }
-    expect((await untrusting.call('POST', '/auth/login', forge())).text).toBe(tooManyRequestsBody)
-    await untrusting.close()
-  },
-)
+  }
+  for (let count = 0; count < 10; count++) {
+    expect((await untrusting.call('POST', '/auth/login', forge())).status).toBe(400)
+  }
+  expect((await untrusting.call('POST', '/auth/login', forge())).text).toBe(tooManyRequestsBody)
+  await untrusting.close()
+})
 
-test('in Redis, too, a bucket opens with the first request and ends after sixty seconds', async () => {
+test('in Redis too, the window starts with the first request and lasts 60 seconds', async () => {
   const server = await createTestRedis()
   const redis = openRedis(server.url, () => {})
   const shared = await startTestApi({ redis })
@@ -260,11 +257,11 @@ test('in Redis, too, a bucket opens with the first request and ends after sixty 
   expect(keys).toEqual([`{rapport:limit}:POST /auth/login ${from}`])
   const key = keys[0] ?? ''
   expect(await redis.get(key)).toBe('11')
-  // Half a minute later the bucket is still the same one, and ends when it was to end.
+  // 30 seconds later the window is still the same, and its end has not moved.
   await redis.pexpire(key, 30_000)
   expectTooManyRequests(await login(), 10, 30)
   expect(await redis.pttl(key)).toBeLessThanOrEqual(30_000)
-  // A count that somehow never ends must not lock a client out for ever.
+  // A key without an expiry must not block a client permanently.
   await redis.persist(key)
   expect((await login()).headers['retry-after']).toBe('60')
   expect(await redis.pttl(key)).toBeGreaterThan(59_000)
@@ -278,7 +275,7 @@ test('in Redis, too, a bucket opens with the first request and ends after sixty 
   await server.close()
 })
 
-test('however many come at once, Redis is asked a few times', async () => {
+test('concurrent requests are counted in a few Redis commands', async () => {
   const server = await createTestRedis()
   const redis = openRedis(server.url, () => {})
   const shared = await startTestApi({ redis })

@@ -7,16 +7,16 @@ import { createRedisCounter } from './redis-counter.ts'
 
 const server = useForFile(() => createTestRedis())
 
-test('hits at once get the counts that the same hits get one by one', async () => {
+test('concurrent hits get the same counts as sequential hits', async () => {
   const redis = openRedis(server.url, () => {})
   await once(redis, 'ready')
   const count = createRedisCounter(redis, { isUnavailable: () => false })
-  // Some clients more often than others, in no regular order.
+  // Some clients more often than others, in irregular order.
   const hits = Array.from({ length: 500 }, (_, index) => `client ${(index * index) % 7}`)
   const hitsOf = (prefix: string) => hits.map((client) => ({ key: `{test}:${prefix} ${client}`, windowMs: 60_000 }))
 
   const oneByOne: number[] = []
-  for (const hit of hitsOf('one by one')) oneByOne.push((await count(hit)).current)
+  for (const hit of hitsOf('sequential')) oneByOne.push((await count(hit)).current)
   const together = await Promise.all(hitsOf('together').map(count))
 
   expect(together.map(({ current }) => current)).toEqual(oneByOne)
