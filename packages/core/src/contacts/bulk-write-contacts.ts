@@ -30,7 +30,7 @@ export async function writeContacts(
     select ${rows.names} from ${rows.from(sql`${rows.stringify(created)}`, 'p')}
     -- The order of every writer of many contacts, so that no two deadlock.
     order by lower(email)
-    on conflict (workspace_id, lower(email)) do ${onConflict === 'skip' ? sql`nothing` : update}
+    on conflict (workspace_id, lower(email)) do ${onConflict === 'skip' ? sql`nothing` : updateClause}
     returning c.id`)
   const writtenIds = new Set(result.rows.map((row) => row.id))
   const createdIds = created.map(({ id }) => id).filter((id) => writtenIds.has(uuidOf(id)))
@@ -44,8 +44,8 @@ export async function compareContacts(
 ): Promise<{ known: number; changed: number }> {
   if (inputs.length === 0) return { known: 0, changed: 0 }
   const result = await ctx.db.execute<{ known: number; changed: number }>(sql`
-    select count(*)::int as known, (count(*) filter (where ${changes('p')}))::int as changed
-    from ${rowsOf(ctx, inputs)}
+    select count(*)::int as known, (count(*) filter (where ${differsFromContact('p')}))::int as changed
+    from ${rowsFrom(ctx, inputs)}
     join contacts c on c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and lower(c.email) = lower(p.email)`)
   return result.rows[0] ?? { known: 0, changed: 0 }
 }
@@ -56,7 +56,7 @@ export async function findTagOverflow(ctx: Ctx, inputs: readonly CheckedContact[
   if (tagged.length === 0) return new Set()
   const result = await ctx.db.execute<{ email: string }>(sql`
     select lower(c.email) as email
-    from ${rowsOf(ctx, tagged)}
+    from ${rowsFrom(ctx, tagged)}
     join contacts c on c.workspace_id = ${uuidOf(ctx.workspaceId)}::uuid and lower(c.email) = lower(p.email)
     where cardinality(c.tags) + cardinality(p.tags) > ${maxTags} and cardinality(c.tags || ${newTags('p')}) > ${maxTags}`)
   return new Set(result.rows.map((row) => row.email))
@@ -96,7 +96,7 @@ export async function lockContactsByEmail(
 const rows = jsonRows(contacts)
 
 /** The contacts that the inputs would create, as a table `p`. */
-function rowsOf(ctx: Ctx, inputs: readonly CheckedContact[]): SQL {
+function rowsFrom(ctx: Ctx, inputs: readonly CheckedContact[]): SQL {
   return rows.from(sql`${rows.stringify(inputs.map((input) => newContactRow(ctx, input)))}`, 'p')
 }
 
@@ -108,7 +108,7 @@ const newTags = (row: 'excluded' | 'p') => sql`array(
 const propertyColumns = [...textPropertyNames, 'source'].map(toSnakeCase)
 
 /** Whether a row has anything that the contact `c` lacks. */
-const changes = (row: 'excluded' | 'p') => {
+const differsFromContact = (row: 'excluded' | 'p') => {
   const differs = propertyColumns.map((name) =>
     sql.raw(`(${row}.${name} <> '' and ${row}.${name} is distinct from c.${name})`),
   )
@@ -116,9 +116,9 @@ const changes = (row: 'excluded' | 'p') => {
     or not c.tags @> ${sql.raw(row)}.tags or not c.custom_field_values @> ${sql.raw(row)}.custom_field_values)`
 }
 
-const update = sql`update set
+const updateClause = sql`update set
   ${sql.raw(propertyColumns.map((name) => `${name} = coalesce(nullif(excluded.${name}, ''), c.${name})`).join(', '))},
   tags = c.tags || ${newTags('excluded')},
   custom_field_values = c.custom_field_values || excluded.custom_field_values,
   updated_at = greatest(c.updated_at, excluded.updated_at)
-  where ${changes('excluded')}`
+  where ${differsFromContact('excluded')}`

@@ -88,14 +88,14 @@ test('a deleted contact is gone, but not the opt-out: of it stays a hash that on
 
 test('who was deleted after opting out is not confirmed at once when somebody types the address again', async () => {
   const list = await createTestList(ctx, { doubleOptIn: false })
-  const stranger = { email: 'ada@example.com', firstName: '', lastName: '' }
-  await subscribe(ctx, list.id, stranger)
+  const visitor = { email: 'ada@example.com', firstName: '', lastName: '' }
+  await subscribe(ctx, list.id, visitor)
   const { contact } = await upsertContact(ctx, { email: 'ada@example.com' })
   expect(contact.emailSubscribedStatus).toBe('SUBSCRIBED')
   const token = new URL(unsubscribeUrl(ctx, { listId: list.id, contactId: contact.id })).searchParams.get('token') ?? ''
   await unsubscribe(ctx, token)
   await deleteContact(ctx, contact.id)
-  await subscribe(ctx, list.id, stranger)
+  await subscribe(ctx, list.id, visitor)
   const again = await upsertContact(ctx, { email: 'ada@example.com' })
   expect(again.contact.emailSubscribedStatus).toBe('PENDING')
 })

@@ -152,7 +152,7 @@ const filters = {
 const sorts = ['createdAt', 'updatedAt', 'lastActivityAt', 'email'] as const
 
 /** `customField.<key>` is a filter of any name, so it is gathered here; every other unknown name is refused. */
-function gatherCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Known>) {
+function collectCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Known>) {
   const prefix = 'customField.'
   // Names that every object inherits, such as "constructor", are no names of ours.
   const isNamed = (name: string) => Object.hasOwn(known.shape, name)
@@ -171,15 +171,15 @@ function gatherCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Know
   }, gathering)
 }
 
-export const ContactFilters = gatherCustomFields(z.object(filters))
+export const ContactFilters = collectCustomFields(z.object(filters))
 export type ContactFilters = z.output<typeof ContactFilters>
 
-export const ContactQuery = gatherCustomFields(
+export const ContactQuery = collectCustomFields(
   z.object({ ...PageQuery.shape, ...filters, sort: SortBy(sorts).optional() }),
 )
 export type ContactQuery = z.output<typeof ContactQuery>
 
-export const ExportQuery = gatherCustomFields(
+export const ExportQuery = collectCustomFields(
   z.object({ ...filters, format: z.enum(['csv', 'ndjson'], { error: 'must be csv or ndjson' }).default('csv') }),
 )
 export type ExportQuery = z.output<typeof ExportQuery>

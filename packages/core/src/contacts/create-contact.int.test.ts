@@ -40,7 +40,7 @@ test('those who are created at once are all there, each told once, in a few tran
 test('what is wrong with one is the answer for that one, and the others are created', async () => {
   await createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
   const known = await createTestContact(ctx, { email: 'Known@example.com' })
-  const answers = await Promise.allSettled([
+  const results = await Promise.allSettled([
     createContact(ctx, person(1)),
     createContact(ctx, person(2)),
     createContact(ctx, { email: 'known@example.com' }),
@@ -49,7 +49,7 @@ test('what is wrong with one is the answer for that one, and the others are crea
     createContact(ctx, { email: 'PERSON-2@example.com' }),
     createContact(ctx, { ...person(5), customFieldValues: { seats: 3 }, tags: ['a b', 'c"d'], phone: '+1' }),
   ])
-  expect(answers).toMatchObject([
+  expect(results).toMatchObject([
     { value: { email: 'person-1@example.com' } },
     { value: { email: 'person-2@example.com' } },
     { reason: { code: 'conflict', details: { contactId: known.id } } },
@@ -64,21 +64,21 @@ test('what is wrong with one is the answer for that one, and the others are crea
 test('one that the database refuses fails alone', async () => {
   // What no request can say, as the text of a request has no such character.
   const firstName = '\u0000'
-  const answers = await many(10, (n) => createContact(ctx, { ...person(n), ...(n === 5 && { firstName }) }))
-  expect(answers.map(({ status }) => status === 'fulfilled')).toEqual(answers.map((_, n) => n !== 5))
+  const results = await many(10, (n) => createContact(ctx, { ...person(n), ...(n === 5 && { firstName }) }))
+  expect(results.map(({ status }) => status === 'fulfilled')).toEqual(results.map((_, n) => n !== 5))
   expect(await listEventTypes(ctx)).toHaveLength(9)
 })
 
 test('who reads in the same instant as another workspace reads its own contacts alone, and not the other’s by their ids', async () => {
   const other = await createTestCtx(database.db)
-  const [own, others] = [await createTestContact(ctx), await createTestContact(other)]
+  const [own, theirs] = [await createTestContact(ctx), await createTestContact(other)]
   const readers = [ctx, ctx, other, ctx, other, other, ctx]
-  const answers = await Promise.allSettled(
-    readers.flatMap((reader) => [readContact(reader, own.id), readContact(reader, others.id)]),
+  const results = await Promise.allSettled(
+    readers.flatMap((reader) => [readContact(reader, own.id), readContact(reader, theirs.id)]),
   )
   const notFound = { reason: { code: 'not_found' } }
-  expect(answers).toMatchObject(
-    readers.flatMap((reader) => (reader === ctx ? [{ value: own }, notFound] : [notFound, { value: others }])),
+  expect(results).toMatchObject(
+    readers.flatMap((reader) => (reader === ctx ? [{ value: own }, notFound] : [notFound, { value: theirs }])),
   )
 })
 
@@ -104,16 +104,16 @@ test('who waits for an address that another transaction is taking holds up nobod
 
 test('who is refused, and for whom it cannot be found out who has the address, fails alone', async () => {
   const settings = { lock_timeout: '1s' }
-  const impatient = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
-  onTestFinished(() => impatient.close())
+  const shortTimeout = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
+  onTestFinished(() => shortTimeout.close())
   const taking = await openTransaction(ctx.db, (db) => createContact({ ...ctx, db }, person(1)))
-  const answers = many(4, (n) => createContact({ ...ctx, db: impatient.db }, person(n)))
+  const results = many(4, (n) => createContact({ ...ctx, db: shortTimeout.db }, person(n)))
   await waitUntilBlocked(database.db)
   const locking = openTransaction(ctx.db, (db) => db.execute(sql`lock table contacts in access exclusive mode`))
   onTestFinished(async () => (await locking).commit())
   await waitUntilBlocked(database.db, 2)
   await taking.commit()
-  expect(await answers).toMatchObject(
+  expect(await results).toMatchObject(
     [0, 1, 2, 3].map((n) => (n === 1 ? { status: 'rejected' } : { value: person(n) })),
   )
   await (await locking).commit()
@@ -196,6 +196,6 @@ test('what is told of a contact is what whoever created it was answered', async 
   const { rows } = await database.db.execute<{ id: string; data: unknown }>(
     sql`select contact_id as id, data from events where workspace_id = ${uuidOf(ctx.workspaceId)}`,
   )
-  const told = new Map(rows.map(({ id, data }) => [id, data]))
-  for (const contact of [plain, full]) expect(told.get(uuidOf(contact.id))).toEqual(contact)
+  const eventData = new Map(rows.map(({ id, data }) => [id, data]))
+  for (const contact of [plain, full]) expect(eventData.get(uuidOf(contact.id))).toEqual(contact)
 })

@@ -26,7 +26,7 @@ interface Pair {
 }
 
 /** Each prepares what it needs, and answers what takes the locks of both. */
-const takers: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>> = {
+const operations: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>> = {
   'a merge':
     async ({ zoe, ada }) =>
     () =>
@@ -57,22 +57,22 @@ const takers: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>> = 
   },
 }
 
-test.each(Object.keys(takers))(
+test.each(Object.keys(operations))(
   'whoever takes several contacts does so in the order of addresses, so that no two wait for each other: %s',
-  async (taker) => {
+  async (name) => {
     // The order of ids is the other one, and that of capital letters before small ones too.
     const zoe = await createTestContact(ctx, { email: 'Zoe@example.com' })
     const ada = await createTestContact(ctx, { email: 'ada@example.com' })
-    const take = await takers[taker]?.({ zoe, ada })
+    const run = await operations[name]?.({ zoe, ada })
     const lock = (contact: Contact) => sql`
       select from contacts where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(contact.id)}
       for update skip locked`
-    const holding = await openTransaction(ctx.db, (db) => db.execute(lock(ada)))
-    onTestFinished(() => holding.commit())
-    const taking = take?.()
+    const blocker = await openTransaction(ctx.db, (db) => db.execute(lock(ada)))
+    onTestFinished(() => blocker.commit())
+    const running = run?.()
     await waitUntilBlocked(database.db)
     expect((await database.db.execute(lock(zoe))).rowCount).toBe(1)
-    await holding.commit()
-    await taking
+    await blocker.commit()
+    await running
   },
 )

@@ -49,7 +49,7 @@ export async function lockCurrentContact(ctx: Ctx, id: ContactId): Promise<Conta
   return alias ? lockCurrentContact(ctx, alias.contactId) : id
 }
 
-interface OfContact<Row extends { id: string }> {
+interface ContactRecord<Row extends { id: string }> {
   id: Row['id']
   /** Undefined when there is none. */
   find: (ctx: Ctx, id: Row['id']) => Promise<Row | undefined>
@@ -64,7 +64,7 @@ interface OfContact<Row extends { id: string }> {
  */
 export async function withContactLocked<Row extends { id: string; contactId: ContactId }, Result>(
   ctx: Ctx,
-  record: OfContact<Row>,
+  record: ContactRecord<Row>,
   work: (ctx: Ctx, row: Row) => Promise<Result>,
 ): Promise<Result | undefined> {
   const seen = await record.find(ctx, record.id)

@@ -5,7 +5,7 @@ import type { Ctx } from '../request/context.ts'
 import type { FormField } from '../db/schema/index.ts'
 import { createTestCtx } from '@rapport/testing/fixtures/factories.ts'
 import { useTestDatabase } from '@rapport/testing/fixtures/use-fixtures.ts'
-import { contactFrom, findMappingIssues } from './form-mapping.ts'
+import { toContactInput, findMappingIssues } from './form-mapping.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -25,7 +25,7 @@ const field = (type: FormField['type'], mapsTo?: string, more: Partial<FormField
   ...more,
 })
 
-const good: [FormField['type'], string][] = [
+const valid: [FormField['type'], string][] = [
   ['EMAIL', 'email'],
   ['TEXT', 'firstName'],
   ['TEXT', 'lastName'],
@@ -38,11 +38,11 @@ const good: [FormField['type'], string][] = [
   ['CONSENT', 'customFieldValues.boolean'],
   ['DATE', 'customFieldValues.date'],
 ]
-test.each(good)('a %s maps to %s', async (type, mapsTo) => {
+test.each(valid)('a %s maps to %s', async (type, mapsTo) => {
   expect(await findMappingIssues(ctx, [field(type, mapsTo)])).toEqual([])
 })
 
-const bad: [FormField['type'], string, RegExp][] = [
+const invalid: [FormField['type'], string, RegExp][] = [
   ['TEXT', 'email', /takes only a field of type EMAIL/],
   ['TEXTAREA', 'firstName', /takes only a field of type TEXT/],
   ['TEXT', 'id', /must be one of email, /],
@@ -59,15 +59,15 @@ const bad: [FormField['type'], string, RegExp][] = [
   ['TEXT', 'customFieldValues.number', /takes only a field of type NUMBER/],
   ['NUMBER', 'customFieldValues.text', /takes only/],
 ]
-test.each(bad)('a %s does not map to "%s"', async (type, mapsTo, message) => {
+test.each(invalid)('a %s does not map to "%s"', async (type, mapsTo, message) => {
   expect(await findMappingIssues(ctx, [{ ...field(type), mapsTo }])).toEqual([
     { path: 'fields.0.mapsTo', message: expect.stringMatching(message) },
   ])
 })
 
 test('two fields never map to the same, and a choice has the options of what it maps to', async () => {
-  const twice = [field('EMAIL', 'email'), field('EMAIL', 'email', { id: 'again' })]
-  expect(await findMappingIssues(ctx, twice)).toEqual([
+  const repeated = [field('EMAIL', 'email'), field('EMAIL', 'email', { id: 'again' })]
+  expect(await findMappingIssues(ctx, repeated)).toEqual([
     { path: 'fields.1.mapsTo', message: 'is the target of another field already' },
   ])
   const choice = (options: string[]) => [field('SELECT', 'customFieldValues.plan', { options })]
@@ -84,13 +84,13 @@ test('values become a contact when they name an address, each what it maps to', 
     field('CHECKBOX', 'customFieldValues.boolean', { id: 'box' }),
     field('TEXT', undefined, { id: 'unmapped' }),
   ]
-  expect(await contactFrom(ctx, fields, { constructor: 'Ada' })).toBeUndefined()
-  expect(await contactFrom(ctx, fields, { email: 'a@example.com' })).toEqual({
+  expect(await toContactInput(ctx, fields, { constructor: 'Ada' })).toBeUndefined()
+  expect(await toContactInput(ctx, fields, { email: 'a@example.com' })).toEqual({
     email: 'a@example.com',
     customFieldValues: {},
   })
   const values = { email: 'a@example.com', constructor: 'Ada', box: false, unmapped: 'x' }
-  expect(await contactFrom(ctx, fields, values)).toEqual({
+  expect(await toContactInput(ctx, fields, values)).toEqual({
     email: 'a@example.com',
     firstName: 'Ada',
     customFieldValues: { boolean: false },
@@ -108,8 +108,8 @@ test('a custom field that was deleted, or no longer takes the value, costs nobod
     field('SELECT', 'customFieldValues.size', { id: 'size', options: ['S', 'L'] }),
   ]
   const values = { email: 'a@example.com', gone: 'x', size: 'L' }
-  expect((await contactFrom(ctx, fields, values))?.customFieldValues).toEqual({ gone: 'x', size: 'L' })
+  expect((await toContactInput(ctx, fields, values))?.customFieldValues).toEqual({ gone: 'x', size: 'L' })
   await deleteCustomField(ctx, gone.id)
   await updateCustomField(ctx, changed.id, { options: ['S'] })
-  expect((await contactFrom(ctx, fields, values))?.customFieldValues).toEqual({})
+  expect((await toContactInput(ctx, fields, values))?.customFieldValues).toEqual({})
 })

@@ -21,7 +21,7 @@ const propertyTypes: ReadonlyMap<string, readonly FieldType[]> = new Map([
   ...textPropertyNames.map((name) => [name, textProperties[name].fieldTypes] as const),
 ])
 
-const customTypes: Record<'TEXT' | 'NUMBER' | 'BOOLEAN' | 'DATE' | 'SELECT', readonly FieldType[]> = {
+const customFieldTypes: Record<'TEXT' | 'NUMBER' | 'BOOLEAN' | 'DATE' | 'SELECT', readonly FieldType[]> = {
   TEXT: ['TEXT', 'TEXTAREA', 'EMAIL', 'PHONE', 'SELECT'],
   NUMBER: ['NUMBER'],
   BOOLEAN: ['CHECKBOX', 'CONSENT'],
@@ -39,17 +39,17 @@ export async function findMappingIssues(ctx: Ctx, fields: readonly FormField[]):
   const targets = fields.map((field) => field.mapsTo)
   return fields.flatMap((field, index) => {
     const isRepeated = field.mapsTo !== undefined && targets.indexOf(field.mapsTo) < index
-    const message = isRepeated ? 'is the target of another field already' : mappingProblem(custom, field)
+    const message = isRepeated ? 'is the target of another field already' : findMappingError(custom, field)
     return message ? [{ path: `fields.${index}.mapsTo`, message }] : []
   })
 }
 
-function mappingProblem(custom: CustomFields, field: FormField): string | undefined {
+function findMappingError(custom: CustomFields, field: FormField): string | undefined {
   if (field.mapsTo === undefined) return undefined
   const key = customKeyOf(field)
   const definition = key === undefined ? undefined : custom.get(key)
   if (key !== undefined && !definition) return `Unknown custom field "${key}"`
-  const types = definition ? customTypes[definition.type] : propertyTypes.get(field.mapsTo)
+  const types = definition ? customFieldTypes[definition.type] : propertyTypes.get(field.mapsTo)
   if (!types) return `must be one of ${[...propertyTypes.keys()].join(', ')} or ${customPrefix}<key>`
   if (!types.includes(field.type)) return `takes only a field of type ${types.join(', ')}`
   if (definition?.type !== 'SELECT') return undefined
@@ -61,7 +61,7 @@ function mappingProblem(custom: CustomFields, field: FormField): string | undefi
  * What the values say of a contact; undefined when they name no address. A value that its custom field no longer takes,
  * as that has changed since the form was made, is left out: it is the author's mistake, not the person's.
  */
-export async function contactFrom(
+export async function toContactInput(
   ctx: Ctx,
   fields: readonly FormField[],
   values: FormValues,
@@ -73,10 +73,10 @@ export async function contactFrom(
   const contact = Object.fromEntries(properties) as Partial<ContactInput>
   const { email } = contact
   if (email === undefined) return undefined
-  return { ...contact, email, customFieldValues: await customValuesFrom(ctx, mapped, values) }
+  return { ...contact, email, customFieldValues: await toCustomValues(ctx, mapped, values) }
 }
 
-async function customValuesFrom(ctx: Ctx, mapped: FormField[], values: FormValues): Promise<CustomValues> {
+async function toCustomValues(ctx: Ctx, mapped: FormField[], values: FormValues): Promise<CustomValues> {
   const named = mapped.flatMap((field) => {
     const key = customKeyOf(field)
     return key === undefined ? [] : [{ key, value: values[field.id] }]

@@ -14,16 +14,16 @@ const field = (type: Type, more: Partial<FormField> = {}): FormField => ({
 })
 
 /** The value as it is stored, or the issue. */
-function check(of: FormField, given: unknown): unknown {
+function check(of: FormField, input: unknown): unknown {
   try {
-    return checkFormValues([of], { it: given })['it']
+    return checkFormValues([of], { it: input })['it']
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== 'invalid') throw error
     return error.issues
   }
 }
 
-const taken: [Type, unknown, unknown][] = [
+const accepted: [Type, unknown, unknown][] = [
   ['TEXT', '  Ada ', 'Ada'],
   ['TEXT', 'e\u0301', 'é'],
   ['TEXT', '<script>alert(1)</script>', '<script>alert(1)</script>'],
@@ -45,14 +45,14 @@ const taken: [Type, unknown, unknown][] = [
   ['CHECKBOX', false, false],
   ['CONSENT', true, true],
 ]
-test.each(taken)('%s takes %j', (type, given, stored) => {
-  expect(check(field(type), given)).toEqual(stored)
-  expect(check(field(type, { required: true }), given === false ? true : given)).toEqual(
-    given === false ? true : stored,
+test.each(accepted)('%s takes %j', (type, input, stored) => {
+  expect(check(field(type), input)).toEqual(stored)
+  expect(check(field(type, { required: true }), input === false ? true : input)).toEqual(
+    input === false ? true : stored,
   )
 })
 
-const refused: [Type, unknown[]][] = [
+const rejected: [Type, unknown[]][] = [
   ['TEXT', ['a\nb', 'a\u0000', '\ud800', 'x'.repeat(2_001), 5, true, ['a'], { a: 1 }]],
   ['TEXTAREA', ['a\u0000b', '\u001b[31m', 'x'.repeat(20_001), 5, ['a']]],
   ['EMAIL', ['ada', 'a@b', 'a@example.com\r\nBcc: b@example.com', 'a@x.test, b@x.test', ['a@example.com'], { $ne: 1 }]],
@@ -63,17 +63,17 @@ const refused: [Type, unknown[]][] = [
   ['CHECKBOX', ['on', 1, 'true']],
   ['CONSENT', ['on', 1, 'yes', {}]],
 ]
-test.each(refused)('%s refuses what it is not, with one issue by the id of the field', (type, values) => {
-  for (const given of values) {
-    expect([given, check(field(type), given)]).toEqual([
-      given,
+test.each(rejected)('%s refuses what it is not, with one issue by the id of the field', (type, values) => {
+  for (const input of values) {
+    expect([input, check(field(type), input)]).toEqual([
+      input,
       [{ path: 'it', message: expect.stringMatching(/^Please /) }],
     ])
   }
 })
 
 const empty = [undefined, null, '', '  ']
-test.each(empty)('%j is no value: left out, and a mistake where one is needed', (given) => {
+test.each(empty)('%j is no value: left out, and a mistake where one is needed', (input) => {
   for (const type of [
     'TEXT',
     'TEXTAREA',
@@ -85,8 +85,8 @@ test.each(empty)('%j is no value: left out, and a mistake where one is needed', 
     'CHECKBOX',
     'CONSENT',
   ] as const) {
-    expect(checkFormValues([field(type)], { it: given })).toEqual({})
-    expect(check(field(type, { required: true }), given)).toEqual([{ path: 'it', message: expect.any(String) }])
+    expect(checkFormValues([field(type)], { it: input })).toEqual({})
+    expect(check(field(type, { required: true }), input)).toEqual([{ path: 'it', message: expect.any(String) }])
   }
 })
 
@@ -99,8 +99,8 @@ test('a box that must be ticked is a mistake when it is not', () => {
 test('what no field has is an issue, also what every object has, and each mistake is told at once', () => {
   const fields = [field('TEXT', { required: true }), field('NUMBER', { id: 'age' })]
   for (const id of ['other', 'constructor', 'toString', 'hasOwnProperty']) {
-    const given = { it: 'Ada', [id]: 1 }
-    expect(() => checkFormValues(fields, given)).toThrow(
+    const input = { it: 'Ada', [id]: 1 }
+    expect(() => checkFormValues(fields, input)).toThrow(
       expect.objectContaining({ issues: [{ path: id, message: 'is not a field of this form' }] }),
     )
   }

@@ -11,14 +11,14 @@ export type FormValues = Record<string, string | number | boolean>
  * The values as they are stored: trimmed, of the type of their field, those left empty left out. Throws with an issue
  * for each wrong one, by the id of its field, and for each that no field has.
  */
-export function checkFormValues(fields: readonly FormField[], given: Record<string, unknown>): FormValues {
+export function checkFormValues(fields: readonly FormField[], input: Record<string, unknown>): FormValues {
   const known = new Set(fields.map((field) => field.id))
-  const issues: Issue[] = Object.keys(given)
+  const issues: Issue[] = Object.keys(input)
     .filter((id) => !known.has(id))
     .map((id) => ({ path: id, message: 'is not a field of this form' }))
   const values: FormValues = {}
   for (const field of fields) {
-    const result = checkFormValue(field, Object.hasOwn(given, field.id) ? given[field.id] : undefined)
+    const result = checkFormValue(field, Object.hasOwn(input, field.id) ? input[field.id] : undefined)
     if ('message' in result) issues.push({ path: field.id, message: result.message })
     else if (result.value !== undefined) values[field.id] = result.value
   }
@@ -29,15 +29,15 @@ export function checkFormValues(fields: readonly FormField[], given: Record<stri
 
 function checkFormValue(
   field: FormField,
-  given: unknown,
+  input: unknown,
 ): { value: FormValues[string] | undefined } | { message: string } {
-  const isTick = field.type === 'CHECKBOX' || field.type === 'CONSENT'
-  const isEmpty = given === undefined || given === null || (typeof given === 'string' && given.trim() === '')
-  if (field.required && isTick && (isEmpty || given === false)) return { message: 'Please tick this box.' }
+  const isCheckbox = field.type === 'CHECKBOX' || field.type === 'CONSENT'
+  const isEmpty = input === undefined || input === null || (typeof input === 'string' && input.trim() === '')
+  if (field.required && isCheckbox && (isEmpty || input === false)) return { message: 'Please tick this box.' }
   if (field.required && isEmpty) return { message: 'Please fill this in.' }
   if (isEmpty) return { value: undefined }
   const { schema, message } = checks[field.type](field)
-  const result = schema.safeParse(given)
+  const result = schema.safeParse(input)
   return result.success ? { value: result.data } : { message }
 }
 

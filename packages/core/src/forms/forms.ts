@@ -22,7 +22,7 @@ export type FormRow = typeof forms.$inferSelect
 /** Creates a form. What could never work is an issue: a field that maps to nothing, a list nobody could consent to. */
 export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
   const fields = await checkFields(ctx, input.fields)
-  checkList({ ...input, fields })
+  checkConsentToList({ ...input, fields })
   if (input.listId !== null) await checkListId(ctx, input.listId)
   const now = new Date()
   const form: FormRow = {
@@ -81,7 +81,7 @@ export function updateForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Fo
     if (!current) throw notFound('Form')
     const fields = change.fields ? await checkFields(ctx, change.fields) : current.fields
     const next: FormRow = { ...current, ...withoutUndefined(change), fields }
-    checkList(next)
+    checkConsentToList(next)
     if (change.listId) await checkListId(ctx, change.listId)
     if (isDeepStrictEqual(next, current)) return toForm(current)
     const saved = { ...next, updatedAt: timeOfUpdate(current.updatedAt) }
@@ -153,14 +153,14 @@ export async function countSpam(ctx: Ctx, id: FormId): Promise<void> {
 
 const listNotFound = onConstraint('forms_list_fk', () => invalidField('listId', 'List not found'))
 
-async function checkFields(ctx: Ctx, given: readonly FormFieldInput[]): Promise<FormField[]> {
-  const ids = given.map((field) => field.id)
+async function checkFields(ctx: Ctx, input: readonly FormFieldInput[]): Promise<FormField[]> {
+  const ids = input.map((field) => field.id)
   const repeated = ids.flatMap((id, index): Issue[] =>
     id !== undefined && ids.indexOf(id) < index
       ? [{ path: `fields.${index}.id`, message: 'must be unique in the form' }]
       : [],
   )
-  const fields = withIds(given)
+  const fields = withIds(input)
   const issues = [...repeated, ...(await findMappingIssues(ctx, fields))]
   const [first] = issues
   if (first) throw new AppError('invalid', `${first.path}: ${first.message}`, { issues })
@@ -168,7 +168,7 @@ async function checkFields(ctx: Ctx, given: readonly FormFieldInput[]): Promise<
 }
 
 /** A form that could never subscribe anybody to its list is a mistake worth telling. */
-function checkList({ fields, listId }: { fields: readonly FormField[]; listId: ListId | null }) {
+function checkConsentToList({ fields, listId }: { fields: readonly FormField[]; listId: ListId | null }) {
   const canSubscribe = fields.some(({ type }) => type === 'CONSENT') && fields.some(({ mapsTo }) => mapsTo === 'email')
   if (listId !== null && !canSubscribe) {
     throw invalidField('listId', 'listId: needs a field of type CONSENT and a field that maps to email')
@@ -179,13 +179,13 @@ function checkList({ fields, listId }: { fields: readonly FormField[]; listId: L
 function withIds(fields: readonly FormFieldInput[]): FormField[] {
   const taken = new Set(fields.flatMap(({ id }) => id ?? []))
   return fields.map(({ id, options, mapsTo, ...field }) => {
-    const unique = id ?? freeId(field, taken)
+    const unique = id ?? findFreeId(field, taken)
     taken.add(unique)
     return { id: unique, ...field, ...withoutUndefined({ options, mapsTo }) }
   })
 }
 
-function freeId({ label, type }: Pick<FormFieldInput, 'label' | 'type'>, taken: ReadonlySet<string>): string {
+function findFreeId({ label, type }: Pick<FormFieldInput, 'label' | 'type'>, taken: ReadonlySet<string>): string {
   const text = type === 'CONSENT' ? 'consent' : label.normalize('NFKD').replace(/\p{Mark}/gu, '')
   const words = text.toLowerCase().match(/[a-z0-9]+/g) ?? []
   const start = words

@@ -55,9 +55,9 @@ describe('what comes in', () => {
       consents: [{ fieldId: 'news', wording: 'Send me the letter' }],
       createdAt: expect.any(String),
     })
-    const told = await ctx.db.select().from(events).where(eq(events.workspaceId, ctx.workspaceId))
-    expect(told.map(({ type }) => type).toSorted()).toEqual(['contact.created', 'form.submitted'])
-    expect(told.find(({ type }) => type === 'form.submitted')?.data).toEqual(submission)
+    const stored = await ctx.db.select().from(events).where(eq(events.workspaceId, ctx.workspaceId))
+    expect(stored.map(({ type }) => type).toSorted()).toEqual(['contact.created', 'form.submitted'])
+    expect(stored.find(({ type }) => type === 'form.submitted')?.data).toEqual(submission)
   })
 
   test('is kept where it maps to nobody', async () => {
@@ -151,9 +151,9 @@ describe('repeated', () => {
 
   test('with the same key and values it is the same submission, fifty times at once or a day later', async () => {
     const form = await createTestForm(ctx)
-    const answers = await Promise.all(Array.from({ length: 50 }, () => submit(form, { email }, { repetitionKey: key })))
-    answers.push(await submit(form, { email: ` ${email}` }, { repetitionKey: key }))
-    expect(new Set(answers.map(({ submissionId }) => submissionId)).size).toBe(1)
+    const results = await Promise.all(Array.from({ length: 50 }, () => submit(form, { email }, { repetitionKey: key })))
+    results.push(await submit(form, { email: ` ${email}` }, { repetitionKey: key }))
+    expect(new Set(results.map(({ submissionId }) => submissionId)).size).toBe(1)
     expect(await submissionsOf(form)).toHaveLength(1)
     expect(await listEventTypes(ctx)).toEqual(['contact.created', 'form.submitted'])
   })

@@ -13,7 +13,7 @@ import { lockList } from '../lists/lists.ts'
 import { requestSubscription } from '../lists/subscribe.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { formSubmissions } from '../db/schema/index.ts'
-import { contactFrom } from './form-mapping.ts'
+import { toContactInput } from './form-mapping.ts'
 import { checkFormValues, type FormValues } from './form-values.ts'
 import { countSpam, findPublicForm, type FormRow, readForm, computeFormVersion } from './forms.ts'
 import {
@@ -27,7 +27,7 @@ import { formSubmitted } from './form-events.ts'
 
 type SubmissionRow = typeof formSubmissions.$inferSelect
 
-interface Submit extends SubmitInput {
+interface SubmitOptions extends SubmitInput {
   /** Of one filling-in: the same key with the same values again is that submission, not another. */
   repetitionKey?: string | undefined
   /** Of the form as it was shown. When it is none of these, nothing is taken: a consent is to the words that were read. */
@@ -39,34 +39,38 @@ interface Submit extends SubmitInput {
  * fills what is empty in a known one; who gives every consent that a form with a list asks for is subscribed to it, by
  * double opt-in where the list has it. A filled honeypot is counted and otherwise answered alike.
  */
-export async function submitForm(base: BaseCtx, formId: FormId, input: Submit): Promise<SubmitResult> {
+export async function submitForm(base: BaseCtx, formId: FormId, input: SubmitOptions): Promise<SubmitResult> {
   const form = await findPublicForm(base, formId)
-  const stranger = publicContext(base, form.workspaceId)
-  const { [honeypotId]: honeypot, ...given } = input.values
+  const visitor = publicContext(base, form.workspaceId)
+  const { [honeypotId]: honeypot, ...fieldValues } = input.values
   if (honeypot !== undefined && honeypot !== null && honeypot !== '') {
-    await countSpam(stranger, formId)
+    await countSpam(visitor, formId)
     return { success: true, submissionId: newId('sub') }
   }
   if (input.versions && !input.versions.includes(computeFormVersion(form))) {
     throw new AppError('precondition_failed', 'The form has changed. Please check what you filled in.')
   }
-  const values = checkFormValues(form.fields, given)
+  const values = checkFormValues(form.fields, fieldValues)
   const repetitionHash = input.repetitionKey === undefined ? null : hashRepetition(input.repetitionKey, values)
-  const submissionId = await inTransaction(stranger, (ctx) => keepSubmission(ctx, form, { values, repetitionHash }))
+  const submissionId = await inTransaction(visitor, (ctx) => saveSubmission(ctx, form, { values, repetitionHash }))
   return { success: true, submissionId }
 }
 
-type Filled = Pick<SubmissionRow, 'values' | 'repetitionHash'>
+type CheckedSubmission = Pick<SubmissionRow, 'values' | 'repetitionHash'>
 
-async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash }: Filled): Promise<SubmissionId> {
+async function saveSubmission(
+  ctx: Ctx,
+  form: FormRow,
+  { values, repetitionHash }: CheckedSubmission,
+): Promise<SubmissionId> {
   // Before anything else: what was done to the contact since the first time is not undone by the second.
   const repeated = repetitionHash && (await findRepeated(ctx, form, repetitionHash))
   if (repeated) return repeated
   const source = `form:${form.name}`
-  const person = await contactFrom(ctx, form.fields, values)
-  const contact = person && (await findOrCreateContact(ctx, { ...person, tags: form.tags, source }))
-  const asked = form.fields.filter(({ type }) => type === 'CONSENT')
-  const consents = asked
+  const contactInput = await toContactInput(ctx, form.fields, values)
+  const contact = contactInput && (await findOrCreateContact(ctx, { ...contactInput, tags: form.tags, source }))
+  const consentFields = form.fields.filter(({ type }) => type === 'CONSENT')
+  const consents = consentFields
     .filter(({ id }) => values[id] === true)
     .map(({ id, label }) => ({ fieldId: id, wording: label }))
   const submission: SubmissionRow = {
@@ -85,13 +89,13 @@ async function keepSubmission(ctx: Ctx, form: FormRow, { values, repetitionHash 
     .onConflictDoNothing()
     .catch(onConstraint('form_submissions_form_fk', () => notFound('Form')))
   // Another request has inserted the same submission: look it up.
-  if (!rowCount) return keepSubmission(ctx, form, { values, repetitionHash })
+  if (!rowCount) return saveSubmission(ctx, form, { values, repetitionHash })
   await emit(ctx, formSubmitted, toSubmission(submission))
   if (!contact) return submission.id
   await touchLastActivity(ctx, contact.id)
   // A list that was deleted meanwhile keeps nobody from being heard.
   const list = form.listId === null ? undefined : await lockList(ctx, form.listId)
-  if (list && consents.length === asked.length) await requestSubscription(ctx, { list, contact, source })
+  if (list && consents.length === consentFields.length) await requestSubscription(ctx, { list, contact, source })
   return submission.id
 }
 
@@ -122,7 +126,7 @@ interface SubmissionKey {
 /** Reads one submission. */
 export async function readSubmission(ctx: Ctx, key: SubmissionKey): Promise<Submission> {
   const [row] = await ctx.db.select().from(formSubmissions).where(isSubmissionOfForm(ctx, key))
-  if (!row) throw await missing(ctx, key)
+  if (!row) throw await findMissing(ctx, key)
   return toSubmission(row)
 }
 
@@ -133,7 +137,7 @@ export async function deleteSubmission(ctx: Ctx, key: SubmissionKey): Promise<vo
       .delete(formSubmissions)
       .where(isSubmissionOfForm(ctx, key))
       .returning({ id: formSubmissions.id })
-    if (!row) throw await missing(ctx, key)
+    if (!row) throw await findMissing(ctx, key)
     await audit(ctx, 'submission.deleted', { subjectId: row.id })
   })
 }
@@ -153,7 +157,7 @@ export async function deleteSubmissionsOfContact(ctx: Ctx, contactId: ContactId)
     .where(and(eq(formSubmissions.workspaceId, ctx.workspaceId), eq(formSubmissions.contactId, contactId)))
 }
 
-async function missing(ctx: Ctx, { formId }: SubmissionKey): Promise<AppError> {
+async function findMissing(ctx: Ctx, { formId }: SubmissionKey): Promise<AppError> {
   await readForm(ctx, formId)
   return notFound('Submission')
 }

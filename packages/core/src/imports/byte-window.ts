@@ -1,5 +1,5 @@
 /** A place in a file: the byte, and the line it is on, counted from 1. */
-export interface Place {
+export interface FileLocation {
   position: number
   line: number
 }
@@ -7,7 +7,7 @@ export interface Place {
 /** A stored file seen through a window that slides over it and holds no more of it than is looked at. */
 export interface ByteWindow {
   /** Where `bytes` begins. */
-  readonly place: Place
+  readonly location: FileLocation
   readonly bytes: Buffer
   /** `bytes` reaches to the end of the file. */
   readonly isAtEnd: boolean
@@ -18,12 +18,15 @@ export interface ByteWindow {
 }
 
 /** Opens a window at `start`. `readPart` hands out what the file has from a byte on, undefined at its end. */
-export function openWindow(readPart: (position: number) => Promise<Buffer | undefined>, start: Place): ByteWindow {
+export function openWindow(
+  readPart: (position: number) => Promise<Buffer | undefined>,
+  start: FileLocation,
+): ByteWindow {
   let bytes: Buffer = Buffer.alloc(0)
   let isAtEnd = false
   let { position, line } = start
   return {
-    get place() {
+    get location() {
       return { position, line }
     },
     get bytes() {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openWindow, type Place } from './byte-window.ts'
+import { openWindow, type FileLocation } from './byte-window.ts'
 import { createCsvReader, type RowReader } from './csv-rows.ts'
 import { readNdjsonRows } from './ndjson-rows.ts'
 
@@ -222,10 +222,10 @@ test('a file of nothing but unclosed quotes and large cells is read in a time th
 test('reading can begin again after any row', async () => {
   const content = Buffer.from('a,"1\r\n1"\r\n\r\nb"b,2\nc,3\r\n"d\n",4\r,,\re,"5')
   const reader = createCsvReader(',')
-  const places: Place[] = []
-  const rows = await readAll(reader, content, { partBytes: 4, places })
+  const locations: FileLocation[] = []
+  const rows = await readAll(reader, content, { partBytes: 4, locations })
   expect(rows.map(({ line }) => line)).toEqual([1, 4, 5, 6, 9])
-  for (const [index, start] of places.entries()) {
+  for (const [index, start] of locations.entries()) {
     expect(await readAll(reader, content, { partBytes: 5, start })).toEqual(rows.slice(index + 1))
   }
 })
@@ -243,7 +243,7 @@ async function expectRows<Content>(createReader: () => RowReader<Content>, conte
 async function readAll(
   reader: RowReader<unknown>,
   content: Buffer,
-  options: { partBytes: number; start?: Place; places?: Place[]; onGrow?: (bytes: number) => void },
+  options: { partBytes: number; start?: FileLocation; locations?: FileLocation[]; onGrow?: (bytes: number) => void },
 ) {
   async function readPart(position: number) {
     options.onGrow?.(window.bytes.length)
@@ -252,9 +252,9 @@ async function readAll(
   const window = openWindow(readPart, options.start ?? { position: 0, line: 1 })
   const rows = []
   for (;;) {
-    const read = await reader(window, options.places ? 1 : 100)
+    const read = await reader(window, options.locations ? 1 : 100)
     if (read.length === 0) return rows
     rows.push(...read)
-    options.places?.push(window.place)
+    options.locations?.push(window.location)
   }
 }

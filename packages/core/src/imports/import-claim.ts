@@ -16,7 +16,7 @@ import { importCompleted } from './import-events.ts'
 export interface ClaimedImport extends ImportRecord {
   workerId: string
 }
-type InHand = Pick<ClaimedImport, 'id' | 'workerId'>
+type ImportClaim = Pick<ClaimedImport, 'id' | 'workerId'>
 
 /** Takes an import in hand; undefined when it is in other hands or over. */
 export async function claimImport(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedImport | undefined> {
@@ -31,44 +31,45 @@ export async function claimImport(ctx: Ctx, uuid: string, workerId: string): Pro
 }
 
 /** Puts an import back that is not done. The job that had it comes again, as it throws. */
-export async function releaseImport(ctx: Ctx, inHand: InHand): Promise<boolean> {
+export async function releaseImport(ctx: Ctx, claim: ImportClaim): Promise<boolean> {
   const released = await ctx.db
     .update(imports)
     .set({ status: 'QUEUED', workerId: null })
-    .where(isMine(ctx, inHand))
+    .where(isClaimedBy(ctx, claim))
     .returning({ id: imports.id })
   return released.length > 0
 }
 
 /** The same for a job that ends well: the import goes on the queue again, for any worker to go on with. */
-export function releaseAndRequeueImport(ctx: Ctx, inHand: InHand): Promise<void> {
+export function releaseAndRequeueImport(ctx: Ctx, claim: ImportClaim): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    if (await releaseImport(ctx, inHand)) await requeueWork(ctx.db, [uuidOf(inHand.id)])
+    if (await releaseImport(ctx, claim)) await requeueWork(ctx.db, [uuidOf(claim.id)])
   })
 }
 
 /** Every row has had its turn. Tells `import.completed`, unless it was a dry run. */
-export async function finishImport(ctx: Ctx, inHand: InHand): Promise<void> {
-  const ended = await endImport(ctx, inHand, { status: 'COMPLETED' })
+export async function finishImport(ctx: Ctx, claim: ImportClaim): Promise<void> {
+  const ended = await endImport(ctx, claim, { status: 'COMPLETED' })
   // Plans that were made for a small table would read the whole of a big one, until PostgreSQL counts anew by itself.
-  if (ended && ended.created >= manyRows) await ctx.db.execute(sql`analyze (skip_locked) contacts, subscriptions`)
+  if (ended && ended.created >= analyzeThreshold)
+    await ctx.db.execute(sql`analyze (skip_locked) contacts, subscriptions`)
 }
-const manyRows = 10_000
+const analyzeThreshold = 10_000
 
 /** It cannot go on: what is done stays done. The reason is shown with the line where it stands. */
-export async function failImport(ctx: Ctx, inHand: InHand, reason: string): Promise<void> {
+export async function failImport(ctx: Ctx, claim: ImportClaim, reason: string): Promise<void> {
   const error = sql`jsonb_build_object('line', ${imports.line}, 'message', ${reason}::text)`
-  await endImport(ctx, inHand, { status: 'FAILED', errors: sql`${imports.errors} || ${error}` })
+  await endImport(ctx, claim, { status: 'FAILED', errors: sql`${imports.errors} || ${error}` })
 }
 
 /** Removes what an import leaves behind, in steps that lock little; of one that has not ended, nothing. */
 export async function purgeImport(ctx: Ctx, { id }: Pick<ClaimedImport, 'id'>): Promise<void> {
   while ((await deleteParts(ctx, id, ['COMPLETED', 'FAILED'])) > 0);
-  while ((await deleteSeen(ctx, id)) > 0);
+  while ((await deleteSeenEmails(ctx, id)) > 0);
 }
 
 /** The import as long as it is in this worker's hands. */
-export function isMine(ctx: Ctx, { id, workerId }: InHand): SQL | undefined {
+export function isClaimedBy(ctx: Ctx, { id, workerId }: ImportClaim): SQL | undefined {
   return and(
     eq(imports.workspaceId, ctx.workspaceId),
     eq(imports.id, id),
@@ -78,12 +79,12 @@ export function isMine(ctx: Ctx, { id, workerId }: InHand): SQL | undefined {
 }
 
 /** Undefined when it was in other hands by now. */
-function endImport(ctx: Ctx, inHand: InHand, end: { status: 'COMPLETED' | 'FAILED'; errors?: SQL }) {
+function endImport(ctx: Ctx, claim: ImportClaim, end: { status: 'COMPLETED' | 'FAILED'; errors?: SQL }) {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
       .update(imports)
       .set({ ...end, workerId: null, completedAt: sql`now()` })
-      .where(isMine(ctx, inHand))
+      .where(isClaimedBy(ctx, claim))
       .returning()
     if (!row) return undefined
     await finishWork(ctx.db, [uuidOf(row.id)])
@@ -92,7 +93,7 @@ function endImport(ctx: Ctx, inHand: InHand, end: { status: 'COMPLETED' | 'FAILE
   })
 }
 
-async function deleteSeen(ctx: Ctx, id: ImportId): Promise<number> {
+async function deleteSeenEmails(ctx: Ctx, id: ImportId): Promise<number> {
   const result = await ctx.db.execute(sql`
     delete from import_seen where (workspace_id, import_id, email_hash) in (
       select s.workspace_id, s.import_id, s.email_hash from import_seen s

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { CustomFields } from '../contacts/custom-fields/custom-fields.ts'
-import { matchColumns, readHeader, startOfNdjson } from './import-header.ts'
+import { matchColumns, readHeader, findNdjsonStart } from './import-header.ts'
 
 const fields: CustomFields = new Map([
   ['plan', { label: 'Tariff', type: 'TEXT', options: [] }],
@@ -94,6 +94,6 @@ test.each([
 })
 
 test('NDJSON begins after the byte order mark, and may not be empty', () => {
-  expect(startOfNdjson(Buffer.from('\ufeff{"email":1}'))).toEqual({ position: 3, line: 1 })
-  expect(() => startOfNdjson(Buffer.from(' \n\r\n'))).toThrow('The file is empty')
+  expect(findNdjsonStart(Buffer.from('\ufeff{"email":1}'))).toEqual({ position: 3, line: 1 })
+  expect(() => findNdjsonStart(Buffer.from(' \n\r\n'))).toThrow('The file is empty')
 })

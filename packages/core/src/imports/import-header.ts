@@ -2,7 +2,7 @@
 import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
 import type { CustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { AppError } from '../kernel/errors.ts'
-import { openWindow, type Place } from './byte-window.ts'
+import { openWindow, type FileLocation } from './byte-window.ts'
 import { createCsvReader } from './csv-rows.ts'
 
 /**
@@ -17,14 +17,14 @@ export interface Layout {
 const maxHeaderBytes = 65_536
 
 /** Where the rows of an NDJSON file begin. Invalid when it is empty or in another encoding. */
-export function startOfNdjson(head: Buffer): Place {
+export function findNdjsonStart(head: Buffer): FileLocation {
   const position = skipByteOrderMark(head)
   if (head.subarray(position).toString('latin1').trim() === '') throw new AppError('invalid', 'The file is empty')
   return { position, line: 1 }
 }
 
 /** Reads the header of a CSV from the first bytes of it. Invalid with what is wrong with it. */
-export async function readHeader(head: Buffer, fields: CustomFields): Promise<{ layout: Layout; start: Place }> {
+export async function readHeader(head: Buffer, fields: CustomFields): Promise<{ layout: Layout; start: FileLocation }> {
   const position = skipByteOrderMark(head)
   const delimiter = findDelimiter(head.subarray(position, position + maxHeaderBytes).toString('latin1'))
   const window = openWindow(async (from) => (from < head.length ? head.subarray(from) : undefined), {
@@ -33,9 +33,9 @@ export async function readHeader(head: Buffer, fields: CustomFields): Promise<{ 
   })
   const [header] = await createCsvReader(delimiter)(window, 1)
   if (!header) throw new AppError('invalid', 'The file is empty')
-  if (window.place.position > maxHeaderBytes) throw new AppError('invalid', 'The header is larger than 64 KiB')
+  if (window.location.position > maxHeaderBytes) throw new AppError('invalid', 'The header is larger than 64 KiB')
   if ('error' in header) throw new AppError('invalid', `The header cannot be read: ${header.error}`)
-  return { layout: { delimiter, columns: matchColumns(header.content, fields) }, start: window.place }
+  return { layout: { delimiter, columns: matchColumns(header.content, fields) }, start: window.location }
 }
 
 function skipByteOrderMark(head: Buffer): number {
@@ -80,57 +80,58 @@ export function matchColumns(names: readonly string[], fields: CustomFields): (s
   const unknown = names.filter((_name, index) => columns[index] === undefined)
   if (unknown.length > 0) throw unknownColumns(unknown, fields)
   const known = columns.filter((column) => column)
-  const twice = known.find((column, index) => known.indexOf(column) < index)
-  if (twice) throw new AppError('invalid', `Two columns of the file are ${twice}`)
-  if (!known.includes('email')) throw new AppError('invalid', `The file has no column email. ${listKnown(fields)}`)
+  const duplicate = known.find((column, index) => known.indexOf(column) < index)
+  if (duplicate) throw new AppError('invalid', `Two columns of the file are ${duplicate}`)
+  if (!known.includes('email'))
+    throw new AppError('invalid', `The file has no column email. ${listKnownColumns(fields)}`)
   return columns as (string | null)[]
 }
 
 function matchColumn(name: string, fields: CustomFields): string | null | undefined {
   if (name === '') return ''
-  const plain = simplify(name)
-  const property = properties.find((property) => simplify(property) === plain)
+  const normalized = normalizeName(name)
+  const property = properties.find((property) => normalizeName(property) === normalized)
   if (property) return property
-  if (readOnlyProperties.some((property) => simplify(property) === plain)) return null
+  if (readOnlyProperties.some((property) => normalizeName(property) === normalized)) return null
   const prefixed = /^custom[\s_-]*fields?(?:[\s_-]*values?)?\.(.+)$/i.exec(name)?.[1]
   const key = findCustomField(prefixed ?? name, fields)
   if (key !== undefined) return `customFieldValues.${key}`
-  return prefixed === undefined ? propertiesByColumnName.get(plain) : undefined
+  return prefixed === undefined ? propertiesByColumnName.get(normalized) : undefined
 }
 
 /** By its key to the letter; else by key, else by label, in any usual spelling, when that means one field only. */
 function findCustomField(name: string, fields: CustomFields): string | undefined {
   if (fields.has(name)) return name
-  const plain = simplify(name)
-  const byKey = [...fields.keys()].filter((key) => simplify(key) === plain)
-  const byLabel = [...fields].filter(([, field]) => simplify(field.label) === plain).map(([key]) => key)
+  const normalized = normalizeName(name)
+  const byKey = [...fields.keys()].filter((key) => normalizeName(key) === normalized)
+  const byLabel = [...fields].filter(([, field]) => normalizeName(field.label) === normalized).map(([key]) => key)
   const found = byKey.length > 0 ? byKey : byLabel
   return found.length === 1 ? found[0] : undefined
 }
 
 /** "First Name", "first_name" and "FIRSTNAME" are one name. */
-const simplify = (name: string) =>
+const normalizeName = (name: string) =>
   name
     .normalize('NFKC')
     .toLowerCase()
     .replaceAll(/[\s_.-]+/g, '')
 
 function unknownColumns(names: readonly string[], fields: CustomFields): AppError {
-  const shown = names.slice(0, 10).map(printable)
+  const shown = names.slice(0, 10).map(toPrintable)
   const rest = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
   const list = shown.map((name) => `"${name}"`).join(', ')
-  return new AppError('invalid', `Unknown columns: ${list}${rest}. ${listKnown(fields)}`, {
+  return new AppError('invalid', `Unknown columns: ${list}${rest}. ${listKnownColumns(fields)}`, {
     issues: shown.map((path) => ({ path, message: 'is not known here' })),
   })
 }
 
-function listKnown(fields: CustomFields): string {
+function listKnownColumns(fields: CustomFields): string {
   const custom = [...fields.keys()].slice(0, 100).map((key) => `customField.${key}`)
   return `Known are ${[...properties, ...custom].join(', ')}; ${readOnlyProperties.join(', ')} are ignored`
 }
 
 /** A name from a file, fit to be shown and stored. */
-export const printable = (name: string) =>
+export const toPrintable = (name: string) =>
   name
     .slice(0, 60)
     .replaceAll(/[\u0000-\u001f\u007f]/g, ' ')

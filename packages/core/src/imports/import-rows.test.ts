@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import type { Layout } from './import-header.ts'
-import { fromCells, fromJson } from './import-rows.ts'
+import { parseCsvRow, parseJsonRow } from './import-rows.ts'
 
 const fields: CustomFields = new Map([
   ['note', { label: 'Note', type: 'TEXT', options: [] }],
@@ -107,7 +107,7 @@ test.each([
 
 test('a row with more or fewer cells than the header says how many', () => {
   const cells = ['ada@example.com', 'Ada']
-  expect(fromCells({ line: 7, content: cells }, layout, fields)).toEqual({
+  expect(parseCsvRow({ line: 7, content: cells }, layout, fields)).toEqual({
     line: 7,
     error: 'Has 2 cells where the header has 11',
   })
@@ -129,7 +129,7 @@ test('an object is taken as POST /contacts would, and read-only properties are l
     createdAt: '2026-11-21T06:35:49.123Z',
     updatedAt: '2026-11-21T06:35:49.123Z',
   }
-  expect(fromJson({ line: 2, content: exported }, fields)).toEqual({
+  expect(parseJsonRow({ line: 2, content: exported }, fields)).toEqual({
     line: 2,
     contact: {
       email: 'ada@example.com',
@@ -164,19 +164,19 @@ test.each([
   ['a prototype', '{"email":"ada@example.com","__proto__":{"x":1}}', 'Is not sound JSON'],
   ['a prototype among the values', customJson('{"__proto__":1}'), 'Is not sound JSON'],
 ])('an object with %s says so', (_name, json, error) => {
-  const row = fromJson({ line: 3, content: JSON.parse(json) }, fields)
+  const row = parseJsonRow({ line: 3, content: JSON.parse(json) }, fields)
   expect(row).toEqual({ line: 3, error: expect.stringContaining(error) })
   expect(JSON.stringify(row)).not.toMatch(/\\u0000|\\ud800/)
 })
 
 test('a row that could not be read stays what it is', () => {
   const row = { line: 4, error: 'Is not valid UTF-8' }
-  expect([fromCells(row, layout, fields), fromJson(row, fields)]).toEqual([row, row])
+  expect([parseCsvRow(row, layout, fields), parseJsonRow(row, fields)]).toEqual([row, row])
 })
 
 function read(cells: readonly string[]) {
   const content = layout.columns.map((_column, index) => cells[index] ?? '')
-  return fromCells({ line: 7, content }, layout, fields)
+  return parseCsvRow({ line: 7, content }, layout, fields)
 }
 
 function cellsWith(index: number, cell: string): string[] {

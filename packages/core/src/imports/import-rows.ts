@@ -6,10 +6,10 @@ import {
   checkCustomValue,
   type CustomFields,
   type CustomValue,
-  fromText,
+  parseCustomValue,
 } from '../contacts/custom-fields/custom-fields.ts'
 import type { FileRow } from './csv-rows.ts'
-import { type Layout, printable, readOnlyProperties } from './import-header.ts'
+import { type Layout, toPrintable, readOnlyProperties } from './import-header.ts'
 
 /** A person as a row has them, or what is wrong with the row. No message holds a value of the row. */
 export type ImportRow = { line: number; contact: CheckedContact } | { line: number; error: string }
@@ -17,62 +17,62 @@ export type ImportRow = { line: number; contact: CheckedContact } | { line: numb
 type Custom = Record<string, unknown>
 
 /** Makes of a CSV row what its columns say. An empty cell says nothing. */
-export function fromCells(row: FileRow<string[]>, layout: Layout, fields: CustomFields): ImportRow {
+export function parseCsvRow(row: FileRow<string[]>, layout: Layout, fields: CustomFields): ImportRow {
   if ('error' in row) return row
   const { line, content: cells } = row
   const { columns } = layout
   if (cells.length !== columns.length) {
     return { line, error: `Has ${cells.length} cells where the header has ${columns.length}` }
   }
-  const given: Record<string, unknown> = {}
+  const properties: Record<string, unknown> = {}
   const custom: Custom = {}
   for (const [index, column] of columns.entries()) {
-    const cell = unguard(cells[index] ?? '')
+    const cell = unescapeFormula(cells[index] ?? '')
     if (column === null || cell.trim() === '') continue
     if (column === '') return { line, error: `Has a value in column ${index + 1}, which has no name` }
-    if (column === 'tags') given['tags'] = splitTags(cell)
-    else if (!column.startsWith(customPrefix)) given[column] = cell
+    if (column === 'tags') properties['tags'] = splitTags(cell)
+    else if (!column.startsWith(customPrefix)) properties[column] = cell
     else {
       const key = column.slice(customPrefix.length)
-      custom[key] = fromText(fields, key, fields.get(key)?.type === 'TEXT' ? cell : cell.trim())
+      custom[key] = parseCustomValue(fields, key, fields.get(key)?.type === 'TEXT' ? cell : cell.trim())
     }
   }
-  return toContact(line, { given, custom, fields })
+  return toContact(line, { properties, custom, fields })
 }
 
 /** Makes of a JSON value what POST /contacts would. What an export shows and nobody can write is let pass. */
-export function fromJson(row: FileRow<unknown>, fields: CustomFields): ImportRow {
+export function parseJsonRow(row: FileRow<unknown>, fields: CustomFields): ImportRow {
   if ('error' in row) return row
   const { line, content } = row
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
     return { line, error: 'Is not a JSON object' }
   }
-  const { customFieldValues: custom = {}, ...given } = content as Record<string, unknown>
-  for (const property of readOnlyProperties) delete given[property]
+  const { customFieldValues: custom = {}, ...properties } = content as Record<string, unknown>
+  for (const property of readOnlyProperties) delete properties[property]
   if (typeof custom !== 'object' || custom === null || Array.isArray(custom)) {
     return { line, error: 'customFieldValues: must be an object' }
   }
-  if (!isSound(given) || !isSound(custom)) return { line, error: 'Is not sound JSON' }
-  return toContact(line, { given, custom: custom as Custom, fields })
+  if (!isStorable(properties) || !isStorable(custom)) return { line, error: 'Is not sound JSON' }
+  return toContact(line, { properties, custom: custom as Custom, fields })
 }
 
 const customPrefix = 'customFieldValues.'
 
 function toContact(
   line: number,
-  { given, custom, fields }: { given: Record<string, unknown>; custom: Custom; fields: CustomFields },
+  { properties, custom, fields }: { properties: Record<string, unknown>; custom: Custom; fields: CustomFields },
 ): ImportRow {
-  const result = ContactInput.safeParse(given)
+  const result = ContactInput.safeParse(properties)
   if (!result.success) {
     const [issue] = result.error.issues
     if (issue?.code === 'unrecognized_keys')
-      return { line, error: `${printable(issue.keys.join())}: is not known here` }
+      return { line, error: `${toPrintable(issue.keys.join())}: is not known here` }
     return { line, error: `${issue?.path.join('.')}: ${issue?.message}` }
   }
   const values: Record<string, CustomValue> = {}
   for (const [key, value] of Object.entries(custom)) {
     if (value === null) continue
-    if (!fields.has(key)) return { line, error: `${customPrefix}${printable(key)}: is not known here` }
+    if (!fields.has(key)) return { line, error: `${customPrefix}${toPrintable(key)}: is not known here` }
     const checked = checkCustomValue(fields, key, value)
     if ('message' in checked) return { line, error: `${customPrefix}${key}: ${checked.message}` }
     values[key] = checked.value
@@ -81,7 +81,7 @@ function toContact(
 }
 
 /** Takes off the apostrophe by which an export keeps spreadsheets from seeing a formula. */
-const unguard = (cell: string) => (/^'[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell)
+const unescapeFormula = (cell: string) => (/^'[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell)
 
 /** Tags by semicolons or commas; one in quotation marks may hold either, as an export writes it. */
 function splitTags(cell: string): string[] {
@@ -98,7 +98,7 @@ function splitQuotedTags(cell: string): string[] {
 }
 
 /** Free of what JSON can spell and nothing else can hold: half surrogates, a prototype as a key. */
-function isSound(object: object): boolean {
+function isStorable(object: object): boolean {
   if (Object.hasOwn(object, '__proto__')) return false
   const texts = Object.values(object).flat()
   return texts.every((value) => typeof value !== 'string' || value.isWellFormed())

@@ -86,7 +86,7 @@ describe('what becomes of people', () => {
     const rows = ['ada@example.com,One,', 'ADA@example.com,Two,C', 'Ada@Example.com,Three,', 'ada@example.com,,C']
     const record = await runTestImport(ctx, `email,firstName,company\n${rows.join('\n')}`, { onConflict })
     expect(record).toMatchObject({ processed: 4, failed: 0, ...counts })
-    expect(await everyone()).toMatchObject([contact])
+    expect(await readContacts()).toMatchObject([contact])
   })
 
   test('who would have more than a hundred tags is refused, and everyone else is not', async () => {
@@ -112,7 +112,7 @@ describe('what becomes of people', () => {
       created: 1,
       errors: [{ line: 2, message: 'nothing: is not known here' }],
     })
-    expect(await everyone()).toMatchObject([{ tags: ['a;b'], customFieldValues: { seats: 3 } }])
+    expect(await readContacts()).toMatchObject([{ tags: ['a;b'], customFieldValues: { seats: 3 } }])
   })
 
   test('rows that cannot be taken are counted, the first hundred shown with their lines, and stop nothing', async () => {
@@ -191,8 +191,10 @@ describe('events', () => {
     await createTestWebhook(ctx, { eventTypes: ['*'] })
     const record = await runTestImport(ctx, file)
     expect(await listEventTypes(ctx)).toEqual(['import.completed'])
-    const told = await database.db.execute(sql`select data from events where workspace_id = ${uuidOf(ctx.workspaceId)}`)
-    expect(told.rows).toEqual([{ data: record }])
+    const events = await database.db.execute(
+      sql`select data from events where workspace_id = ${uuidOf(ctx.workspaceId)}`,
+    )
+    expect(events.rows).toEqual([{ data: record }])
     expect(await countRows(ctx, 'deliveries')).toBe(1)
   })
 
@@ -208,15 +210,17 @@ describe('events', () => {
       'contact.created',
       'import.completed',
     ])
-    const told = await database.db.execute<{ data: { email: string }; contact_id: string }>(sql`
+    const events = await database.db.execute<{ data: { email: string }; contact_id: string }>(sql`
       select data, contact_id from events where workspace_id = ${uuidOf(ctx.workspaceId)} and type = 'contact.created'
       order by created_at, id offset 1`)
-    const contacts = await everyone()
+    const contacts = await readContacts()
     const shown = ['ada@example.com', 'new@example.com'].map((email) =>
       contacts.find((contact) => contact.email === email),
     )
-    expect(told.rows.map((row) => row.data)).toEqual(shown)
-    expect(told.rows.map((row) => row.contact_id)).toEqual(shown.map((contact) => uuidOf(contact?.id ?? newId('con'))))
+    expect(events.rows.map((row) => row.data)).toEqual(shown)
+    expect(events.rows.map((row) => row.contact_id)).toEqual(
+      shown.map((contact) => uuidOf(contact?.id ?? newId('con'))),
+    )
     expect(await countRows(ctx, 'deliveries')).toBe(2)
     expect(await listPendingWork(ctx, 'webhooks')).toHaveLength(2)
   })
@@ -229,6 +233,6 @@ async function defineFields() {
   ]
 }
 
-async function everyone() {
+async function readContacts() {
   return (await listContacts(ctx, ContactQuery.parse({ limit: '100', sort: 'createdAt' }))).data
 }

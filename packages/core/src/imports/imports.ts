@@ -11,7 +11,7 @@ import { checkListId } from '../lists/lists.ts'
 import { enqueue } from '../jobs/outbox.ts'
 import { byCreation, type Page, readPage } from '../request/paging.ts'
 import { importParts, imports } from '../db/schema/index.ts'
-import { readHeader, startOfNdjson } from './import-header.ts'
+import { readHeader, findNdjsonStart } from './import-header.ts'
 import type { Import, ImportOptions, ImportQuery } from './imports.schema.ts'
 
 export type ImportRecord = typeof imports.$inferSelect
@@ -33,7 +33,7 @@ export async function receiveImport(
   const id = newId('imp')
   let size = 0
   try {
-    for await (const part of partsOf(file)) {
+    for await (const part of splitIntoParts(file)) {
       if (size === 0) await createImport(ctx, { ...options, id }, part)
       await storePart(ctx, id, { position: size, bytes: part })
       size += part.length
@@ -101,31 +101,31 @@ export async function deleteParts(ctx: Ctx, id: ImportId, statuses: ImportRecord
     delete from import_parts where (workspace_id, import_id, position) in (
       select p.workspace_id, p.import_id, p.position from import_parts p
       join ${imports} on ${imports.workspaceId} = p.workspace_id and ${imports.id} = p.import_id
-      where ${byId(imports, ctx, id)} and ${inArray(imports.status, statuses)} limit ${partsAtOnce})`)
+      where ${byId(imports, ctx, id)} and ${inArray(imports.status, statuses)} limit ${partsPerBatch})`)
   return result.rowCount ?? 0
 }
 
-const partsAtOnce = 64
+const partsPerBatch = 64
 
 /**
  * Removes, a few at a time, what nobody waits for any more: files that broke off an hour ago, and what an import left
  * that has ended. Answers how much.
  */
 export async function purgeImports(db: Db): Promise<number> {
-  const done = inArray(imports.status, ['COMPLETED', 'FAILED'])
-  const brokenOff = and(eq(imports.status, 'RECEIVING'), sql`${imports.receivedAt} < now() - interval '1 hour'`)
+  const ended = inArray(imports.status, ['COMPLETED', 'FAILED'])
+  const abandoned = and(eq(imports.status, 'RECEIVING'), sql`${imports.receivedAt} < now() - interval '1 hour'`)
   const parts = await db.execute(sql`
     delete from import_parts where (workspace_id, import_id, position) in (
       select p.workspace_id, p.import_id, p.position from import_parts p
       join ${imports} on ${imports.workspaceId} = p.workspace_id and ${imports.id} = p.import_id
-      where ${done} or ${brokenOff} limit ${partsAtOnce})`)
+      where ${ended} or ${abandoned} limit ${partsPerBatch})`)
   const seen = await db.execute(sql`
     delete from import_seen where (workspace_id, import_id, email_hash) in (
       select s.workspace_id, s.import_id, s.email_hash from import_seen s
       join ${imports} on ${imports.workspaceId} = s.workspace_id and ${imports.id} = s.import_id
-      where ${done} limit 10000)`)
+      where ${ended} limit 10000)`)
   if ((parts.rowCount ?? 0) + (seen.rowCount ?? 0) > 0) return 1
-  const records = await db.delete(imports).where(brokenOff)
+  const records = await db.delete(imports).where(abandoned)
   return records.rowCount ?? 0
 }
 
@@ -151,7 +151,7 @@ export function toImport(row: ImportRecord): Import {
 }
 
 /** Pieces of about 1 MiB, however the file comes. */
-async function* partsOf(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* splitIntoParts(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = []
   let size = 0
   for await (const piece of file) {
@@ -174,7 +174,7 @@ async function createImport(
   const header =
     format === 'csv'
       ? await readHeader(head, await readCustomFields(ctx))
-      : { layout: null, start: startOfNdjson(head) }
+      : { layout: null, start: findNdjsonStart(head) }
   const record: Omit<ImportRecord, 'receivedAt'> = {
     workspaceId: ctx.workspaceId,
     id,

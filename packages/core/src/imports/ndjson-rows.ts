@@ -3,11 +3,11 @@ import { skipLine } from './byte-window.ts'
 import { type FileRow, maxRowBytes, type RowReader } from './csv-rows.ts'
 
 /** Reads NDJSON: one JSON value a line. What is not JSON in UTF-8 is told as such. Empty lines are nothing. */
-export const readNdjsonRows: RowReader<unknown> = async (window, most) => {
+export const readNdjsonRows: RowReader<unknown> = async (window, maxRows) => {
   for (;;) {
     const rows: FileRow<unknown>[] = []
-    let [start, { line }] = [0, window.place]
-    while (rows.length < most && start < window.bytes.length) {
+    let [start, { line }] = [0, window.location]
+    while (rows.length < maxRows && start < window.bytes.length) {
       const lineFeed = window.bytes.indexOf('\n', start)
       if (lineFeed < 0 && !window.isAtEnd) break
       const end = lineFeed < 0 ? window.bytes.length : lineFeed
@@ -19,9 +19,9 @@ export const readNdjsonRows: RowReader<unknown> = async (window, most) => {
     window.advance(start)
     if (rows.length > 0) return rows
     if (window.bytes.length > maxRowBytes) {
-      const place = window.place
+      const location = window.location
       await skipLine(window)
-      return [{ line: place.line, error: tooLarge }]
+      return [{ line: location.line, error: tooLarge }]
     }
     if (window.isAtEnd) return []
     await window.grow()

@@ -2,17 +2,17 @@ import { and, desc, eq, lte } from 'drizzle-orm'
 import { type CustomFields, readCustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import type { Ctx } from '../request/context.ts'
 import { importParts } from '../db/schema/index.ts'
-import { type ByteWindow, openWindow, type Place } from './byte-window.ts'
+import { type ByteWindow, openWindow, type FileLocation } from './byte-window.ts'
 import { createCsvReader } from './csv-rows.ts'
-import { fromCells, fromJson, type ImportRow } from './import-rows.ts'
+import { parseCsvRow, parseJsonRow, type ImportRow } from './import-rows.ts'
 import type { ImportRecord } from './imports.ts'
 import { readNdjsonRows } from './ndjson-rows.ts'
 
 /** Rows of a file, checked, and where they begin and end in it. */
 export interface Chunk {
   rows: ImportRow[]
-  start: Place
-  end: Place
+  start: FileLocation
+  end: FileLocation
 }
 
 /** A chunk is one transaction: long enough to be worth one, short enough that nobody waits for it. */
@@ -27,27 +27,29 @@ export async function* readChunks(ctx: Ctx, record: ImportRecord): AsyncGenerato
   const window = openWindow((position) => readPart(ctx, record, position), record)
   const readRows = createRowReader(record)
   for (;;) {
-    const start = window.place
+    const start = window.location
     const fields = await readCustomFields(ctx)
     const rows: ImportRow[] = []
-    while (rows.length < chunkRows && window.place.position - start.position < chunkBytes) {
-      const read = await readRows(window, { most: chunkRows - rows.length, fields })
+    while (rows.length < chunkRows && window.location.position - start.position < chunkBytes) {
+      const read = await readRows(window, { maxRows: chunkRows - rows.length, fields })
       if (read.length === 0) break
       rows.push(...read)
     }
     if (rows.length === 0) return
-    yield { rows, start, end: window.place }
+    yield { rows, start, end: window.location }
   }
 }
 
-type ReadRows = (window: ByteWindow, options: { most: number; fields: CustomFields }) => Promise<ImportRow[]>
+type ReadRows = (window: ByteWindow, options: { maxRows: number; fields: CustomFields }) => Promise<ImportRow[]>
 
 function createRowReader({ layout }: ImportRecord): ReadRows {
   if (!layout) {
-    return async (window, { most, fields }) => (await readNdjsonRows(window, most)).map((row) => fromJson(row, fields))
+    return async (window, { maxRows, fields }) =>
+      (await readNdjsonRows(window, maxRows)).map((row) => parseJsonRow(row, fields))
   }
   const read = createCsvReader(layout.delimiter)
-  return async (window, { most, fields }) => (await read(window, most)).map((row) => fromCells(row, layout, fields))
+  return async (window, { maxRows, fields }) =>
+    (await read(window, maxRows)).map((row) => parseCsvRow(row, layout, fields))
 }
 
 /** What the file has from `position` to the end of that part. A file with a hole is never taken for a shorter one. */

@@ -8,20 +8,20 @@ import { emitMany } from '../events/emit.ts'
 import { type ContactId, type ImportId, uuidOf } from '../kernel/ids.ts'
 import { confirmSubscribers } from '../lists/bulk-subscribe-contacts.ts'
 import { imports } from '../db/schema/index.ts'
-import { type ClaimedImport, isMine } from './import-claim.ts'
+import { type ClaimedImport, isClaimedBy } from './import-claim.ts'
 import type { Chunk } from './read-chunks.ts'
 import { contactCreated } from '../contacts/contact-events.ts'
 
 const maxErrors = 100
 
-interface Person {
+interface CheckedRow {
   line: number
   contact: CheckedContact
 }
 interface Outcome {
   created: number
   updated: number
-  refused: { line: number; message: string }[]
+  rejected: { line: number; message: string }[]
 }
 
 /**
@@ -33,16 +33,16 @@ export function writeChunk(ctx: Ctx, claimed: ClaimedImport, chunk: Chunk): Prom
     const [current] = await ctx.db
       .select({ position: imports.position, errors: imports.errors })
       .from(imports)
-      .where(isMine(ctx, claimed))
+      .where(isClaimedBy(ctx, claimed))
       .for('update')
     if (!current) return 'lost'
     if (current.position === chunk.end.position) return 'written'
     if (current.position !== chunk.start.position) return 'lost'
 
-    const people = chunk.rows.filter((row) => 'contact' in row)
+    const rows = chunk.rows.filter((row) => 'contact' in row)
     const failures = chunk.rows.filter((row) => 'error' in row).map(({ line, error }) => ({ line, message: error }))
-    const { created, updated, refused } = await (claimed.dryRun ? preview : write)(ctx, claimed, people)
-    const failed = [...failures, ...refused].toSorted((a, b) => a.line - b.line)
+    const { created, updated, rejected } = await (claimed.dryRun ? preview : write)(ctx, claimed, rows)
+    const failed = [...failures, ...rejected].toSorted((a, b) => a.line - b.line)
     const skipped = chunk.rows.length - created - updated - failed.length
     await ctx.db
       .update(imports)
@@ -55,27 +55,27 @@ export function writeChunk(ctx: Ctx, claimed: ClaimedImport, chunk: Chunk): Prom
         failed: sql`${imports.failed} + ${failed.length}`,
         errors: [...current.errors, ...failed].slice(0, maxErrors),
       })
-      .where(isMine(ctx, claimed))
+      .where(isClaimedBy(ctx, claimed))
     await deletePartsBefore(ctx, claimed.id, chunk.end.position)
     return 'written'
   })
 }
 
-async function write(ctx: Ctx, claimed: ClaimedImport, people: Person[]): Promise<Outcome> {
+async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Promise<Outcome> {
   const { onConflict, listId } = claimed
   const createdIds: ContactId[] = []
-  const refused: Outcome['refused'] = []
+  const rejected: Outcome['rejected'] = []
   let updated = 0
-  const known = await refuseUnknown(ctx, people, refused)
-  for (const round of roundsOf(known, onConflict)) {
-    const accepted = onConflict === 'skip' ? round : await refuseOverflow(ctx, round, refused)
+  const known = await rejectUnknownFields(ctx, rows, rejected)
+  for (const round of splitIntoRounds(known, onConflict)) {
+    const accepted = onConflict === 'skip' ? round : await rejectTagOverflow(ctx, round, rejected)
     const written = await writeContacts(ctx, contactsOf(accepted), onConflict)
     createdIds.push(...written.createdIds)
     updated += written.updated
   }
   if (listId) {
-    const refusedLines = new Set(refused.map(({ line }) => line))
-    const accepted = people.filter(({ line }) => !refusedLines.has(line))
+    const rejectedLines = new Set(rejected.map(({ line }) => line))
+    const accepted = rows.filter(({ line }) => !rejectedLines.has(line))
     await confirmSubscribers(
       ctx,
       listId,
@@ -83,21 +83,21 @@ async function write(ctx: Ctx, claimed: ClaimedImport, people: Person[]): Promis
     )
   }
   if (claimed.eachEvent) await emitMany(ctx, contactCreated, await readContacts(ctx, createdIds))
-  return { created: createdIds.length, updated, refused }
+  return { created: createdIds.length, updated, rejected }
 }
 
 /** What `write` would do, as far as it can be told: a later row of the same address counts as one that changes something. */
-async function preview(ctx: Ctx, claimed: ClaimedImport, people: Person[]): Promise<Outcome> {
-  const [first = []] = roundsOf(people, 'skip')
-  const unseen = await noteSeen(ctx, claimed.id, first)
-  const refused: Outcome['refused'] = []
+async function preview(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Promise<Outcome> {
+  const [first = []] = splitIntoRounds(rows, 'skip')
+  const unseen = await recordUnseen(ctx, claimed.id, first)
+  const rejected: Outcome['rejected'] = []
   if (claimed.onConflict === 'skip') {
     const { known } = await compareContacts(ctx, contactsOf(unseen))
-    return { created: unseen.length - known, updated: 0, refused }
+    return { created: unseen.length - known, updated: 0, rejected }
   }
-  const accepted = await refuseOverflow(ctx, unseen, refused)
+  const accepted = await rejectTagOverflow(ctx, unseen, rejected)
   const { known, changed } = await compareContacts(ctx, contactsOf(accepted))
-  return { created: accepted.length - known, updated: changed + people.length - unseen.length, refused }
+  return { created: accepted.length - known, updated: changed + rows.length - unseen.length, rejected }
 }
 
 /**
@@ -105,46 +105,46 @@ async function preview(ctx: Ctx, claimed: ClaimedImport, people: Person[]): Prom
  * statement can touch a contact only once, and the rows of one person must take effect in their order. For `skip` only
  * the first row counts.
  */
-function roundsOf(people: Person[], onConflict: 'skip' | 'update'): Person[][] {
-  const rounds: Person[][] = []
+function splitIntoRounds(rows: CheckedRow[], onConflict: 'skip' | 'update'): CheckedRow[][] {
+  const rounds: CheckedRow[][] = []
   const seen = new Map<string, number>()
-  for (const person of people) {
-    const email = person.contact.email.toLowerCase()
+  for (const row of rows) {
+    const email = row.contact.email.toLowerCase()
     const round = seen.get(email) ?? 0
     seen.set(email, round + 1)
     if (onConflict === 'skip' && round > 0) continue
-    ;(rounds[round] ??= []).push(person)
+    ;(rounds[round] ??= []).push(row)
   }
   return rounds
 }
 
-async function refuseOverflow(ctx: Ctx, people: Person[], refused: Outcome['refused']): Promise<Person[]> {
-  const overfull = await findTagOverflow(ctx, contactsOf(people))
-  if (overfull.size === 0) return people
-  const isOverfull = ({ contact }: Person) => overfull.has(contact.email.toLowerCase())
-  for (const { line } of people.filter(isOverfull)) {
-    refused.push({ line, message: `tags: a contact has at most ${maxTags}` })
+async function rejectTagOverflow(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['rejected']): Promise<CheckedRow[]> {
+  const overflowing = await findTagOverflow(ctx, contactsOf(rows))
+  if (overflowing.size === 0) return rows
+  const hasOverflow = ({ contact }: CheckedRow) => overflowing.has(contact.email.toLowerCase())
+  for (const { line } of rows.filter(hasOverflow)) {
+    rejected.push({ line, message: `tags: a contact has at most ${maxTags}` })
   }
-  return people.filter((person) => !isOverfull(person))
+  return rows.filter((row) => !hasOverflow(row))
 }
 
 /** Those with a value of a field that was removed since the rows were checked. */
-async function refuseUnknown(ctx: Ctx, people: Person[], refused: Outcome['refused']): Promise<Person[]> {
-  const keysOf = ({ contact }: Person) => Object.keys(contact.customFieldValues)
-  const fields = await lockCustomFields(ctx, [...new Set(people.flatMap(keysOf))])
-  const unknownOf = (person: Person) => keysOf(person).find((key) => !fields.has(key))
-  for (const person of people) {
-    const key = unknownOf(person)
-    if (key !== undefined) refused.push({ line: person.line, message: `Unknown custom field "${key}"` })
+async function rejectUnknownFields(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['rejected']): Promise<CheckedRow[]> {
+  const keysOf = ({ contact }: CheckedRow) => Object.keys(contact.customFieldValues)
+  const fields = await lockCustomFields(ctx, [...new Set(rows.flatMap(keysOf))])
+  const unknownOf = (row: CheckedRow) => keysOf(row).find((key) => !fields.has(key))
+  for (const row of rows) {
+    const key = unknownOf(row)
+    if (key !== undefined) rejected.push({ line: row.line, message: `Unknown custom field "${key}"` })
   }
-  return people.filter((person) => unknownOf(person) === undefined)
+  return rows.filter((row) => unknownOf(row) === undefined)
 }
 
-const contactsOf = (people: readonly Person[]) => people.map(({ contact }) => contact)
+const contactsOf = (rows: readonly CheckedRow[]) => rows.map(({ contact }) => contact)
 
 /** Those whose address the dry run had not come across. */
-async function noteSeen(ctx: Ctx, importId: ImportId, people: Person[]): Promise<Person[]> {
-  const emails = people.map(({ contact }) => contact.email.toLowerCase())
+async function recordUnseen(ctx: Ctx, importId: ImportId, rows: CheckedRow[]): Promise<CheckedRow[]> {
+  const emails = rows.map(({ contact }) => contact.email.toLowerCase())
   const result = await ctx.db.execute<{ email: string }>(sql`
     with given as (
       select email, hashtextextended(email, 0) as hash from unnest(${sql.param(emails)}::text[]) as given (email)),
@@ -155,13 +155,13 @@ async function noteSeen(ctx: Ctx, importId: ImportId, people: Person[]): Promise
       returning email_hash)
     select email from given join noted on noted.email_hash = given.hash`)
   const unseen = new Set(result.rows.map((row) => row.email))
-  return people.filter(({ contact }) => unseen.has(contact.email.toLowerCase()))
+  return rows.filter(({ contact }) => unseen.has(contact.email.toLowerCase()))
 }
 
 /** The parts of the file that are done with; the one that holds `position` is not. */
 async function deletePartsBefore(ctx: Ctx, importId: ImportId, position: number): Promise<void> {
-  const mine = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and import_id = ${uuidOf(importId)}`
+  const ofImport = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and import_id = ${uuidOf(importId)}`
   await ctx.db.execute(sql`
-    delete from import_parts where ${mine} and position < (
-      select max(position) from import_parts where ${mine} and position <= ${position})`)
+    delete from import_parts where ${ofImport} and position < (
+      select max(position) from import_parts where ${ofImport} and position <= ${position})`)
 }

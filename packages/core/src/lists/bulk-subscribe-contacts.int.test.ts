@@ -50,13 +50,13 @@ test('everyone in the file is confirmed, but for those who ever opted out, delet
       known: 'CONFIRMED',
       new: 'CONFIRMED',
     })
-    const everybody = Object.fromEntries(
+    const contactStatuses = Object.fromEntries(
       (await listContacts(ctx, ContactQuery.parse({}))).data.map((contact) => [
         contact.email,
         contact.emailSubscribedStatus,
       ]),
     )
-    expect(everybody).toMatchObject({
+    expect(contactStatuses).toMatchObject({
       'pending-1@example.com': 'SUBSCRIBED',
       'unsubscribed-1@example.com': 'UNSUBSCRIBED',
       'complained-1@example.com': 'COMPLAINED',

@@ -14,17 +14,17 @@ import { findOptOuts } from '../subscriptions/opt-outs.ts'
  */
 export async function confirmSubscribers(ctx: Ctx, listId: ListId, emails: readonly string[]): Promise<void> {
   // Whoever changes subscriptions of a contact has the contact first, so that its status is derived from all of them.
-  const people = await lockContactsByEmail(ctx, emails)
+  const contacts = await lockContactsByEmail(ctx, emails)
   if (!(await lockList(ctx, listId))) throw notFound('List')
-  const addresses = people.map(({ email }) => email)
+  const addresses = contacts.map(({ email }) => email)
   const optOuts = await findOptOuts(ctx, listId, addresses)
-  const willing = people.filter(({ email }) => !optOuts.has(email)).map(({ id }) => id)
-  if (willing.length === 0) return
+  const allowed = contacts.filter(({ email }) => !optOuts.has(email)).map(({ id }) => id)
+  if (allowed.length === 0) return
   const now = sql`${new Date().toISOString()}::timestamptz`
   const result = await ctx.db.execute<{ contact_id: string }>(sql`
     insert into subscriptions as s (workspace_id, list_id, contact_id, status, source, confirmed_at, created_at)
     select ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(listId)}::uuid, id, 'CONFIRMED', 'import', ${now}, ${now}
-    from unnest(${sql.param(willing.map(uuidOf))}::uuid[]) as person (id)
+    from unnest(${sql.param(allowed.map(uuidOf))}::uuid[]) as contact (id)
     on conflict (workspace_id, list_id, contact_id) do update
     set status = 'CONFIRMED', confirmed_at = excluded.confirmed_at
     where s.status = 'PENDING'

@@ -21,15 +21,15 @@ async function render() {
 }
 
 test('the letter says who asks, for what and whom, as HTML and as text, with the link in both', async () => {
-  const letter = await render()
-  expect(letter).toMatchObject({
+  const mail = await render()
+  expect(mail).toMatchObject({
     from: { name: 'Analytical Engines', address: 'letters@example.com' },
     to: { name: '', address: 'ada@example.com' },
     subject: 'Confirm your subscription to Monthly letter',
     headers: { 'Auto-Submitted': 'auto-generated' },
   })
   const link = /https:\/\/crm\.example\.com\/public\/subscriptions\/confirm\?token=[\w.-]+/
-  for (const part of [letter?.html, letter?.text]) {
+  for (const part of [mail?.html, mail?.text]) {
     expect(part).toMatch(link)
     expect(part).toContain('ada@example.com')
     expect(part).toContain('Analytical Engines')
@@ -44,11 +44,11 @@ test('names that somebody chose are shown, not obeyed', async () => {
   const name = '<b>Tricks</b>\r\nBcc: eve@example.com'
   await ctx.db.update(lists).set({ name }).where(eq(lists.id, list.id))
   await ctx.db.update(workspaces).set({ fromName: name }).where(eq(workspaces.id, ctx.workspaceId))
-  const letter = await render()
-  expect(letter?.html).not.toContain('<b>Tricks')
-  expect(letter?.html).toContain('&lt;b&gt;Tricks&lt;/b&gt;')
-  expect(letter?.subject).toBe('Confirm your subscription to <b>Tricks</b> Bcc: eve@example.com')
-  expect(letter?.from.name).toBe('<b>Tricks</b> Bcc: eve@example.com')
+  const mail = await render()
+  expect(mail?.html).not.toContain('<b>Tricks')
+  expect(mail?.html).toContain('&lt;b&gt;Tricks&lt;/b&gt;')
+  expect(mail?.subject).toBe('Confirm your subscription to <b>Tricks</b> Bcc: eve@example.com')
+  expect(mail?.from.name).toBe('<b>Tricks</b> Bcc: eve@example.com')
 })
 
 test('it comes from the address of the workspace when it has one', async () => {

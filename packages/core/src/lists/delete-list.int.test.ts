@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 const notFound = { code: 'not_found', message: 'List not found' }
 const unknownList = { code: 'invalid', issues: [{ path: 'listId', message: 'List not found' }] }
-const underWay = { code: 'conflict', message: 'A campaign to this list is under way' }
+const activeCampaign = { code: 'conflict', message: 'A campaign to this list is under way' }
 const clear = async () => {
   let steps = 1
   while (await clearDeletedList(ctx, uuidOf(list.id))) steps += 1
@@ -50,7 +50,7 @@ const statuses = async () =>
       select email_subscribed_status as status, count(*)::int from contacts
       where workspace_id = ${uuidOf(ctx.workspaceId)} group by 1 order by 1`)
   ).rows.map(({ status, count }) => `${count} ${status}`)
-const aForm = () =>
+const formInput = () =>
   FormInput.parse({
     name: 'Form',
     listId: list.id,
@@ -79,7 +79,7 @@ test('a deleted list is there for nobody, from that instant and before the worke
   const input = CampaignInput.parse({ name: 'a', subject: 'b', listId: list.id })
   await expect(createCampaign(ctx, input)).rejects.toMatchObject(unknownList)
   await expect(updateCampaign(ctx, other.id, { listId: list.id })).rejects.toMatchObject(unknownList)
-  await expect(createForm(ctx, aForm())).rejects.toMatchObject(unknownList)
+  await expect(createForm(ctx, formInput())).rejects.toMatchObject(unknownList)
   await expect(sendCampaign(ctx, draft.id)).rejects.toMatchObject({ message: 'List has no subscribed recipients' })
   await expect(sendTestMail(ctx, draft.id, { email: 'ada@example.com' })).rejects.toMatchObject({
     code: 'conflict',
@@ -98,7 +98,7 @@ test('the worker takes it away in steps, each contact stands as it should at eve
   const ids = await addSubscribers(ctx, list.id, { count: 1_100 })
   await addSubscribers(ctx, list.id, { count: 3, status: 'COMPLAINED', name: 'left' })
   for (const id of ids.slice(0, 2)) await addSubscriber(ctx, other.id, { contactId: id, status: 'CONFIRMED' })
-  const [campaign, form] = [await createTestCampaign(ctx, { listId: list.id }), await createForm(ctx, aForm())]
+  const [campaign, form] = [await createTestCampaign(ctx, { listId: list.id }), await createForm(ctx, formInput())]
   const before = await readContact(ctx, ids[0] ?? newId('con'))
   await deleteList(ctx, list.id)
   expect(await clearDeletedList(ctx, uuidOf(list.id))).toBe(true)
@@ -121,8 +121,8 @@ test('the worker takes it away in steps, each contact stands as it should at eve
 test('clearing touches no list that was not deleted, and none of another workspace', async () => {
   await addSubscribers(ctx, list.id, { count: 1 })
   await deleteList(ctx, list.id)
-  const stranger = await createTestCtx(database.db)
-  expect(await clearDeletedList(stranger, uuidOf(list.id))).toBe(false)
+  const otherCtx = await createTestCtx(database.db)
+  expect(await clearDeletedList(otherCtx, uuidOf(list.id))).toBe(false)
   expect([await countLists(), await statuses()]).toEqual([1, ['1 SUBSCRIBED']])
 })
 
@@ -130,7 +130,7 @@ test.each(['SENDING', 'PAUSED'])('a list with a campaign that is %s stays', asyn
   const campaign = await createTestCampaign(ctx, { listId: list.id })
   const set = (to: string) => ctx.db.execute(sql`update campaigns set status = ${to} where id = ${uuidOf(campaign.id)}`)
   await set(status)
-  await expect(deleteList(ctx, list.id)).rejects.toMatchObject(underWay)
+  await expect(deleteList(ctx, list.id)).rejects.toMatchObject(activeCampaign)
   expect((await readList(ctx, list.id)).id).toBe(list.id)
   for (const ended of ['DRAFT', 'SENT', 'CANCELED']) {
     await set(ended)
@@ -152,11 +152,11 @@ test('of a send and a deletion at once, one wins: no campaign is under way to a 
     const [first, second] = round % 2 ? both : both.toReversed()
     await Promise.allSettled([first?.(), second?.()])
     const { status } = await readCampaign(ctx, campaign.id)
-    const isThere = await readList(ctx, list.id).then(
+    const exists = await readList(ctx, list.id).then(
       () => true,
       () => false,
     )
-    seen.add(`${status} ${isThere}`)
+    seen.add(`${status} ${exists}`)
   }
   expect([...seen].filter((outcome) => outcome !== 'SENDING true' && outcome !== 'DRAFT false')).toEqual([])
 })
@@ -169,7 +169,7 @@ test('a campaign that is made and sent while a deletion looks is seen by it', as
   })
   const deleting = deleteList(ctx, list.id)
   await waitUntilBlocked(ctx.db)
-  await Promise.all([expect(deleting).rejects.toMatchObject(underWay), sending.commit()])
+  await Promise.all([expect(deleting).rejects.toMatchObject(activeCampaign), sending.commit()])
 })
 
 test('a send that waits for a deletion finds nobody to send to', async () => {

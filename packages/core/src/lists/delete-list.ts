@@ -22,11 +22,11 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
       .where(and(byId(lists, ctx, id), isNull(lists.deletedAt)))
       .returning({ id: lists.id })
     if (!row) throw notFound('List')
-    const underWay = and(eq(campaigns.listId, id), inArray(campaigns.status, ['SENDING', 'PAUSED']))
+    const isActive = and(eq(campaigns.listId, id), inArray(campaigns.status, ['SENDING', 'PAUSED']))
     const [campaign] = await ctx.db
       .select({ id: campaigns.id })
       .from(campaigns)
-      .where(and(eq(campaigns.workspaceId, ctx.workspaceId), underWay))
+      .where(and(eq(campaigns.workspaceId, ctx.workspaceId), isActive))
       .limit(1)
     if (campaign) throw conflict('A campaign to this list is under way')
     await enqueue(ctx, 'maintenance', id)
@@ -34,7 +34,7 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
   })
 }
 
-const stepSize = 500
+const batchSize = 500
 
 /**
  * One step of taking away what a deleted list leaves behind; answers whether there is more. Each step is whole by
@@ -63,7 +63,7 @@ async function findSubscribers(ctx: Ctx, listId: ListId): Promise<ContactId[]> {
     .select({ contactId: subscriptions.contactId })
     .from(subscriptions)
     .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.listId, listId)))
-    .limit(stepSize)
+    .limit(batchSize)
   return rows.map((row) => row.contactId)
 }
 

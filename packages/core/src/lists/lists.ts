@@ -102,7 +102,7 @@ export async function checkListId(ctx: Ctx, id: ListId): Promise<void> {
 }
 
 /** For the public routes, which know a list by its id alone: on behalf of a stranger in the list's workspace. */
-export async function openPublicList(ctx: BaseCtx, listId: ListId): Promise<{ ctx: Ctx; doubleOptIn: boolean }> {
+export async function findPublicList(ctx: BaseCtx, listId: ListId): Promise<{ ctx: Ctx; doubleOptIn: boolean }> {
   const [list] = await ctx.db
     .select({ workspaceId: lists.workspaceId, doubleOptIn: lists.doubleOptIn })
     .from(lists)

@@ -8,10 +8,14 @@ import { enqueueMail } from '../mail/mails.ts'
 import { subscriptions } from '../db/schema/index.ts'
 import { isLiveWorkspace } from '../workspaces/is-live.ts'
 import { invalidLink, openConfirmation, type SubscriptionLink } from './subscription-links.ts'
-import { openPublicList } from './lists.ts'
-import { findOptOuts, forgetOptOut, hashesOf } from '../subscriptions/opt-outs.ts'
+import { findPublicList } from './lists.ts'
+import { findOptOuts, deleteOptOut, hashEmailWithAllKeys } from '../subscriptions/opt-outs.ts'
 import type { SubscribeInput } from './lists.schema.ts'
-import { subscriptionColumns, type SubscriptionRow, tellSubscription } from '../subscriptions/subscription-record.ts'
+import {
+  subscriptionColumns,
+  type SubscriptionRow,
+  recordSubscriptionChange,
+} from '../subscriptions/subscription-record.ts'
 import { readSuppression } from '../subscriptions/suppressions.ts'
 import { lockContact, lockCurrentContact } from '../contacts/lock-contact.ts'
 import {
@@ -29,8 +33,8 @@ interface SubscriptionRequest {
 
 /** A stranger asks to be subscribed. Says nothing of what was known before. */
 export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeInput): Promise<void> {
-  const { ctx: stranger, doubleOptIn } = await openPublicList(base, listId)
-  await inTransaction(stranger, async (ctx) => {
+  const { ctx: visitor, doubleOptIn } = await findPublicList(base, listId)
+  await inTransaction(visitor, async (ctx) => {
     const contact = await findOrCreateContact(ctx, { ...input, source: 'subscription' })
     await requestSubscription(ctx, { list: { id: listId, doubleOptIn }, contact, source: 'public' })
   })
@@ -45,7 +49,7 @@ export async function requestSubscription(ctx: Ctx, { list, contact, source }: S
   if (await readSuppression(ctx, contact.email)) return
   const link = { workspaceId: ctx.workspaceId, listId: list.id, contactId: contact.id }
   const optOuts = await findOptOuts(ctx, list.id, [contact.email])
-  if (!list.doubleOptIn && optOuts.size === 0 && (await confirmAtOnce(ctx, link, source))) return
+  if (!list.doubleOptIn && optOuts.size === 0 && (await confirmImmediately(ctx, link, source))) return
   await requestConfirmation(ctx, { link, email: contact.email, source })
 }
 
@@ -59,40 +63,40 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
     if (!(await isLiveWorkspace(ctx))) throw invalidLink()
     const link = { ...named, contactId: await lockCurrentContact(ctx, named.contactId) }
     const contact = await lockContact(ctx, link.contactId)
-    if (!contact || !hashesOf(ctx, contact.email).includes(emailHash)) throw invalidLink()
+    if (!contact || !hashEmailWithAllKeys(ctx, contact.email).includes(emailHash)) throw invalidLink()
     const [confirmed] = await ctx.db
       .update(subscriptions)
       .set({ status: 'CONFIRMED', confirmedAt: new Date(), unsubscribedAt: null })
       .where(
         and(
-          matches(link),
+          byLink(link),
           inArray(subscriptions.status, ['PENDING', 'UNSUBSCRIBED']),
           or(isNull(subscriptions.unsubscribedAt), lt(subscriptions.unsubscribedAt, issuedAt)),
         ),
       )
       .returning(subscriptionColumns)
     if (confirmed) {
-      await forgetOptOut(ctx, link.listId, contact.email)
-      return tellSubscription(ctx, confirmed, [subscriptionConfirmed])
+      await deleteOptOut(ctx, link.listId, contact.email)
+      return recordSubscriptionChange(ctx, confirmed, [subscriptionConfirmed])
     }
-    const [current] = await ctx.db.select().from(subscriptions).where(matches(link))
+    const [current] = await ctx.db.select().from(subscriptions).where(byLink(link))
     if (current?.status !== 'CONFIRMED') throw invalidLink()
   })
 }
 
 /** Makes a subscription of a locked contact UNSUBSCRIBED, unless a stricter word was said of it or it was none. Answers whether it did. */
 export async function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
-  const [left] = await ctx.db
+  const [ended] = await ctx.db
     .update(subscriptions)
     .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date() })
-    .where(and(matches(link), inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])))
+    .where(and(byLink(link), inArray(subscriptions.status, ['PENDING', 'CONFIRMED'])))
     .returning(subscriptionColumns)
-  if (left) await tellSubscription(ctx, left, [subscriptionUnsubscribed])
-  return left !== undefined
+  if (ended) await recordSubscriptionChange(ctx, ended, [subscriptionUnsubscribed])
+  return ended !== undefined
 }
 
 /** Confirms a locked contact who is new to the list or PENDING; undefined when there was nothing to confirm. */
-export async function confirmAtOnce(
+export async function confirmImmediately(
   ctx: Ctx,
   link: SubscriptionLink,
   source: string,
@@ -111,7 +115,7 @@ export async function confirmAtOnce(
   if (!row) return undefined
   const { inserted, ...subscription } = row
   const events = [subscriptionCreated, subscriptionConfirmed] as const
-  await tellSubscription(ctx, subscription, inserted ? [...events] : [subscriptionConfirmed])
+  await recordSubscriptionChange(ctx, subscription, inserted ? [...events] : [subscriptionConfirmed])
   return subscription
 }
 
@@ -123,29 +127,29 @@ export async function requestConfirmation(
   ctx: Ctx,
   { link, email, source }: { link: SubscriptionLink; email: string; source: string },
 ): Promise<void> {
-  const asked = subscriptions.confirmationsRequestedAt
+  const requestedAt = subscriptions.confirmationsRequestedAt
   const [row] = await ctx.db
     .insert(subscriptions)
     .values({ ...link, status: 'PENDING', source, confirmationsRequestedAt: sql`array[now()]` })
     .onConflictDoUpdate({
       target: [subscriptions.workspaceId, subscriptions.listId, subscriptions.contactId],
-      set: { confirmationsRequestedAt: sql`(now() || ${asked})[1:3]` },
+      set: { confirmationsRequestedAt: sql`(now() || ${requestedAt})[1:3]` },
       setWhere: sql`${subscriptions.status} in ('PENDING', 'UNSUBSCRIBED')
-        and coalesce(${asked}[1] < now() - interval '10 minutes', true)
-        and coalesce(${asked}[3] < now() - interval '1 day', true)`,
+        and coalesce(${requestedAt}[1] < now() - interval '10 minutes', true)
+        and coalesce(${requestedAt}[3] < now() - interval '1 day', true)`,
     })
     .returning({ ...subscriptionColumns, inserted: sql<boolean>`xmax = 0` })
     .catch(listNotFound)
   if (!row) return
   const { inserted, ...subscription } = row
-  if (inserted) await tellSubscription(ctx, subscription, [subscriptionCreated])
+  if (inserted) await recordSubscriptionChange(ctx, subscription, [subscriptionCreated])
   const data = { listId: link.listId, contactId: link.contactId }
   await enqueueMail(ctx, { kind: 'CONFIRMATION', to: email, data })
 }
 
 const listNotFound = onConstraint('subscriptions_list_fk', () => notFound('List'))
 
-function matches(link: SubscriptionLink) {
+function byLink(link: SubscriptionLink) {
   return and(
     eq(subscriptions.workspaceId, link.workspaceId),
     eq(subscriptions.listId, link.listId),

@@ -86,9 +86,9 @@ describe('adding', () => {
   test.each(['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const)('who is %s stays so', async (status) => {
     await set(status)
     const before = await readSubscriber(ctx, list.id, ada.id)
-    for (const wish of ['PENDING', 'CONFIRMED'] as const) {
-      await expect(add(wish)).rejects.toMatchObject(optedOut)
-      await expect(add(wish, { email: ada.email })).rejects.toMatchObject(optedOut)
+    for (const requested of ['PENDING', 'CONFIRMED'] as const) {
+      await expect(add(requested)).rejects.toMatchObject(optedOut)
+      await expect(add(requested, { email: ada.email })).rejects.toMatchObject(optedOut)
     }
     expect(await readSubscriber(ctx, list.id, ada.id)).toEqual(before)
     expect(await mailsOf()).toBe(0)
@@ -107,14 +107,14 @@ describe('adding', () => {
   })
 
   test('a contact or a list of another workspace is none', async () => {
-    const stranger = await createTestCtx(database.db)
-    const foreign = await createTestContact(stranger)
+    const otherCtx = await createTestCtx(database.db)
+    const foreign = await createTestContact(otherCtx)
     await expect(add('CONFIRMED', { contactId: foreign.id })).rejects.toMatchObject({
       code: 'invalid',
       issues: [{ path: 'contactId', message: 'Contact not found' }],
     })
     await expect(
-      addSubscriber(stranger, list.id, { contactId: foreign.id, status: 'CONFIRMED' }),
+      addSubscriber(otherCtx, list.id, { contactId: foreign.id, status: 'CONFIRMED' }),
     ).rejects.toMatchObject({ code: 'not_found' })
   })
 
@@ -181,13 +181,13 @@ describe('asking by mail', () => {
   const letPass = (interval: string) =>
     ctx.db.execute(sql`update subscriptions set confirmations_requested_at =
       array(select asked - ${interval}::interval from unnest(confirmations_requested_at) with ordinality as given (asked, n) order by n)`)
-  const asks: Record<string, () => Promise<unknown>> = {
+  const requests: Record<string, () => Promise<unknown>> = {
     'by the public route': () => subscribe(ctx, list.id, { email: ada.email, firstName: '', lastName: '' }),
     'by a form': () =>
       transaction(ctx.db, (db) => requestSubscription({ ...ctx, db }, { list, contact: ada, source: 'form' })),
     'by the API': () => add('PENDING'),
   }
-  test.each(Object.entries(asks))('%s, at most three in any day, ten minutes apart', async (_name, ask) => {
+  test.each(Object.entries(requests))('%s, at most three in any day, ten minutes apart', async (_name, request) => {
     for (const [passed, sent] of [
       ['0 seconds', 1],
       ['9 minutes 58 seconds', 1],
@@ -203,14 +203,14 @@ describe('asking by mail', () => {
       ['11 minutes', 6],
     ] as const) {
       await letPass(passed)
-      await ask()
+      await request()
       expect([passed, await mailsOf()]).toEqual([passed, sent])
     }
   })
 
   test('the three are counted over all ways to ask', async () => {
-    for (const ask of [...Object.values(asks), ...Object.values(asks)]) {
-      await ask()
+    for (const request of [...Object.values(requests), ...Object.values(requests)]) {
+      await request()
       await letPass('11 minutes')
     }
     expect(await mailsOf()).toBe(3)

@@ -10,7 +10,7 @@ import { requireList } from './lists.ts'
 import type { SubscriberInput, SubscriberQuery } from './lists.schema.ts'
 import { findOptOuts } from '../subscriptions/opt-outs.ts'
 import { subscriptionColumns, type SubscriptionRow, toSubscription } from '../subscriptions/subscription-record.ts'
-import { confirmAtOnce, endSubscription, requestConfirmation } from './subscribe.ts'
+import { confirmImmediately, endSubscription, requestConfirmation } from './subscribe.ts'
 import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 
@@ -48,18 +48,18 @@ export function addSubscriber(
     await requireList(ctx, listId)
     const contact = await findContact(ctx, input)
     const link = { workspaceId: ctx.workspaceId, listId, contactId: contact.id }
-    const before = await findSubscription(ctx, listId, contact.id)
-    const hasLeft = before !== undefined && before.status !== 'PENDING' && before.status !== 'CONFIRMED'
+    const existing = await findSubscription(ctx, listId, contact.id)
+    const hasOptedOut = existing !== undefined && existing.status !== 'PENDING' && existing.status !== 'CONFIRMED'
     const optOuts = await findOptOuts(ctx, listId, [contact.email])
-    if (hasLeft || optOuts.size > 0) {
+    if (hasOptedOut || optOuts.size > 0) {
       throw conflict('They have opted out of this list, and only they can opt in again')
     }
-    if (input.status === 'CONFIRMED') await confirmAtOnce(ctx, link, 'api')
+    if (input.status === 'CONFIRMED') await confirmImmediately(ctx, link, 'api')
     else await requestConfirmation(ctx, { link, email: contact.email, source: 'api' })
     const row = await findSubscription(ctx, listId, contact.id)
     // What keeps both from being there is a deletion of the list, which was there when this began.
     if (!row) throw notFound('List')
-    return { subscription: toSubscription(row), isNew: before === undefined }
+    return { subscription: toSubscription(row), isNew: existing === undefined }
   })
 }
 

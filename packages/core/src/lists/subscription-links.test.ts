@@ -60,8 +60,8 @@ test('a link opens for its own purpose only', () => {
 })
 
 test('a link of another installation, or signed for a cursor, is refused', () => {
-  const others = { ...ctx, settings: { ...testSettings, keys: deriveKeys('another secret of another house') } }
-  expect(() => openUnsubscribe(others, unsubscribeToken)).toThrow(expect.objectContaining(invalid))
+  const otherCtx = { ...ctx, settings: { ...testSettings, keys: deriveKeys('another secret of another house') } }
+  expect(() => openUnsubscribe(otherCtx, unsubscribeToken)).toThrow(expect.objectContaining(invalid))
   const cursor = signPayload(testSettings.keys.cursors, 'unsubscribe', ['a', 'b', 'c'])
   expect(() => openUnsubscribe(ctx, cursor)).toThrow(expect.objectContaining(invalid))
 })

@@ -3,8 +3,8 @@ import { recordSubscriptionActivity } from './subscribed-status.ts'
 import type { Ctx } from '../request/context.ts'
 import { optOuts, subscriptions } from '../db/schema/index.ts'
 import type { ContactId } from '../kernel/ids.ts'
-import { areOptOutsOf } from './opt-outs.ts'
-import { subscriptionColumns, tellSubscription } from './subscription-record.ts'
+import { isOptOutOf } from './opt-outs.ts'
+import { subscriptionColumns, recordSubscriptionChange } from './subscription-record.ts'
 import { readSuppression, suppressSubscriptions } from './suppressions.ts'
 import { subscriptionUnsubscribed } from './subscription-events.ts'
 
@@ -14,8 +14,8 @@ import { subscriptionUnsubscribed } from './subscription-events.ts'
  * on the word of whoever changed them. Answers whether anything changed.
  */
 export async function applyStoredOptOuts(ctx: Ctx, contact: { id: ContactId; email: string }): Promise<boolean> {
-  const optedOut = ctx.db.select({ listId: optOuts.listId }).from(optOuts).where(areOptOutsOf(ctx, contact.email))
-  const left = await ctx.db
+  const optedOut = ctx.db.select({ listId: optOuts.listId }).from(optOuts).where(isOptOutOf(ctx, contact.email))
+  const unsubscribed = await ctx.db
     .update(subscriptions)
     .set({ status: 'UNSUBSCRIBED', unsubscribedAt: new Date() })
     .where(
@@ -27,9 +27,9 @@ export async function applyStoredOptOuts(ctx: Ctx, contact: { id: ContactId; ema
       ),
     )
     .returning(subscriptionColumns)
-  for (const row of left) await tellSubscription(ctx, row, [subscriptionUnsubscribed])
+  for (const row of unsubscribed) await recordSubscriptionChange(ctx, row, [subscriptionUnsubscribed])
   const status = await readSuppression(ctx, contact.email)
   const isSuppressed = status !== undefined && (await suppressSubscriptions(ctx, contact.id, status))
   if (isSuppressed) await recordSubscriptionActivity(ctx, [contact.id])
-  return left.length > 0 || isSuppressed
+  return unsubscribed.length > 0 || isSuppressed
 }

@@ -15,7 +15,7 @@ export function hashEmail(ctx: Ctx, email: string): string {
 }
 
 /** The hashes it may be remembered by: with the present key, and with former ones. */
-export function hashesOf(ctx: Ctx, email: string): string[] {
+export function hashEmailWithAllKeys(ctx: Ctx, email: string): string[] {
   return ctx.settings.keys.optOuts.map((key) => hashWith(key, ctx, email))
 }
 
@@ -45,13 +45,13 @@ export async function storeOptOut(ctx: Ctx, listId: ListId, emailHash: string): 
 }
 
 /** The opt-outs that are remembered of an address, of whatever lists. */
-export function areOptOutsOf(ctx: Ctx, email: string) {
-  return and(eq(optOuts.workspaceId, ctx.workspaceId), inArray(optOuts.emailHash, hashesOf(ctx, email)))
+export function isOptOutOf(ctx: Ctx, email: string) {
+  return and(eq(optOuts.workspaceId, ctx.workspaceId), inArray(optOuts.emailHash, hashEmailWithAllKeys(ctx, email)))
 }
 
 /** Which of these addresses opted out of the list and are another's or nobody's since, or are suppressed everywhere. */
 export async function findOptOuts(ctx: Ctx, listId: ListId, emails: readonly string[]): Promise<Set<string>> {
-  const emailOf = new Map(emails.flatMap((email) => hashesOf(ctx, email).map((hash) => [hash, email])))
+  const emailOf = new Map(emails.flatMap((email) => hashEmailWithAllKeys(ctx, email).map((hash) => [hash, email])))
   const isAmong = (column: AnyPgColumn) => sql`${column} = any(${sql.param([...emailOf.keys()])})`
   const rows = await ctx.db
     .select({ emailHash: optOuts.emailHash })
@@ -67,6 +67,6 @@ export async function findOptOuts(ctx: Ctx, listId: ListId, emails: readonly str
 }
 
 /** They opted in again themselves, by the link in a mail to that address. */
-export async function forgetOptOut(ctx: Ctx, listId: ListId, email: string): Promise<void> {
-  await ctx.db.delete(optOuts).where(and(eq(optOuts.listId, listId), areOptOutsOf(ctx, email)))
+export async function deleteOptOut(ctx: Ctx, listId: ListId, email: string): Promise<void> {
+  await ctx.db.delete(optOuts).where(and(eq(optOuts.listId, listId), isOptOutOf(ctx, email)))
 }

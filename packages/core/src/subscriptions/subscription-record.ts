@@ -12,7 +12,7 @@ export const subscriptionColumns = columns
 export type SubscriptionRow = Omit<typeof subscriptions.$inferSelect, 'workspaceId' | 'confirmationsRequestedAt'>
 
 /** After a change of a subscription, in its transaction: what follows for its contact, and the events. */
-export async function tellSubscription(
+export async function recordSubscriptionChange(
   ctx: Ctx,
   row: SubscriptionRow,
   events: EventDefinition<Subscription>[],

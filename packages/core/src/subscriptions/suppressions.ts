@@ -3,7 +3,7 @@ import { and, desc, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 import { suppressions } from '../db/schema/index.ts'
-import { hashEmail, hashesOf } from './opt-outs.ts'
+import { hashEmail, hashEmailWithAllKeys } from './opt-outs.ts'
 
 export type SuppressedStatus = (typeof suppressions.$inferSelect)['status']
 
@@ -24,7 +24,12 @@ export async function readSuppression(ctx: Ctx, email: string): Promise<Suppress
   const [row] = await ctx.db
     .select({ status: suppressions.status })
     .from(suppressions)
-    .where(and(eq(suppressions.workspaceId, ctx.workspaceId), inArray(suppressions.emailHash, hashesOf(ctx, email))))
+    .where(
+      and(
+        eq(suppressions.workspaceId, ctx.workspaceId),
+        inArray(suppressions.emailHash, hashEmailWithAllKeys(ctx, email)),
+      ),
+    )
     .orderBy(desc(suppressions.status))
     .limit(1)
   return row?.status

@@ -4,7 +4,7 @@ import { type CustomFieldId, uuidOf } from '../../kernel/ids.ts'
 import { finishWork, requeueWork } from '../../jobs/outbox.ts'
 import { contacts, customFields } from '../../db/schema/index.ts'
 
-const contactsAtOnce = 1_000
+const batchSize = 1_000
 
 /**
  * Takes the values of a removed field from the next contacts, in the order of their addresses, and answers the last of
@@ -14,7 +14,7 @@ export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string)
   const email = sql<string>`lower(${contacts.email})`
   return inTransaction(ctx, async (ctx) => {
     const { db } = ctx
-    const field = await lockRemoved(ctx, id)
+    const field = await lockRemovedField(ctx, id)
     if (!field) return undefined
     const next = and(eq(contacts.workspaceId, ctx.workspaceId), sql`${email} > ${after}`)
     const step = db
@@ -22,7 +22,7 @@ export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string)
       .from(contacts)
       .where(next)
       .orderBy(email)
-      .limit(contactsAtOnce)
+      .limit(batchSize)
     const [last] = await db.select({ email: sql<string | null>`max(email)` }).from(step.as('step'))
     if (!last || last.email === null) return undefined
     // Locked in the order of addresses, like all who lock many.
@@ -47,7 +47,7 @@ export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string)
 export function finishRemoval(ctx: Ctx, id: CustomFieldId): Promise<boolean> {
   return inTransaction(ctx, async (ctx) => {
     const { db } = ctx
-    const field = await lockRemoved(ctx, id)
+    const field = await lockRemovedField(ctx, id)
     if (!field) return true
     const hasValue = and(eq(contacts.workspaceId, ctx.workspaceId), sql`${contacts.customFieldValues} ? ${field.key}`)
     const left = await db.select({ id: contacts.id }).from(contacts).where(hasValue).limit(1)
@@ -64,7 +64,7 @@ export function requeueRemoval(ctx: Ctx, id: CustomFieldId): Promise<void> {
 }
 
 /** Waits for whoever checked a value by the definition before it was removed: they have written it by then. */
-async function lockRemoved(ctx: Ctx, id: CustomFieldId): Promise<{ key: string } | undefined> {
+async function lockRemovedField(ctx: Ctx, id: CustomFieldId): Promise<{ key: string } | undefined> {
   const [field] = await ctx.db
     .select({ key: customFields.key })
     .from(customFields)

@@ -54,7 +54,7 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
       ctx.db
         .select()
         .from(customFields)
-        .where(and(isKnown(ctx), after))
+        .where(and(isLiveInWorkspace(ctx), after))
         .orderBy(...orderBy)
         .limit(limit),
   })
@@ -64,11 +64,11 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
 /** Changes label or options; key and type stay. Values that were given before are kept as they are. */
 export async function updateCustomField(ctx: Ctx, id: CustomFieldId, change: CustomFieldChange): Promise<CustomField> {
   return inTransaction(ctx, async (ctx) => {
-    const [known] = await ctx.db.select().from(customFields).where(isLiveCustomField(ctx, id)).for('no key update')
-    if (!known) throw notFound('Custom field')
-    if (change.options && known.type !== 'SELECT') throw invalidField('options', 'options: only a SELECT has options')
-    if (Object.values(change).every((value) => value === undefined)) return toCustomField(known)
-    const saved = { ...known, ...withoutUndefined(change), updatedAt: timeOfUpdate(known.updatedAt) }
+    const [current] = await ctx.db.select().from(customFields).where(isLiveCustomField(ctx, id)).for('no key update')
+    if (!current) throw notFound('Custom field')
+    if (change.options && current.type !== 'SELECT') throw invalidField('options', 'options: only a SELECT has options')
+    if (Object.values(change).every((value) => value === undefined)) return toCustomField(current)
+    const saved = { ...current, ...withoutUndefined(change), updatedAt: timeOfUpdate(current.updatedAt) }
     await ctx.db
       .update(customFields)
       .set(saved)
@@ -93,7 +93,7 @@ export async function deleteCustomField(ctx: Ctx, id: CustomFieldId): Promise<vo
 
 /** Every definition of the workspace, for checking values. */
 export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
-  const rows = await selectDefinitions(ctx).where(isKnown(ctx))
+  const rows = await selectDefinitions(ctx).where(isLiveInWorkspace(ctx))
   return new Map(rows.map((row) => [row.key, row]))
 }
 
@@ -109,7 +109,7 @@ export async function lockCustomFields(
 ): Promise<CustomFields> {
   if (keys.length === 0) return new Map()
   const rows = await selectDefinitions(ctx)
-    .where(and(isKnown(ctx), inArray(customFields.key, [...keys])))
+    .where(and(isLiveInWorkspace(ctx), inArray(customFields.key, [...keys])))
     .for('key share', skipLocked ? { skipLocked } : {})
   return new Map(rows.map((row) => [row.key, row]))
 }
@@ -120,12 +120,12 @@ export async function lockCustomFields(
  */
 export async function checkCustomValues(
   ctx: Ctx,
-  given: Record<string, unknown>,
+  input: Record<string, unknown>,
 ): Promise<Record<string, CustomValue | null>> {
-  const fields = await lockCustomFields(ctx, Object.keys(given))
+  const fields = await lockCustomFields(ctx, Object.keys(input))
   const issues: Issue[] = []
   const values: Record<string, CustomValue | null> = {}
-  for (const [key, value] of Object.entries(given)) {
+  for (const [key, value] of Object.entries(input)) {
     const result = value === null ? { value } : checkCustomValue(fields, key, value)
     if ('message' in result) issues.push({ path: `customFieldValues.${key}`, message: result.message })
     else values[key] = result.value
@@ -161,7 +161,7 @@ export function mergeCustomValues(
 }
 
 /** A value that comes as text, from a query or a CSV cell, in the type of its field. */
-export function fromText(fields: CustomFields, key: string, text: string): unknown {
+export function parseCustomValue(fields: CustomFields, key: string, text: string): unknown {
   const type = fields.get(key)?.type
   if (type === 'NUMBER' && /^\s*[+-]?\d+(\.\d+)?(e[+-]?\d+)?\s*$/i.test(text)) return Number(text)
   if (type === 'BOOLEAN' && /^(true|yes|1)$/i.test(text.trim())) return true
@@ -200,7 +200,7 @@ function isLiveCustomField(ctx: Ctx, id: CustomFieldId) {
   return and(byId(customFields, ctx, id), isNull(customFields.removedAt))
 }
 
-function isKnown(ctx: Ctx) {
+function isLiveInWorkspace(ctx: Ctx) {
   return and(eq(customFields.workspaceId, ctx.workspaceId), isNull(customFields.removedAt))
 }
 

@@ -132,12 +132,12 @@ test('accents fold under any search_path, as when a dump is restored', async () 
 })
 
 test('that another workspace has what was searched for does not keep this one from finding what was meant', async () => {
-  const [mine, theirs] = [await createTestCtx(database.db), await createTestCtx(database.db)]
-  const grace = await createTestContact(mine, { firstName: 'Grace' })
-  const grcae = await createTestContact(theirs, { firstName: 'Grcae' })
+  const [own, other] = [await createTestCtx(database.db), await createTestCtx(database.db)]
+  const grace = await createTestContact(own, { firstName: 'Grace' })
+  const grcae = await createTestContact(other, { firstName: 'Grcae' })
   const find = async (ctx: Ctx) => (await listContacts(ctx, ContactQuery.parse({ search: 'grcae' }))).data
-  expect((await find(mine)).map(({ id }) => id)).toEqual([grace.id])
-  expect((await find(theirs)).map(({ id }) => id)).toEqual([grcae.id])
+  expect((await find(own)).map(({ id }) => id)).toEqual([grace.id])
+  expect((await find(other)).map(({ id }) => id)).toEqual([grcae.id])
 })
 
 test('every listing reads an index and never the whole table', async () => {

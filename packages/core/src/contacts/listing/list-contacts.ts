@@ -8,7 +8,7 @@ import { contactColumns, type ContactRow, toContact } from '../contact-record.ts
 import { readNewestContacts } from './newest-contacts.ts'
 import { searchCondition, searchRank } from './search-contacts.ts'
 import type { Contact, ContactFilters, ContactQuery } from '../contacts.schema.ts'
-import { checkCustomValue, fromText, readCustomFields } from '../custom-fields/custom-fields.ts'
+import { checkCustomValue, parseCustomValue, readCustomFields } from '../custom-fields/custom-fields.ts'
 
 /** A page of the workspace's contacts; every filter that is given must hold. A search without `sort` has the best first. */
 export async function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contact>> {
@@ -44,7 +44,7 @@ export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<
   )
 }
 
-const mostRanked = 1_000
+const maxRanked = 1_000
 
 /** Ranks at most a thousand that match, so that a search that half the workspace fits costs no more than another. */
 function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: SQL | undefined) {
@@ -52,7 +52,7 @@ function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: S
     .select({ ...contactColumns, rank: searchRank(query.search).as('rank') })
     .from(contacts)
     .where(where)
-    .limit(mostRanked)
+    .limit(maxRanked)
     .as('found')
   return readPage<ContactRow & { rank: number }>(ctx, {
     name: `contacts ${query.search}`,
@@ -97,14 +97,22 @@ function isUnfiltered({ customFields, ...query }: ContactQuery): boolean {
   return sort === newestFirst && filters.length === 0 && Object.keys(customFields).length === 0
 }
 
-const moment = (date: Date) => date.toISOString()
+const toIsoString = (date: Date) => date.toISOString()
 const sortKeys = {
-  createdAt: { column: contacts.createdAt, type: 'timestamptz', valueOf: (row: ContactRow) => moment(row.createdAt) },
-  updatedAt: { column: contacts.updatedAt, type: 'timestamptz', valueOf: (row: ContactRow) => moment(row.updatedAt) },
+  createdAt: {
+    column: contacts.createdAt,
+    type: 'timestamptz',
+    valueOf: (row: ContactRow) => toIsoString(row.createdAt),
+  },
+  updatedAt: {
+    column: contacts.updatedAt,
+    type: 'timestamptz',
+    valueOf: (row: ContactRow) => toIsoString(row.updatedAt),
+  },
   lastActivityAt: {
     column: activityOrder(contacts.lastActivityAt),
     type: 'timestamptz',
-    valueOf: (row: ContactRow) => (row.lastActivityAt ? moment(row.lastActivityAt) : '-infinity'),
+    valueOf: (row: ContactRow) => (row.lastActivityAt ? toIsoString(row.lastActivityAt) : '-infinity'),
   },
   email: {
     column: sql`lower(${contacts.email})`,
@@ -130,11 +138,11 @@ function isOnList(ctx: Ctx, listId: ListId): SQL {
   )
 }
 
-async function hasCustomValues(ctx: Ctx, wanted: Record<string, string>): Promise<SQL | undefined> {
-  if (Object.keys(wanted).length === 0) return undefined
+async function hasCustomValues(ctx: Ctx, customFields: Record<string, string>): Promise<SQL | undefined> {
+  if (Object.keys(customFields).length === 0) return undefined
   const fields = await readCustomFields(ctx)
-  const values = Object.entries(wanted).map(([key, text]) => {
-    const result = checkCustomValue(fields, key, fromText(fields, key, text))
+  const values = Object.entries(customFields).map(([key, text]) => {
+    const result = checkCustomValue(fields, key, parseCustomValue(fields, key, text))
     if ('message' in result) throw invalidField(`customField.${key}`, `customField.${key}: ${result.message}`)
     return [key, result.value]
   })

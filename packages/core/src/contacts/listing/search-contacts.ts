@@ -12,14 +12,14 @@ const text = contacts.searchText
  * whole table.
  */
 export async function searchCondition(ctx: Ctx, search: string): Promise<SQL> {
-  const wanted = await prepareSearch(ctx, search)
-  const whole = contains(wanted.whole)
+  const terms = await prepareSearch(ctx, search)
+  const whole = contains(terms.whole)
   // Less than three letters are in no index: there is nothing cheaper than to look.
-  if (wanted.whole.some((spelling) => spelling.length < 3) || (await anyoneIs(ctx, whole, aFew))) return whole
+  if (terms.whole.some((spelling) => spelling.length < 3) || (await hasMatch(ctx, whole, sampleSize))) return whole
   // From here on few fit, which the planner cannot know either: it would walk along another index and test everyone.
   await ctx.db.execute(sql`select set_config('enable_indexscan', 'off', true)`)
-  for (const condition of [whole, ...conditionsByWord(wanted.words)])
-    if (await anyoneIs(ctx, condition)) return condition
+  for (const condition of [whole, ...conditionsByWord(terms.words)])
+    if (await hasMatch(ctx, condition)) return condition
   return whole
 }
 
@@ -29,12 +29,12 @@ export function searchRank(search: string): SQL<number> {
 }
 
 /** What is searched for as `searchText` may have it: the whole, and each of its words, in one spelling or several. */
-interface Wanted {
+interface SearchTerms {
   whole: string[]
   words: string[][]
 }
 
-async function prepareSearch(ctx: Ctx, search: string): Promise<Wanted> {
+async function prepareSearch(ctx: Ctx, search: string): Promise<SearchTerms> {
   const texts = [search, ...search.split(/\s+/).filter(Boolean)].map(spellings)
   const result = await ctx.db.execute<{ folded: string[] }>(sql`
     select set_config('enable_seqscan', 'off', true),
@@ -44,7 +44,7 @@ async function prepareSearch(ctx: Ctx, search: string): Promise<Wanted> {
   return { whole, words }
 }
 
-const spelledOut: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe' }
+const umlauts: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe' }
 
 /**
  * Müller is Mueller, and the other way round. Folding leaves "muller" of both the letter and a bare u, so what is stored
@@ -52,15 +52,15 @@ const spelledOut: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', ø: '
  */
 function spellings(text: string): string[] {
   const lowered = text.normalize('NFC').toLowerCase()
-  const apart = lowered.replace(/[äöüø]/g, (letter) => spelledOut[letter] ?? letter)
-  const together = lowered.replace(/\S{5,}/g, (word) => word.replace(/([aou])e/g, '$1'))
-  return [...new Set([lowered, apart, together])]
+  const expanded = lowered.replace(/[äöüø]/g, (letter) => umlauts[letter] ?? letter)
+  const contracted = lowered.replace(/\S{5,}/g, (word) => word.replace(/([aou])e/g, '$1'))
+  return [...new Set([lowered, expanded, contracted])]
 }
 
-const mostWords = 6
+const maxWords = 6
 
 function* conditionsByWord(words: string[][]): Generator<SQL> {
-  if (words.length > mostWords) return
+  if (words.length > maxWords) return
   if (words.length > 1) yield sql.join(words.map(contains), sql` and `)
   const withTypo = words.map((spellings) => isLikeAny(spellings.flatMap(typoPatterns)))
   for (const [index, oneTypo] of withTypo.entries()) {
@@ -74,32 +74,37 @@ function* conditionsByWord(words: string[][]): Generator<SQL> {
 /** By the index for the longest word alone: of several such lists it would look for each one's every pattern with each of the others'. */
 function eachWithTypo(words: string[][]): SQL {
   const longestFirst = words.toSorted(([one = ''], [other = '']) => other.length - one.length)
-  const orTypo = longestFirst.map((spellings) => [...spellings.map(within), ...spellings.flatMap(typoPatterns)])
+  const patternsByWord = longestFirst.map((spellings) => [
+    ...spellings.map(toPattern),
+    ...spellings.flatMap(typoPatterns),
+  ])
   return sql.join(
-    orTypo.map((patterns, index) => isLikeAny(patterns, index === 0 ? text : sql`(${text} || '')`) ?? sql`true`),
+    patternsByWord.map(
+      (patterns, index) => isLikeAny(patterns, index === 0 ? text : sql`(${text} || '')`) ?? sql`true`,
+    ),
     sql` and `,
   )
 }
 
-const within = (spelling: string) => `%${literally(spelling)}%`
-const contains = (spellings: string[]): SQL => isLikeAny(spellings.map(within)) ?? sql`true`
-const literally = (wanted: string) => wanted.replace(/[\\%_]/g, '\\$&')
+const toPattern = (spelling: string) => `%${escapeWildcards(spelling)}%`
+const contains = (spellings: string[]): SQL => isLikeAny(spellings.map(toPattern)) ?? sql`true`
+const escapeWildcards = (value: string) => value.replace(/[\\%_]/g, '\\$&')
 
-function isLikeAny(patterns: string[], what: SQLWrapper = text): SQL | undefined {
-  if (patterns.length < 2) return patterns.length === 0 ? undefined : sql`${what} like ${patterns[0]}`
+function isLikeAny(patterns: string[], column: SQLWrapper = text): SQL | undefined {
+  if (patterns.length < 2) return patterns.length === 0 ? undefined : sql`${column} like ${patterns[0]}`
   const list = sql.join(
     patterns.map((pattern) => sql`${pattern}`),
     sql`, `,
   )
-  return sql`${what} like any(array[${list}])`
+  return sql`${column} like any(array[${list}])`
 }
 
-const longestWord = 32
+const maxWordLength = 32
 
 /** What may have been meant, as patterns: with one letter left out, another in its place, one too few, or two swapped. */
 function typoPatterns(word: string): string[] {
-  const letters = Array.from(word, literally)
-  if (letters.length > longestWord) return []
+  const letters = Array.from(word, escapeWildcards)
+  if (letters.length > maxWordLength) return []
   const patterns = letters.flatMap((letter, index) => {
     const before = letters.slice(0, index).join('')
     const next = letters[index + 1] ?? ''
@@ -115,12 +120,12 @@ function typoPatterns(word: string): string[] {
 }
 
 /** So many that one in a hundred is sure to be among them, and so few that they cost nothing. */
-const aFew = 1_000
+const sampleSize = 1_000
 
 /** Whether anyone in the workspace is like this, or anyone of the few that come first. */
-async function anyoneIs(ctx: Ctx, condition: SQL, ofTheFirst?: number): Promise<boolean> {
-  const everyone = ctx.db.select({ text }).from(contacts).where(eq(contacts.workspaceId, ctx.workspaceId))
-  const people = ofTheFirst === undefined ? everyone : everyone.limit(ofTheFirst)
-  const found = await ctx.db.select({ one: sql`1` }).from(people.as('contacts')).where(condition).limit(1)
+async function hasMatch(ctx: Ctx, condition: SQL, limit?: number): Promise<boolean> {
+  const allContacts = ctx.db.select({ text }).from(contacts).where(eq(contacts.workspaceId, ctx.workspaceId))
+  const candidates = limit === undefined ? allContacts : allContacts.limit(limit)
+  const found = await ctx.db.select({ one: sql`1` }).from(candidates.as('contacts')).where(condition).limit(1)
   return found.length > 0
 }
