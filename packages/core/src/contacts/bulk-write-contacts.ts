@@ -1,4 +1,4 @@
-/** Contacts by the thousand, each step one statement. */
+/** Bulk reads and writes of contacts, each in one statement. */
 import { and, eq, type SQL, sql } from 'drizzle-orm'
 import { toSnakeCase } from 'drizzle-orm/casing'
 import { jsonRows } from '../db/json-rows.ts'
@@ -14,9 +14,9 @@ import { type CheckedContact, newContactRow } from './create-contact.ts'
 export type OnConflict = 'skip' | 'update'
 
 /**
- * Creates the contacts whose addresses the workspace does not have. With `update`, the others get what their input has and
- * they lack: it sets properties, adds tags and custom values, and skips a row that changes nothing. An empty property sets
- * nothing. Each address occurs once in `inputs`. Emits no event.
+ * Creates the contacts whose email the workspace does not have yet. With `update`, existing contacts are updated too:
+ * non-empty properties are set, tags and custom values are added, and unchanged contacts are skipped. Each email must
+ * occur only once in `inputs`. Emits no events.
  */
 export async function writeContacts(
   ctx: Ctx,
@@ -28,7 +28,7 @@ export async function writeContacts(
   const result = await ctx.db.execute<{ id: string }>(sql`
     insert into contacts as c (${rows.names})
     select ${rows.names} from ${rows.from(sql`${rows.stringify(created)}`, 'p')}
-    -- The order of every writer of many contacts, so that no two deadlock.
+    -- The lock order of all bulk writers; it prevents deadlocks.
     order by lower(email)
     on conflict (workspace_id, lower(email)) do ${onConflict === 'skip' ? sql`nothing` : updateClause}
     returning c.id`)
@@ -37,7 +37,7 @@ export async function writeContacts(
   return { createdIds, updated: writtenIds.size - createdIds.length }
 }
 
-/** What `writeContacts` would do: how many contacts exist, and how many of those it would update. Writes nothing. */
+/** Dry run of `writeContacts`: counts the existing contacts and those that would be updated. */
 export async function compareContacts(
   ctx: Ctx,
   inputs: readonly CheckedContact[],
@@ -50,7 +50,7 @@ export async function compareContacts(
   return result.rows[0] ?? { known: 0, changed: 0 }
 }
 
-/** The addresses, in lower case, of contacts that would have more tags than a contact may have. */
+/** Returns the lower-case emails of contacts that would exceed the tag limit. */
 export async function findTagOverflow(ctx: Ctx, inputs: readonly CheckedContact[]): Promise<Set<string>> {
   const tagged = inputs.filter(({ tags = [] }) => tags.length > 0)
   if (tagged.length === 0) return new Set()
@@ -62,7 +62,7 @@ export async function findTagOverflow(ctx: Ctx, inputs: readonly CheckedContact[
   return new Set(result.rows.map((row) => row.email))
 }
 
-/** These contacts as the API shows them, in the order in which they were created. */
+/** Reads contacts by id, in order of creation. */
 export async function readContacts(ctx: Ctx, ids: readonly ContactId[]): Promise<Contact[]> {
   const rows = await ctx.db
     .select(contactColumns)
@@ -74,7 +74,7 @@ export async function readContacts(ctx: Ctx, ids: readonly ContactId[]): Promise
   return rows.map(toContact)
 }
 
-/** Locks the contacts of these addresses, in the order of addresses like all who lock many, until the transaction ends. */
+/** Locks contacts by email until the transaction ends, in the lock order of all bulk writers. */
 export async function lockContactsByEmail(
   ctx: Ctx,
   emails: readonly string[],
@@ -95,19 +95,19 @@ export async function lockContactsByEmail(
 
 const rows = jsonRows(contacts)
 
-/** The contacts that the inputs would create, as a table `p`. */
+/** The rows that the inputs would create, as a table `p`. */
 function rowsFrom(ctx: Ctx, inputs: readonly CheckedContact[]): SQL {
   return rows.from(sql`${rows.stringify(inputs.map((input) => newContactRow(ctx, input)))}`, 'p')
 }
 
-/** The tags of the row that the contact does not have, in their order. */
+/** The tags of the row that the contact does not have yet, in order. */
 const newTags = (row: 'excluded' | 'p') => sql`array(
-  select tag from unnest(${sql.raw(row)}.tags) with ordinality as given (tag, place)
-  where tag <> all (c.tags) order by place)`
+  select tag from unnest(${sql.raw(row)}.tags) with ordinality as tags (tag, position)
+  where tag <> all (c.tags) order by position)`
 
 const propertyColumns = [...textPropertyNames, 'source'].map(toSnakeCase)
 
-/** Whether a row has anything that the contact `c` lacks. */
+/** Whether a row would change the contact `c`. */
 const differsFromContact = (row: 'excluded' | 'p') => {
   const differs = propertyColumns.map((name) =>
     sql.raw(`(${row}.${name} <> '' and ${row}.${name} is distinct from c.${name})`),

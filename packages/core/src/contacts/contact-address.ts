@@ -4,22 +4,22 @@ import { AppError, conflict } from '../kernel/errors.ts'
 import type { Ctx } from '../request/context.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
 
-/** The contact of an address, without regard to case; undefined when there is none. */
+/** Finds a contact by email, ignoring case. */
 export async function findContactByEmail(ctx: Ctx, email: string): Promise<ContactRow | undefined> {
   const [row] = await selectByEmail(ctx, email)
   return row
 }
 
-/** The same, locked as by `lockContact`. */
+/** Finds and locks a contact by email, ignoring case. */
 export async function lockContactByEmail(ctx: Ctx, email: string): Promise<ContactRow | undefined> {
   const [row] = await selectByEmail(ctx, email).for('no key update')
   return row
 }
 
-/** The conflict with the contact that has an address. Undefined stands for one that was deleted since. */
+/** The error for an email that is taken. `owner` is undefined if the conflicting record was deleted in the meantime. */
 export function alreadyExists(owner: ContactRow | undefined): AppError {
   if (owner) return conflict('Contact already exists', { contactId: owner.id })
-  return new AppError('unavailable', 'Something that this contact depends on was just deleted: try again')
+  return new AppError('unavailable', 'A concurrent request changed related data; retry the request')
 }
 
 function selectByEmail(ctx: Ctx, email: string) {

@@ -1,10 +1,10 @@
-/** The ids of merged contacts: links in the emails that they got keep working. */
+/** Aliases map the ids of merged contacts to the remaining contact, so that links in older emails keep working. */
 import { and, eq } from 'drizzle-orm'
 import { contactAliases } from '../db/schema/index.ts'
 import type { ContactId } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 
-/** From now on the id of a merged contact leads to another, as do the ids that led to the merged one. */
+/** Maps a merged contact's id, and all ids that already point to it, to another contact. */
 export async function redirectAliases(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
   await ctx.db.update(contactAliases).set({ contactId: contacts.to }).where(pointTo(ctx, contacts.from))
   await ctx.db
@@ -12,7 +12,7 @@ export async function redirectAliases(ctx: Ctx, contacts: { from: ContactId; to:
     .values({ workspaceId: ctx.workspaceId, id: contacts.from, contactId: contacts.to })
 }
 
-/** Deletes the ids that lead to a contact. */
+/** Deletes the aliases that point to a contact. */
 export async function deleteAliasesOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   await ctx.db.delete(contactAliases).where(pointTo(ctx, contactId))
 }

@@ -1,4 +1,4 @@
-/** The text properties of a contact that forms, imports, merges and templates know. */
+/** The text properties of a contact, as used by forms, imports, merges and templates. */
 import type { FormField } from '../db/schema/index.ts'
 import type { ContactRow } from './contact-record.ts'
 import type { ContactInput } from './contacts.schema.ts'
@@ -6,11 +6,11 @@ import type { ContactInput } from './contacts.schema.ts'
 export type TextProperty = Exclude<keyof ContactInput, 'email' | 'customFieldValues' | 'tags' | 'source'>
 
 interface Property {
-  /** Types of form fields that can map to it. */
+  /** Form field types that can map to it. */
   fieldTypes: readonly FormField['type'][]
-  /** What a browser may fill in by itself (HTML `autocomplete`, WCAG 1.3.5). */
+  /** HTML `autocomplete` value (WCAG 1.3.5). */
   autocomplete: string
-  /** Other names of its column in an imported file, in lower case, without separators. */
+  /** Other column names in an import file, in lower case and without separators. */
   columnNames: readonly string[]
 }
 
@@ -27,7 +27,7 @@ export const textProperties: Readonly<Record<TextProperty, Property>> = {
 
 export const textPropertyNames = Object.keys(textProperties) as TextProperty[]
 
-/** The contact, with its empty text properties filled from `other`. */
+/** Returns the contact with its empty text properties filled from `other`. */
 export function fillEmptyProperties(contact: ContactRow, other: Partial<Pick<ContactRow, TextProperty>>): ContactRow {
   const empty = textPropertyNames.filter((name) => !contact[name] && other[name])
   return { ...contact, ...Object.fromEntries(empty.map((name) => [name, other[name]])) }

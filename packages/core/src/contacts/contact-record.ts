@@ -3,12 +3,12 @@ import { contacts } from '../db/schema/index.ts'
 import { toTimestamp, toTimestampOrNull } from '../kernel/validation.ts'
 import type { Contact } from './contacts.schema.ts'
 
-/** All columns but the one that PostgreSQL derives for the search. */
+/** All columns except the generated `searchText`. */
 const { searchText: _, ...columns } = getTableColumns(contacts)
 export const contactColumns = columns
 export type ContactRow = Omit<typeof contacts.$inferSelect, 'searchText'>
 
-/** A contact as responses, events and exports have it. */
+/** Converts a row to the shape used in responses, events and exports. */
 export function toContact(row: ContactRow): Contact {
   return {
     id: row.id,

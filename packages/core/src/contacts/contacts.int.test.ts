@@ -20,7 +20,7 @@ import { deleteContact } from '../operations/delete-contact.ts'
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
-test('two hundred upserts of one address at once leave one contact, and none of them fails', async () => {
+test('200 concurrent upserts of one email create one contact, and none fails', async () => {
   const upserts = Array.from({ length: 200 }, (_, n) =>
     upsertContact(ctx, { email: 'Ada@example.com', tags: [`t${n}`] }),
   )
@@ -29,7 +29,7 @@ test('two hundred upserts of one address at once leave one contact, and none of 
   expect(new Set(results.map((result) => result.contact.id)).size).toBe(1)
 })
 
-test('an upsert sets what it names and leaves the rest, the spelling of the address included', async () => {
+test('an upsert sets the given properties and keeps the rest, such as the email case', async () => {
   await upsertContact(ctx, { email: 'Ada@example.com', firstName: 'Ada', company: 'Engines' })
   const { contact, isNew } = await upsertContact(ctx, { email: 'ada@EXAMPLE.com', lastName: 'Lovelace' })
   expect(isNew).toBe(false)
@@ -41,15 +41,15 @@ test('an upsert sets what it names and leaves the rest, the spelling of the addr
   })
 })
 
-test('a change that changes nothing writes nothing and tells nothing', async () => {
+test('a no-op update writes nothing and emits no event', async () => {
   const contact = await createTestContact(ctx, { firstName: 'Ada', tags: ['vip'] })
   expect(await updateContact(ctx, contact.id, { firstName: 'Ada', tags: ['vip'] })).toEqual(contact)
   expect(await addTags(ctx, contact.id, { tags: ['vip'] })).toEqual(contact)
-  expect(await removeTag(ctx, contact.id, 'nobody has this')).toEqual(contact)
+  expect(await removeTag(ctx, contact.id, 'unused')).toEqual(contact)
   expect(await listEventTypes(ctx)).toEqual(['contact.created'])
 })
 
-test('a change merges custom values, null removes one, and is told once', async () => {
+test('an update merges custom values, removes null values, and emits one event', async () => {
   await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'TEXT', options: [] })
   await createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
   const { id } = await createTestContact(ctx, { customFieldValues: { plan: 'free', seats: 3 } })
@@ -58,13 +58,13 @@ test('a change merges custom values, null removes one, and is told once', async 
   expect(await listEventTypes(ctx)).toEqual(['contact.created', 'contact.updated'])
 })
 
-test('tags that many add at once are all there', async () => {
+test('concurrently added tags are all kept', async () => {
   const { id } = await createTestContact(ctx)
   await Promise.all(Array.from({ length: 20 }, (_, n) => addTags(ctx, id, { tags: [`t${n}`] })))
   expect((await readContact(ctx, id)).tags).toHaveLength(20)
 })
 
-test('an address that another contact has is a conflict that names whose', async () => {
+test('rejects a taken email with conflict and the id of its contact', async () => {
   const ada = await createTestContact(ctx, { email: 'ada@example.com' })
   const eve = await createTestContact(ctx, { email: 'eve@example.com' })
   await expect(updateContact(ctx, eve.id, { email: 'ADA@example.com' })).rejects.toMatchObject({
@@ -73,7 +73,7 @@ test('an address that another contact has is a conflict that names whose', async
   })
 })
 
-test('a deleted contact is gone, but not the opt-out: of it stays a hash that only this workspace knows', async () => {
+test('a deleted contact keeps its opt-out, as a hash that differs by workspace', async () => {
   const list = await createTestList(ctx)
   await subscribe(ctx, list.id, { email: 'ada@example.com', firstName: '', lastName: '' })
   const { contact } = await upsertContact(ctx, { email: 'ada@example.com' })
@@ -86,7 +86,7 @@ test('a deleted contact is gone, but not the opt-out: of it stays a hash that on
   expect(hashEmail(await createTestCtx(database.db), 'ada@example.com')).not.toBe(hash)
 })
 
-test('who was deleted after opting out is not confirmed at once when somebody types the address again', async () => {
+test('a deleted contact that opted out must confirm a new subscription', async () => {
   const list = await createTestList(ctx, { doubleOptIn: false })
   const visitor = { email: 'ada@example.com', firstName: '', lastName: '' }
   await subscribe(ctx, list.id, visitor)
@@ -100,7 +100,7 @@ test('who was deleted after opting out is not confirmed at once when somebody ty
   expect(again.contact.emailSubscribedStatus).toBe('PENDING')
 })
 
-test('the activity of a contact is what happened to them, newest first', async () => {
+test('lists the events of a contact, newest first', async () => {
   const { id } = await createTestContact(ctx)
   await createTestContact(ctx)
   await updateContact(ctx, id, { firstName: 'Ada' })

@@ -4,9 +4,9 @@ import { Id, RecordId } from '../kernel/ids.ts'
 import { PageQuery, Sort, SortBy } from '../request/paging.ts'
 import { type contacts, emailSubscribedStatuses } from '../db/schema/index.ts'
 
-/** The columns that a response shows. A column without its line in the shapes below does not compile. */
+/** Columns that responses contain. A column missing from a schema below does not compile. */
 type Shown = Exclude<keyof typeof contacts.$inferSelect, 'workspaceId' | 'searchText'>
-/** The columns that no request sets. */
+/** Columns that requests cannot set. */
 type Derived = 'id' | 'emailSubscribedStatus' | 'lastActivityAt' | 'createdAt' | 'updatedAt'
 type Writable = Exclude<Shown, Derived>
 
@@ -28,7 +28,7 @@ export const Contact = z
   } satisfies Record<Shown, z.ZodType>)
   .meta({
     id: 'Contact',
-    description: 'A person in the workspace. `email` is unique without regard to case.',
+    description: 'A contact in the workspace. `email` is unique, ignoring case.',
     examples: [
       {
         id: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -54,22 +54,22 @@ export const contactExample = contactExamples[0]
 
 export const MergedContact = z.object({ ...Contact.shape, mergedContactId: RecordId('con') }).meta({
   id: 'MergedContact',
-  description: 'The contact that two have become; `mergedContactId` is the one that went.',
+  description: 'The remaining contact after a merge; `mergedContactId` is the id of the deleted duplicate.',
   examples: [{ ...contactExample, mergedContactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
 })
 
-/** Empty, or digits with what people write between them. */
+/** Empty, or digits with common separators. */
 export const Phone = SingleLine(32).refine((value) => value === '' || /^(?=.*\d)[\d\s()+./#*x-]+$/i.test(value), {
   error: 'must be a phone number',
 })
 const emptyToNull = <T extends z.ZodType<string>>(schema: T) => schema.nullable().transform((value) => value || null)
 
 export const Tags = z
-  .array(SingleLine(100, 1), 'must be a list of texts')
+  .array(SingleLine(100, 1), 'must be an array of strings')
   .max(100, 'must have at most 100 tags')
   .transform((tags) => [...new Set(tags)])
 
-/** `form:` and the name of the form. */
+/** Fits `form:` and the longest form name. */
 const sourceLength = 205
 
 const customFieldValues = z
@@ -85,7 +85,7 @@ const writable = {
   lastName: SingleLine(200),
   phone: emptyToNull(Phone),
   company: emptyToNull(SingleLine(200)),
-  customFieldValues: customFieldValues.describe('Values by the keys of your custom fields; null removes one'),
+  customFieldValues: customFieldValues.describe('Values by custom field key; null removes a value'),
   tags: Tags,
   source: emptyToNull(SingleLine(sourceLength)),
 } satisfies Record<Writable, z.ZodType>
@@ -96,7 +96,7 @@ export const ContactChange = z
   .meta({ examples: [{ company: 'Analytical Engines', customFieldValues: { plan: 'pro' } }] })
 export type ContactChange = z.output<typeof ContactChange>
 
-/** Only `email` is required. An omitted property is empty in a new contact, and stays as it is in an existing one. */
+/** Only `email` is required. An omitted property is empty in a new contact and unchanged in an existing one. */
 export const ContactInput = z
   .strictObject(writable)
   .partial()
@@ -104,7 +104,9 @@ export const ContactInput = z
   .meta({ examples: [{ email: 'ada@example.com', firstName: 'Ada', lastName: 'Lovelace' }] })
 export type ContactInput = z.output<typeof ContactInput>
 
-/** A contact to be created. Defaults are filled in, so that a body with and without them has one hash for `Idempotency-Key`. */
+/**
+ * Input of a new contact. Defaults are filled in, so that equivalent bodies have the same hash for `Idempotency-Key`.
+ */
 export const NewContact = z
   .strictObject({
     email: Email,
@@ -124,23 +126,25 @@ export const TagsInput = z
 export type TagsInput = z.output<typeof TagsInput>
 
 export const MergeInput = z
-  .strictObject({ contactId: Id('con').describe('The duplicate, which goes') })
+  .strictObject({ contactId: Id('con').describe('The duplicate; it is deleted') })
   .meta({ examples: [{ contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }] })
 export type MergeInput = z.output<typeof MergeInput>
 
 const filters = {
-  email: SingleLine(254).optional().describe('Exactly this address, without regard to case'),
+  email: SingleLine(254).optional().describe('The exact email address, ignoring case'),
   search: SingleLine(200, 1)
     .optional()
-    .describe('Part of a name, address, company or phone; forgives a typo. Best first, at most 1,000, unless sorted'),
+    .describe(
+      'Part of a name, email, company or phone; tolerates a typo. Without `sort`: the best matches first, at most 1,000',
+    ),
   tag: z
     .union([
       z.array(SingleLine(100, 1)).max(20, 'must have at most 20 tags'),
       SingleLine(100, 1).transform((tag) => [tag]),
     ])
     .optional()
-    .describe('Repeatable: all must hold'),
-  listId: Id('lst').optional().describe('Who has a subscription to this list, in any status'),
+    .describe('Repeatable; contacts must have all of the tags'),
+  listId: Id('lst').optional().describe('Contacts with a subscription to this list, in any status'),
   emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional(),
   source: SingleLine(sourceLength).optional(),
   createdAfter: TimestampInput.optional(),
@@ -151,10 +155,13 @@ const filters = {
 
 const sorts = ['createdAt', 'updatedAt', 'lastActivityAt', 'email'] as const
 
-/** `customField.<key>` is a filter of any name, so it is gathered here; every other unknown name is refused. */
+/**
+ * Collects `customField.<key>` parameters, whose keys are not known in advance, and rejects any other unknown
+ * parameter.
+ */
 function collectCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Known>) {
   const prefix = 'customField.'
-  // Names that every object inherits, such as "constructor", are no names of ours.
+  // Excludes inherited names such as "constructor".
   const isNamed = (name: string) => Object.hasOwn(known.shape, name)
   const gathering = known.catchall(z.string().max(2_000)).transform((query) => {
     const entries = Object.entries(query)
@@ -163,7 +170,7 @@ function collectCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Kno
     const customFields = Object.fromEntries(others.map(([name, value]) => [name.slice(prefix.length), String(value)]))
     return { ...(named as z.output<z.ZodObject<Known>>), customFields }
   })
-  // Before: what is parsed no longer has "__proto__".
+  // Checked before parsing, because parsing drops "__proto__".
   return z.preprocess((query: Record<string, unknown>, check) => {
     const unknown = Object.keys(query).filter((name) => !isNamed(name) && !name.startsWith(prefix))
     if (unknown.length > 0) check.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query })
@@ -188,7 +195,7 @@ export const Activity = z
   .object({ id: RecordId('evt'), type: z.string(), timestamp: Timestamp, data: z.unknown() })
   .meta({
     id: 'Activity',
-    description: 'Something that happened to a contact; `data` is as in the event of that type.',
+    description: 'An event of a contact; `data` is the payload of that event type.',
   })
 export type Activity = z.output<typeof Activity>
 

@@ -25,7 +25,7 @@ const person = (n: number) => ({ email: `person-${n}@example.com` })
 const many = <Result>(count: number, work: (n: number) => Promise<Result>) =>
   Promise.allSettled(Array.from({ length: count }, (_, n) => work(n)))
 
-test('those who are created at once are all there, each told once, in a few transactions', async () => {
+test('concurrent creations share a few transactions and emit one event each', async () => {
   const created = await many(50, (n) => createContact(ctx, person(n)))
   const ids = created.map((one) => (one.status === 'fulfilled' ? one.value.id : newId('con')))
   const read = await many(50, (n) => readContact(ctx, ids[n] ?? newId('con')))
@@ -37,7 +37,7 @@ test('those who are created at once are all there, each told once, in a few tran
   expect(rows[0]?.transactions).toBeLessThan(5)
 })
 
-test('what is wrong with one is the answer for that one, and the others are created', async () => {
+test('an invalid contact fails alone, and the others are created', async () => {
   await createCustomField(ctx, { key: 'seats', label: 'Seats', type: 'NUMBER', options: [] })
   const known = await createTestContact(ctx, { email: 'Known@example.com' })
   const results = await Promise.allSettled([
@@ -61,15 +61,15 @@ test('what is wrong with one is the answer for that one, and the others are crea
   expect(await listEventTypes(ctx)).toHaveLength(4)
 })
 
-test('one that the database refuses fails alone', async () => {
-  // What no request can say, as the text of a request has no such character.
+test('a contact that the database rejects fails alone', async () => {
+  // A request cannot contain this character, so only the database rejects it.
   const firstName = '\u0000'
   const results = await many(10, (n) => createContact(ctx, { ...person(n), ...(n === 5 && { firstName }) }))
   expect(results.map(({ status }) => status === 'fulfilled')).toEqual(results.map((_, n) => n !== 5))
   expect(await listEventTypes(ctx)).toHaveLength(9)
 })
 
-test('who reads in the same instant as another workspace reads its own contacts alone, and not the other’s by their ids', async () => {
+test('concurrent reads return only contacts of their own workspace', async () => {
   const other = await createTestCtx(database.db)
   const [own, theirs] = [await createTestContact(ctx), await createTestContact(other)]
   const readers = [ctx, ctx, other, ctx, other, other, ctx]
@@ -82,7 +82,7 @@ test('who reads in the same instant as another workspace reads its own contacts 
   )
 })
 
-test('who waits for an address that another transaction is taking holds up nobody else for long', async () => {
+test('a creation that waits for a taken email does not delay others', async () => {
   const taken = Promise.withResolvers<void>()
   const isTaking = Promise.withResolvers<void>()
   const taking = inTransaction(ctx, async (ctx) => {
@@ -92,7 +92,7 @@ test('who waits for an address that another transaction is taking holds up nobod
   })
   await isTaking.promise
   const second = createContact(ctx, person(1))
-  // It is refused before that is waited for.
+  // It rejects before it is awaited.
   second.catch(() => {})
   const elsewhere = await createTestCtx(database.db)
   expect(await createContact(elsewhere, person(1))).toMatchObject(person(1))
@@ -102,7 +102,7 @@ test('who waits for an address that another transaction is taking holds up nobod
   await expect(second).rejects.toMatchObject({ code: 'conflict' })
 })
 
-test('who is refused, and for whom it cannot be found out who has the address, fails alone', async () => {
+test('a conflict whose owner cannot be looked up fails alone', async () => {
   const settings = { lock_timeout: '1s' }
   const shortTimeout = openDatabase(database.url, { applicationName: 'rapport test', settings, onError: () => {} })
   onTestFinished(() => shortTimeout.close())
@@ -120,11 +120,11 @@ test('who is refused, and for whom it cannot be found out who has the address, f
   expect(await listEventTypes(ctx)).toHaveLength(4)
 })
 
-test('whoever creates contacts has the table of workspaces before those of events, as the upkeep of these', async () => {
+test('locks workspaces before events, in the order of event maintenance', async () => {
   const one = openDatabase(database.url, { applicationName: 'rapport test', maxConnections: 1, onError: () => {} })
   onTestFinished(() => one.close())
   const events = sql`lock table events, deliveries, webhooks in access exclusive mode nowait`
-  // As it is planned each time at first, and as it is planned for good.
+  // With the custom plan, then with the generic plan.
   for (const before of [0, 10]) {
     for (let n = 0; n < before; n += 1) await createTestContact({ ...ctx, db: one.db })
     const upkeep = await openTransaction(ctx.db, (db) =>
@@ -140,7 +140,7 @@ test('whoever creates contacts has the table of workspaces before those of event
   expect(await listEventTypes(ctx)).toHaveLength(12)
 })
 
-test('in a workspace that has just gone nobody is created, and nobody else is kept from it', async () => {
+test('a creation in a deleted workspace fails without affecting other workspaces', async () => {
   const gone = await createTestCtx(database.db)
   await database.db.execute(sql`delete from workspaces where id = ${uuidOf(gone.workspaceId)}`)
   const [first, second] = await Promise.allSettled([createContact(gone, person(1)), createContact(ctx, person(1))])
@@ -148,13 +148,13 @@ test('in a workspace that has just gone nobody is created, and nobody else is ke
   expect(await listEventTypes(gone)).toEqual([])
 })
 
-test('a field whose values are just being written is held until they are', async () => {
+test('a custom field stays locked until its values are written', async () => {
   await createCustomField(ctx, { key: 'note', label: 'Note', type: 'TEXT', options: [] })
   const taking = await openTransaction(ctx.db, (db) => createContact({ ...ctx, db }, person(1)))
   const second = createContact(ctx, { ...person(1), customFieldValues: { note: 'hello' } })
   second.catch(() => {})
   await waitUntilBlocked(database.db)
-  // As whoever clears the values of a removed field takes it.
+  // The same lock as the job that clears a removed field.
   const free = sql`select from custom_fields where workspace_id = ${uuidOf(ctx.workspaceId)} for update skip locked`
   expect((await database.db.execute(free)).rowCount).toBe(0)
   await taking.commit()
@@ -162,7 +162,7 @@ test('a field whose values are just being written is held until they are', async
   expect((await database.db.execute(free)).rowCount).toBe(1)
 })
 
-test('what is told of each goes out by the request that asked for it', async () => {
+test('each delivery has the id of the request that created the contact', async () => {
   await createTestWebhook(ctx, { eventTypes: ['contact.created'] })
   const requests = Array.from({ length: 20 }, () => randomUUID())
   await many(20, (n) => createContact({ ...ctx, requestId: requests[n] ?? '' }, person(n)))
@@ -177,7 +177,7 @@ test('what is told of each goes out by the request that asked for it', async () 
   expect(requests.map((_, n) => requestOf.get(person(n).email))).toEqual(requests)
 })
 
-test('what is told of a contact is what whoever created it was answered', async () => {
+test('the event contains the same data as the response', async () => {
   for (const key of ['note', 'a']) await createCustomField(ctx, { key, label: key, type: 'TEXT', options: [] })
   const ugly = `%s "q" \\ {"createdAt":"x"} \u2028 🙂 </script>`
   const [plain, full] = await Promise.all([

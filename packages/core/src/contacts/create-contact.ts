@@ -15,20 +15,23 @@ import {
   mergeCustomValues,
 } from './custom-fields/custom-fields.ts'
 
-/** Creates a contact and emits `contact.created`. Throws `conflict`, with the id of the contact that has the address. */
+/**
+ * Creates a contact and emits `contact.created`. Throws `conflict` with the id of the existing contact if the email is
+ * taken.
+ */
 export async function createContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   const contact = await checkNewContact(ctx, input)
   if (await insertContact(ctx, contact)) return toContact(contact)
   throw alreadyExists(await findContactByEmail(ctx, contact.email))
 }
 
-/** The row of a new contact. Throws `invalid` for an unknown custom field or a wrong value of one. */
+/** Builds the row of a new contact. Throws `invalid` for an unknown custom field or an invalid value. */
 export async function checkNewContact(ctx: Ctx, input: ContactInput): Promise<ContactRow> {
   const customFieldValues = await checkCustomValues(ctx, input.customFieldValues ?? {})
   return newContactRow(ctx, { ...input, customFieldValues: mergeCustomValues({}, customFieldValues) })
 }
 
-/** The row of a new contact whose custom field values are checked. */
+/** Builds the row of a new contact from checked input. */
 export function newContactRow(ctx: Ctx, input: CheckedContact): ContactRow {
   const now = new Date()
   return {
@@ -52,14 +55,14 @@ export function newContactRow(ctx: Ctx, input: CheckedContact): ContactRow {
 export type CheckedContact = Omit<ContactInput, 'customFieldValues'> & { customFieldValues: CustomValues }
 
 /**
- * Inserts a complete contact and emits `contact.created`. Returns false when the address is taken, or when a custom field
- * was removed since the contact was completed.
+ * Inserts a contact and emits `contact.created`. Returns false if the email is taken, or if a custom field was removed
+ * after the values were checked.
  */
 export const insertContact = insertWithEvents({
   into: jsonRows(contacts),
   event: contactCreated,
   toData: toContact,
-  // Every writer of many contacts takes them in this order, so that no two wait for each other.
+  // The lock order of all bulk writers; it prevents deadlocks.
   orderBy: sql`lower(email)`,
   references: {
     keysOf: customFieldKeys,

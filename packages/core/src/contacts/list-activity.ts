@@ -9,7 +9,6 @@ import { readContact } from './read-contact.ts'
 
 type EventRow = typeof events.$inferSelect
 
-/** What happened to this person, newest first: the events that are about them. */
 export async function listActivity(ctx: Ctx, id: ContactId, query: ActivityQuery): Promise<Page<Activity>> {
   await readContact(ctx, id)
   const page = await readPage<EventRow>(ctx, {

@@ -25,17 +25,17 @@ interface Pair {
   ada: Contact
 }
 
-/** Each prepares what it needs, and answers what takes the locks of both. */
+/** Each entry prepares its data and returns the operation that locks both contacts. */
 const operations: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>> = {
   'a merge':
     async ({ zoe, ada }) =>
     () =>
       mergeContacts(ctx, zoe.id, { contactId: ada.id }),
-  'a deal that goes to another contact': async ({ zoe, ada }) => {
+  'a deal that moves to another contact': async ({ zoe, ada }) => {
     const deal = await createTestDeal(ctx, { contactId: zoe.id })
     return () => updateDeal(ctx, deal.id, { contactId: ada.id })
   },
-  'deals that are created together': async ({ zoe, ada }) => {
+  'concurrently created deals': async ({ zoe, ada }) => {
     const { id: pipelineId } = await createTestPipeline(ctx)
     const other = await createTestContact(ctx)
     return () =>
@@ -45,11 +45,11 @@ const operations: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>
     const people = [zoe, ada].map((known) => ({ ...known, firstName: 'Changed' }))
     return () => inTransaction(ctx, (ctx) => writeContacts(ctx, people, 'update'))
   },
-  'many who are confirmed on a list': async ({ zoe, ada }) => {
+  'a bulk subscription': async ({ zoe, ada }) => {
     const list = await createTestList(ctx)
     return () => inTransaction(ctx, (ctx) => confirmSubscribers(ctx, list.id, [zoe.email, ada.email]))
   },
-  'a list that is deleted': async ({ zoe, ada }) => {
+  'the deletion of a list': async ({ zoe, ada }) => {
     const list = await createTestList(ctx)
     await inTransaction(ctx, (ctx) => confirmSubscribers(ctx, list.id, [zoe.email, ada.email]))
     await deleteList(ctx, list.id)
@@ -57,22 +57,19 @@ const operations: Record<string, (pair: Pair) => Promise<() => Promise<unknown>>
   },
 }
 
-test.each(Object.keys(operations))(
-  'whoever takes several contacts does so in the order of addresses, so that no two wait for each other: %s',
-  async (name) => {
-    // The order of ids is the other one, and that of capital letters before small ones too.
-    const zoe = await createTestContact(ctx, { email: 'Zoe@example.com' })
-    const ada = await createTestContact(ctx, { email: 'ada@example.com' })
-    const run = await operations[name]?.({ zoe, ada })
-    const lock = (contact: Contact) => sql`
+test.each(Object.keys(operations))('locks contacts in order of email, which prevents deadlocks: %s', async (name) => {
+  // The reverse of the order by id, and of the case-sensitive order.
+  const zoe = await createTestContact(ctx, { email: 'Zoe@example.com' })
+  const ada = await createTestContact(ctx, { email: 'ada@example.com' })
+  const run = await operations[name]?.({ zoe, ada })
+  const lock = (contact: Contact) => sql`
       select from contacts where workspace_id = ${uuidOf(ctx.workspaceId)} and id = ${uuidOf(contact.id)}
       for update skip locked`
-    const blocker = await openTransaction(ctx.db, (db) => db.execute(lock(ada)))
-    onTestFinished(() => blocker.commit())
-    const running = run?.()
-    await waitUntilBlocked(database.db)
-    expect((await database.db.execute(lock(zoe))).rowCount).toBe(1)
-    await blocker.commit()
-    await running
-  },
-)
+  const blocker = await openTransaction(ctx.db, (db) => db.execute(lock(ada)))
+  onTestFinished(() => blocker.commit())
+  const running = run?.()
+  await waitUntilBlocked(database.db)
+  expect((await database.db.execute(lock(zoe))).rowCount).toBe(1)
+  await blocker.commit()
+  await running
+})

@@ -7,15 +7,15 @@ import { byId } from '../request/by-id.ts'
 import { contactColumns, type ContactRow } from './contact-record.ts'
 
 /**
- * Locks a contact until the transaction ends; undefined when there is none. Every change of a contact, or of a record
- * that belongs to one, takes this lock first: so no status is derived from half of two changes, and no two deadlock.
+ * Locks a contact until the transaction ends. Returns undefined if it does not exist. Every change of a contact or of
+ * its records takes this lock first, so that derived statuses are consistent and concurrent changes do not deadlock.
  */
 export async function lockContact(ctx: Ctx, id: ContactId): Promise<ContactRow | undefined> {
   const [row] = await selectForUpdate(ctx.db, { workspaceId: ctx.workspaceId, id })
   return row
 }
 
-/** Prepared, as every change of a contact begins with it: see `updateStatement`. */
+/** Prepared, because every change of a contact starts with it: see `updateStatement`. */
 const selectForUpdate = prepared('lock a contact', (db, param: Params<{ workspaceId: WorkspaceId; id: ContactId }>) =>
   db
     .select(contactColumns)
@@ -29,7 +29,7 @@ const selectForUpdate = prepared('lock a contact', (db, param: Params<{ workspac
     .for('no key update'),
 )
 
-/** Locks many contacts, in the order of every writer of many, so that no two deadlock. */
+/** Locks several contacts, in the lock order of all bulk writers, which prevents deadlocks. */
 export async function lockContacts(ctx: Ctx, ids: readonly ContactId[]): Promise<void> {
   await ctx.db
     .select({ id: contacts.id })
@@ -39,7 +39,7 @@ export async function lockContacts(ctx: Ctx, ids: readonly ContactId[]): Promise
     .for('no key update')
 }
 
-/** Locks a contact, or the one that it was merged into, and returns the id of that. */
+/** Locks a contact, or the contact that it was merged into, and returns the id of the locked contact. */
 export async function lockCurrentContact(ctx: Ctx, id: ContactId): Promise<ContactId> {
   if (await lockContact(ctx, id)) return id
   const [alias] = await ctx.db
@@ -51,16 +51,15 @@ export async function lockCurrentContact(ctx: Ctx, id: ContactId): Promise<Conta
 
 interface ContactRecord<Row extends { id: string }> {
   id: Row['id']
-  /** Undefined when there is none. */
   find: (ctx: Ctx, id: Row['id']) => Promise<Row | undefined>
-  /** Another contact to lock, if the record moves there. */
+  /** A second contact to lock, if the record moves to it. */
   otherContactId?: ContactId | undefined
 }
 
 /**
- * Runs `work` in one transaction on a record that belongs to a contact. The contact's lock guards the record too: every
- * change of either takes it first, a merge or deletion of the contact included. Returns undefined when there is no such
- * record. Starts again when the record moved to another contact before its own was locked.
+ * Runs `work` in a transaction on a record that belongs to a contact. The contact's lock also guards the record: every
+ * change of either takes it first, including a merge or deletion of the contact. Returns undefined if the record does
+ * not exist. Retries if the record moved to another contact before the lock was acquired.
  */
 export async function withContactLocked<Row extends { id: string; contactId: ContactId }, Result>(
   ctx: Ctx,

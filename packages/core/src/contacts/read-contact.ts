@@ -1,7 +1,7 @@
 /**
- * Kept for speed: reads that arrive together share a statement. With one that Drizzle builds for each, or a prepared one for
- * each, `GET /contacts/{id}` answers 0.57 times the requests a second and costs the API 1.6 times the processor time (load of
- * the bench `read`, 2026-11-22). `create-contact.int.test.ts` compares reads alone and together.
+ * Kept for speed: concurrent reads share a statement. With a statement for each read, built by Drizzle or prepared,
+ * `GET /contacts/{id}` serves 0.57 times the requests per second and costs the API 1.6 times the CPU time (benchmark
+ * `read`, 2026-11-22). `create-contact.int.test.ts` covers concurrent reads.
  */
 import { and, eq, sql } from 'drizzle-orm'
 import { memoizePerDb } from '../db/client.ts'

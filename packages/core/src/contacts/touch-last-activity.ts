@@ -3,15 +3,16 @@ import { preparedSql } from '../db/prepared-query.ts'
 import { type ContactId, idOf, uuidOf } from '../kernel/ids.ts'
 import type { Ctx } from '../request/context.ts'
 
-/** A contact to which something happened, and when. */
+/** A contact and the time of its activity. */
 interface Activity {
   contactId: ContactId
   at: Date
 }
 
 /**
- * Moves `lastActivityAt` of contacts forward, in the transaction of what happened to them, and locks them as `lockContact`
- * does: with `skipLocked`, only those that no other transaction has locked. Returns the ids of the contacts it moved.
+ * Moves `lastActivityAt` of contacts forward, in the transaction that records the activity, and locks them like
+ * `lockContact`. With `skipLocked`, contacts that another transaction has locked are skipped. Returns the ids of the
+ * updated contacts.
  */
 async function touchLastActivities(
   ctx: Ctx,
@@ -27,15 +28,15 @@ async function touchLastActivities(
   return new Set(touched.map(({ id }) => idOf('con', id)))
 }
 
-/** The same for one contact. Returns whether it exists. */
+/** Moves `lastActivityAt` of one contact forward. Returns whether the contact exists. */
 export async function touchLastActivity(ctx: Ctx, contactId: ContactId, at = new Date()): Promise<boolean> {
   const touched = await touchLastActivities(ctx, [{ contactId, at }])
   return touched.size > 0
 }
 
 /**
- * For `insertWithEvents`: the contact that a new record belongs to. Locking it moves its `lastActivityAt` to the creation
- * of the record.
+ * For `insertWithEvents`: the contact that a new record belongs to. Locking it moves its `lastActivityAt` to the
+ * creation time of the record.
  */
 export const owningContact = {
   keysOf: ({ contactId }: { contactId: ContactId }) => [contactId],
@@ -51,12 +52,12 @@ const prepareTouch = (name: string, skipLocked: '' | 'skip locked') =>
     (param) => sql`
       with latest as (
         select contact_id, max(moment) as moment
-        from unnest(${param('contactIds')}::uuid[], ${param('moments')}::timestamptz[]) as given (contact_id, moment)
+        from unnest(${param('contactIds')}::uuid[], ${param('moments')}::timestamptz[]) as activities (contact_id, moment)
         group by contact_id),
       locked as (
         select c.id, moment from latest join contacts c on c.id = contact_id
         where c.workspace_id = ${param('workspaceId')}::uuid
-        -- The order of every writer of many contacts, so that no two wait for each other.
+        -- The lock order of all bulk writers; it prevents deadlocks.
         order by lower(c.email) for no key update of c ${sql.raw(skipLocked)})
       update contacts c
       set last_activity_at = greatest(c.last_activity_at, moment), updated_at = greatest(c.updated_at, moment)

@@ -22,28 +22,27 @@ import { lockContact } from './lock-contact.ts'
 
 export const maxTags = 100
 
-/** Sets what the change names: merges `customFieldValues` (null removes a key), replaces `tags`. */
+/** Updates the given properties: merges `customFieldValues` (null removes a key) and replaces `tags`. */
 export function updateContact(ctx: Ctx, id: ContactId, change: ContactChange): Promise<Contact> {
   return updateLocked(ctx, id, (ctx, current) => applyChange(ctx, current, change))
 }
 
-/** Adds tags to those that the contact has. */
 export function addTags(ctx: Ctx, id: ContactId, input: TagsInput): Promise<Contact> {
   return updateLocked(ctx, id, (_ctx, current) => {
     const tags = [...new Set([...current.tags, ...input.tags])]
-    if (tags.length > maxTags) throw invalidField('tags', `tags: a contact has at most ${maxTags}`)
+    if (tags.length > maxTags) throw invalidField('tags', `tags: a contact can have at most ${maxTags} tags`)
     return { ...current, tags }
   })
 }
 
-/** Removes a tag. A tag that the contact does not have is no error. */
+/** Removes a tag. A missing tag is not an error. */
 export function removeTag(ctx: Ctx, id: ContactId, tag: string): Promise<Contact> {
   return updateLocked(ctx, id, (_ctx, current) => ({ ...current, tags: current.tags.filter((one) => one !== tag) }))
 }
 
 /**
- * Creates the contact of an address, or updates it: sets what the input names and keeps the rest. Concurrent calls create
- * one contact, and each works on what the one before left.
+ * Creates a contact, or updates the contact with the same email: sets the given properties and keeps the rest.
+ * Concurrent calls create one contact, and each call updates the result of the previous one.
  */
 export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact: Contact; isNew: boolean }> {
   return inTransaction(ctx, async (ctx) => {
@@ -55,8 +54,8 @@ export function upsertContact(ctx: Ctx, input: ContactInput): Promise<{ contact:
 }
 
 /**
- * Creates the contact of an address, or finds it, and locks it until the transaction ends. For what visitors enter: it
- * fills empty properties of an existing contact and never overwrites. `source` is set on a new contact only.
+ * Finds or creates the contact with an email, and locks it until the transaction ends. For visitor input: it fills
+ * empty properties of an existing contact and never overwrites any. `source` is set on a new contact only.
  */
 export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promise<Contact> {
   const { contact, isNew } = await findOrCreateForUpdate(ctx, input)
@@ -69,7 +68,7 @@ export async function findOrCreateContact(ctx: Ctx, input: ContactInput): Promis
   })
 }
 
-/** Removes a contact from every list, for what happened to its address. Returns undefined when nothing changed. */
+/** Suppresses the subscriptions of a contact after a bounce or complaint. Returns undefined if nothing changed. */
 export async function suppressContact(
   ctx: Ctx,
   id: ContactId,
@@ -82,9 +81,8 @@ export async function suppressContact(
 }
 
 /**
- * Writes `next` over `current`, which is locked, and returns the contact as it is then: `current` itself when nothing
- * changes. With a new address, the opt-outs of the former one are remembered, and those stored for the new one apply.
- * Emits no event.
+ * Writes `next` over the locked `current` and returns the saved contact, or `current` itself if nothing changed. When
+ * the email changes, it stores the opt-outs of the old address and applies those of the new one. Emits no event.
  */
 export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<ContactRow> {
   if (isDeepStrictEqual(current, next)) return current
@@ -94,7 +92,7 @@ export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRo
     await write(ctx)
     return saved
   }
-  // In a savepoint, so that the transaction can look up the contact that has the address.
+  // In a savepoint, so that the transaction can look up the owner of a taken email.
   await inTransaction(ctx, write).catch(async (error: unknown) => {
     const isTaken = violatedConstraint(error) === 'contacts_email_key'
     throw isTaken ? alreadyExists(await findContactByEmail(ctx, next.email)) : error
@@ -106,7 +104,7 @@ export async function saveContact(ctx: Ctx, current: ContactRow, next: ContactRo
 
 const updateRow = updateStatement(contacts)
 
-/** Saves a locked contact, and emits `contact.updated` unless nothing changes. */
+/** Saves a locked contact, and emits `contact.updated` if it changed. */
 async function saveAndEmit(ctx: Ctx, current: ContactRow, next: ContactRow): Promise<Contact> {
   const saved = await saveContact(ctx, current, next)
   const contact = toContact(saved)
@@ -116,7 +114,7 @@ async function saveAndEmit(ctx: Ctx, current: ContactRow, next: ContactRow): Pro
 
 type Edit = (ctx: Ctx, current: ContactRow) => ContactRow | Promise<ContactRow>
 
-/** Updates one contact under a lock, so that no concurrent change is lost or overwritten. */
+/** Updates one contact under its lock, so that no concurrent change is lost. */
 function updateLocked(ctx: Ctx, id: ContactId, edit: Edit): Promise<Contact> {
   return inTransaction(ctx, async (ctx) => {
     const current = await lockContact(ctx, id)
@@ -135,7 +133,7 @@ async function applyChange(ctx: Ctx, current: ContactRow, change: ContactChange)
   }
 }
 
-/** Locks the contact of an address, or creates it: again when the contact goes, or changes its address, in between. */
+/** Creates the contact with an email, or locks it. Retries if it is deleted or gets another email in the meantime. */
 async function findOrCreateForUpdate(ctx: Ctx, input: ContactInput): Promise<{ contact: ContactRow; isNew: boolean }> {
   for (;;) {
     const contact = await checkNewContact(ctx, input)

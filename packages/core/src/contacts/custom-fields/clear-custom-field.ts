@@ -7,8 +7,8 @@ import { contacts, customFields } from '../../db/schema/index.ts'
 const batchSize = 1_000
 
 /**
- * Takes the values of a removed field from the next contacts, in the order of their addresses, and answers the last of
- * these addresses; undefined when there are no more. Begun anew from '' it finds what is left.
+ * Removes the values of a deleted field from the next batch of contacts, in order of email. Returns the last email of
+ * the batch, or undefined if no contact is left. A restart from '' finds all remaining values.
  */
 export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string): Promise<string | undefined> {
   const email = sql<string>`lower(${contacts.email})`
@@ -25,7 +25,7 @@ export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string)
       .limit(batchSize)
     const [last] = await db.select({ email: sql<string | null>`max(email)` }).from(step.as('step'))
     if (!last || last.email === null) return undefined
-    // Locked in the order of addresses, like all who lock many.
+    // The lock order of all bulk writers; it prevents deadlocks.
     const locked = db
       .select({ id: contacts.id })
       .from(contacts)
@@ -41,8 +41,8 @@ export async function clearNextBatch(ctx: Ctx, id: CustomFieldId, after: string)
 }
 
 /**
- * When every value is gone so is the definition, and its key is free. False when a value was passed over, as its contact
- * had another address by then or was merged: begin anew.
+ * Deletes the definition when no value is left; its key is then free. Returns false if a value remains, because its
+ * contact was merged or got another email in the meantime: restart from the first batch.
  */
 export function finishRemoval(ctx: Ctx, id: CustomFieldId): Promise<boolean> {
   return inTransaction(ctx, async (ctx) => {
@@ -58,12 +58,12 @@ export function finishRemoval(ctx: Ctx, id: CustomFieldId): Promise<boolean> {
   })
 }
 
-/** For a worker that stops: another begins anew. */
+/** For a worker that shuts down: the next worker restarts from the first batch. */
 export function requeueRemoval(ctx: Ctx, id: CustomFieldId): Promise<void> {
   return requeueWork(ctx.db, [uuidOf(id)])
 }
 
-/** Waits for whoever checked a value by the definition before it was removed: they have written it by then. */
+/** Waits for transactions that checked a value before the definition was removed; they have written it by then. */
 async function lockRemovedField(ctx: Ctx, id: CustomFieldId): Promise<{ key: string } | undefined> {
   const [field] = await ctx.db
     .select({ key: customFields.key })

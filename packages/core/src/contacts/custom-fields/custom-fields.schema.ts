@@ -16,7 +16,7 @@ export const CustomField = z
   })
   .meta({
     id: 'CustomField',
-    description: 'A field of your own on contacts. `options` are the choices of a SELECT.',
+    description: 'A custom field of contacts. `options` are the choices of a SELECT.',
     examples: [
       {
         id: 'cfd_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -34,20 +34,23 @@ export type CustomField = z.output<typeof CustomField>
 const options = z
   .array(SingleLine(200, 1))
   .max(200, 'must have at most 200 options')
-  .refine((values) => new Set(values).size === values.length, 'must not repeat an option')
+  .refine((values) => new Set(values).size === values.length, 'must not contain duplicate options')
 
 export const CustomFieldInput = z
   .strictObject({
     key: z
       .string('must be text')
-      .regex(/^[a-zA-Z][a-zA-Z0-9_]{0,62}$/, 'must be letters, digits and _, starting with a letter, at most 63'),
+      .regex(
+        /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/,
+        'must start with a letter and contain only letters, digits and _, at most 63 characters',
+      ),
     label: SingleLine(200, 1),
     type: z.enum(customFieldTypes, { error: `must be one of ${customFieldTypes.join(', ')}` }),
     options: options.default([]),
   })
   .refine((field) => (field.type === 'SELECT') === field.options.length > 0, {
     path: ['options'],
-    error: 'must be given for a SELECT, and only for one',
+    error: 'is required for type SELECT and not allowed for other types',
   })
   .meta({ examples: [{ key: 'plan', label: 'Plan', type: 'SELECT', options: ['free', 'pro'] }] })
 export type CustomFieldInput = z.output<typeof CustomFieldInput>

@@ -19,7 +19,7 @@ type CustomFieldRow = typeof customFields.$inferSelect
 /** The definitions of a workspace, by key. */
 export type CustomFields = ReadonlyMap<string, Pick<CustomFieldRow, 'label' | 'type' | 'options'>>
 
-/** Defines a field. A key that is taken is a conflict, also while the values of a removed field are being cleared. */
+/** Creates a custom field. Throws `conflict` if the key is taken or its former field is still being removed. */
 export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Promise<CustomField> {
   const now = new Date()
   const customField: CustomFieldRow = {
@@ -44,7 +44,6 @@ export async function createCustomField(ctx: Ctx, input: CustomFieldInput): Prom
   return toCustomField(customField)
 }
 
-/** A page of the workspace's definitions. */
 export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promise<Page<CustomField>> {
   const page = await readPage<CustomFieldRow>(ctx, {
     name: 'custom-fields',
@@ -61,7 +60,7 @@ export async function listCustomFields(ctx: Ctx, query: CustomFieldQuery): Promi
   return { ...page, data: page.data.map(toCustomField) }
 }
 
-/** Changes label or options; key and type stay. Values that were given before are kept as they are. */
+/** Updates the label or the options; key and type are immutable. Existing values are kept. */
 export async function updateCustomField(ctx: Ctx, id: CustomFieldId, change: CustomFieldChange): Promise<CustomField> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db.select().from(customFields).where(isLiveCustomField(ctx, id)).for('no key update')
@@ -77,7 +76,7 @@ export async function updateCustomField(ctx: Ctx, id: CustomFieldId, change: Cus
   })
 }
 
-/** Removes a definition at once. Its values go from the contacts by and by, by the worker; until then the key is taken. */
+/** Removes a definition immediately. The worker clears its values in the background; until then the key is taken. */
 export async function deleteCustomField(ctx: Ctx, id: CustomFieldId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
@@ -91,16 +90,15 @@ export async function deleteCustomField(ctx: Ctx, id: CustomFieldId): Promise<vo
   })
 }
 
-/** Every definition of the workspace, for checking values. */
 export async function readCustomFields(ctx: Ctx): Promise<CustomFields> {
   const rows = await selectDefinitions(ctx).where(isLiveInWorkspace(ctx))
   return new Map(rows.map((row) => [row.key, row]))
 }
 
 /**
- * Locks the definitions of these keys, for values that are written in the same transaction: the job that clears the
- * values of a removed field waits until it ends, so that it misses none. A removal itself does not wait. With `skipLocked`, fields that
- * the job has locked are left out.
+ * Locks the definitions of these keys for values written in the same transaction. The job that clears a removed field
+ * waits for the lock, so it misses no value; removing the definition does not wait. With `skipLocked`, fields locked by
+ * that job are left out.
  */
 export async function lockCustomFields(
   ctx: Ctx,
@@ -115,8 +113,8 @@ export async function lockCustomFields(
 }
 
 /**
- * Checks values against their definitions. In a transaction it locks these until its end. Throws `invalid` for unknown keys and wrong values. Null, which
- * removes a value, is returned as it is.
+ * Checks values against their definitions, and locks the definitions until the transaction ends. Throws `invalid` for
+ * unknown keys and invalid values. Null, which removes a value, is returned as is.
  */
 export async function checkCustomValues(
   ctx: Ctx,
@@ -135,7 +133,7 @@ export async function checkCustomValues(
   return values
 }
 
-/** One value as it is stored, or what is wrong with it. */
+/** Returns the value to store, or a validation message. */
 export function checkCustomValue(
   fields: CustomFields,
   key: string,
@@ -151,7 +149,7 @@ export function checkCustomValue(
   return { value: result.data }
 }
 
-/** `change` laid over `values`; null removes a key. */
+/** Applies a change to custom values; null removes a key. */
 export function mergeCustomValues(
   values: CustomValues,
   change: Record<string, CustomValues[string] | null>,
@@ -160,7 +158,7 @@ export function mergeCustomValues(
   return Object.fromEntries(merged) as CustomValues
 }
 
-/** A value that comes as text, from a query or a CSV cell, in the type of its field. */
+/** Converts text from a query or a CSV cell to the type of its field. */
 export function parseCustomValue(fields: CustomFields, key: string, text: string): unknown {
   const type = fields.get(key)?.type
   if (type === 'NUMBER' && /^\s*[+-]?\d+(\.\d+)?(e[+-]?\d+)?\s*$/i.test(text)) return Number(text)

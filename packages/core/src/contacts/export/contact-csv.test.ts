@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { stringifyCsv } from './contact-csv.ts'
 
-test('a cell of CSV is quoted where it must be, and no formula', () => {
+test('quotes cells where needed and escapes formulas', () => {
   const cells = [
     '',
     'plain',
@@ -25,6 +25,6 @@ test('a cell of CSV is quoted where it must be, and no formula', () => {
   )
 })
 
-test('a missing cell is empty, an empty one is quoted', () => {
+test('leaves a missing cell empty and quotes an empty text', () => {
   expect(stringifyCsv([[null, '', null]])).toBe(',"",\n')
 })

@@ -1,14 +1,16 @@
 import { stringify } from 'csv-stringify/sync'
 import { Contact } from '../contacts.schema.ts'
 
-/** In the order of the contact's own properties; the custom fields come last, with a column for each. */
+/** The contact's properties in schema order. Custom fields follow, one column each. */
 const columns = (Object.keys(Contact.shape) as (keyof Contact)[]).filter((name) => name !== 'customFieldValues')
 
 export function csvHeader(customFields: readonly string[]): string {
   return stringifyCsv([[...columns, ...customFields.map((key) => `customField.${key}`)]])
 }
 
-/** The contacts as CSV (RFC 4180). A cell that a spreadsheet would run as a formula gets an apostrophe before it. */
+/**
+ * Formats contacts as CSV (RFC 4180). A cell that a spreadsheet would run as a formula is prefixed with an apostrophe.
+ */
 export function toCsv(contacts: readonly Contact[], customFields: readonly string[]): string {
   return stringifyCsv(
     contacts.map((contact) => [
@@ -18,14 +20,14 @@ export function toCsv(contacts: readonly Contact[], customFields: readonly strin
   )
 }
 
-/** A key may be a name that every object inherits, such as "constructor". */
+/** A key may equal an inherited name such as "constructor". */
 const customValueOf = ({ customFieldValues }: Contact, key: string) =>
   Object.hasOwn(customFieldValues, key) ? String(customFieldValues[key]) : null
 
-/** An empty text is quoted, unlike a missing one. */
+/** Quotes empty text to distinguish it from a missing value. */
 export const stringifyCsv = (rows: readonly (string | null)[][]) =>
   stringify([...rows], { escape_formulas: true, quoted_match: /^$/ })
 
-/** By semicolons; a tag that holds a separator or a quotation mark is quoted as a cell would be. */
+/** Joins tags with semicolons; a tag that contains a separator or a quotation mark is quoted like a cell. */
 const joinTags = (tags: readonly string[]) =>
   tags.map((tag) => (/[",;]/.test(tag) ? `"${tag.replaceAll('"', '""')}"` : tag)).join(';')

@@ -16,7 +16,7 @@ async function exported(query: Record<string, string>): Promise<string[]> {
   return all.split('\n').slice(0, -1)
 }
 
-test('NDJSON holds each contact as the API shows it, oldest first', async () => {
+test('exports NDJSON in the format of the API, oldest first', async () => {
   await createCustomField(ctx, { key: 'note', label: 'Note', type: 'TEXT', options: [] })
   const ugly = { firstName: '"Ada", \\ {x}', lastName: 'Łovelace 👩‍💻', company: '=1+1', tags: ['a,b', 'c"d', 'e;f'] }
   const contacts: Contact[] = []
@@ -27,7 +27,7 @@ test('NDJSON holds each contact as the API shows it, oldest first', async () => 
   expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(contacts)
 })
 
-test('CSV has a header, a column for each custom field, and nothing that a spreadsheet would run', async () => {
+test('exports CSV with a header, custom field columns and escaped formulas', async () => {
   await createCustomField(ctx, { key: 'plan', label: 'Plan', type: 'TEXT', options: [] })
   const contact = await createTestContact(ctx, {
     email: 'ada@example.com',
@@ -46,7 +46,7 @@ test('CSV has a header, a column for each custom field, and nothing that a sprea
   ])
 })
 
-test('moments of every year are those that the API shows', async () => {
+test('formats timestamps of every year like the API', async () => {
   const shown = [
     '0001-01-01T00:00:00.001Z',
     '1969-12-31T23:59:59.999Z',
@@ -67,14 +67,14 @@ test('moments of every year are those that the API shows', async () => {
   expect(lines.map((line) => line.split(',')[8])).toEqual(shown)
 })
 
-test('the filters of the listing hold, with quotation marks in them', async () => {
+test('applies the filters of the listing, including quotation marks', async () => {
   const wanted = await createTestContact(ctx, { tags: [`it's "this" \\ one`] })
   await createTestContact(ctx)
   const lines = await exported({ format: 'ndjson', tag: `it's "this" \\ one` })
   expect(lines.map((line) => (JSON.parse(line) as Contact).id)).toEqual([wanted.id])
 })
 
-test('no filter breaks out of its quotes, however the database reads backslashes', async () => {
+test('filters cannot inject SQL, however the database reads backslashes', async () => {
   await createTestContact(ctx)
   const name = new URL(database.url).pathname.slice(1)
   await database.pool.query(`alter database ${name} set standard_conforming_strings = off`)
@@ -88,14 +88,14 @@ test('no filter breaks out of its quotes, however the database reads backslashes
   }
 })
 
-test('a search forgives a typo here as well', async () => {
+test('a search tolerates a typo', async () => {
   const wanted = await createTestContact(ctx, { firstName: 'John' })
   await createTestContact(ctx, { firstName: 'Grace' })
   const lines = await exported({ format: 'ndjson', search: 'jonh' })
   expect(lines.map((line) => (JSON.parse(line) as Contact).id)).toEqual([wanted.id])
 })
 
-test('ten thousand contacts come whole, whatever the pieces they come in', async () => {
+test('exports ten thousand contacts completely', async () => {
   await database.pool.query(
     `insert into contacts (workspace_id, id, email)
      select id, uuidv7(), 'p' || n || '@example.com' from workspaces, generate_series(1, 10000) n
@@ -107,7 +107,7 @@ test('ten thousand contacts come whole, whatever the pieces they come in', async
   expect([...ids].every((id) => /^con_[0-9a-z]{26}$/.test(id))).toBe(true)
 })
 
-test('a reader that goes away leaves no connection behind', async () => {
+test('an aborted export releases its connection', async () => {
   await database.pool.query(
     `insert into contacts (workspace_id, id, email, source)
      select id, uuidv7(), 'p' || n || '@example.com', repeat('x', 200) from workspaces, generate_series(1, 20000) n
@@ -118,6 +118,6 @@ test('a reader that goes away leaves no connection behind', async () => {
     await new Promise((resolve) => stream.once('data', resolve))
     stream.destroy()
   }
-  await waitUntil(() => database.pool.totalCount === database.pool.idleCount, { describe: 'every connection is back' })
+  await waitUntil(() => database.pool.totalCount === database.pool.idleCount, { describe: 'all connections are idle' })
   expect(await exported({ email: 'p1@example.com' })).toHaveLength(2)
 })

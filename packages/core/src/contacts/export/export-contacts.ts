@@ -10,7 +10,7 @@ import type { Contact, ExportQuery } from '../contacts.schema.ts'
 import { readCustomFields } from '../custom-fields/custom-fields.ts'
 import { csvHeader, toCsv } from './contact-csv.ts'
 
-/** Streams every contact that the filters leave, oldest first, as one snapshot saw them, with flat memory. */
+/** Streams all contacts that match the filters, oldest first, from one snapshot and in constant memory. */
 export async function exportContacts(ctx: Ctx, query: ExportQuery): Promise<Readable> {
   const where = await inTransaction(ctx, async (ctx) => {
     await audit(ctx, 'contacts.exported', { format: query.format })

@@ -108,16 +108,16 @@ test.each([
   [{ 'customField.nope': '1' }, 'Unknown custom field'],
   [{ 'customField.plan': 'gold' }, 'must be one of free, pro'],
   [{ 'customField.seats': 'many' }, 'must be a number'],
-])('%j is invalid', async (query, message) => {
+])('rejects %j', async (query, message) => {
   await expect(find(query as Record<string, string>)).rejects.toThrow(message)
 })
 
-test('an unknown parameter is refused by name', () => {
+test('rejects an unknown parameter and names it', () => {
   const result = ContactQuery.safeParse({ customfield: 'x' })
   expect(result.error?.issues).toMatchObject([{ code: 'unrecognized_keys', keys: ['customfield'] }])
 })
 
-test('accents fold under any search_path, as when a dump is restored', async () => {
+test('folds accents under any search_path, as during a restore', async () => {
   const client = await database.pool.connect()
   await client.query(`begin; set local search_path = ''`)
   const result = await client.query<{ folded: string; body: string }>(
@@ -131,7 +131,7 @@ test('accents fold under any search_path, as when a dump is restored', async () 
   })
 })
 
-test('that another workspace has what was searched for does not keep this one from finding what was meant', async () => {
+test('an exact match in another workspace does not disable typo tolerance', async () => {
   const [own, other] = [await createTestCtx(database.db), await createTestCtx(database.db)]
   const grace = await createTestContact(own, { firstName: 'Grace' })
   const grcae = await createTestContact(other, { firstName: 'Grcae' })
@@ -140,7 +140,7 @@ test('that another workspace has what was searched for does not keep this one fr
   expect((await find(other)).map(({ id }) => id)).toEqual([grcae.id])
 })
 
-test('every listing reads an index and never the whole table', async () => {
+test('every listing uses an index and never reads the whole table', async () => {
   const big = await createTestCtx(database.db)
   const list = await createTestList(big)
   await createCustomField(big, { key: 'plan', label: 'Plan', type: 'TEXT', options: [] })
@@ -175,10 +175,10 @@ test('every listing reads an index and never the whole table', async () => {
   for (const query of queries) expect({ query, plan: await plansOf(big, query) }).toMatchObject({ query, plan: [] })
 })
 
-/** This too reads them all: along an index that does not know what is searched for. */
+/** An index scan that filters by `search_text` also reads the whole table. */
 const isWalk = /Index Scan using \S+ on contacts\b.*\n.*Index Cond.*\n +Filter: .*search_text/
 
-/** The plans of the listing's statements that read all of `contacts`, or may. */
+/** The plans of the listing's statements that read, or may read, all of `contacts`. */
 async function plansOf(big: Ctx, query: Record<string, string>): Promise<string[]> {
   const statements = await recordStatements(database, big, (ctx) => listContacts(ctx, ContactQuery.parse(query)))
   const selects = statements.filter(({ text }) => /from "?contacts\b/.test(text))
@@ -190,7 +190,7 @@ async function plansOf(big: Ctx, query: Record<string, string>): Promise<string[
     if (text.includes('set_config')) await client.query(text, values)
     if (!selects.some((select) => select.text === text)) continue
     const plan = planOf(await client.query(`explain ${text}`, values))
-    // As it is planned where it is prepared, for values that are not known yet.
+    // The generic plan, which prepared statements use.
     const genericPlan = planOf(await client.query(`explain (generic_plan) ${text}`))
     if (isWalk.test(plan)) plans.push(plan)
     plans.push(...[plan, genericPlan].filter((one) => one.includes('Seq Scan on contacts')))

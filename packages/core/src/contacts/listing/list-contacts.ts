@@ -10,7 +10,7 @@ import { searchCondition, searchRank } from './search-contacts.ts'
 import type { Contact, ContactFilters, ContactQuery } from '../contacts.schema.ts'
 import { checkCustomValue, parseCustomValue, readCustomFields } from '../custom-fields/custom-fields.ts'
 
-/** A page of the workspace's contacts; every filter that is given must hold. A search without `sort` has the best first. */
+/** Lists the contacts that match all filters. A search without `sort` returns the best matches first. */
 export async function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<Contact>> {
   const { search, sort } = query
   const page =
@@ -23,10 +23,7 @@ export async function listContacts(ctx: Ctx, query: ContactQuery): Promise<Page<
   return { ...page, data: page.data.map(toContact) }
 }
 
-/**
- * The condition that all the filters make together, in the contact's own workspace. With a `search`, call it in the
- * transaction that uses it.
- */
+/** Combines all filters into one condition. With `search`, call it in the transaction that uses the condition. */
 export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<SQL | undefined> {
   return and(
     eq(contacts.workspaceId, ctx.workspaceId),
@@ -46,7 +43,7 @@ export async function contactFilter(ctx: Ctx, filters: ContactFilters): Promise<
 
 const maxRanked = 1_000
 
-/** Ranks at most a thousand that match, so that a search that half the workspace fits costs no more than another. */
+/** Ranks at most 1,000 matches, so that the cost is bounded when a search matches most of the workspace. */
 function rankedPage(ctx: Ctx, query: ContactQuery & { search: string }, where: SQL | undefined) {
   const found = ctx.db
     .select({ ...contactColumns, rank: searchRank(query.search).as('rank') })
@@ -90,7 +87,7 @@ function sortedPage(ctx: Ctx, query: ContactQuery, where: SQL | undefined) {
 
 const newestFirst = '-createdAt'
 
-/** Whether a query asks for all contacts, newest first, as most do. */
+/** Whether a query requests all contacts, newest first: the most common request. */
 function isUnfiltered({ customFields, ...query }: ContactQuery): boolean {
   const { sort = newestFirst } = query
   const filters = Object.keys(query).filter((name) => !['limit', 'cursor', 'sort'].includes(name))

@@ -1,6 +1,6 @@
 /**
- * Kept for speed: with a statement that Drizzle builds and maps for each page `GET /contacts?limit=50` costs the API 1.7 times the
- * processor time (load of the bench `read`, 2026-11-22). `newest-contacts.int.test.ts` compares both.
+ * Kept for speed: if Drizzle builds and maps a statement for each page, `GET /contacts?limit=50` costs the API 1.7
+ * times the CPU time (benchmark `read`, 2026-11-22). `newest-contacts.int.test.ts` compares the results of both.
  */
 import { sql } from 'drizzle-orm'
 import { preparedSql } from '../../db/prepared-query.ts'
@@ -10,10 +10,10 @@ import type { Ctx } from '../../request/context.ts'
 import type { PageWindow } from '../../request/paging.ts'
 import { contactColumns, type ContactRow } from '../contact-record.ts'
 
-/** The workspace is known. */
+/** `workspaceId` is known and need not be selected. */
 const { workspaceId: _, ...columns } = contactColumns
 
-/** Part of the listing of all contacts, newest first, by prepared statements whose rows Drizzle does not map. */
+/** Reads a page of all contacts, newest first, by prepared statements whose rows Drizzle does not map. */
 export async function readNewestContacts(
   ctx: Ctx,
   { position, limit }: Pick<PageWindow, 'position' | 'limit'>,

@@ -5,30 +5,29 @@ import { contacts } from '../../db/schema/index.ts'
 const text = contacts.searchText
 
 /**
- * The condition for what was searched for, wildcards taken literally, without regard to case and accents: who contains
- * it; where nobody in the workspace does, who contains each of its words; where nobody does, who contains all of its
- * words but one, and that one with a typo; at last, who contains each word with a typo at most. To be called in the
- * transaction that uses the condition, as it keeps the planner, who cannot tell how rare a text is, from reading the
- * whole table.
+ * Builds the search condition. It ignores case and accents and takes wildcards literally. It is the first of these
+ * conditions that a contact of the workspace matches: the whole text; every word; every word, one of them with a typo;
+ * every word, each with at most one typo. Call it in the transaction that uses the condition: the planner cannot
+ * estimate how rare a text is, so table scans are disabled there.
  */
 export async function searchCondition(ctx: Ctx, search: string): Promise<SQL> {
   const terms = await prepareSearch(ctx, search)
   const whole = contains(terms.whole)
-  // Less than three letters are in no index: there is nothing cheaper than to look.
+  // The index cannot serve fewer than three letters: a check would cost as much as the search itself.
   if (terms.whole.some((spelling) => spelling.length < 3) || (await hasMatch(ctx, whole, sampleSize))) return whole
-  // From here on few fit, which the planner cannot know either: it would walk along another index and test everyone.
+  // Few contacts match from here on. The planner would walk another index and test every row.
   await ctx.db.execute(sql`select set_config('enable_indexscan', 'off', true)`)
   for (const condition of [whole, ...conditionsByWord(terms.words)])
     if (await hasMatch(ctx, condition)) return condition
   return whole
 }
 
-/** How well a contact fits what was searched for: the more of a word is alike, the better. */
+/** The relevance of a contact: the similarity between the search and the best matching part of its text. */
 export function searchRank(search: string): SQL<number> {
   return sql<number>`word_similarity(fold_text(${search}), ${text})::float8`
 }
 
-/** What is searched for as `searchText` may have it: the whole, and each of its words, in one spelling or several. */
+/** The whole search and each of its words, each in all spellings that `searchText` may contain. */
 interface SearchTerms {
   whole: string[]
   words: string[][]
@@ -38,7 +37,7 @@ async function prepareSearch(ctx: Ctx, search: string): Promise<SearchTerms> {
   const texts = [search, ...search.split(/\s+/).filter(Boolean)].map(spellings)
   const result = await ctx.db.execute<{ folded: string[] }>(sql`
     select set_config('enable_seqscan', 'off', true),
-      array(select fold_text(text) from unnest(${sql.param(texts.flat())}::text[]) with ordinality as given (text, place) order by place) as folded`)
+      array(select fold_text(text) from unnest(${sql.param(texts.flat())}::text[]) with ordinality as texts (text, position) order by position) as folded`)
   const folded = result.rows[0]?.folded ?? []
   const [whole = [], ...words] = texts.map((spelled) => folded.splice(0, spelled.length))
   return { whole, words }
@@ -47,8 +46,9 @@ async function prepareSearch(ctx: Ctx, search: string): Promise<SearchTerms> {
 const umlauts: Record<string, string> = { ä: 'ae', ö: 'oe', ü: 'ue', ø: 'oe' }
 
 /**
- * Müller is Mueller, and the other way round. Folding leaves "muller" of both the letter and a bare u, so what is stored
- * does not tell; in what is searched for, two vowels may be one in words that are long enough not to be in every other.
+ * Returns the spellings of a text with umlauts: "Müller" also finds "Mueller", and vice versa. Folding stores both "ü"
+ * and "u" as "u", so a search for "mueller" also tries "muller". Only words of at least five letters are shortened this
+ * way; shorter ones would match too much.
  */
 function spellings(text: string): string[] {
   const lowered = text.normalize('NFC').toLowerCase()
@@ -71,7 +71,10 @@ function* conditionsByWord(words: string[][]): Generator<SQL> {
   if (withTypo.filter(Boolean).length > 1) yield eachWithTypo(words)
 }
 
-/** By the index for the longest word alone: of several such lists it would look for each one's every pattern with each of the others'. */
+/**
+ * Only the longest word uses the index. If every word did, PostgreSQL would search it for every combination of their
+ * patterns.
+ */
 function eachWithTypo(words: string[][]): SQL {
   const longestFirst = words.toSorted(([one = ''], [other = '']) => other.length - one.length)
   const patternsByWord = longestFirst.map((spellings) => [
@@ -101,7 +104,7 @@ function isLikeAny(patterns: string[], column: SQLWrapper = text): SQL | undefin
 
 const maxWordLength = 32
 
-/** What may have been meant, as patterns: with one letter left out, another in its place, one too few, or two swapped. */
+/** Patterns that tolerate one typo: an extra letter, a wrong letter, a missing letter, or two swapped letters. */
 function typoPatterns(word: string): string[] {
   const letters = Array.from(word, escapeWildcards)
   if (letters.length > maxWordLength) return []
@@ -110,19 +113,19 @@ function typoPatterns(word: string): string[] {
     const next = letters[index + 1] ?? ''
     const after = letters.slice(index + 2).join('')
     const atEdge = before === '' || next === ''
-    // At the edges another letter, or one more, is like none: there is always something before and after.
+    // At the edges, the surrounding `%` already covers a wrong or missing letter.
     const inside = atEdge ? [] : [`${before}_${next}${after}`]
     const between = before === '' ? [] : [`${before}_${letter}${next}${after}`]
     return [`${before}${next}${after}`, `${before}${next}${letter}${after}`, ...inside, ...between]
   })
-  // Without three letters in a row the index is of no help.
+  // The index needs three consecutive letters.
   return [...new Set(patterns)].filter((pattern) => /[\p{L}\p{N}]{3}/u.test(pattern)).map((pattern) => `%${pattern}%`)
 }
 
-/** So many that one in a hundred is sure to be among them, and so few that they cost nothing. */
+/** Sample size: large enough to find a text that one in a hundred contacts contains, small enough to read quickly. */
 const sampleSize = 1_000
 
-/** Whether anyone in the workspace is like this, or anyone of the few that come first. */
+/** Whether any contact of the workspace matches the condition, or any of its first `limit` contacts. */
 async function hasMatch(ctx: Ctx, condition: SQL, limit?: number): Promise<boolean> {
   const allContacts = ctx.db.select({ text }).from(contacts).where(eq(contacts.workspaceId, ctx.workspaceId))
   const candidates = limit === undefined ? allContacts : allContacts.limit(limit)
