@@ -35,7 +35,7 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
     await page.getByLabel('Phone').fill('please write')
     await page.getByLabel('Your message').fill(' ')
     await send()
-    await page.locator('form').getByText('Please fill this in.').waitFor()
+    await page.locator('form').getByText('Please fill out this field.').waitFor()
   }
 
   test('the hosted page of a form', async () => {

@@ -152,7 +152,7 @@ test('a changed form is shown again with the posted values, except consents', as
   await change(of.id, { fields: [...fields.slice(0, 4), { ...fields[4], label: 'Sell my address' }] })
   const response = await post(formOf({ email: 'ada@example.com', news: 'on', _version: version }), of)
   expectPage(response, 412)
-  expect(response.text).toContain('The form has changed. Please check what you filled in.')
+  expect(response.text).toContain('This form has changed. Please review your answers and submit again.')
   expect(response.text).toContain('value="ada@example.com"')
   expect(response.text).toMatch(/id="f-news" name="news" +>/)
   expect(hiddenIn(response, '_version')).not.toBe(version)

@@ -142,7 +142,7 @@ test('with If-Match, a submission for an older version of the form returns 412',
   for (const tag of [etag, `W/${etag}`, `"x", ${etag}`, '"x"', 'x', '""']) {
     const refused = await submit(values, { headers: { 'if-match': tag } })
     expect([tag, refused.status]).toEqual([tag, 412])
-    expectError(refused, 412, 'The form has changed. Please check what you filled in.')
+    expectError(refused, 412, 'This form has changed. Please review your answers and submit again.')
   }
   expect(await countSubmissions()).toBe(before)
   const now = (await read()).headers['etag'] ?? ''

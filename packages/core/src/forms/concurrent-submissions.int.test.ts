@@ -1,4 +1,4 @@
-/** What submissions do with lists, and with others who are at work at the same time. */
+/** Submissions to forms with a list, and submissions during concurrent changes. */
 import { eq, sql } from 'drizzle-orm'
 import { describe, expect, test } from 'vitest'
 import { updateContact } from '../contacts/update-contact.ts'
@@ -46,10 +46,10 @@ async function findContact(address = email): Promise<Contact | undefined> {
   return row && readContact(ctx, row.id)
 }
 
-describe('with a list', () => {
+describe('a form with a list', () => {
   const both = [...testFormFields, { id: 'terms', label: 'I know the terms', type: 'CONSENT' as const }]
 
-  test('who gives every consent is asked by mail, and who gives not all is not', async () => {
+  test('sends a confirmation email only if every consent is given', async () => {
     const list = await createTestList(ctx)
     const form = await createTestForm(ctx, { listId: list.id, fields: both })
     await submit(form, { email, news: true })
@@ -59,26 +59,29 @@ describe('with a list', () => {
     const { id = newId('con') } = (await findContact()) ?? {}
     expect(await readSubscriber(ctx, list.id, id)).toMatchObject({ status: 'PENDING', source: 'form:Contact us' })
     expect(await mailsOf()).toMatchObject([{ kind: 'CONFIRMATION', toAddress: email }])
-    // No address, nobody to subscribe.
+    // Without an email there is no contact to subscribe.
     await submit(form, { terms: true, news: true })
     expect(await mailsOf()).toHaveLength(1)
   })
 
-  test.each(['left', 'left and was deleted'])('who %s is asked by mail, also without double opt-in', async (how) => {
-    const list = await createTestList(ctx, { doubleOptIn: false })
-    const form = await createTestForm(ctx, { listId: list.id })
-    await submit(form, { email, news: true })
-    const { id = newId('con'), emailSubscribedStatus } = (await findContact()) ?? {}
-    expect(emailSubscribedStatus).toBe('SUBSCRIBED')
-    const url = unsubscribeUrl(ctx, { listId: list.id, contactId: id })
-    await unsubscribe(ctx, new URL(url).searchParams.get('token') ?? '')
-    if (how !== 'left') await deleteContact(ctx, id)
-    await submit(form, { email, news: true })
-    expect((await findContact())?.emailSubscribedStatus).toBe(how === 'left' ? 'UNSUBSCRIBED' : 'PENDING')
-    expect(await mailsOf()).toHaveLength(1)
-  })
+  test.each(['unsubscribed', 'unsubscribed and was deleted'])(
+    'asks a contact that %s for confirmation, even without double opt-in',
+    async (how) => {
+      const list = await createTestList(ctx, { doubleOptIn: false })
+      const form = await createTestForm(ctx, { listId: list.id })
+      await submit(form, { email, news: true })
+      const { id = newId('con'), emailSubscribedStatus } = (await findContact()) ?? {}
+      expect(emailSubscribedStatus).toBe('SUBSCRIBED')
+      const url = unsubscribeUrl(ctx, { listId: list.id, contactId: id })
+      await unsubscribe(ctx, new URL(url).searchParams.get('token') ?? '')
+      if (how !== 'unsubscribed') await deleteContact(ctx, id)
+      await submit(form, { email, news: true })
+      expect((await findContact())?.emailSubscribedStatus).toBe(how === 'unsubscribed' ? 'UNSUBSCRIBED' : 'PENDING')
+      expect(await mailsOf()).toHaveLength(1)
+    },
+  )
 
-  test('that is deleted meanwhile, what is said by the form is heard all the same', async () => {
+  test('accepts submissions after the list was deleted', async () => {
     const list = await createTestList(ctx)
     const form = await createTestForm(ctx, { listId: list.id })
     await deleteList(ctx, list.id)
@@ -89,7 +92,7 @@ describe('with a list', () => {
     expect([(await submissionsOf(form)).length, (await findContact())?.emailSubscribedStatus]).toEqual([2, 'NONE'])
   })
 
-  test('that is deleted and cleared while many submit, none is lost and nobody is left subscribed', async () => {
+  test('loses no submission and leaves no subscriber when the list is deleted', async () => {
     const list = await createTestList(ctx)
     const form = await createTestForm(ctx, { listId: list.id })
     const submitting = Array.from({ length: 30 }, (_, n) => submit(form, { email: `p${n}@example.com`, news: true }))
@@ -104,8 +107,8 @@ describe('with a list', () => {
   })
 })
 
-describe('while others are at work', () => {
-  test('a form that is deleted under a submission takes it for one that is not there, and leaves no contact', async () => {
+describe('concurrent changes', () => {
+  test('a submission to a form that is being deleted fails and leaves no contact', async () => {
     const form = await createTestForm(ctx)
     const deleting = await openTransaction(ctx.db, (db) => deleteForm({ ...ctx, db }, form.id))
     const submitting = submit(form, { email })
@@ -118,7 +121,7 @@ describe('while others are at work', () => {
   })
 
   test.each(['deleted', 'merged', 'renamed'])(
-    'a contact that is %s meanwhile makes room for a new one',
+    'creates a new contact if the existing one is concurrently %s',
     async (how) => {
       const form = await createTestForm(ctx)
       const [known, other] = [await createTestContact(ctx, { email }), await createTestContact(ctx)]
@@ -136,7 +139,7 @@ describe('while others are at work', () => {
     },
   )
 
-  test('twenty strangers with one address fill one contact, and each is heard', async () => {
+  test('twenty concurrent submissions with one email fill one contact', async () => {
     const form = await createTestForm(ctx)
     await Promise.all(Array.from({ length: 20 }, (_, n) => submit(form, { email, first: `Name ${n}` })))
     const submissions = await submissionsOf(form)
@@ -145,7 +148,7 @@ describe('while others are at work', () => {
   })
 })
 
-test('submissions go over to whom their contact is merged into, and go with whom they belong to', async () => {
+test('submissions move when contacts are merged and are deleted with their contact', async () => {
   const form = await createTestForm(ctx)
   const [one, two] = [await submit(form, { email }), await submit(form, { email: 'two@example.com' })]
   const [ada, duplicate] = [await findContact(), await findContact('two@example.com')]

@@ -38,13 +38,13 @@ const valid: [FormField['type'], string][] = [
   ['CONSENT', 'customFieldValues.boolean'],
   ['DATE', 'customFieldValues.date'],
 ]
-test.each(valid)('a %s maps to %s', async (type, mapsTo) => {
+test.each(valid)('a %s field can map to %s', async (type, mapsTo) => {
   expect(await findMappingIssues(ctx, [field(type, mapsTo)])).toEqual([])
 })
 
 const invalid: [FormField['type'], string, RegExp][] = [
-  ['TEXT', 'email', /takes only a field of type EMAIL/],
-  ['TEXTAREA', 'firstName', /takes only a field of type TEXT/],
+  ['TEXT', 'email', /requires a field of type EMAIL/],
+  ['TEXTAREA', 'firstName', /requires a field of type TEXT/],
   ['TEXT', 'id', /must be one of email, /],
   ['TEXT', 'emailSubscribedStatus', /must be one of/],
   ['TEXT', 'source', /must be one of/],
@@ -56,28 +56,28 @@ const invalid: [FormField['type'], string, RegExp][] = [
   ['TEXT', 'customFieldValues.', /Unknown custom field ""/],
   ['TEXT', 'customFieldValues.nope', /Unknown custom field "nope"/],
   ['TEXT', 'customFieldValues.constructor', /Unknown custom field/],
-  ['TEXT', 'customFieldValues.number', /takes only a field of type NUMBER/],
-  ['NUMBER', 'customFieldValues.text', /takes only/],
+  ['TEXT', 'customFieldValues.number', /requires a field of type NUMBER/],
+  ['NUMBER', 'customFieldValues.text', /requires a field of type TEXT or TEXTAREA or /],
 ]
-test.each(invalid)('a %s does not map to "%s"', async (type, mapsTo, message) => {
+test.each(invalid)('a %s field cannot map to "%s"', async (type, mapsTo, message) => {
   expect(await findMappingIssues(ctx, [{ ...field(type), mapsTo }])).toEqual([
     { path: 'fields.0.mapsTo', message: expect.stringMatching(message) },
   ])
 })
 
-test('two fields never map to the same, and a choice has the options of what it maps to', async () => {
+test('rejects a repeated target and an option that the custom field lacks', async () => {
   const repeated = [field('EMAIL', 'email'), field('EMAIL', 'email', { id: 'again' })]
   expect(await findMappingIssues(ctx, repeated)).toEqual([
-    { path: 'fields.1.mapsTo', message: 'is the target of another field already' },
+    { path: 'fields.1.mapsTo', message: 'is already the target of another field' },
   ])
   const choice = (options: string[]) => [field('SELECT', 'customFieldValues.plan', { options })]
   expect(await findMappingIssues(ctx, choice(['Paid']))).toEqual([])
   expect(await findMappingIssues(ctx, choice(['Paid', 'Gold']))).toEqual([
-    { path: 'fields.0.mapsTo', message: 'does not know the option "Gold"' },
+    { path: 'fields.0.mapsTo', message: 'the custom field has no option "Gold"' },
   ])
 })
 
-test('values become a contact when they name an address, each what it maps to', async () => {
+test('builds a contact from the mapped values if they contain an email', async () => {
   const fields = [
     field('EMAIL', 'email', { id: 'email' }),
     field('TEXT', 'firstName', { id: 'constructor' }),
@@ -97,7 +97,7 @@ test('values become a contact when they name an address, each what it maps to', 
   })
 })
 
-test('a custom field that was deleted, or no longer takes the value, costs nobody their submission', async () => {
+test('leaves out values of deleted or changed custom fields', async () => {
   const [gone, changed] = [
     await define({ key: 'gone', type: 'TEXT' }),
     await define({ key: 'size', type: 'SELECT', options: ['S', 'L'] }),

@@ -1,4 +1,4 @@
-/** How the fields of a form become the properties of a contact. */
+/** Maps form fields to properties of a contact. */
 import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
 import type { ContactInput } from '../contacts/contacts.schema.ts'
 import {
@@ -15,7 +15,7 @@ import type { FormValues } from './form-values.ts'
 
 type FieldType = FormField['type']
 
-/** A map, as authors choose the names that it is asked for: `constructor` is no property of a contact. */
+/** A map, because `mapsTo` is arbitrary input: an object would also have inherited names such as `constructor`. */
 const propertyTypes: ReadonlyMap<string, readonly FieldType[]> = new Map([
   ['email', ['EMAIL']],
   ...textPropertyNames.map((name) => [name, textProperties[name].fieldTypes] as const),
@@ -33,13 +33,13 @@ const customPrefix = 'customFieldValues.'
 const customKeyOf = ({ mapsTo }: FormField) =>
   mapsTo?.startsWith(customPrefix) ? mapsTo.slice(customPrefix.length) : undefined
 
-/** What is wrong with where the fields map to. Reads the custom fields only when one is named. */
+/** Validates the `mapsTo` of fields. Reads the custom fields only if one of them is a target. */
 export async function findMappingIssues(ctx: Ctx, fields: readonly FormField[]): Promise<Issue[]> {
   const custom = fields.some(customKeyOf) ? await readCustomFields(ctx) : new Map()
   const targets = fields.map((field) => field.mapsTo)
   return fields.flatMap((field, index) => {
     const isRepeated = field.mapsTo !== undefined && targets.indexOf(field.mapsTo) < index
-    const message = isRepeated ? 'is the target of another field already' : findMappingError(custom, field)
+    const message = isRepeated ? 'is already the target of another field' : findMappingError(custom, field)
     return message ? [{ path: `fields.${index}.mapsTo`, message }] : []
   })
 }
@@ -51,15 +51,15 @@ function findMappingError(custom: CustomFields, field: FormField): string | unde
   if (key !== undefined && !definition) return `Unknown custom field "${key}"`
   const types = definition ? customFieldTypes[definition.type] : propertyTypes.get(field.mapsTo)
   if (!types) return `must be one of ${[...propertyTypes.keys()].join(', ')} or ${customPrefix}<key>`
-  if (!types.includes(field.type)) return `takes only a field of type ${types.join(', ')}`
+  if (!types.includes(field.type)) return `requires a field of type ${types.join(' or ')}`
   if (definition?.type !== 'SELECT') return undefined
   const missing = field.options?.find((option) => !definition.options.includes(option))
-  return missing === undefined ? undefined : `does not know the option "${missing}"`
+  return missing === undefined ? undefined : `the custom field has no option "${missing}"`
 }
 
 /**
- * What the values say of a contact; undefined when they name no address. A value that its custom field no longer takes,
- * as that has changed since the form was made, is left out: it is the author's mistake, not the person's.
+ * Builds the contact from form values; undefined if they contain no email. A value that its custom field no longer
+ * accepts is left out: the form is outdated, which is not the visitor's mistake.
  */
 export async function toContactInput(
   ctx: Ctx,

@@ -13,7 +13,7 @@ const field = (type: Type, more: Partial<FormField> = {}): FormField => ({
   ...more,
 })
 
-/** The value as it is stored, or the issue. */
+/** Returns the stored value, or the issues. */
 function check(of: FormField, input: unknown): unknown {
   try {
     return checkFormValues([of], { it: input })['it']
@@ -45,7 +45,7 @@ const accepted: [Type, unknown, unknown][] = [
   ['CHECKBOX', false, false],
   ['CONSENT', true, true],
 ]
-test.each(accepted)('%s takes %j', (type, input, stored) => {
+test.each(accepted)('%s accepts %j', (type, input, stored) => {
   expect(check(field(type), input)).toEqual(stored)
   expect(check(field(type, { required: true }), input === false ? true : input)).toEqual(
     input === false ? true : stored,
@@ -63,7 +63,7 @@ const rejected: [Type, unknown[]][] = [
   ['CHECKBOX', ['on', 1, 'true']],
   ['CONSENT', ['on', 1, 'yes', {}]],
 ]
-test.each(rejected)('%s refuses what it is not, with one issue by the id of the field', (type, values) => {
+test.each(rejected)('%s rejects invalid values with one issue for the field', (type, values) => {
   for (const input of values) {
     expect([input, check(field(type), input)]).toEqual([
       input,
@@ -73,7 +73,7 @@ test.each(rejected)('%s refuses what it is not, with one issue by the id of the 
 })
 
 const empty = [undefined, null, '', '  ']
-test.each(empty)('%j is no value: left out, and a mistake where one is needed', (input) => {
+test.each(empty)('%j is an empty value: omitted, or rejected if the field is required', (input) => {
   for (const type of [
     'TEXT',
     'TEXTAREA',
@@ -90,13 +90,13 @@ test.each(empty)('%j is no value: left out, and a mistake where one is needed', 
   }
 })
 
-test('a box that must be ticked is a mistake when it is not', () => {
+test('rejects an unchecked box that is required', () => {
   for (const type of ['CHECKBOX', 'CONSENT'] as const) {
-    expect(check(field(type, { required: true }), false)).toEqual([{ path: 'it', message: 'Please tick this box.' }])
+    expect(check(field(type, { required: true }), false)).toEqual([{ path: 'it', message: 'Please check this box.' }])
   }
 })
 
-test('what no field has is an issue, also what every object has, and each mistake is told at once', () => {
+test('rejects unknown fields, including inherited names, and reports all issues', () => {
   const fields = [field('TEXT', { required: true }), field('NUMBER', { id: 'age' })]
   for (const id of ['other', 'constructor', 'toString', 'hasOwnProperty']) {
     const input = { it: 'Ada', [id]: 1 }
@@ -108,20 +108,20 @@ test('what no field has is an issue, also what every object has, and each mistak
     expect.objectContaining({
       issues: [
         { path: 'other', message: 'is not a field of this form' },
-        { path: 'it', message: 'Please fill this in.' },
+        { path: 'it', message: 'Please fill out this field.' },
         { path: 'age', message: 'Please enter a number.' },
       ],
     }),
   )
 })
 
-test('a field may be called as what every object has, and is empty when it was not filled in', () => {
+test('a field id can be an inherited name such as "constructor"', () => {
   const fields = ['constructor', 'toString', 'valueOf'].map((id) => field('TEXT', { id }))
   expect(checkFormValues(fields, {})).toEqual({})
   expect(checkFormValues(fields, { constructor: 'Ada' })).toEqual({ constructor: 'Ada' })
 })
 
-test('a text is as long as what it maps to can hold', () => {
+test('limits a text to the length that its target can store', () => {
   expect(check(field('TEXT', { mapsTo: 'firstName' }), 'x'.repeat(201))).toEqual([expect.any(Object)])
   expect(check(field('TEXT', { mapsTo: 'customFieldValues.note' }), 'x'.repeat(2_000))).toHaveLength(2_000)
   expect(check(field('TEXTAREA', { mapsTo: 'customFieldValues.note' }), 'x'.repeat(2_001))).toEqual([
@@ -129,14 +129,14 @@ test('a text is as long as what it maps to can hold', () => {
   ])
 })
 
-describe('what a browser posts', () => {
+describe('values of an HTML form post', () => {
   const fields = [
     field('NUMBER', { id: 'age' }),
     field('CHECKBOX', { id: 'box' }),
     field('CONSENT', { id: 'constructor' }),
     field('TEXT', { id: 'name' }),
   ]
-  test('a tick is there or not, a number is text, and an empty one none', () => {
+  test('converts boxes and numbers; an empty number is not a number', () => {
     expect(parsePostedValues(fields, { age: '4.5', box: 'on', name: '4.5' })).toEqual({
       age: 4.5,
       box: true,
@@ -146,7 +146,7 @@ describe('what a browser posts', () => {
     expect(parsePostedValues(fields, { age: ' ', name: '' })).toMatchObject({ age: ' ', box: false })
   })
 
-  test('a number that is none, or too large, stays a mistake', () => {
+  test('rejects invalid and too large numbers', () => {
     for (const age of ['abc', '1e400', '-1e999', 'Infinity', '1,5', '١']) {
       expect(() => checkFormValues(fields, parsePostedValues(fields, { age }))).toThrow('age: Please enter a number.')
     }

@@ -1,4 +1,4 @@
-/** What people fill in, checked by the fields of their form. Messages are for the person who reads them. */
+/** Validates form values. The messages are shown to visitors. */
 import { z } from 'zod'
 import { Phone } from '../contacts/contacts.schema.ts'
 import { AppError, type Issue } from '../kernel/errors.ts'
@@ -8,8 +8,8 @@ import type { FormField } from '../db/schema/index.ts'
 export type FormValues = Record<string, string | number | boolean>
 
 /**
- * The values as they are stored: trimmed, of the type of their field, those left empty left out. Throws with an issue
- * for each wrong one, by the id of its field, and for each that no field has.
+ * Returns the values to store: trimmed, in the type of their field, without empty values. Throws `invalid` with one
+ * issue for each invalid value and each unknown field, by field id.
  */
 export function checkFormValues(fields: readonly FormField[], input: Record<string, unknown>): FormValues {
   const known = new Set(fields.map((field) => field.id))
@@ -33,8 +33,8 @@ function checkFormValue(
 ): { value: FormValues[string] | undefined } | { message: string } {
   const isCheckbox = field.type === 'CHECKBOX' || field.type === 'CONSENT'
   const isEmpty = input === undefined || input === null || (typeof input === 'string' && input.trim() === '')
-  if (field.required && isCheckbox && (isEmpty || input === false)) return { message: 'Please tick this box.' }
-  if (field.required && isEmpty) return { message: 'Please fill this in.' }
+  if (field.required && isCheckbox && (isEmpty || input === false)) return { message: 'Please check this box.' }
+  if (field.required && isEmpty) return { message: 'Please fill out this field.' }
   if (isEmpty) return { value: undefined }
   const { schema, message } = checks[field.type](field)
   const result = schema.safeParse(input)
@@ -49,7 +49,7 @@ interface Check {
 const checks: Record<FormField['type'], (field: FormField) => Check> = {
   TEXT: (field) => ({
     schema: SingleLine(maxLength(field)),
-    message: `Please enter one line of at most ${maxLength(field).toLocaleString('en')} characters.`,
+    message: `Please enter a single line of at most ${maxLength(field).toLocaleString('en')} characters.`,
   }),
   TEXTAREA: (field) => ({
     schema: MultiLine(maxLength(field)),
@@ -60,17 +60,17 @@ const checks: Record<FormField['type'], (field: FormField) => Check> = {
   NUMBER: () => ({ schema: z.number(), message: 'Please enter a number.' }),
   DATE: () => ({ schema: z.iso.date(), message: 'Please enter a date such as 2026-11-21.' }),
   SELECT: ({ options = [] }) => ({ schema: z.enum(options), message: 'Please choose one of the options.' }),
-  CHECKBOX: () => ({ schema: z.boolean(), message: 'Please tick this box or leave it.' }),
-  CONSENT: () => ({ schema: z.boolean(), message: 'Please tick this box or leave it.' }),
+  CHECKBOX: () => ({ schema: z.boolean(), message: 'Please check or uncheck this box.' }),
+  CONSENT: () => ({ schema: z.boolean(), message: 'Please check or uncheck this box.' }),
 }
 
-/** How many characters a text may have: what it maps to must be able to hold it. */
+/** The maximum length of a text, which its `mapsTo` target must be able to store. */
 function maxLength(field: FormField): number {
   if (field.type === 'TEXTAREA') return field.mapsTo ? 2_000 : 20_000
   return field.mapsTo && !field.mapsTo.startsWith('customFieldValues.') ? 200 : 2_000
 }
 
-/** The values of a form that a browser posted, where all is text and a box that is not ticked is absent. */
+/** Converts the values of an HTML form post, where every value is text and unchecked boxes are missing. */
 export function parsePostedValues(
   fields: readonly FormField[],
   texts: Record<string, string>,

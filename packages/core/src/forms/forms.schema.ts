@@ -6,10 +6,7 @@ import { PageQuery, Sort } from '../request/paging.ts'
 import { formFieldTypes } from '../db/schema/index.ts'
 import { Tags } from '../contacts/contacts.schema.ts'
 
-/**
- * The value that no person fills in, as no person sees it: whoever does is a machine. No field of a form can have this
- * id.
- */
+/** Id of the honeypot, a hidden input that only bots fill in. No form field can have this id. */
 export const honeypotId = '_website'
 
 export const FormField = z
@@ -24,7 +21,7 @@ export const FormField = z
   .meta({ id: 'FormField' })
 
 const PublicFormField = FormField.omit({ mapsTo: true })
-  .extend({ autocomplete: z.string().optional().describe('What a browser may fill in, as in HTML') })
+  .extend({ autocomplete: z.string().optional().describe('HTML `autocomplete` value') })
   .meta({ id: 'PublicFormField' })
 
 const example = {
@@ -36,7 +33,7 @@ const example = {
 const email = { id: 'email', label: 'Email', type: 'EMAIL', required: true }
 const otherFields = [
   { id: 'message', label: 'Your message', type: 'TEXTAREA', required: false },
-  { id: 'consent', label: 'Send me the monthly letter', type: 'CONSENT', required: false },
+  { id: 'consent', label: 'Send me the monthly newsletter', type: 'CONSENT', required: false },
 ]
 
 export const Form = z
@@ -49,13 +46,14 @@ export const Form = z
     successMessage: z.string(),
     redirectUrl: z.string().nullable(),
     enabled: z.boolean(),
-    spamCount: z.number().int().describe('How many submissions filled the honeypot'),
+    spamCount: z.number().int().describe('Number of submissions that filled in the honeypot'),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
   .meta({
     id: 'Form',
-    description: 'A form on any site. What comes in is checked by its fields, kept, and mapped to a contact.',
+    description:
+      'A form for any website. Submissions are validated against its fields, stored, and mapped to a contact.',
     examples: [
       {
         ...example,
@@ -81,7 +79,7 @@ export const PublicForm = z
   })
   .meta({
     id: 'PublicForm',
-    description: 'What a form shows to the world.',
+    description: 'The public part of a form.',
     examples: [{ ...example, fields: [{ ...email, autocomplete: 'email' }, ...otherFields] }],
   })
 export type PublicForm = z.output<typeof PublicForm>
@@ -90,16 +88,19 @@ const options = z
   .array(SingleLine(200, 1))
   .min(1, 'must not be empty')
   .max(200, 'must have at most 200 options')
-  .refine((values) => new Set(values).size === values.length, 'must not repeat an option')
+  .refine((values) => new Set(values).size === values.length, 'must not contain duplicate options')
 
 const FormFieldInput = z
   .strictObject({
     id: z
       .string('must be text')
-      .regex(/^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/, 'must be letters, digits, _ and -, starting with a letter, at most 64')
+      .regex(
+        /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/,
+        'must start with a letter and contain only letters, digits, _ and -, at most 64 characters',
+      )
       .optional()
-      .describe('Unique in the form; made from the label when left out'),
-    label: SingleLine(2_000, 1).describe('For a CONSENT: the whole wording'),
+      .describe('Unique within the form; default: derived from the label'),
+    label: SingleLine(2_000, 1).describe('For a CONSENT: the full wording'),
     type: z.enum(formFieldTypes, { error: `must be one of ${formFieldTypes.join(', ')}` }),
     required: z.boolean().default(false),
     options: options.optional().describe('The choices of a SELECT'),
@@ -113,18 +114,18 @@ const FormFieldInput = z
   })
   .refine((field) => (field.type === 'SELECT') === (field.options !== undefined), {
     path: ['options'],
-    error: 'must be given for a SELECT, and only for one',
+    error: 'is required for type SELECT and not allowed for other types',
   })
 export type FormFieldInput = z.output<typeof FormFieldInput>
 
 const redirectUrl = SingleLine(2_048)
-  .refine(isWebAddress, 'must be an address such as https://example.com/thanks')
+  .refine(isWebAddress, 'must be a URL such as https://example.com/thanks')
   .nullable()
 
-/** A host has no other characters: the origin stands in a security policy, where `;` and `,` would begin another part. */
+/** Restricts the characters of the host: the origin is part of a security policy, where `;` and `,` are separators. */
 function isWebAddress(text: string) {
   const url = URL.parse(text)
-  // "http:evil" is an address to a parser, and a page of this site to a reader.
+  // `URL.parse` accepts "http:evil", but a browser may resolve it relative to the current page.
   const isPlain =
     url !== null &&
     /^https?:\/\//i.test(text) &&
@@ -149,10 +150,12 @@ export const FormInput = z
     ...writable,
     listId: writable.listId
       .default(null)
-      .describe('Who gives every consent of the form is subscribed to it; needs a CONSENT and a field for the email'),
-    tags: writable.tags.default([]).describe('Given to every contact that the form maps to'),
+      .describe(
+        'Visitors who give every consent of the form are subscribed to this list; requires a CONSENT and a field for the email',
+      ),
+    tags: writable.tags.default([]).describe('Added to every contact that the form creates or updates'),
     successMessage: writable.successMessage.default('Thank you.'),
-    redirectUrl: writable.redirectUrl.default(null).describe('Where to go after a submission'),
+    redirectUrl: writable.redirectUrl.default(null).describe('Where visitors are redirected after a submission'),
     enabled: writable.enabled.default(true),
   })
   .meta({
@@ -188,14 +191,14 @@ export const Submission = z
   })
   .meta({
     id: 'Submission',
-    description: 'What came in by a form; `consents` holds the wording that each consent was given to.',
+    description: 'A form submission; `consents` contains the exact wording that the visitor agreed to.',
     examples: [
       {
         id: 'sub_01kag7m3v9e8fs2t4w6x8y0z1b',
         formId: 'frm_01kag7m3v9e8fs2t4w6x8y0z1b',
         contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',
         values: { email: 'ada@example.com', consent: true },
-        consents: [{ fieldId: 'consent', wording: 'Send me the monthly letter' }],
+        consents: [{ fieldId: 'consent', wording: 'Send me the monthly newsletter' }],
         createdAt: '2026-11-21T06:35:49.123Z',
       },
     ],

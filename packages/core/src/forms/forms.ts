@@ -19,7 +19,7 @@ import type { Form, FormChange, FormFieldInput, FormInput, FormQuery, PublicForm
 
 export type FormRow = typeof forms.$inferSelect
 
-/** Creates a form. What could never work is an issue: a field that maps to nothing, a list nobody could consent to. */
+/** Creates a form. Throws `invalid` for an unknown mapping target or a list that no submission could subscribe to. */
 export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
   const fields = await checkFields(ctx, input.fields)
   checkConsentToList({ ...input, fields })
@@ -43,7 +43,6 @@ export async function createForm(ctx: Ctx, input: FormInput): Promise<Form> {
   return toForm(form)
 }
 
-/** Reads one form. */
 export async function readForm(ctx: Ctx, id: FormId): Promise<Form> {
   const [row] = await ctx.db
     .select()
@@ -53,7 +52,6 @@ export async function readForm(ctx: Ctx, id: FormId): Promise<Form> {
   return toForm(row)
 }
 
-/** A page of the workspace's forms. */
 export async function listForms(ctx: Ctx, query: FormQuery): Promise<Page<Form>> {
   const page = await readPage<FormRow>(ctx, {
     name: 'forms',
@@ -70,7 +68,7 @@ export async function listForms(ctx: Ctx, query: FormQuery): Promise<Page<Form>>
   return { ...page, data: page.data.map(toForm) }
 }
 
-/** Sets what the change names; `fields` replaces all. Submissions stay as they came in. */
+/** Updates the given properties; `fields` replaces all fields. Existing submissions are unchanged. */
 export function updateForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Form> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db
@@ -94,7 +92,7 @@ export function updateForm(ctx: Ctx, id: FormId, change: FormChange): Promise<Fo
   })
 }
 
-/** Deletes a form with its submissions. Contacts that came by it stay. */
+/** Deletes a form and its submissions. Contacts created by it remain. */
 export async function deleteForm(ctx: Ctx, id: FormId): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
@@ -106,7 +104,7 @@ export async function deleteForm(ctx: Ctx, id: FormId): Promise<void> {
   })
 }
 
-/** An enabled form, for strangers, who know it by its id alone. Disabled is as good as unknown. */
+/** Finds an enabled form by id alone, for visitors. Throws `not_found` for a disabled form. */
 export async function findPublicForm(base: BaseCtx, id: FormId): Promise<FormRow> {
   const [row] = await base.db
     .select()
@@ -116,7 +114,7 @@ export async function findPublicForm(base: BaseCtx, id: FormId): Promise<FormRow
   return row
 }
 
-/** What a form shows to the world: nothing of what it does inside. */
+/** Converts a form to its public shape, without internals such as `mapsTo`. */
 export function toPublicForm(row: FormRow): PublicForm {
   return {
     id: row.id,
@@ -135,7 +133,7 @@ const autocompletes = new Map([
   ...textPropertyNames.map((name) => [name, textProperties[name].autocomplete] as const),
 ])
 
-/** Another for each state of what a form shows: whoever fills one in can say which they saw. */
+/** A hash of the public form, by which a submission names the version that the visitor saw. */
 export function computeFormVersion(row: FormRow): string {
   return createHash('sha256')
     .update(JSON.stringify(toPublicForm(row)))
@@ -143,7 +141,7 @@ export function computeFormVersion(row: FormRow): string {
     .slice(0, 22)
 }
 
-/** One more submission that filled the honeypot. */
+/** Counts a submission that filled in the honeypot. */
 export async function countSpam(ctx: Ctx, id: FormId): Promise<void> {
   await ctx.db
     .update(forms)
@@ -167,15 +165,15 @@ async function checkFields(ctx: Ctx, input: readonly FormFieldInput[]): Promise<
   return fields
 }
 
-/** A form that could never subscribe anybody to its list is a mistake worth telling. */
+/** Rejects a list to which the form could never subscribe a contact. */
 function checkConsentToList({ fields, listId }: { fields: readonly FormField[]; listId: ListId | null }) {
   const canSubscribe = fields.some(({ type }) => type === 'CONSENT') && fields.some(({ mapsTo }) => mapsTo === 'email')
   if (listId !== null && !canSubscribe) {
-    throw invalidField('listId', 'listId: needs a field of type CONSENT and a field that maps to email')
+    throw invalidField('listId', 'listId: requires a field of type CONSENT and a field that maps to email')
   }
 }
 
-/** Fields without an id get one from the start of their label, `your-message`, numbered where it is taken. */
+/** Derives missing ids from the start of the label, such as `your-message`, with a number if taken. */
 function withIds(fields: readonly FormFieldInput[]): FormField[] {
   const taken = new Set(fields.flatMap(({ id }) => id ?? []))
   return fields.map(({ id, options, mapsTo, ...field }) => {

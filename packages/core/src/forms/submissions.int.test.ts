@@ -35,8 +35,8 @@ async function findContact(address = email): Promise<Contact | undefined> {
   return row && readContact(ctx, row.id)
 }
 
-describe('what comes in', () => {
-  test('is kept, makes a contact of what maps to one, and is told as the API shows it', async () => {
+describe('submitting a form', () => {
+  test('stores the submission, creates a contact, and emits both events', async () => {
     const form = await createTestForm(ctx, { tags: ['website'] })
     const { submissionId } = await submit(form, { email, first: ' Ada ', message: 'Hello\nthere', news: true })
     const contact = await findContact()
@@ -60,7 +60,7 @@ describe('what comes in', () => {
     expect(stored.find(({ type }) => type === 'form.submitted')?.data).toEqual(submission)
   })
 
-  test('is kept where it maps to nobody', async () => {
+  test('stores a submission that maps to no contact', async () => {
     const form = await createTestForm(ctx)
     await submit(form, { first: 'Ada' })
     await submit(form, {})
@@ -71,7 +71,7 @@ describe('what comes in', () => {
     expect(await listEventTypes(ctx)).toEqual(['form.submitted', 'form.submitted'])
   })
 
-  test('fills what is empty in a known contact and overwrites nothing, whatever stands there', async () => {
+  test('fills empty properties of an existing contact and overwrites none', async () => {
     await createCustomField(ctx, CustomFieldInput.parse({ key: 'size', label: 'Size', type: 'TEXT' }))
     await createCustomField(ctx, CustomFieldInput.parse({ key: 'vip', label: 'Vip', type: 'BOOLEAN' }))
     const form = await createTestForm(ctx, {
@@ -111,10 +111,10 @@ describe('what comes in', () => {
     ])
   })
 
-  test('is refused by the form as it is now, names the field, and leaves nothing', async () => {
+  test('rejects invalid values, names the field, and stores nothing', async () => {
     const form = await createTestForm(ctx)
     for (const [values, path] of [
-      [{ email: 'nobody' }, 'email'],
+      [{ email: 'invalid' }, 'email'],
       [{ email, other: 1 }, 'other'],
       [{ email, constructor: 1 }, 'constructor'],
       [{ email, message: { a: 1 } }, 'message'],
@@ -124,7 +124,7 @@ describe('what comes in', () => {
     expect([await submissionsOf(form), await findContact(), await listEventTypes(ctx)]).toEqual([[], undefined, []])
   })
 
-  test('of a machine is answered alike, counted, and otherwise forgotten', async () => {
+  test('counts and discards bot submissions with the usual response', async () => {
     const form = await createTestForm(ctx)
     for (const trap of ['http://spam.example', 1, false, ['x'], ' ']) {
       expect(await submit(form, { email: 'not checked', _website: trap })).toEqual({
@@ -137,7 +137,7 @@ describe('what comes in', () => {
     expect((await submissionsOf(form)).map(({ values }) => values)).toEqual([{ email }, { email }, { email }])
   })
 
-  test('is taken only by an enabled form, and by none that is gone', async () => {
+  test('rejects submissions to a disabled or deleted form with not_found', async () => {
     const form = await createTestForm(ctx, { enabled: false })
     await expect(submit(form, { email })).rejects.toMatchObject({ code: 'not_found', message: 'Form not found' })
     await deleteForm(ctx, form.id)
@@ -146,10 +146,10 @@ describe('what comes in', () => {
   })
 })
 
-describe('repeated', () => {
-  const key = 'one filling-in'
+describe('repeated submissions', () => {
+  const key = 'key'
 
-  test('with the same key and values it is the same submission, fifty times at once or a day later', async () => {
+  test('the same key and values are one submission, concurrently and later', async () => {
     const form = await createTestForm(ctx)
     const results = await Promise.all(Array.from({ length: 50 }, () => submit(form, { email }, { repetitionKey: key })))
     results.push(await submit(form, { email: ` ${email}` }, { repetitionKey: key }))
@@ -158,7 +158,7 @@ describe('repeated', () => {
     expect(await listEventTypes(ctx)).toEqual(['contact.created', 'form.submitted'])
   })
 
-  test('also where it maps to nobody, whom a lock could keep apart', async () => {
+  test('are deduplicated even without a contact whose lock could serialize them', async () => {
     const form = await createTestForm(ctx)
     const repeat = () => submit(form, { message: 'Hello' }, { repetitionKey: key })
     await Promise.all(Array.from({ length: 50 }, repeat))
@@ -166,7 +166,7 @@ describe('repeated', () => {
     expect(await listEventTypes(ctx)).toEqual(['form.submitted'])
   })
 
-  test('with other values, another key, without a key or for another form it is another', async () => {
+  test('other values, another key, no key or another form is a new submission', async () => {
     const [form, other] = [await createTestForm(ctx), await createTestForm(ctx)]
     await submit(form, { email }, { repetitionKey: key })
     await submit(form, { email, first: 'Ada' }, { repetitionKey: key })
@@ -177,7 +177,7 @@ describe('repeated', () => {
     expect([(await submissionsOf(form)).length, (await submissionsOf(other)).length]).toEqual([5, 1])
   })
 
-  test('it undoes nothing that was done to the contact since', async () => {
+  test('do not undo later changes of the contact', async () => {
     const form = await createTestForm(ctx)
     const first = await submit(form, { email, first: 'Ada' }, { repetitionKey: key })
     const { id = newId('con') } = (await findContact()) ?? {}
@@ -188,8 +188,8 @@ describe('repeated', () => {
   })
 })
 
-describe('the version that was shown', () => {
-  test('takes what was filled in for the form as it is, and nothing for another', async () => {
+describe('form versions', () => {
+  test('accepts submissions for the current version only', async () => {
     const form = await createTestForm(ctx)
     const version = computeFormVersion(await findPublicForm(ctx, form.id))
     await updateForm(ctx, form.id, { tags: ['inside'] })
@@ -204,7 +204,7 @@ describe('the version that was shown', () => {
     expect(await submissionsOf(form)).toHaveLength(1)
   })
 
-  test('the wording of a consent stays with the submission, whatever becomes of the form', async () => {
+  test('a submission keeps the wording of its consents when the form changes', async () => {
     const form = await createTestForm(ctx)
     const { submissionId } = await submit(form, { news: true, email })
     await submit(form, { news: false, email })

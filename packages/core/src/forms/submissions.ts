@@ -28,16 +28,20 @@ import { formSubmitted } from './form-events.ts'
 type SubmissionRow = typeof formSubmissions.$inferSelect
 
 interface SubmitOptions extends SubmitInput {
-  /** Of one filling-in: the same key with the same values again is that submission, not another. */
+  /** Deduplicates submissions: the same key with the same values returns the first submission. */
   repetitionKey?: string | undefined
-  /** Of the form as it was shown. When it is none of these, nothing is taken: a consent is to the words that were read. */
+  /**
+   * Versions of the form that the visitor may have seen. The submission is rejected if the current version is not among
+   * them, because a consent covers only the wording that was shown.
+   */
   versions?: readonly string[] | undefined
 }
 
 /**
- * A stranger submits a form. In one transaction: the submission is kept, tells `form.submitted`, and makes a contact or
- * fills what is empty in a known one; who gives every consent that a form with a list asks for is subscribed to it, by
- * double opt-in where the list has it. A filled honeypot is counted and otherwise answered alike.
+ * Submits a form for a visitor. One transaction stores the submission, emits `form.submitted`, and creates a contact or
+ * fills the empty properties of an existing one. If the form has a list and the visitor gave every consent, the contact
+ * is subscribed, with double opt-in if the list requires it. A submission that fills in the honeypot is only counted
+ * and gets the same response.
  */
 export async function submitForm(base: BaseCtx, formId: FormId, input: SubmitOptions): Promise<SubmitResult> {
   const form = await findPublicForm(base, formId)
@@ -48,7 +52,7 @@ export async function submitForm(base: BaseCtx, formId: FormId, input: SubmitOpt
     return { success: true, submissionId: newId('sub') }
   }
   if (input.versions && !input.versions.includes(computeFormVersion(form))) {
-    throw new AppError('precondition_failed', 'The form has changed. Please check what you filled in.')
+    throw new AppError('precondition_failed', 'This form has changed. Please review your answers and submit again.')
   }
   const values = checkFormValues(form.fields, fieldValues)
   const repetitionHash = input.repetitionKey === undefined ? null : hashRepetition(input.repetitionKey, values)
@@ -63,7 +67,7 @@ async function saveSubmission(
   form: FormRow,
   { values, repetitionHash }: CheckedSubmission,
 ): Promise<SubmissionId> {
-  // Before anything else: what was done to the contact since the first time is not undone by the second.
+  // First, so that a repeated submission does not undo later changes of the contact.
   const repeated = repetitionHash && (await findRepeated(ctx, form, repetitionHash))
   if (repeated) return repeated
   const source = `form:${form.name}`
@@ -88,18 +92,17 @@ async function saveSubmission(
     .values(submission)
     .onConflictDoNothing()
     .catch(onConstraint('form_submissions_form_fk', () => notFound('Form')))
-  // Another request has inserted the same submission: look it up.
+  // A concurrent request inserted the same submission: look it up.
   if (!rowCount) return saveSubmission(ctx, form, { values, repetitionHash })
   await emit(ctx, formSubmitted, toSubmission(submission))
   if (!contact) return submission.id
   await touchLastActivity(ctx, contact.id)
-  // A list that was deleted meanwhile keeps nobody from being heard.
+  // A submission succeeds even if the list was deleted in the meantime.
   const list = form.listId === null ? undefined : await lockList(ctx, form.listId)
   if (list && consents.length === consentFields.length) await requestSubscription(ctx, { list, contact, source })
   return submission.id
 }
 
-/** A page of a form's submissions, newest first. */
 export async function listSubmissions(ctx: Ctx, formId: FormId, query: SubmissionQuery): Promise<Page<Submission>> {
   await readForm(ctx, formId)
   const page = await readPage<SubmissionRow>(ctx, {
@@ -117,20 +120,18 @@ export async function listSubmissions(ctx: Ctx, formId: FormId, query: Submissio
   return { ...page, data: page.data.map(toSubmission) }
 }
 
-/** Which submission of which form. */
 interface SubmissionKey {
   formId: FormId
   submissionId: SubmissionId
 }
 
-/** Reads one submission. */
 export async function readSubmission(ctx: Ctx, key: SubmissionKey): Promise<Submission> {
   const [row] = await ctx.db.select().from(formSubmissions).where(isSubmissionOfForm(ctx, key))
   if (!row) throw await findMissing(ctx, key)
   return toSubmission(row)
 }
 
-/** Deletes one submission; its contact stays. */
+/** Deletes one submission; its contact remains. */
 export async function deleteSubmission(ctx: Ctx, key: SubmissionKey): Promise<void> {
   await inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
@@ -142,7 +143,7 @@ export async function deleteSubmission(ctx: Ctx, key: SubmissionKey): Promise<vo
   })
 }
 
-/** Moves the submissions of one contact to another, who is to be the same person. */
+/** Moves the submissions of a merged contact to the remaining contact. */
 export async function moveSubmissions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<void> {
   await ctx.db
     .update(formSubmissions)
@@ -162,7 +163,7 @@ async function findMissing(ctx: Ctx, { formId }: SubmissionKey): Promise<AppErro
   return notFound('Submission')
 }
 
-/** The values belong to it: who corrects a mistake after going back has filled in another submission. */
+/** Includes the values, so that a visitor who goes back and corrects them makes a new submission. */
 function hashRepetition(key: string, values: FormValues): string {
   return createHash('sha256')
     .update(JSON.stringify([key, values]))
