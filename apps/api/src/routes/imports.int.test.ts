@@ -98,8 +98,8 @@ test('no body returns 415, and an empty file 400', async () => {
 })
 
 test.each([
-  ['no email column', 'first name\nAda\n', /^The file has no column email/],
-  ['unknown columns', 'email,Foo,Bar\n', /^Unknown columns: "Foo", "Bar"\. Known are email, /],
+  ['no email column', 'first name\nAda\n', /^The file has no email column/],
+  ['unknown columns', 'email,Foo,Bar\n', /^Unknown columns: "Foo", "Bar"\. Known columns: email, /],
   ['UTF-16', Buffer.from('\ufeffemail\n', 'utf16le'), /UTF-16/],
 ])('a header with %s returns 400 and stores nothing', async (_name, raw, message) => {
   expect(expectError(await send(raw), 400).message).toMatch(message)

@@ -1,23 +1,23 @@
-/** A place in a file: the byte, and the line it is on, counted from 1. */
+/** A byte position in a file and its line number, which starts at 1. */
 export interface FileLocation {
   position: number
   line: number
 }
 
-/** A stored file seen through a window that slides over it and holds no more of it than is looked at. */
+/** A window that slides over a stored file and buffers only the bytes that are being read. */
 export interface ByteWindow {
-  /** Where `bytes` begins. */
+  /** The location of the first byte of `bytes`. */
   readonly location: FileLocation
   readonly bytes: Buffer
-  /** `bytes` reaches to the end of the file. */
+  /** Whether `bytes` reaches the end of the file. */
   readonly isAtEnd: boolean
-  /** Looks further ahead, by one part of the file. */
+  /** Appends the next part of the file to `bytes`. */
   grow(): Promise<void>
-  /** Slides on by so many of `bytes`. */
+  /** Moves the start of the window forward by `count` bytes. */
   advance(count: number): void
 }
 
-/** Opens a window at `start`. `readPart` hands out what the file has from a byte on, undefined at its end. */
+/** Opens a window at `start`. `readPart` returns bytes of the file from a position on, or undefined at its end. */
 export function openWindow(
   readPart: (position: number) => Promise<Buffer | undefined>,
   start: FileLocation,
@@ -51,7 +51,7 @@ export function openWindow(
 const lineFeed = 10
 const carriageReturn = 13
 
-/** Line breaks in `bytes` from `start` to before `end`: LF, CRLF, or CR alone as very old programs write it. */
+/** Counts the line breaks in `bytes` from `start` to before `end`: LF, CRLF, or CR alone (classic Mac OS). */
 export function countLineBreaks(bytes: Buffer, start: number, end: number): number {
   let count = 0
   for (let index = start; index < end; index++) {
@@ -61,25 +61,24 @@ export function countLineBreaks(bytes: Buffer, start: number, end: number): numb
   return count
 }
 
-/** Where the line breaks that stand at `start` are over. */
+/** Returns the end of the line breaks at `start`. */
 export function endOfLineBreaks(bytes: Buffer, start: number): number {
   let end = start
   while (bytes[end] === lineFeed || bytes[end] === carriageReturn) end += 1
   return end
 }
 
-/** Slides over empty lines. */
 export async function skipLineBreaks(window: ByteWindow): Promise<void> {
   for (;;) {
     const end = endOfLineBreaks(window.bytes, 0)
     if (end < window.bytes.length || window.isAtEnd) return window.advance(end)
-    // The last one may be half of a pair.
+    // The last byte may be the first half of a CRLF.
     window.advance(Math.max(0, end - 1))
     await window.grow()
   }
 }
 
-/** Slides on to the end of the line, or of the file, however far that is. */
+/** Moves the window to the end of the line, or of the file. */
 export async function skipLine(window: ByteWindow): Promise<void> {
   for (;;) {
     const ends = [lineFeed, carriageReturn].map((byte) => window.bytes.indexOf(byte)).filter((end) => end >= 0)

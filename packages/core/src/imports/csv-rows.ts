@@ -2,20 +2,20 @@ import { isUtf8 } from 'node:buffer'
 import { CsvError, parse } from 'csv-parse/sync'
 import { type ByteWindow, countLineBreaks, endOfLineBreaks, skipLine, skipLineBreaks } from './byte-window.ts'
 
-/** A row of a file by the line it begins on: what it holds, or why it cannot be read. */
+/** A row and the line on which it begins: its content, or the reason why it cannot be read. */
 export type FileRow<Content> = { line: number; content: Content } | { line: number; error: string }
 
-/** Reads at most `most` rows and slides the window behind them; none only at the end of the file. */
+/** Reads at most `maxRows` rows and moves the window past them. Returns none only at the end of the file. */
 export type RowReader<Content> = (window: ByteWindow, maxRows: number) => Promise<FileRow<Content>[]>
 
-/** No row that the API would take is larger. */
+/** No valid contact is larger. */
 export const maxRowBytes = 1_048_576
-/** So much is parsed at a time, in a few milliseconds. */
+/** Number of bytes to parse at a time; takes a few milliseconds. */
 const parseBytes = 65_536
 
 /**
- * Reads CSV (RFC 4180), its cells by `delimiter`, its lines ended in any way. A row that cannot be read is told as
- * such, and reading goes on with the very next line: a quotation mark too many costs one row and not the rest.
+ * Reads CSV (RFC 4180) with any line endings. A row that cannot be read is returned as an error, and reading continues
+ * on the next line, so that a stray quotation mark costs one row and not the rest of the file.
  */
 export function createCsvReader(delimiter: string): RowReader<string[]> {
   return async (window, maxRows) => {
@@ -36,27 +36,27 @@ export function createCsvReader(delimiter: string): RowReader<string[]> {
         await skipLine(window)
       }
       if (rows.length > 0) return rows
-      // Nothing but rows of empty cells was read, and now it goes on as from the start.
+      // Only rows of empty cells were read: continue with the initial size.
       if (records.length > 0) reach = parseBytes / 4
     }
   }
 }
 
-const tooLarge = 'Is larger than 1 MiB, or has a quotation mark that is never closed'
-const misplacedQuote = 'Has a quotation mark within a cell: such a cell must be quoted, and the mark doubled'
+const tooLarge = 'Row is larger than 1 MiB or has an unclosed quotation mark'
+const misplacedQuote = 'Row has a quotation mark inside a cell: quote the cell and double the mark'
 const errorMessages: Record<string, string> = {
   INVALID_OPENING_QUOTE: misplacedQuote,
   CSV_INVALID_CLOSING_QUOTE: misplacedQuote,
-  CSV_QUOTE_NOT_CLOSED: 'Has a quotation mark that is never closed',
+  CSV_QUOTE_NOT_CLOSED: 'Row has an unclosed quotation mark',
 }
 
 interface ParsedRecord {
   cells: string[]
-  /** In bytes, its line break included. */
+  /** The position after its line break, in bytes. */
   end: number
 }
 
-/** The complete records at the beginning of `bytes`, and what is wrong with the one after them. */
+/** Parses the complete records at the start of `bytes`, and returns the error of the record after them, if any. */
 export function parseRecords(
   bytes: Buffer,
   { delimiter, maxRows, isEnd }: { delimiter: string; maxRows: number; isEnd: boolean },
@@ -79,7 +79,7 @@ export function parseRecords(
     if (error.code !== 'CSV_QUOTE_NOT_CLOSED' || isEnd)
       return { records, parseError: errorMessages[error.code] ?? error.code }
   }
-  // What ends where the bytes end may go on after them.
+  // A record that ends where `bytes` ends may continue after it.
   if (!isEnd && records.at(-1)?.end === bytes.length) records.pop()
   return { records }
 }
@@ -91,8 +91,8 @@ function toRows(bytes: Buffer, firstLine: number, records: ParsedRecord[]): File
   for (const { cells, end } of records) {
     const start = endOfLineBreaks(bytes, position)
     line += countLineBreaks(bytes, position, start)
-    if (!isAllUtf8 && !isUtf8(bytes.subarray(start, end))) rows.push({ line, error: 'Is not valid UTF-8' })
-    // Spreadsheets leave such rows at the end.
+    if (!isAllUtf8 && !isUtf8(bytes.subarray(start, end))) rows.push({ line, error: 'Row is not valid UTF-8' })
+    // Spreadsheets append rows of empty cells.
     else if (cells.some((cell) => cell.trim() !== '')) rows.push({ line, content: cells })
     line += countLineBreaks(bytes, start, end)
     position = end

@@ -3,9 +3,9 @@ import { openWindow, type FileLocation } from './byte-window.ts'
 import { createCsvReader, type RowReader } from './csv-rows.ts'
 import { readNdjsonRows } from './ndjson-rows.ts'
 
-const quote = 'Has a quotation mark within a cell: such a cell must be quoted, and the mark doubled'
-const neverClosed = 'Has a quotation mark that is never closed'
-const tooLarge = 'Is larger than 1 MiB, or has a quotation mark that is never closed'
+const quote = 'Row has a quotation mark inside a cell: quote the cell and double the mark'
+const neverClosed = 'Row has an unclosed quotation mark'
+const tooLarge = 'Row is larger than 1 MiB or has an unclosed quotation mark'
 
 test.each([
   [
@@ -33,7 +33,7 @@ test.each([
     ],
   ],
   [
-    'a mixture of line breaks',
+    'mixed line breaks',
     'a,b\r\nc,d\ne,f\rg,h',
     [
       [1, 'a', 'b'],
@@ -58,7 +58,7 @@ test.each([
       [6, 'c', 'd'],
     ],
   ],
-  ['empty lines before, in pairs', '\r\n\r\na,b\r\n', [[3, 'a', 'b']]],
+  ['leading CRLF lines', '\r\n\r\na,b\r\n', [[3, 'a', 'b']]],
   [
     'rows of empty cells',
     'a,b\n,\n , \n"",\nc,d\n,,,\n',
@@ -93,7 +93,7 @@ test.each([
     ],
   ],
   [
-    'a quotation mark too many',
+    'stray quotation marks',
     'a,b"b\nc,d\n"e"e,f\ng,h',
     [
       [1, quote],
@@ -133,13 +133,13 @@ test.each([
     Buffer.from('a,b\nZoë,c\nd,e\n', 'latin1'),
     [
       [1, 'a', 'b'],
-      [2, 'Is not valid UTF-8'],
+      [2, 'Row is not valid UTF-8'],
       [3, 'd', 'e'],
     ],
   ],
-  ['nothing', '', []],
-  ['line breaks alone', '\r\n\r\n\n', []],
-])('CSV with %s: rows with their lines, wherever the parts of the file end', async (_name, content, expected) => {
+  ['no content', '', []],
+  ['only line breaks', '\r\n\r\n\n', []],
+])('reads CSV with %s, wherever the parts of the file end', async (_name, content, expected) => {
   await expectRows(() => createCsvReader(','), Buffer.from(content as string), expected)
 })
 
@@ -171,11 +171,11 @@ test.each([
     ],
   ],
   [
-    'faults',
+    'invalid JSON',
     '{"a":1\n{a:2}\n{"a":3}',
     [
-      [1, 'Is not valid JSON'],
-      [2, 'Is not valid JSON'],
+      [1, 'Row is not valid JSON'],
+      [2, 'Row is not valid JSON'],
       [3, { a: 3 }],
     ],
   ],
@@ -183,19 +183,19 @@ test.each([
     'Latin-1',
     Buffer.from('{"a":"ë"}\n{"a":1}', 'latin1'),
     [
-      [1, 'Is not valid UTF-8'],
+      [1, 'Row is not valid UTF-8'],
       [2, { a: 1 }],
     ],
   ],
-])('NDJSON with %s: values with their lines, wherever the parts of the file end', async (_name, content, expected) => {
+])('reads NDJSON with %s, wherever the parts of the file end', async (_name, content, expected) => {
   await expectRows(() => readNdjsonRows, Buffer.from(content as string), expected)
 })
 
 test.each([
   ['CSV', createCsvReader(','), 'a,b\n', `"${'x'.repeat(5_000_000)}",d`, tooLarge],
   ['CSV', createCsvReader(','), 'a,b\n', `c,${'x'.repeat(5_000_000)}`, tooLarge],
-  ['NDJSON', readNdjsonRows, '{}\n', `{"a":"${'x'.repeat(5_000_000)}"}`, 'Is larger than 1 MiB'],
-])('a %s row of 5 MB is refused, the rows around it are read, and it is never held whole', async (...given) => {
+  ['NDJSON', readNdjsonRows, '{}\n', `{"a":"${'x'.repeat(5_000_000)}"}`, 'Row is larger than 1 MiB'],
+])('rejects a %s row of 5 MB without buffering it and reads the other rows', async (...given) => {
   const [, reader, row, large, error] = given
   const content = Buffer.from(`${row}${large}\n${row}`)
   let largestWindow = 0
@@ -208,8 +208,8 @@ test.each([
   expect(largestWindow).toBeLessThan(1.2 * 1_048_576)
 })
 
-test('a file of nothing but unclosed quotes and large cells is read in a time that grows with its size only', {
-  // Minutes, if each line were read anew for each cell.
+test('reads a file of unclosed quotes and large cells in linear time', {
+  // It would take minutes if every line were read again for every cell.
   timeout: 30_000,
 }, async () => {
   const line = `"${'x'.repeat(200)}`
@@ -219,7 +219,7 @@ test('a file of nothing but unclosed quotes and large cells is read in a time th
   expect(rows.every((row) => 'error' in row)).toBe(true)
 })
 
-test('reading can begin again after any row', async () => {
+test('reading can resume after any row', async () => {
   const content = Buffer.from('a,"1\r\n1"\r\n\r\nb"b,2\nc,3\r\n"d\n",4\r,,\re,"5')
   const reader = createCsvReader(',')
   const locations: FileLocation[] = []

@@ -32,14 +32,14 @@ import { recoverOrphanedClaims } from '../operations/orphaned-claims.ts'
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
-test('a chunk whose answer was lost is not imported twice, and one of a worker taken for dead not at all', async () => {
+test('imports a chunk once, and never for a worker that lost its claim', async () => {
   const { id } = await queueTestImport(ctx, [
     'email\n',
     ...Array.from({ length: 2_000 }, (_, n) => `person${n}@example.com\n`),
   ])
   const first = await claimTestImport(ctx, id)
   const [chunk, next] = await chunksOf(first)
-  if (!chunk || !next) throw new Error('There are fewer chunks than this needs')
+  if (!chunk || !next) throw new Error('Expected at least two chunks')
   expect(await writeChunk(ctx, first, next)).toBe('lost')
   expect(await writeChunk(ctx, first, chunk)).toBe('written')
   const afterOne = await readImport(ctx, id)
@@ -65,7 +65,7 @@ test('a chunk whose answer was lost is not imported twice, and one of a worker t
   })
 })
 
-test('an import is in one pair of hands at a time', async () => {
+test('only one worker can claim an import', async () => {
   const { id } = await queueTestImport(ctx, 'email\n')
   const claims = await Promise.all([1, 2, 3].map(() => claimTestImport(ctx, id).catch(() => undefined)))
   expect(claims.filter(Boolean)).toHaveLength(1)
@@ -74,7 +74,7 @@ test('an import is in one pair of hands at a time', async () => {
   ).toBeUndefined()
 })
 
-test('nothing is left of the file at the end, and it shrinks on the way', async () => {
+test('deletes the parts of the file as their rows are imported', async () => {
   const line = `ada@example.com,"${'x'.repeat(199)}"\n`
   const { id } = await queueTestImport(ctx, ['email,company\n', ...Array.from({ length: 12_000 }, () => line)])
   expect(await countRows(ctx, 'import_parts')).toBe(3)
@@ -91,19 +91,19 @@ test('nothing is left of the file at the end, and it shrinks on the way', async 
   expect(await readImport(ctx, id)).toMatchObject({ processed: 12_000, created: 1, skipped: 11_999 })
 })
 
-test('a file with a hole in it is not taken for a shorter one', async () => {
+test('a file with a missing part fails the import', async () => {
   const { id } = await queueTestImport(ctx, ['email\n', ...Array.from({ length: 200_000 }, () => 'ada@example.com\n')])
   await database.db.execute(sql`delete from import_parts where import_id = ${uuidOf(id)} and position > 2000000`)
-  await expect(runQueuedImport(ctx, id)).rejects.toThrow('has nothing at byte 2097152 of 3200006')
+  await expect(runQueuedImport(ctx, id)).rejects.toThrow('has no data at byte 2097152 of 3200006')
 })
 
-test('a file that breaks off leaves nothing to run, and nothing at all after an hour', async () => {
+test('an incomplete upload is never imported and is deleted after an hour', async () => {
   async function* broken() {
     yield Buffer.from(`email\n${'ada@example.com\n'.repeat(100_000)}`)
-    throw new Error('The connection broke')
+    throw new Error('Connection lost')
   }
   const options = { ...ImportOptions.parse({}), format: 'csv' as const }
-  await expect(receiveImport(ctx, options, broken())).rejects.toThrow('The connection broke')
+  await expect(receiveImport(ctx, options, broken())).rejects.toThrow('Connection lost')
   expect(await countRows(ctx, 'imports')).toBe(0)
 
   async function* whole() {
@@ -122,7 +122,7 @@ test('a file that breaks off leaves nothing to run, and nothing at all after an 
   expect(await countRows(ctx, 'import_parts')).toBe(1)
 })
 
-test('a list that is deleted meanwhile fails the import, and what it did stays', async () => {
+test('a list that is deleted during an import fails it', async () => {
   const list = await createTestList(ctx)
   const { id } = await queueTestImport(ctx, 'email\nada@example.com\n', { listId: list.id })
   await database.db.execute(sql`delete from lists where id = ${uuidOf(list.id)}`)
@@ -141,7 +141,7 @@ test('a list that is deleted meanwhile fails the import, and what it did stays',
   expect(await countRows(ctx, 'contacts')).toBe(0)
 })
 
-test('imports are listed newest first, and are nobody else’s', async () => {
+test('lists the imports of one workspace, newest first', async () => {
   const [first, second] = [await runTestImport(ctx, 'email\n'), await runTestImport(ctx, 'email\n')]
   expect((await listImports(ctx, ImportQuery.parse({}))).data).toEqual([second, first])
   const other = await createTestCtx(database.db)

@@ -1,7 +1,7 @@
 /**
- * The worker's side of an import. One worker has it in hand; each chunk of rows is one transaction with the counters and
- * with the place in the file where the next chunk begins. So at whatever instant a worker dies, the next one goes on
- * where the work stands, and no row is imported or counted twice.
+ * The worker's side of an import. One worker owns the claim. Each chunk of rows is one transaction, which also updates
+ * the counters and the position of the next chunk. After a crash, another worker resumes from that position, so no row
+ * is imported or counted twice.
  */
 import { and, eq, sql, type SQL } from 'drizzle-orm'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -12,13 +12,13 @@ import { imports } from '../db/schema/index.ts'
 import { deleteParts, type ImportRecord, toImport } from './imports.ts'
 import { importCompleted } from './import-events.ts'
 
-/** An import in this worker's hands, as it was when it was taken. */
+/** An import claimed by this worker, as it was when claimed. */
 export interface ClaimedImport extends ImportRecord {
   workerId: string
 }
 type ImportClaim = Pick<ClaimedImport, 'id' | 'workerId'>
 
-/** Takes an import in hand; undefined when it is in other hands or over. */
+/** Claims a queued import. Returns undefined if it is already claimed or has ended. */
 export async function claimImport(ctx: Ctx, uuid: string, workerId: string): Promise<ClaimedImport | undefined> {
   const [row] = await ctx.db
     .update(imports)
@@ -30,7 +30,7 @@ export async function claimImport(ctx: Ctx, uuid: string, workerId: string): Pro
   return row && { ...row, workerId }
 }
 
-/** Puts an import back that is not done. The job that had it comes again, as it throws. */
+/** Releases the claim of an unfinished import, for a job that throws and is retried by the queue. */
 export async function releaseImport(ctx: Ctx, claim: ImportClaim): Promise<boolean> {
   const released = await ctx.db
     .update(imports)
@@ -40,35 +40,35 @@ export async function releaseImport(ctx: Ctx, claim: ImportClaim): Promise<boole
   return released.length > 0
 }
 
-/** The same for a job that ends well: the import goes on the queue again, for any worker to go on with. */
+/** Releases the claim and requeues the import, for a job that ends normally. */
 export function releaseAndRequeueImport(ctx: Ctx, claim: ImportClaim): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     if (await releaseImport(ctx, claim)) await requeueWork(ctx.db, [uuidOf(claim.id)])
   })
 }
 
-/** Every row has had its turn. Tells `import.completed`, unless it was a dry run. */
+/** Completes an import after its last row, and emits `import.completed` unless it was a dry run. */
 export async function finishImport(ctx: Ctx, claim: ImportClaim): Promise<void> {
   const ended = await endImport(ctx, claim, { status: 'COMPLETED' })
-  // Plans that were made for a small table would read the whole of a big one, until PostgreSQL counts anew by itself.
+  // Until PostgreSQL analyzes by itself, plans made for a small table would scan a large one.
   if (ended && ended.created >= analyzeThreshold)
     await ctx.db.execute(sql`analyze (skip_locked) contacts, subscriptions`)
 }
 const analyzeThreshold = 10_000
 
-/** It cannot go on: what is done stays done. The reason is shown with the line where it stands. */
+/** Fails an import and reports the reason with the current line. Imported rows remain. */
 export async function failImport(ctx: Ctx, claim: ImportClaim, reason: string): Promise<void> {
   const error = sql`jsonb_build_object('line', ${imports.line}, 'message', ${reason}::text)`
   await endImport(ctx, claim, { status: 'FAILED', errors: sql`${imports.errors} || ${error}` })
 }
 
-/** Removes what an import leaves behind, in steps that lock little; of one that has not ended, nothing. */
+/** Deletes the file and the working data of an ended import, in small batches. */
 export async function purgeImport(ctx: Ctx, { id }: Pick<ClaimedImport, 'id'>): Promise<void> {
   while ((await deleteParts(ctx, id, ['COMPLETED', 'FAILED'])) > 0);
   while ((await deleteSeenEmails(ctx, id)) > 0);
 }
 
-/** The import as long as it is in this worker's hands. */
+/** Matches the import while this worker owns the claim. */
 export function isClaimedBy(ctx: Ctx, { id, workerId }: ImportClaim): SQL | undefined {
   return and(
     eq(imports.workspaceId, ctx.workspaceId),
@@ -78,7 +78,7 @@ export function isClaimedBy(ctx: Ctx, { id, workerId }: ImportClaim): SQL | unde
   )
 }
 
-/** Undefined when it was in other hands by now. */
+/** Returns undefined if the worker no longer owns the claim. */
 function endImport(ctx: Ctx, claim: ImportClaim, end: { status: 'COMPLETED' | 'FAILED'; errors?: SQL }) {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db

@@ -1,4 +1,4 @@
-/** What a file's first bytes say: where its rows begin and, of a CSV, what its columns are. */
+/** Reads the start of a file: where its rows begin and, for a CSV, what its columns are. */
 import { textProperties, textPropertyNames } from '../contacts/contact-properties.ts'
 import type { CustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { AppError } from '../kernel/errors.ts'
@@ -6,8 +6,8 @@ import { openWindow, type FileLocation } from './byte-window.ts'
 import { createCsvReader } from './csv-rows.ts'
 
 /**
- * `columns` by what they are: a property of a contact, `customFieldValues.<key>`, null for one that is known and cannot
- * be written, '' for one without a name.
+ * Each column is a property of a contact, `customFieldValues.<key>`, null for a read-only property, or '' for a column
+ * without a name.
  */
 export interface Layout {
   delimiter: string
@@ -16,14 +16,14 @@ export interface Layout {
 
 const maxHeaderBytes = 65_536
 
-/** Where the rows of an NDJSON file begin. Invalid when it is empty or in another encoding. */
+/** Returns where the rows of an NDJSON file begin. Throws `invalid` if the file is empty or in UTF-16. */
 export function findNdjsonStart(head: Buffer): FileLocation {
   const position = skipByteOrderMark(head)
   if (head.subarray(position).toString('latin1').trim() === '') throw new AppError('invalid', 'The file is empty')
   return { position, line: 1 }
 }
 
-/** Reads the header of a CSV from the first bytes of it. Invalid with what is wrong with it. */
+/** Reads the header of a CSV from its first bytes. Throws `invalid` with the reason if it is not valid. */
 export async function readHeader(head: Buffer, fields: CustomFields): Promise<{ layout: Layout; start: FileLocation }> {
   const position = skipByteOrderMark(head)
   const delimiter = findDelimiter(head.subarray(position, position + maxHeaderBytes).toString('latin1'))
@@ -39,12 +39,14 @@ export async function readHeader(head: Buffer, fields: CustomFields): Promise<{ 
 }
 
 function skipByteOrderMark(head: Buffer): number {
-  if (head[0] === 0xff && head[1] === 0xfe) throw new AppError('invalid', 'The file is in UTF-16: save it in UTF-8')
-  if (head[0] === 0xfe && head[1] === 0xff) throw new AppError('invalid', 'The file is in UTF-16: save it in UTF-8')
+  if (head[0] === 0xff && head[1] === 0xfe)
+    throw new AppError('invalid', 'The file is encoded in UTF-16: save it as UTF-8')
+  if (head[0] === 0xfe && head[1] === 0xff)
+    throw new AppError('invalid', 'The file is encoded in UTF-16: save it as UTF-8')
   return head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf ? 3 : 0
 }
 
-/** What separates the cells of the first line: whichever stands there most often outside quotation marks. */
+/** Detects the delimiter: the candidate that occurs most often in the first line, outside quotation marks. */
 function findDelimiter(text: string): string {
   const counts = { ',': 0, ';': 0, '\t': 0 }
   let isQuoted = false
@@ -58,10 +60,10 @@ function findDelimiter(text: string): string {
 }
 
 const properties = ['email', ...textPropertyNames, 'tags', 'source']
-/** What an export shows and nobody can write. */
+/** Properties that an export contains and an import ignores. */
 export const readOnlyProperties = ['id', 'createdAt', 'updatedAt', 'lastActivityAt', 'emailSubscribedStatus']
 
-/** A property by the other names of its column. */
+/** Properties by their other column names. */
 const propertiesByColumnName = new Map([
   ['emailaddress', 'email'],
   ['mail', 'email'],
@@ -72,8 +74,8 @@ const propertiesByColumnName = new Map([
 ])
 
 /**
- * What each column is, by its name in any usual spelling: a property of a contact first, then a custom field by key or
- * label. Invalid when one is none of these, when two are the same, or when none is the address.
+ * Matches column names, in any common spelling, first to properties of a contact, then to custom fields by key or
+ * label. Throws `invalid` for an unknown column, for two columns with the same target, and if no column is the email.
  */
 export function matchColumns(names: readonly string[], fields: CustomFields): (string | null)[] {
   const columns = names.map((name) => matchColumn(name.trim(), fields))
@@ -81,9 +83,9 @@ export function matchColumns(names: readonly string[], fields: CustomFields): (s
   if (unknown.length > 0) throw unknownColumns(unknown, fields)
   const known = columns.filter((column) => column)
   const duplicate = known.find((column, index) => known.indexOf(column) < index)
-  if (duplicate) throw new AppError('invalid', `Two columns of the file are ${duplicate}`)
+  if (duplicate) throw new AppError('invalid', `Two columns of the file map to ${duplicate}`)
   if (!known.includes('email'))
-    throw new AppError('invalid', `The file has no column email. ${listKnownColumns(fields)}`)
+    throw new AppError('invalid', `The file has no email column. ${listKnownColumns(fields)}`)
   return columns as (string | null)[]
 }
 
@@ -99,7 +101,7 @@ function matchColumn(name: string, fields: CustomFields): string | null | undefi
   return prefixed === undefined ? propertiesByColumnName.get(normalized) : undefined
 }
 
-/** By its key to the letter; else by key, else by label, in any usual spelling, when that means one field only. */
+/** Finds a field by its exact key, else by a similar key, else by a similar label, if only one field matches. */
 function findCustomField(name: string, fields: CustomFields): string | undefined {
   if (fields.has(name)) return name
   const normalized = normalizeName(name)
@@ -109,7 +111,7 @@ function findCustomField(name: string, fields: CustomFields): string | undefined
   return found.length === 1 ? found[0] : undefined
 }
 
-/** "First Name", "first_name" and "FIRSTNAME" are one name. */
+/** "First Name", "first_name" and "FIRSTNAME" are the same name. */
 const normalizeName = (name: string) =>
   name
     .normalize('NFKC')
@@ -121,16 +123,16 @@ function unknownColumns(names: readonly string[], fields: CustomFields): AppErro
   const rest = names.length > shown.length ? ` and ${names.length - shown.length} more` : ''
   const list = shown.map((name) => `"${name}"`).join(', ')
   return new AppError('invalid', `Unknown columns: ${list}${rest}. ${listKnownColumns(fields)}`, {
-    issues: shown.map((path) => ({ path, message: 'is not known here' })),
+    issues: shown.map((path) => ({ path, message: 'unknown column' })),
   })
 }
 
 function listKnownColumns(fields: CustomFields): string {
   const custom = [...fields.keys()].slice(0, 100).map((key) => `customField.${key}`)
-  return `Known are ${[...properties, ...custom].join(', ')}; ${readOnlyProperties.join(', ')} are ignored`
+  return `Known columns: ${[...properties, ...custom].join(', ')}. Ignored columns: ${readOnlyProperties.join(', ')}`
 }
 
-/** A name from a file, fit to be shown and stored. */
+/** Makes a name from a file safe to show and to store. */
 export const toPrintable = (name: string) =>
   name
     .slice(0, 60)

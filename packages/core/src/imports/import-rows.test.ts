@@ -24,7 +24,7 @@ const layout: Layout = {
 }
 const bare = { email: 'ada@example.com', customFieldValues: {} }
 
-test('cells become what their columns say, in the type of their field', () => {
+test('converts cells to the types of their columns', () => {
   const cells = [
     'ada@example.com',
     ' Ada ',
@@ -50,7 +50,7 @@ test('cells become what their columns say, in the type of their field', () => {
   })
 })
 
-test('an empty cell says nothing', () => {
+test('ignores empty cells', () => {
   expect(read(['ada@example.com'])).toEqual({ line: 7, contact: bare })
 })
 
@@ -63,7 +63,7 @@ test.each([
   ['"a, b";"say ""so"""', ['a, b', 'say "so"']],
   ['"not closed;b', ['"not closed', 'b']],
   ['one', ['one']],
-])('the cell %s is the tags %j', (cell, tags) => {
+])('splits the cell %s into the tags %j', (cell, tags) => {
   expect(read(['ada@example.com', '', '', cell])).toEqual({ line: 7, contact: { ...bare, tags } })
 })
 
@@ -74,7 +74,7 @@ test.each([
   ["'@x", '@x'],
   ["'tis", "'tis"],
   ["O'Brien", "O'Brien"],
-])('the apostrophe by which an export guards a cell is taken off: %s is %s', (cell, firstName) => {
+])('removes the apostrophe that an export adds: %s becomes %s', (cell, firstName) => {
   expect(read(['ada@example.com', cell])).toEqual({ line: 7, contact: { ...bare, firstName } })
 })
 
@@ -93,27 +93,31 @@ test.each([
     ['ada@example.com', 'A\nda'],
     'firstName: must not contain control characters or line breaks',
   ],
-  ['letters for a phone', ['ada@example.com', '', 'secret'], 'phone: must be a phone number'],
+  ['letters in a phone number', ['ada@example.com', '', 'secret'], 'phone: must be a phone number'],
   ['too many tags', ['ada@example.com', '', '', [...Array(101).keys()].join()], 'tags: must have at most 100 tags'],
-  ['a value without a column', ['ada@example.com', '', '', '', '', 'x'], 'Has a value in column 6, which has no name'],
-  ['no number', cellsWith(7, 'seven'), 'customFieldValues.seats: must be a number'],
+  [
+    'a value in a column without a name',
+    ['ada@example.com', '', '', '', '', 'x'],
+    'Column 6 has a value but no name in the header',
+  ],
+  ['an invalid number', cellsWith(7, 'seven'), 'customFieldValues.seats: must be a number'],
   ['too large a number', cellsWith(7, '1e400'), 'customFieldValues.seats: must be a number'],
-  ['neither true nor false', cellsWith(8, 'perhaps'), 'customFieldValues.vip: must be true or false'],
-  ['no date', cellsWith(9, '21.11.2026'), 'customFieldValues.since: must be a date such as 2026-11-21'],
-  ['no option', cellsWith(10, 'gold'), 'customFieldValues.plan: must be one of free, pro'],
-])('a row with %s says so, without the value', (_name, cells, error) => {
+  ['an invalid boolean', cellsWith(8, 'perhaps'), 'customFieldValues.vip: must be true or false'],
+  ['an invalid date', cellsWith(9, '21.11.2026'), 'customFieldValues.since: must be a date such as 2026-11-21'],
+  ['an unknown option', cellsWith(10, 'gold'), 'customFieldValues.plan: must be one of free, pro'],
+])('rejects a row with %s without repeating the value', (_name, cells, error) => {
   expect(read(cells)).toEqual({ line: 7, error })
 })
 
-test('a row with more or fewer cells than the header says how many', () => {
+test('rejects a row whose number of cells differs from the header', () => {
   const cells = ['ada@example.com', 'Ada']
   expect(parseCsvRow({ line: 7, content: cells }, layout, fields)).toEqual({
     line: 7,
-    error: 'Has 2 cells where the header has 11',
+    error: 'Row has 2 cells, but the header has 11',
   })
 })
 
-test('an object is taken as POST /contacts would, and read-only properties are let pass', () => {
+test('validates an object like POST /contacts and ignores read-only properties', () => {
   const exported = {
     id: 'con_1',
     email: 'ada@example.com',
@@ -145,32 +149,52 @@ test('an object is taken as POST /contacts would, and read-only properties are l
 })
 
 test.each([
-  ['text', '"ada@example.com"', 'Is not a JSON object'],
-  ['a list', '[]', 'Is not a JSON object'],
-  ['null', 'null', 'Is not a JSON object'],
-  ['an unknown field', '{"email":"ada@example.com","na\\u0000me":1}', 'na me: is not known here'],
-  ['a number for a name', '{"email":"ada@example.com","firstName":1}', 'firstName: must be text'],
+  ['text', '"ada@example.com"', 'Row is not a JSON object'],
+  ['an array', '[]', 'Row is not a JSON object'],
+  ['null', 'null', 'Row is not a JSON object'],
+  ['an unknown field', '{"email":"ada@example.com","na\\u0000me":1}', 'na me: unknown field'],
+  ['a number as a name', '{"email":"ada@example.com","firstName":1}', 'firstName: must be text'],
   [
-    'custom values that are none',
+    'an array as custom values',
     '{"email":"ada@example.com","customFieldValues":[]}',
     'customFieldValues: must be an object',
   ],
-  ['an unknown custom field', customJson('{"\\u0000x":1}'), 'customFieldValues. x: is not known here'],
-  ['an object for a value', customJson('{"note":{}}'), 'customFieldValues.note: must be text'],
-  ['half a surrogate in a name', '{"email":"ada@example.com","firstName":"\\ud800"}', 'Is not sound JSON'],
-  ['half a surrogate in a tag', '{"email":"ada@example.com","tags":["\\ud800"]}', 'Is not sound JSON'],
-  ['half a surrogate in a value', customJson('{"note":"\\udfff"}'), 'Is not sound JSON'],
+  ['an unknown custom field', customJson('{"\\u0000x":1}'), 'customFieldValues. x: unknown field'],
+  ['an object as a value', customJson('{"note":{}}'), 'customFieldValues.note: must be text'],
+  [
+    'an unpaired surrogate in a name',
+    '{"email":"ada@example.com","firstName":"\\ud800"}',
+    'Row contains an unpaired surrogate or the key "__proto__"',
+  ],
+  [
+    'an unpaired surrogate in a tag',
+    '{"email":"ada@example.com","tags":["\\ud800"]}',
+    'Row contains an unpaired surrogate or the key "__proto__"',
+  ],
+  [
+    'an unpaired surrogate in a value',
+    customJson('{"note":"\\udfff"}'),
+    'Row contains an unpaired surrogate or the key "__proto__"',
+  ],
   ['NUL in a value', customJson('{"note":"a\\u0000"}'), 'customFieldValues.note: must not contain control characters'],
-  ['a prototype', '{"email":"ada@example.com","__proto__":{"x":1}}', 'Is not sound JSON'],
-  ['a prototype among the values', customJson('{"__proto__":1}'), 'Is not sound JSON'],
-])('an object with %s says so', (_name, json, error) => {
+  [
+    'a __proto__ key',
+    '{"email":"ada@example.com","__proto__":{"x":1}}',
+    'Row contains an unpaired surrogate or the key "__proto__"',
+  ],
+  [
+    'a __proto__ key in the values',
+    customJson('{"__proto__":1}'),
+    'Row contains an unpaired surrogate or the key "__proto__"',
+  ],
+])('rejects an object with %s', (_name, json, error) => {
   const row = parseJsonRow({ line: 3, content: JSON.parse(json) }, fields)
   expect(row).toEqual({ line: 3, error: expect.stringContaining(error) })
   expect(JSON.stringify(row)).not.toMatch(/\\u0000|\\ud800/)
 })
 
-test('a row that could not be read stays what it is', () => {
-  const row = { line: 4, error: 'Is not valid UTF-8' }
+test('keeps the error of a row that could not be read', () => {
+  const row = { line: 4, error: 'Row is not valid UTF-8' }
   expect([parseCsvRow(row, layout, fields), parseJsonRow(row, fields)]).toEqual([row, row])
 })
 

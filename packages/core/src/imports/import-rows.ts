@@ -1,4 +1,4 @@
-/** From a row of a file to a contact. The rules are those of `POST /contacts`. */
+/** Converts the rows of a file to contacts, by the validation rules of `POST /contacts`. */
 import { parse } from 'csv-parse/sync'
 import type { CheckedContact } from '../contacts/create-contact.ts'
 import { ContactInput } from '../contacts/contacts.schema.ts'
@@ -11,25 +11,25 @@ import {
 import type { FileRow } from './csv-rows.ts'
 import { type Layout, toPrintable, readOnlyProperties } from './import-header.ts'
 
-/** A person as a row has them, or what is wrong with the row. No message holds a value of the row. */
+/** The contact of a row, or its validation error. No message contains a value of the row. */
 export type ImportRow = { line: number; contact: CheckedContact } | { line: number; error: string }
 
 type Custom = Record<string, unknown>
 
-/** Makes of a CSV row what its columns say. An empty cell says nothing. */
+/** Converts a CSV row. Empty cells are ignored. */
 export function parseCsvRow(row: FileRow<string[]>, layout: Layout, fields: CustomFields): ImportRow {
   if ('error' in row) return row
   const { line, content: cells } = row
   const { columns } = layout
   if (cells.length !== columns.length) {
-    return { line, error: `Has ${cells.length} cells where the header has ${columns.length}` }
+    return { line, error: `Row has ${cells.length} cells, but the header has ${columns.length}` }
   }
   const properties: Record<string, unknown> = {}
   const custom: Custom = {}
   for (const [index, column] of columns.entries()) {
     const cell = unescapeFormula(cells[index] ?? '')
     if (column === null || cell.trim() === '') continue
-    if (column === '') return { line, error: `Has a value in column ${index + 1}, which has no name` }
+    if (column === '') return { line, error: `Column ${index + 1} has a value but no name in the header` }
     if (column === 'tags') properties['tags'] = splitTags(cell)
     else if (!column.startsWith(customPrefix)) properties[column] = cell
     else {
@@ -40,19 +40,20 @@ export function parseCsvRow(row: FileRow<string[]>, layout: Layout, fields: Cust
   return toContact(line, { properties, custom, fields })
 }
 
-/** Makes of a JSON value what POST /contacts would. What an export shows and nobody can write is let pass. */
+/** Converts a JSON value. The read-only properties of an export are ignored. */
 export function parseJsonRow(row: FileRow<unknown>, fields: CustomFields): ImportRow {
   if ('error' in row) return row
   const { line, content } = row
   if (typeof content !== 'object' || content === null || Array.isArray(content)) {
-    return { line, error: 'Is not a JSON object' }
+    return { line, error: 'Row is not a JSON object' }
   }
   const { customFieldValues: custom = {}, ...properties } = content as Record<string, unknown>
   for (const property of readOnlyProperties) delete properties[property]
   if (typeof custom !== 'object' || custom === null || Array.isArray(custom)) {
     return { line, error: 'customFieldValues: must be an object' }
   }
-  if (!isStorable(properties) || !isStorable(custom)) return { line, error: 'Is not sound JSON' }
+  if (!isStorable(properties) || !isStorable(custom))
+    return { line, error: 'Row contains an unpaired surrogate or the key "__proto__"' }
   return toContact(line, { properties, custom: custom as Custom, fields })
 }
 
@@ -65,14 +66,13 @@ function toContact(
   const result = ContactInput.safeParse(properties)
   if (!result.success) {
     const [issue] = result.error.issues
-    if (issue?.code === 'unrecognized_keys')
-      return { line, error: `${toPrintable(issue.keys.join())}: is not known here` }
+    if (issue?.code === 'unrecognized_keys') return { line, error: `${toPrintable(issue.keys.join())}: unknown field` }
     return { line, error: `${issue?.path.join('.')}: ${issue?.message}` }
   }
   const values: Record<string, CustomValue> = {}
   for (const [key, value] of Object.entries(custom)) {
     if (value === null) continue
-    if (!fields.has(key)) return { line, error: `${customPrefix}${toPrintable(key)}: is not known here` }
+    if (!fields.has(key)) return { line, error: `${customPrefix}${toPrintable(key)}: unknown field` }
     const checked = checkCustomValue(fields, key, value)
     if ('message' in checked) return { line, error: `${customPrefix}${key}: ${checked.message}` }
     values[key] = checked.value
@@ -80,10 +80,10 @@ function toContact(
   return { line, contact: { ...result.data, customFieldValues: values } }
 }
 
-/** Takes off the apostrophe by which an export keeps spreadsheets from seeing a formula. */
+/** Removes the apostrophe that an export puts before cells that a spreadsheet would run as a formula. */
 const unescapeFormula = (cell: string) => (/^'[=+\-@\t\r]/.test(cell) ? cell.slice(1) : cell)
 
-/** Tags by semicolons or commas; one in quotation marks may hold either, as an export writes it. */
+/** Splits tags at semicolons or commas. A quoted tag may contain either, as in an export. */
 function splitTags(cell: string): string[] {
   const tags = cell.includes('"') ? splitQuotedTags(cell) : cell.split(/[;,]/)
   return tags.map((tag) => tag.trim()).filter((tag) => tag !== '')
@@ -97,7 +97,7 @@ function splitQuotedTags(cell: string): string[] {
   }
 }
 
-/** Free of what JSON can spell and nothing else can hold: half surrogates, a prototype as a key. */
+/** Rejects what JSON can express but cannot be stored: unpaired surrogates, and `__proto__` as a key. */
 function isStorable(object: object): boolean {
   if (Object.hasOwn(object, '__proto__')) return false
   const texts = Object.values(object).flat()

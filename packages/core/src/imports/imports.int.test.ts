@@ -19,8 +19,8 @@ import { readContact } from '../contacts/read-contact.ts'
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
-describe('what becomes of people', () => {
-  test('new people are created in the order of the file, known ones are left as they are', async () => {
+describe('imported rows', () => {
+  test('creates new contacts in file order and skips existing ones', async () => {
     const known = await createTestContact(ctx, { email: 'Grace@example.com', firstName: 'Grace' })
     const record = await runTestImport(
       ctx,
@@ -43,7 +43,7 @@ describe('what becomes of people', () => {
     })
   })
 
-  test('an update sets what the file says, leaves what it does not, and adds tags and custom values', async () => {
+  test('update sets the given values, keeps the rest, and adds tags', async () => {
     await defineFields()
     const { id } = await createTestContact(ctx, {
       email: 'Ada@example.com',
@@ -70,7 +70,7 @@ describe('what becomes of people', () => {
     })
   })
 
-  test('an update that changes nothing writes nothing', async () => {
+  test('a no-op update writes nothing', async () => {
     await defineFields()
     const values = { firstName: 'Ada', tags: ['a', 'b'], customFieldValues: { plan: 'free', seats: 3 } }
     const known = await createTestContact(ctx, { email: 'ada@example.com', ...values })
@@ -82,25 +82,25 @@ describe('what becomes of people', () => {
   test.each([
     ['skip', { created: 1, updated: 0, skipped: 3 }, { firstName: 'One', company: null }],
     ['update', { created: 1, updated: 2, skipped: 1 }, { firstName: 'Three', company: 'C' }],
-  ])('of rows with one address, on %s, each takes effect in its order', async (onConflict, counts, contact) => {
+  ])('rows with the same email take effect in order on %s', async (onConflict, counts, contact) => {
     const rows = ['ada@example.com,One,', 'ADA@example.com,Two,C', 'Ada@Example.com,Three,', 'ada@example.com,,C']
     const record = await runTestImport(ctx, `email,firstName,company\n${rows.join('\n')}`, { onConflict })
     expect(record).toMatchObject({ processed: 4, failed: 0, ...counts })
     expect(await readContacts()).toMatchObject([contact])
   })
 
-  test('who would have more than a hundred tags is refused, and everyone else is not', async () => {
+  test('rejects only the rows that would exceed 100 tags', async () => {
     const tags = Array.from({ length: 99 }, (_, index) => `tag ${index}`)
     for (const name of ['ada', 'grace']) await createTestContact(ctx, { email: `${name}@example.com`, tags })
     const file = 'email,tags\nada@example.com,new 1;new 2\ngrace@example.com,new 1;tag 7'
     expect(await runTestImport(ctx, file, { onConflict: 'update' })).toMatchObject({
       updated: 1,
       failed: 1,
-      errors: [{ line: 2, message: 'tags: a contact has at most 100' }],
+      errors: [{ line: 2, message: 'tags: a contact can have at most 100 tags' }],
     })
   })
 
-  test('NDJSON is taken as POST /contacts takes it', async () => {
+  test('validates NDJSON like POST /contacts', async () => {
     await defineFields()
     const people = [
       { email: 'ada@example.com', firstName: 'Ada', tags: ['a;b'], customFieldValues: { seats: 3 } },
@@ -110,12 +110,12 @@ describe('what becomes of people', () => {
     expect(await runTestImport(ctx, file, { format: 'ndjson' })).toMatchObject({
       format: 'ndjson',
       created: 1,
-      errors: [{ line: 2, message: 'nothing: is not known here' }],
+      errors: [{ line: 2, message: 'nothing: unknown field' }],
     })
     expect(await readContacts()).toMatchObject([{ tags: ['a;b'], customFieldValues: { seats: 3 } }])
   })
 
-  test('rows that cannot be taken are counted, the first hundred shown with their lines, and stop nothing', async () => {
+  test('counts all invalid rows and reports the first 100 with their lines', async () => {
     const faults = Array.from({ length: 150 }, (_, index) => `fault ${index}\n`)
     const record = await runTestImport(ctx, ['email\nada@example.com\n', ...faults, 'grace@example.com\n'])
     expect(record).toMatchObject({ status: 'COMPLETED', processed: 152, created: 2, failed: 150 })
@@ -124,7 +124,7 @@ describe('what becomes of people', () => {
     expect(JSON.stringify(record.errors)).not.toContain('fault')
   })
 
-  test('a header alone is an import of nobody', async () => {
+  test('a file with only a header imports no contacts', async () => {
     expect(await runTestImport(ctx, 'email,company\r\n')).toMatchObject({
       status: 'COMPLETED',
       processed: 0,
@@ -132,7 +132,7 @@ describe('what becomes of people', () => {
     })
   })
 
-  test('a custom field that is deleted before its rows are read fails the rows that have it', async () => {
+  test('fails rows with a value of a deleted custom field', async () => {
     const [plan] = await defineFields()
     const { id } = await queueTestImport(ctx, 'email,plan\nada@example.com,pro\ngrace@example.com,\n')
     await deleteCustomField(ctx, plan?.id ?? newId('cfd'))
@@ -140,7 +140,7 @@ describe('what becomes of people', () => {
     expect(await readImport(ctx, id)).toMatchObject({ created: 1, failed: 1 })
   })
 
-  test('two imports at once of the same people, in opposite orders, create each of them once', async () => {
+  test('concurrent imports in opposite orders create each contact once', async () => {
     const emails = Array.from({ length: 5_000 }, (_, index) => `person${index}@example.com`)
     const list = await createTestList(ctx)
     const records = await Promise.all(
@@ -158,17 +158,17 @@ describe('what becomes of people', () => {
 
 describe('a dry run', () => {
   test.each(['skip', 'update'])(
-    'counts what the import on %s then does, and writes and tells nothing',
+    'counts what an import on %s would do, without writing or emitting',
     async (onConflict) => {
       const known = await createTestContact(ctx, { email: 'known0@example.com' })
       await createTestContact(ctx, { email: 'known1@example.com', firstName: 'New' })
-      // The second thousand is of the same people as the first, in other chunks.
+      // The second half repeats the emails of the first half, in other chunks.
       const emails = Array.from(
         { length: 2_500 },
         (_, index) => `${index < 4 ? 'known' : 'new'}${index % 1_250}@example.com`,
       )
       const rows = emails.map((email, index) => `${email},New,${index < 1_250 ? '' : 'Engines'}\n`)
-      const file = ['email,first name,company\n', ...rows, 'nobody\n']
+      const file = ['email,first name,company\n', ...rows, 'invalid\n']
       const dry = await runTestImport(ctx, file, { onConflict, dryRun: 'true' })
       expect(await readContact(ctx, known.id)).toEqual(known)
       expect(await countRows(ctx, 'contacts')).toBe(2)
@@ -187,7 +187,7 @@ describe('a dry run', () => {
 describe('events', () => {
   const file = 'email\nada@example.com\ngrace@example.com\nada@example.com\n'
 
-  test('an import tells its end, and nothing for each row', async () => {
+  test('emits import.completed and no event per row', async () => {
     await createTestWebhook(ctx, { eventTypes: ['*'] })
     const record = await runTestImport(ctx, file)
     expect(await listEventTypes(ctx)).toEqual(['import.completed'])
@@ -198,7 +198,7 @@ describe('events', () => {
     expect(await countRows(ctx, 'deliveries')).toBe(1)
   })
 
-  test('with each, every contact that is created is told once, as the API shows it, to every webhook that wants it', async () => {
+  test('events=each emits contact.created once per new contact', async () => {
     const list = await createTestList(ctx)
     await createTestContact(ctx, { email: 'grace@example.com' })
     await createTestWebhook(ctx)

@@ -24,7 +24,7 @@ export const Import = z
   .meta({
     id: 'Import',
     description:
-      'An import of contacts. At every instant `processed` = `created` + `updated` + `skipped` + `failed`. `errors` has the first 100, by the line on which the row begins; the header of a CSV is line 1.',
+      'An import of contacts. `processed` always equals `created` + `updated` + `skipped` + `failed`. `errors` contains the first 100 errors, with the line on which the row begins; the header of a CSV is line 1.',
     examples: [
       {
         id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -52,27 +52,27 @@ export const ImportOptions = z
     onConflict: z
       .enum(['skip', 'update'], { error: 'must be skip or update' })
       .default('skip')
-      .describe('What becomes of contacts that are known: nothing, or they are given what their row says'),
+      .describe('Existing contacts: `skip` leaves them unchanged, `update` sets the values of their row'),
     listId: Id('lst')
       .optional()
-      .describe('Puts everyone on this list as CONFIRMED, but for those who have opted out of it'),
+      .describe('Subscribes all contacts of the file to this list as CONFIRMED, except those who have opted out of it'),
     consent: z
       .literal('confirmed', { error: 'must be "confirmed"' })
       .optional()
-      .describe('Your word that everyone in the file consented; needed with `listId`'),
+      .describe('Confirms that all contacts of the file have consented; required with `listId`'),
     dryRun: z
       .enum(['true', 'false'], { error: 'must be true or false' })
       .default('false')
       .transform((value) => value === 'true')
-      .describe('Counts and checks, writes nothing and tells nothing'),
+      .describe('Validates and counts the rows; writes no contacts and emits no events'),
     events: z
       .literal('each', { error: 'must be "each"' })
       .optional()
-      .describe('Tells `contact.created` for each contact too, and not only `import.completed`'),
+      .describe('`each` also emits `contact.created` for every new contact, in addition to `import.completed`'),
   })
   .refine((options) => options.listId === undefined || options.consent === 'confirmed', {
     path: ['consent'],
-    error: 'must be "confirmed" with listId: everyone in the file consented to get mails of this list',
+    error: 'must be "confirmed" with listId: all contacts of the file must have consented to emails from this list',
   })
 export type ImportOptions = z.output<typeof ImportOptions>
 

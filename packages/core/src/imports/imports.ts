@@ -1,4 +1,4 @@
-/** What the API does with imports: takes files in, and shows what became of them. */
+/** The API's side of an import: receives the file and reports progress. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import { readCustomFields } from '../contacts/custom-fields/custom-fields.ts'
 import { byId } from '../request/by-id.ts'
@@ -17,12 +17,12 @@ import type { Import, ImportOptions, ImportQuery } from './imports.schema.ts'
 export type ImportRecord = typeof imports.$inferSelect
 
 const partBytes = 1_048_576
-/** Some forty million people. A small gzip may grow into anything. */
+/** About 40 million contacts. A small gzip file can expand to any size. */
 const maxFileBytes = 4 * 1_024 ** 3
 
 /**
- * Takes in a file, part by part as it comes, with flat memory, and answers its id. It is stored and nothing more, until
- * `queueImport`. Invalid when the header is, which is found out from the first part. Whatever goes wrong, nothing stays.
+ * Receives a file part by part, in constant memory, and returns the id of the import, which waits for `queueImport`.
+ * Throws `invalid` if the header, read from the first part, is not valid. After any error, the stored data is deleted.
  */
 export async function receiveImport(
   ctx: Ctx,
@@ -42,13 +42,13 @@ export async function receiveImport(
     if (size === 0) throw new AppError('invalid', 'The file is empty')
     return id
   } catch (error) {
-    // What cannot be removed now, as the database is away, maintenance removes later.
+    // If the database is unavailable, maintenance deletes the data later.
     await discardImport(ctx, id).catch(() => {})
     throw error
   }
 }
 
-/** The file is complete: puts the import on the queue. */
+/** Queues an import whose file is complete. */
 export function queueImport(ctx: Ctx, id: ImportId): Promise<Import> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
@@ -62,13 +62,12 @@ export function queueImport(ctx: Ctx, id: ImportId): Promise<Import> {
   })
 }
 
-/** Removes an import that was not queued, with its file. */
+/** Deletes an import that was not queued, with its file. */
 export async function discardImport(ctx: Ctx, id: ImportId): Promise<void> {
   while ((await deleteParts(ctx, id, ['RECEIVING'])) > 0);
   await ctx.db.delete(imports).where(and(byId(imports, ctx, id), eq(imports.status, 'RECEIVING')))
 }
 
-/** Reads one import. */
 export async function readImport(ctx: Ctx, id: ImportId): Promise<Import> {
   const [row] = await ctx.db
     .select()
@@ -78,7 +77,6 @@ export async function readImport(ctx: Ctx, id: ImportId): Promise<Import> {
   return toImport(row)
 }
 
-/** A page of the workspace's imports. */
 export async function listImports(ctx: Ctx, query: ImportQuery): Promise<Page<Import>> {
   const page = await readPage<ImportRecord>(ctx, {
     name: 'imports',
@@ -95,7 +93,7 @@ export async function listImports(ctx: Ctx, query: ImportQuery): Promise<Page<Im
   return { ...page, data: page.data.map(toImport) }
 }
 
-/** Removes parts of a file, a few at a time, if its import is in one of these states. Answers how many. */
+/** Deletes a batch of file parts if the import has one of these statuses. Returns their number. */
 export async function deleteParts(ctx: Ctx, id: ImportId, statuses: ImportRecord['status'][]): Promise<number> {
   const result = await ctx.db.execute(sql`
     delete from import_parts where (workspace_id, import_id, position) in (
@@ -108,8 +106,8 @@ export async function deleteParts(ctx: Ctx, id: ImportId, statuses: ImportRecord
 const partsPerBatch = 64
 
 /**
- * Removes, a few at a time, what nobody waits for any more: files that broke off an hour ago, and what an import left
- * that has ended. Answers how much.
+ * Deletes a batch of obsolete data: uploads that stopped more than an hour ago, and the working data of ended imports.
+ * Returns 0 when nothing is left.
  */
 export async function purgeImports(db: Db): Promise<number> {
   const ended = inArray(imports.status, ['COMPLETED', 'FAILED'])
@@ -129,7 +127,7 @@ export async function purgeImports(db: Db): Promise<number> {
   return records.rowCount ?? 0
 }
 
-/** The record as the API shows it: a file that is still coming in is QUEUED like one that waits for its turn. */
+/** Converts a record to its API shape. An import whose file is still being received is shown as QUEUED. */
 export function toImport(row: ImportRecord): Import {
   return {
     id: row.id,
@@ -150,7 +148,6 @@ export function toImport(row: ImportRecord): Import {
   }
 }
 
-/** Pieces of about 1 MiB, however the file comes. */
 async function* splitIntoParts(file: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let pieces: Buffer[] = []
   let size = 0
@@ -199,7 +196,7 @@ async function createImport(
     startedAt: null,
     completedAt: null,
   }
-  // `purgeImports` compares `receivedAt` with the database's clock.
+  // `purgeImports` compares `receivedAt` with the clock of the database.
   await ctx.db.insert(imports).values({ ...record, receivedAt: sql`now()` })
 }
 

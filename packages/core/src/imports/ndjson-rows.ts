@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { skipLine } from './byte-window.ts'
 import { type FileRow, maxRowBytes, type RowReader } from './csv-rows.ts'
 
-/** Reads NDJSON: one JSON value a line. What is not JSON in UTF-8 is told as such. Empty lines are nothing. */
+/** Reads NDJSON: one JSON value per line. Invalid JSON or UTF-8 is returned as an error. Empty lines are skipped. */
 export const readNdjsonRows: RowReader<unknown> = async (window, maxRows) => {
   for (;;) {
     const rows: FileRow<unknown>[] = []
@@ -28,16 +28,16 @@ export const readNdjsonRows: RowReader<unknown> = async (window, maxRows) => {
   }
 }
 
-const tooLarge = 'Is larger than 1 MiB'
+const tooLarge = 'Row is larger than 1 MiB'
 
 function parseLine(bytes: Buffer, line: number): FileRow<unknown> | undefined {
   if (bytes.length > maxRowBytes) return { line, error: tooLarge }
-  if (!isUtf8(bytes)) return { line, error: 'Is not valid UTF-8' }
+  if (!isUtf8(bytes)) return { line, error: 'Row is not valid UTF-8' }
   const text = bytes.toString().trim()
   if (text === '') return undefined
   try {
     return { line, content: JSON.parse(text) as unknown }
   } catch {
-    return { line, error: 'Is not valid JSON' }
+    return { line, error: 'Row is not valid JSON' }
   }
 }

@@ -8,20 +8,20 @@ import { parseCsvRow, parseJsonRow, type ImportRow } from './import-rows.ts'
 import type { ImportRecord } from './imports.ts'
 import { readNdjsonRows } from './ndjson-rows.ts'
 
-/** Rows of a file, checked, and where they begin and end in it. */
+/** Validated rows, and where they begin and end in the file. */
 export interface Chunk {
   rows: ImportRow[]
   start: FileLocation
   end: FileLocation
 }
 
-/** A chunk is one transaction: long enough to be worth one, short enough that nobody waits for it. */
+/** A chunk is one transaction: large enough to be efficient, small enough not to block others for long. */
 const chunkRows = 1_000
 const chunkBytes = 524_288
 
 /**
- * Reads an import's file from where the import stands, with flat memory whatever its size. Rows are checked by the
- * custom fields as they are when their chunk is read.
+ * Reads the remaining chunks of an import in constant memory. Rows are validated against the custom fields that exist
+ * when their chunk is read.
  */
 export async function* readChunks(ctx: Ctx, record: ImportRecord): AsyncGenerator<Chunk> {
   const window = openWindow((position) => readPart(ctx, record, position), record)
@@ -52,7 +52,7 @@ function createRowReader({ layout }: ImportRecord): ReadRows {
     (await read(window, maxRows)).map((row) => parseCsvRow(row, layout, fields))
 }
 
-/** What the file has from `position` to the end of that part. A file with a hole is never taken for a shorter one. */
+/** Reads from `position` to the end of its part. Throws if the part is missing, which is not the end of the file. */
 async function readPart(ctx: Ctx, { id, size }: ImportRecord, position: number): Promise<Buffer | undefined> {
   if (position >= size) return undefined
   const [part] = await ctx.db
@@ -68,6 +68,6 @@ async function readPart(ctx: Ctx, { id, size }: ImportRecord, position: number):
     .orderBy(desc(importParts.position))
     .limit(1)
   const bytes = part?.bytes.subarray(position - part.position)
-  if (!bytes?.length) throw new Error(`The import's file has nothing at byte ${position} of ${size}`)
+  if (!bytes?.length) throw new Error(`Import file has no data at byte ${position} of ${size}`)
   return bytes
 }

@@ -25,8 +25,9 @@ interface Outcome {
 }
 
 /**
- * Imports a chunk in one transaction with the counters and the place where the next one begins. `lost`: the import is
- * no longer this worker's, and nothing was done. Harmless to call again when the answer of the first call was lost.
+ * Imports a chunk in one transaction, together with the counters and the position of the next chunk. Returns `lost`,
+ * without any effect, if the worker no longer owns the claim. Idempotent: safe to retry when the result of a call was
+ * lost.
  */
 export function writeChunk(ctx: Ctx, claimed: ClaimedImport, chunk: Chunk): Promise<'written' | 'lost'> {
   return inTransaction(ctx, async (ctx) => {
@@ -86,7 +87,7 @@ async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Prom
   return { created: createdIds.length, updated, rejected }
 }
 
-/** What `write` would do, as far as it can be told: a later row of the same address counts as one that changes something. */
+/** Predicts the outcome of `write`. A later row with the same email counts as an update. */
 async function preview(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Promise<Outcome> {
   const [first = []] = splitIntoRounds(rows, 'skip')
   const unseen = await recordUnseen(ctx, claimed.id, first)
@@ -101,9 +102,8 @@ async function preview(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Pr
 }
 
 /**
- * The people in groups in which no address occurs twice, the first row of each in the first group and so on: as one
- * statement can touch a contact only once, and the rows of one person must take effect in their order. For `skip` only
- * the first row counts.
+ * Splits rows into rounds in which each email occurs once, because one statement can update a contact only once, and
+ * rows with the same email must take effect in order. With `skip`, only the first row of an email counts.
  */
 function splitIntoRounds(rows: CheckedRow[], onConflict: 'skip' | 'update'): CheckedRow[][] {
   const rounds: CheckedRow[][] = []
@@ -123,12 +123,12 @@ async function rejectTagOverflow(ctx: Ctx, rows: CheckedRow[], rejected: Outcome
   if (overflowing.size === 0) return rows
   const hasOverflow = ({ contact }: CheckedRow) => overflowing.has(contact.email.toLowerCase())
   for (const { line } of rows.filter(hasOverflow)) {
-    rejected.push({ line, message: `tags: a contact has at most ${maxTags}` })
+    rejected.push({ line, message: `tags: a contact can have at most ${maxTags} tags` })
   }
   return rows.filter((row) => !hasOverflow(row))
 }
 
-/** Those with a value of a field that was removed since the rows were checked. */
+/** Rejects rows with a value of a custom field that was removed since the rows were validated. Returns the others. */
 async function rejectUnknownFields(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['rejected']): Promise<CheckedRow[]> {
   const keysOf = ({ contact }: CheckedRow) => Object.keys(contact.customFieldValues)
   const fields = await lockCustomFields(ctx, [...new Set(rows.flatMap(keysOf))])
@@ -142,23 +142,23 @@ async function rejectUnknownFields(ctx: Ctx, rows: CheckedRow[], rejected: Outco
 
 const contactsOf = (rows: readonly CheckedRow[]) => rows.map(({ contact }) => contact)
 
-/** Those whose address the dry run had not come across. */
+/** Returns the rows whose email this dry run has not seen before, and records them as seen. */
 async function recordUnseen(ctx: Ctx, importId: ImportId, rows: CheckedRow[]): Promise<CheckedRow[]> {
   const emails = rows.map(({ contact }) => contact.email.toLowerCase())
   const result = await ctx.db.execute<{ email: string }>(sql`
-    with given as (
-      select email, hashtextextended(email, 0) as hash from unnest(${sql.param(emails)}::text[]) as given (email)),
+    with emails as (
+      select email, hashtextextended(email, 0) as hash from unnest(${sql.param(emails)}::text[]) as emails (email)),
     noted as (
       insert into import_seen (workspace_id, import_id, email_hash)
-      select distinct ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(importId)}::uuid, hash from given
+      select distinct ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(importId)}::uuid, hash from emails
       on conflict do nothing
       returning email_hash)
-    select email from given join noted on noted.email_hash = given.hash`)
+    select email from emails join noted on noted.email_hash = emails.hash`)
   const unseen = new Set(result.rows.map((row) => row.email))
   return rows.filter(({ contact }) => unseen.has(contact.email.toLowerCase()))
 }
 
-/** The parts of the file that are done with; the one that holds `position` is not. */
+/** Deletes the parts of the file before the one that contains `position`. */
 async function deletePartsBefore(ctx: Ctx, importId: ImportId, position: number): Promise<void> {
   const ofImport = sql`workspace_id = ${uuidOf(ctx.workspaceId)} and import_id = ${uuidOf(importId)}`
   await ctx.db.execute(sql`
