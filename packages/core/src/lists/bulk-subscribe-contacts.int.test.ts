@@ -18,7 +18,7 @@ import { useTestCtx, useTestDatabase } from '@rapport/testing/fixtures/use-fixtu
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
 
-test('everyone in the file is confirmed, but for those who ever opted out, deleted ones included', async () => {
+test('confirms all contacts of the file except opt-outs, even of deleted contacts', async () => {
   const list = await createTestList(ctx)
   const other = await createTestList(ctx)
   const statuses = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const
@@ -43,7 +43,7 @@ test('everyone in the file is confirmed, but for those who ever opted out, delet
       'unsubscribed-1': 'UNSUBSCRIBED',
       'bounced-1': 'BOUNCED',
       'complained-1': 'COMPLAINED',
-      // These never opted out before they were deleted.
+      // These contacts had not opted out before they were deleted.
       'deleted-pending-1': 'CONFIRMED',
       'deleted-confirmed-1': 'CONFIRMED',
       'elsewhere-1': 'CONFIRMED',
@@ -67,7 +67,7 @@ test('everyone in the file is confirmed, but for those who ever opted out, delet
   expect(await listEventTypes(ctx)).not.toContain('subscription.confirmed')
 })
 
-test('a list of another workspace, or none, is refused; so is one without consent', async () => {
+test('rejects a list of another workspace, and a list without consent', async () => {
   const other = await createTestCtx(database.db)
   const list = await createTestList(other)
   await expect(runTestImport(ctx, 'email\n', { listId: list.id })).rejects.toMatchObject({

@@ -8,12 +8,12 @@ import { lockList } from './lists.ts'
 import { findOptOuts } from '../subscriptions/opt-outs.ts'
 
 /**
- * Confirms the contacts of these addresses on a list, on somebody's word that they consented. Who has ever opted out of
- * it stays out: whoever is UNSUBSCRIBED, BOUNCED or COMPLAINED, and whoever was before they were deleted. Tells no event. Throws
- * when the list is not there any more.
+ * Confirms the contacts with these emails on a list, after they have consented elsewhere. A contact that is
+ * UNSUBSCRIBED, BOUNCED or COMPLAINED keeps its status. An email whose former contact opted out is skipped. Emits no
+ * events. Throws `not_found` if the list does not exist.
  */
 export async function confirmSubscribers(ctx: Ctx, listId: ListId, emails: readonly string[]): Promise<void> {
-  // Whoever changes subscriptions of a contact has the contact first, so that its status is derived from all of them.
+  // Contacts are locked before their subscriptions change, so that their status is derived from all subscriptions.
   const contacts = await lockContactsByEmail(ctx, emails)
   if (!(await lockList(ctx, listId))) throw notFound('List')
   const addresses = contacts.map(({ email }) => email)

@@ -20,7 +20,7 @@ async function render() {
   return mail && renderConfirmationMail(ctx, mail)
 }
 
-test('the letter says who asks, for what and whom, as HTML and as text, with the link in both', async () => {
+test('the email names sender, list and address, with a link in HTML and text', async () => {
   const mail = await render()
   expect(mail).toMatchObject({
     from: { name: 'Analytical Engines', address: 'letters@example.com' },
@@ -36,11 +36,11 @@ test('the letter says who asks, for what and whom, as HTML and as text, with the
   }
 })
 
-test('a second copy is the same letter: link, Message-ID and all', async () => {
+test('a duplicate has the same link and Message-ID', async () => {
   expect(await render()).toEqual(await render())
 })
 
-test('names that somebody chose are shown, not obeyed', async () => {
+test('escapes names in HTML and headers', async () => {
   const name = '<b>Tricks</b>\r\nBcc: eve@example.com'
   await ctx.db.update(lists).set({ name }).where(eq(lists.id, list.id))
   await ctx.db.update(workspaces).set({ fromName: name }).where(eq(workspaces.id, ctx.workspaceId))
@@ -51,12 +51,12 @@ test('names that somebody chose are shown, not obeyed', async () => {
   expect(mail?.from.name).toBe('<b>Tricks</b> Bcc: eve@example.com')
 })
 
-test('it comes from the address of the workspace when it has one', async () => {
+test('the email is sent from the address of the workspace if it has one', async () => {
   await ctx.db.update(workspaces).set({ fromEmail: 'us@engines.example' }).where(eq(workspaces.id, ctx.workspaceId))
   expect((await render())?.from.address).toBe('us@engines.example')
 })
 
-test('there is none when the subscription is gone', async () => {
+test('renders no email if the subscription was deleted', async () => {
   await ctx.db.delete(subscriptions).where(eq(subscriptions.listId, list.id))
   expect(await render()).toBeUndefined()
 })

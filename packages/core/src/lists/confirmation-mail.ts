@@ -7,7 +7,7 @@ import { senderAddress } from '../mail/senders.ts'
 import { lists, subscriptions, workspaces } from '../db/schema/index.ts'
 import { confirmationUrl } from './subscription-links.ts'
 
-/** The mail that asks for a confirmation; undefined when there is nothing left to confirm. */
+/** Renders the confirmation email. Returns undefined if the subscription no longer exists. */
 export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {
   const { listId, contactId } = mail.data
   if (!listId || !contactId) return undefined
@@ -28,12 +28,13 @@ export async function renderConfirmationMail(ctx: Ctx, mail: Mail): Promise<Outg
   return renderServiceMail(ctx, mail, {
     from: { name: toHeaderText(sender), address: senderAddress(ctx.settings, [found.workspace.fromEmail]) },
     title: `Confirm your subscription to ${found.list}`,
-    paragraphs: [`Somebody, hopefully you, asked ${sender} to send “${found.list}” to ${mail.toAddress}.`],
-    // From the mail's own time, so that a second copy carries the same link.
+    paragraphs: [`Please confirm that ${sender} may send “${found.list}” to ${mail.toAddress}.`],
+    // Derived from the creation time of the mail, so that a duplicate contains the same link.
     button: {
       label: 'Confirm subscription',
       url: confirmationUrl(ctx, { listId, contactId, email: mail.toAddress, issuedAt: mail.createdAt }),
     },
-    small: 'The link is good for seven days. If it was not you, ignore this mail and nothing will be sent.',
+    small:
+      'This link expires in seven days. If you did not request this, ignore this email and you will not be subscribed.',
   })
 }

@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 const notFound = { code: 'not_found', message: 'List not found' }
 const unknownList = { code: 'invalid', issues: [{ path: 'listId', message: 'List not found' }] }
-const activeCampaign = { code: 'conflict', message: 'A campaign to this list is under way' }
+const activeCampaign = { code: 'conflict', message: 'A campaign to this list is sending or paused' }
 const clear = async () => {
   let steps = 1
   while (await clearDeletedList(ctx, uuidOf(list.id))) steps += 1
@@ -60,7 +60,7 @@ const formInput = () =>
     ],
   })
 
-test('a deleted list is there for nobody, from that instant and before the worker comes', async () => {
+test('a deleted list is unavailable immediately, before the worker clears it', async () => {
   const [contactId = newId('con')] = await addSubscribers(ctx, list.id, { count: 1 })
   const [draft, other] = [await createTestCampaign(ctx, { listId: list.id }), await createTestCampaign(ctx)]
   await deleteList(ctx, list.id)
@@ -93,7 +93,7 @@ test('a deleted list is there for nobody, from that instant and before the worke
   expect(await listEventTypes(ctx)).toEqual([])
 })
 
-test('the worker takes it away in steps, each contact stands as it should at every step, and nothing else goes', async () => {
+test('clears a list in batches that keep the status of every contact correct', async () => {
   const other = await createTestList(ctx, { name: 'Stays' })
   const ids = await addSubscribers(ctx, list.id, { count: 1_100 })
   await addSubscribers(ctx, list.id, { count: 3, status: 'COMPLAINED', name: 'left' })
@@ -114,11 +114,11 @@ test('the worker takes it away in steps, each contact stands as it should at eve
   expect(await readCampaign(ctx, campaign.id)).toMatchObject({ listId: null, status: 'DRAFT' })
   expect(await readForm(ctx, form.id)).toMatchObject({ listId: null, enabled: true })
   expect((await readList(ctx, other.id)).confirmedCount).toBe(2)
-  // A second job of the same is harmless.
+  // Repeating the job has no effect.
   expect(await clearDeletedList(ctx, uuidOf(list.id))).toBe(false)
 })
 
-test('clearing touches no list that was not deleted, and none of another workspace', async () => {
+test('clears only deleted lists of its own workspace', async () => {
   await addSubscribers(ctx, list.id, { count: 1 })
   await deleteList(ctx, list.id)
   const otherCtx = await createTestCtx(database.db)
@@ -126,7 +126,7 @@ test('clearing touches no list that was not deleted, and none of another workspa
   expect([await countLists(), await statuses()]).toEqual([1, ['1 SUBSCRIBED']])
 })
 
-test.each(['SENDING', 'PAUSED'])('a list with a campaign that is %s stays', async (status) => {
+test.each(['SENDING', 'PAUSED'])('rejects deleting a list with a campaign that is %s', async (status) => {
   const campaign = await createTestCampaign(ctx, { listId: list.id })
   const set = (to: string) => ctx.db.execute(sql`update campaigns set status = ${to} where id = ${uuidOf(campaign.id)}`)
   await set(status)
@@ -142,7 +142,7 @@ test.each(['SENDING', 'PAUSED'])('a list with a campaign that is %s stays', asyn
   }
 })
 
-test('of a send and a deletion at once, one wins: no campaign is under way to a list that is gone', async () => {
+test('a concurrent send and deletion never leave a campaign without its list', async () => {
   const seen = new Set<string>()
   for (let round = 0; round < 50; round++) {
     list = await createTestList(ctx, { name: `Round ${round}` })
@@ -161,7 +161,7 @@ test('of a send and a deletion at once, one wins: no campaign is under way to a 
   expect([...seen].filter((outcome) => outcome !== 'SENDING true' && outcome !== 'DRAFT false')).toEqual([])
 })
 
-test('a campaign that is made and sent while a deletion looks is seen by it', async () => {
+test('a deletion sees a campaign that is concurrently created and sent', async () => {
   await addSubscribers(ctx, list.id, { count: 1 })
   const sending = await openTransaction(ctx.db, async (db) => {
     const { id } = await createTestCampaign({ ...ctx, db }, { listId: list.id })
@@ -172,7 +172,7 @@ test('a campaign that is made and sent while a deletion looks is seen by it', as
   await Promise.all([expect(deleting).rejects.toMatchObject(activeCampaign), sending.commit()])
 })
 
-test('a send that waits for a deletion finds nobody to send to', async () => {
+test('a send that waits for a deletion finds no recipients', async () => {
   await addSubscribers(ctx, list.id, { count: 1 })
   const campaign = await createTestCampaign(ctx, { listId: list.id })
   const deleting = await openTransaction(ctx.db, (db) => deleteList({ ...ctx, db }, list.id))
@@ -185,25 +185,22 @@ test('a send that waits for a deletion finds nobody to send to', async () => {
   expect(await readCampaign(ctx, campaign.id)).toMatchObject({ status: 'DRAFT', sentAt: null })
 })
 
-test('who subscribes while the list goes is not left with a status of nothing', async () => {
+test('subscribing during a deletion leaves no contact with a stale status', async () => {
   const people = Array.from({ length: 40 }, (_, n) => ({ email: `p${n}@example.com`, firstName: '', lastName: '' }))
   const clearing = deleteList(ctx, list.id).then(clear)
   const results = await Promise.allSettled([...people.map((person) => subscribe(ctx, list.id, person)), clearing])
   const failures = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as Error] : []))
   for (const failure of failures) expect(failure).toMatchObject(notFound)
-  // Who came in between is the last step's to see.
+  // The last batch covers contacts that subscribed in the meantime.
   await clear()
   expect((await statuses()).filter((status) => !status.endsWith(' NONE'))).toEqual([])
   expect(await countLists()).toBe(0)
 })
 
-test.each(['deleted', 'deleted and cleared'])(
-  'an import to a list that is %s meanwhile subscribes nobody',
-  async (how) => {
-    const { id } = await queueTestImport(ctx, 'email\nada@example.com\nbob@example.com', { listId: list.id })
-    await deleteList(ctx, list.id)
-    if (how !== 'deleted') await clear()
-    await expect(runQueuedImport(ctx, id)).rejects.toMatchObject(notFound)
-    expect(await statuses()).toEqual([])
-  },
-)
+test.each(['deleted', 'deleted and cleared'])('an import to a list that was %s subscribes no contact', async (how) => {
+  const { id } = await queueTestImport(ctx, 'email\nada@example.com\nbob@example.com', { listId: list.id })
+  await deleteList(ctx, list.id)
+  if (how !== 'deleted') await clear()
+  await expect(runQueuedImport(ctx, id)).rejects.toMatchObject(notFound)
+  expect(await statuses()).toEqual([])
+})

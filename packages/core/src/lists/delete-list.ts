@@ -10,12 +10,13 @@ import { campaigns, lists, subscriptions } from '../db/schema/index.ts'
 import { lockContacts } from '../contacts/lock-contact.ts'
 
 /**
- * Deletes a list: from now on it is there for nobody, and the worker takes its subscriptions away, however many there
- * are. A conflict while a campaign to it is under way. Campaigns, forms and events that named it stay.
+ * Deletes a list. It is unavailable immediately, and the worker removes its subscriptions in the background. Throws
+ * `conflict` while a campaign to it is SENDING or PAUSED. Campaigns, forms and events that refer to it remain.
  */
 export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
-    // Waits for those who hold the list, so that a campaign that began meanwhile is seen, and none begins after.
+    // The update waits for transactions that have locked the list, so a campaign that they start is found below, and no
+    // campaign can start later.
     const [row] = await ctx.db
       .update(lists)
       .set({ deletedAt: new Date() })
@@ -28,7 +29,7 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
       .from(campaigns)
       .where(and(eq(campaigns.workspaceId, ctx.workspaceId), isActive))
       .limit(1)
-    if (campaign) throw conflict('A campaign to this list is under way')
+    if (campaign) throw conflict('A campaign to this list is sending or paused')
     await enqueue(ctx, 'maintenance', id)
     await audit(ctx, 'list.deleted', { subjectId: id })
   })
@@ -37,8 +38,8 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
 const batchSize = 500
 
 /**
- * One step of taking away what a deleted list leaves behind; answers whether there is more. Each step is whole by
- * itself and harmless to repeat: whoever is interrupted goes on with the next.
+ * Removes the next batch of data of a deleted list, and returns whether there is more. Each batch is one transaction
+ * and safe to repeat, so an interrupted worker continues with the next batch.
  */
 export function clearDeletedList(ctx: Ctx, uuid: string): Promise<boolean> {
   const id = idOf('lst', uuid)
@@ -48,7 +49,7 @@ export function clearDeletedList(ctx: Ctx, uuid: string): Promise<boolean> {
       await removeSubscriptions(ctx, id, subscribers)
       return true
     }
-    // Nobody can subscribe while the row is locked, so the contacts' statuses cannot miss a last one.
+    // The lock blocks new subscriptions, so the statuses of all contacts are final.
     const [list] = await ctx.db.select().from(lists).where(isDeleted(ctx, id)).for('update')
     if (!list) return false
     if ((await findSubscribers(ctx, id)).length > 0) return true

@@ -3,15 +3,15 @@ import type { BaseCtx } from '../request/context.ts'
 import { lists, workspaces } from '../db/schema/index.ts'
 import type { SubscriptionLink } from './subscription-links.ts'
 
-/** A list and who sends it, by the names that people know them by. */
+/** The display names of a list and its sender. */
 export interface ListSender {
   list: string
   sender: string
 }
 
 /**
- * What whoever holds a signed link is told: of the list alone, never of the contact. Undefined when the list or its
- * workspace is gone.
+ * Returns what the page of a signed link may show: the list and its sender, never the contact. Undefined if the list or
+ * its workspace was deleted.
  */
 export async function findListSender(base: BaseCtx, link: SubscriptionLink): Promise<ListSender | undefined> {
   const [found] = await base.db

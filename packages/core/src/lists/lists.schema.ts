@@ -16,11 +16,11 @@ export const List = z
   })
   .meta({
     id: 'List',
-    description: 'A newsletter that people subscribe to.',
+    description: 'A newsletter that contacts subscribe to.',
     examples: [
       {
         id: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
-        name: 'Monthly letter',
+        name: 'Monthly newsletter',
         description: '',
         doubleOptIn: true,
         confirmedCount: 1207,
@@ -35,15 +35,15 @@ export const ListInput = z
   .strictObject({
     name: SingleLine(200, 1),
     description: MultiLine(20_000).default(''),
-    doubleOptIn: z.boolean().default(true).describe('Whether a subscriber must confirm by a link in a mail'),
+    doubleOptIn: z.boolean().default(true).describe('Whether subscribers must confirm by a link in an email'),
   })
-  .meta({ examples: [{ name: 'Monthly letter' }] })
+  .meta({ examples: [{ name: 'Monthly newsletter' }] })
 export type ListInput = z.output<typeof ListInput>
 
 export const ListChange = z
   .strictObject({ name: SingleLine(200, 1), description: MultiLine(20_000), doubleOptIn: z.boolean() })
   .partial()
-  .meta({ examples: [{ name: 'Weekly letter' }] })
+  .meta({ examples: [{ name: 'Weekly newsletter' }] })
 export type ListChange = z.output<typeof ListChange>
 
 export const ListQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
@@ -58,14 +58,14 @@ export type SubscriberQuery = z.output<typeof SubscriberQuery>
 export const SubscriberInput = z
   .strictObject({
     contactId: Id('con').optional(),
-    email: Email.optional().describe('Of somebody who need not be a contact yet'),
+    email: Email.optional().describe('Creates the contact if the email is new'),
     status: z
       .enum(['PENDING', 'CONFIRMED'])
-      .describe('CONFIRMED is your word that they consented; PENDING asks them by mail'),
+      .describe('CONFIRMED states that the contact has consented; PENDING sends a confirmation email'),
   })
   .refine((input) => (input.contactId === undefined) !== (input.email === undefined), {
     path: ['contactId'],
-    error: 'must be given, or else email, and not both',
+    error: 'provide either contactId or email',
   })
   .meta({ examples: [{ email: 'ada@example.com', status: 'PENDING' }] })
 export type SubscriberInput = z.output<typeof SubscriberInput>

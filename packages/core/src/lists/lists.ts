@@ -17,7 +17,6 @@ const confirmedCount = sql<number>`(
   where s.workspace_id = ${lists.workspaceId} and s.list_id = ${lists.id} and s.status = 'CONFIRMED')`
 type ListRow = Omit<typeof lists.$inferSelect, 'deletedAt'> & { confirmedCount: number }
 
-/** Creates a list. */
 export async function createList(ctx: Ctx, input: ListInput): Promise<List> {
   const now = new Date()
   const list: typeof lists.$inferSelect = {
@@ -41,7 +40,6 @@ export async function readList(ctx: Ctx, id: ListId): Promise<List> {
   return toList(row)
 }
 
-/** A page of the workspace's lists. */
 export async function listLists(ctx: Ctx, query: ListQuery): Promise<Page<List>> {
   const page = await readPage<ListRow>(ctx, {
     name: 'lists',
@@ -56,7 +54,6 @@ export async function listLists(ctx: Ctx, query: ListQuery): Promise<Page<List>>
   return { ...page, data: page.data.map(toList) }
 }
 
-/** Sets what the change names. */
 export async function updateList(ctx: Ctx, id: ListId, change: ListChange): Promise<List> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db.select().from(lists).where(isLiveList(ctx, id)).for('no key update')
@@ -72,7 +69,7 @@ export async function updateList(ctx: Ctx, id: ListId, change: ListChange): Prom
   })
 }
 
-/** What subscribing needs to know of a list, without counting anybody; undefined when there is none. */
+/** Finds a list without counting its subscribers. */
 async function findList(ctx: Ctx, id: ListId): Promise<{ id: ListId; doubleOptIn: boolean } | undefined> {
   const [list] = await selectList(ctx, id)
   return list
@@ -91,17 +88,17 @@ function selectList(ctx: Ctx, id: ListId) {
   return ctx.db.select({ id: lists.id, doubleOptIn: lists.doubleOptIn }).from(lists).where(isLiveList(ctx, id))
 }
 
-/** The same of a list that a path names. */
+/** Throws `not_found` if the list, which the request path names, does not exist. */
 export async function requireList(ctx: Ctx, id: ListId): Promise<void> {
   if (!(await findList(ctx, id))) throw notFound('List')
 }
 
-/** The same of a list that an input names. */
+/** Throws `invalid` if the list, which the input names, does not exist. */
 export async function checkListId(ctx: Ctx, id: ListId): Promise<void> {
   if (!(await findList(ctx, id))) throw invalidField('listId', 'List not found')
 }
 
-/** For the public routes, which know a list by its id alone: on behalf of a stranger in the list's workspace. */
+/** For public routes: finds a list by id alone, and returns the context of a visitor in its workspace. */
 export async function findPublicList(ctx: BaseCtx, listId: ListId): Promise<{ ctx: Ctx; doubleOptIn: boolean }> {
   const [list] = await ctx.db
     .select({ workspaceId: lists.workspaceId, doubleOptIn: lists.doubleOptIn })

@@ -4,8 +4,8 @@ import type { Ctx } from '../request/context.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
 
 /**
- * Moves the subscriptions of one contact to another, who is to be the same person. Where both have one for a list, an
- * opt-out of either wins, the strictest first. Answers whether anything moved.
+ * Moves the subscriptions of a merged contact to the remaining contact. If both have a subscription to a list, an
+ * opt-out of either wins, the strictest status first. Returns whether anything moved.
  */
 export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
   const strictness = (status: string) =>
@@ -25,7 +25,7 @@ export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; t
   return (moved.rowCount ?? 0) > 0
 }
 
-/** Deletes the subscriptions of a locked contact. Their opt-outs are to be stored before, by `storeOptOutsOfContact`. */
+/** Deletes the subscriptions of a locked contact. Store its opt-outs first, with `storeOptOutsOfContact`. */
 export async function deleteSubscriptionsOfContact(ctx: Ctx, contactId: ContactId): Promise<void> {
   await ctx.db
     .delete(subscriptions)

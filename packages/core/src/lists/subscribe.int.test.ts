@@ -55,7 +55,7 @@ function mailsOf(): Promise<Mail[]> {
 /** The token in the newest confirmation mail. */
 async function confirmToken(): Promise<string> {
   const mail = (await mailsOf()).at(-1)
-  if (!mail) throw new Error('There is no mail')
+  if (!mail) throw new Error('No mail found')
   const rendered = await renderMail(ctx, mail)
   const token = /confirm\?token=([\w.-]+)/.exec(rendered?.text ?? '')?.[1]
   if (!token) throw new Error('The mail has no link')
@@ -67,7 +67,7 @@ async function unsubscribeToken(on = list): Promise<string> {
   return new URL(url).searchParams.get('token') ?? ''
 }
 
-/** As if everything so far had happened that much earlier. */
+/** Moves all timestamps into the past. */
 async function letPass(interval: string) {
   const earlier = sql.raw(`- interval '${interval}'`)
   await ctx.db.execute(sql`update subscriptions set created_at = created_at ${earlier},
@@ -82,8 +82,8 @@ async function optOut() {
   await unsubscribe(ctx, await unsubscribeToken())
 }
 
-describe('on a list with double opt-in', () => {
-  test('a stranger is asked by mail, is PENDING until the link is used, then CONFIRMED', async () => {
+describe('a list with double opt-in', () => {
+  test('a visitor is PENDING until the emailed link is used, then CONFIRMED', async () => {
     await subscribe(ctx, list.id, { ...ada, firstName: 'Ada' })
     expect(await readSubscription()).toMatchObject({ status: 'PENDING', source: 'public', confirmedAt: null })
     expect(await findAda()).toMatchObject({
@@ -107,7 +107,7 @@ describe('on a list with double opt-in', () => {
     ['UNSUBSCRIBED', 1],
     ['BOUNCED', 0],
     ['COMPLAINED', 0],
-  ])('who is %s already gets the same answer, and no status changes', async (status, mailCount) => {
+  ])('a %s contact gets the same response and keeps its status', async (status, mailCount) => {
     const { id } = await createTestContact(ctx, ada)
     await ctx.db.insert(subscriptions).values({ workspaceId: ctx.workspaceId, listId: list.id, contactId: id, status })
     expect(await subscribe(ctx, list.id, ada)).toBeUndefined()
@@ -116,7 +116,7 @@ describe('on a list with double opt-in', () => {
     expect(await listEventTypes(ctx)).toEqual(['contact.created'])
   })
 
-  test('at most one mail in ten minutes, then another', async () => {
+  test('sends at most one email in ten minutes', async () => {
     for (const email of [ada.email, 'ADA@Example.com', ada.email]) await subscribe(ctx, list.id, { ...ada, email })
     await letPass('9 minutes 58 seconds')
     await subscribe(ctx, list.id, ada)
@@ -127,25 +127,25 @@ describe('on a list with double opt-in', () => {
     expect(await listEventTypes(ctx)).toEqual(['contact.created', 'subscription.created'])
   })
 
-  test('twenty who ask at once make one contact, one subscription and one mail', async () => {
+  test('twenty concurrent requests create one contact, subscription and email', async () => {
     await Promise.all(Array.from({ length: 20 }, () => subscribe(ctx, list.id, ada)))
     expect(await mailsOf()).toHaveLength(1)
     expect(await listEventTypes(ctx)).toEqual(['contact.created', 'subscription.created'])
   })
 
-  test('the limit is for each list: another list of the workspace mails too', async () => {
+  test('limits emails per list', async () => {
     await subscribe(ctx, list.id, ada)
     await subscribe(ctx, (await createTestList(ctx)).id, ada)
     expect(await mailsOf()).toHaveLength(2)
   })
 })
 
-describe('on a list with single opt-in', () => {
+describe('a list with single opt-in', () => {
   beforeEach(async () => {
     list = await createTestList(ctx, { doubleOptIn: false })
   })
 
-  test('a newcomer is confirmed at once, without a mail', async () => {
+  test('confirms a new subscriber immediately, without an email', async () => {
     await subscribe(ctx, list.id, ada)
     await subscribe(ctx, list.id, ada)
     expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', source: 'public' })
@@ -154,7 +154,7 @@ describe('on a list with single opt-in', () => {
     expect(await listEventTypes(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
   })
 
-  test('someone PENDING from before is confirmed', async () => {
+  test('confirms a PENDING subscriber', async () => {
     await ctx.db.update(lists).set({ doubleOptIn: true }).where(eq(lists.id, list.id))
     await subscribe(ctx, list.id, ada)
     await ctx.db.update(lists).set({ doubleOptIn: false }).where(eq(lists.id, list.id))
@@ -162,7 +162,7 @@ describe('on a list with single opt-in', () => {
     expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', confirmedAt: expect.any(Date) })
   })
 
-  test('who opted out stays out, as anybody can type their address, and is asked by mail', async () => {
+  test('asks a contact that opted out to confirm by email', async () => {
     await subscribe(ctx, list.id, ada)
     await optOut()
     await subscribe(ctx, list.id, ada)
@@ -172,19 +172,19 @@ describe('on a list with single opt-in', () => {
     expect(await readSubscription()).toMatchObject({ status: 'CONFIRMED', unsubscribedAt: null })
   })
 
-  test('twenty who ask at once are confirmed once', async () => {
+  test('twenty concurrent requests confirm the contact once', async () => {
     await Promise.all(Array.from({ length: 20 }, () => subscribe(ctx, list.id, ada)))
     expect(await listEventTypes(ctx)).toEqual(['contact.created', 'subscription.created', 'subscription.confirmed'])
   })
 })
 
-describe('leaving and coming back', () => {
+describe('unsubscribing and resubscribing', () => {
   beforeEach(async () => {
     await subscribe(ctx, list.id, ada)
     await confirmSubscription(ctx, await confirmToken())
   })
 
-  test('an opt-out is kept as a record, seen on the contact, and told once', async () => {
+  test('an opt-out is stored, changes the contact status, and emits one event', async () => {
     await optOut()
     await Promise.all([optOut(), optOut(), optOut()])
     expect(await readSubscription()).toMatchObject({ status: 'UNSUBSCRIBED', unsubscribedAt: expect.any(Date) })
@@ -192,7 +192,7 @@ describe('leaving and coming back', () => {
     expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.unsubscribed')).toHaveLength(1)
   })
 
-  test('who opted out stays out until they confirm by a new link; an old link does not bring them back', async () => {
+  test('only a link issued after the opt-out resubscribes the contact', async () => {
     await optOut()
     await expect(confirmSubscription(ctx, await confirmToken())).rejects.toMatchObject(invalidLink)
     await letPass('11 minutes')
@@ -205,7 +205,7 @@ describe('leaving and coming back', () => {
     expect((await listEventTypes(ctx)).slice(-2)).toEqual(['subscription.unsubscribed', 'subscription.confirmed'])
   })
 
-  test('an opt-out before the link of the first mail was used holds too', async () => {
+  test('an opt-out invalidates an unused confirmation link', async () => {
     const other = await createTestList(ctx)
     await subscribe(ctx, other.id, ada)
     const link = await confirmToken()
@@ -214,20 +214,20 @@ describe('leaving and coming back', () => {
     expect(await readSubscription(other)).toMatchObject({ status: 'UNSUBSCRIBED' })
   })
 
-  test('confirming is idempotent and told once, twenty times at once', async () => {
+  test('twenty concurrent confirmations emit one event', async () => {
     const link = await confirmToken()
     await Promise.all(Array.from({ length: 20 }, () => confirmSubscription(ctx, link)))
     expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.confirmed')).toHaveLength(1)
   })
 
-  test.each(['BOUNCED', 'COMPLAINED'] as const)('no link brings back who has %s', async (status) => {
+  test.each(['BOUNCED', 'COMPLAINED'] as const)('no link resubscribes a contact that has %s', async (status) => {
     await ctx.db.update(subscriptions).set({ status }).where(eq(subscriptions.listId, list.id))
     await expect(confirmSubscription(ctx, await confirmToken())).rejects.toMatchObject(invalidLink)
     await optOut()
     expect(await readSubscription()).toMatchObject({ status })
   })
 
-  test('a link for one list changes no other', async () => {
+  test('a link for one list does not change others', async () => {
     const other = await createTestList(ctx, { doubleOptIn: false })
     await subscribe(ctx, other.id, ada)
     await unsubscribe(ctx, await unsubscribeToken(other))
@@ -235,7 +235,7 @@ describe('leaving and coming back', () => {
     expect(await findAda()).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
   })
 
-  test('links to what is gone: no confirmation, and a content unsubscribe', async () => {
+  test('after a list is deleted, confirming fails and unsubscribing succeeds', async () => {
     const [confirm, leave] = [await confirmToken(), await unsubscribeToken()]
     const mail = (await mailsOf()).at(-1)
     await ctx.db.delete(lists).where(eq(lists.id, list.id))
@@ -246,8 +246,8 @@ describe('leaving and coming back', () => {
   })
 })
 
-describe('changes at the same moment', () => {
-  test('the status of a contact follows from all its subscriptions, whichever two change at once', async () => {
+describe('concurrent changes', () => {
+  test('the contact status reflects two subscriptions that change concurrently', async () => {
     const other = await createTestList(ctx)
     await subscribe(ctx, list.id, ada)
     const confirmFirst = await confirmToken()
@@ -260,7 +260,7 @@ describe('changes at the same moment', () => {
     expect(await findAda()).toMatchObject({ emailSubscribedStatus: 'SUBSCRIBED' })
   })
 
-  test('a stranger fills what is empty, and never what somebody fills at the same moment', async () => {
+  test('a visitor does not overwrite a property that is concurrently set', async () => {
     const { id } = await createTestContact(ctx, ada)
     const editing = await openTransaction(ctx.db, (db) =>
       db.update(contacts).set({ firstName: 'Augusta' }).where(eq(contacts.id, id)),
@@ -271,7 +271,7 @@ describe('changes at the same moment', () => {
     expect(await findAda()).toMatchObject({ firstName: 'Augusta', lastName: 'King' })
   })
 
-  test('subscribing with a name, confirming and leaving never lock each other out', async () => {
+  test('subscribing, confirming and unsubscribing do not deadlock', async () => {
     const { id } = await createTestContact(ctx, ada)
     for (let round = 1; round <= 15; round++) {
       await ctx.db.update(contacts).set({ firstName: '' }).where(eq(contacts.id, id))
@@ -283,14 +283,14 @@ describe('changes at the same moment', () => {
       const messages = (await Promise.allSettled(all)).map((result) =>
         result.status === 'rejected' ? (result.reason as Error).message : 'done',
       )
-      // Who confirms after the opt-out is refused.
+      // Confirming after the opt-out is rejected.
       expect(['done', invalidLink.message]).toContain(messages[1])
       expect([messages[0], messages[2]]).toEqual(['done', 'done'])
     }
   })
 })
 
-test('a list that is gone is not found', async () => {
+test('rejects a deleted list with not_found', async () => {
   const gone = await createTestList(ctx)
   await ctx.db.delete(lists).where(eq(lists.id, gone.id))
   await expect(subscribe(ctx, gone.id, ada)).rejects.toMatchObject({ code: 'not_found', message: 'List not found' })

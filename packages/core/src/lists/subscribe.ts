@@ -1,4 +1,4 @@
-/** What strangers do with their own subscriptions: by a form on any site, and by the links in mails. */
+/** Subscriptions changed by visitors: by the public API, by forms, and by links in emails. */
 import { and, eq, inArray, isNull, lt, or, sql } from 'drizzle-orm'
 import { findOrCreateContact } from '../contacts/update-contact.ts'
 import { type BaseCtx, type Ctx, inTransaction, publicContext } from '../request/context.ts'
@@ -24,14 +24,14 @@ import {
   subscriptionUnsubscribed,
 } from '../subscriptions/subscription-events.ts'
 
-/** A contact who is to be subscribed, locked, and by what they came. */
+/** A locked contact to subscribe, and the source of the request. */
 interface SubscriptionRequest {
   list: { id: ListId; doubleOptIn: boolean }
   contact: { id: ContactId; email: string }
   source: string
 }
 
-/** A stranger asks to be subscribed. Says nothing of what was known before. */
+/** Subscribes a visitor. The response does not reveal whether the contact was known before. */
 export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeInput): Promise<void> {
   const { ctx: visitor, doubleOptIn } = await findPublicList(base, listId)
   await inTransaction(visitor, async (ctx) => {
@@ -41,9 +41,10 @@ export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeI
 }
 
 /**
- * Subscribes by somebody's own wish. Mails a confirmation link, for each address and list at most one in ten minutes
- * and three a day; on a list without double opt-in a new subscriber is confirmed at once, but someone who once opted
- * out must confirm by the link even there, since anybody can type their address. Who bounced or complained gets nothing.
+ * Subscribes a contact at the request of a visitor. Emails a confirmation link, at most one in ten minutes and three a
+ * day per address and list. Without double opt-in, a new subscriber is confirmed immediately instead; but after an
+ * opt-out only the link confirms, because a visitor can enter any address. An address that bounced or complained gets
+ * no email.
  */
 export async function requestSubscription(ctx: Ctx, { list, contact, source }: SubscriptionRequest): Promise<void> {
   if (await readSuppression(ctx, contact.email)) return
@@ -54,8 +55,8 @@ export async function requestSubscription(ctx: Ctx, { list, contact, source }: S
 }
 
 /**
- * Confirms by the token of a mail. Idempotent; but a link from before an opt-out does not undo it, and one that was
- * mailed to another address than the contact now has says nothing of this one.
+ * Confirms a subscription by the token of an email. Idempotent. A link from before an opt-out does not undo it, and a
+ * link mailed to a former address of the contact is invalid.
  */
 export async function confirmSubscription(base: BaseCtx, token: string): Promise<void> {
   const { issuedAt, emailHash, ...named } = openConfirmation(base, token)
@@ -84,7 +85,7 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
   })
 }
 
-/** Makes a subscription of a locked contact UNSUBSCRIBED, unless a stricter word was said of it or it was none. Answers whether it did. */
+/** Sets a subscription of a locked contact to UNSUBSCRIBED if it is PENDING or CONFIRMED. Returns whether it was. */
 export async function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
   const [ended] = await ctx.db
     .update(subscriptions)
@@ -95,7 +96,7 @@ export async function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise
   return ended !== undefined
 }
 
-/** Confirms a locked contact who is new to the list or PENDING; undefined when there was nothing to confirm. */
+/** Confirms a locked contact that is PENDING or new to the list. Returns undefined if it is neither. */
 export async function confirmImmediately(
   ctx: Ctx,
   link: SubscriptionLink,
@@ -120,8 +121,8 @@ export async function confirmImmediately(
 }
 
 /**
- * Asks a locked contact by mail to confirm; not who is confirmed, bounced or complained, and not again within ten
- * minutes, nor a fourth time within a day.
+ * Emails a confirmation link to a locked contact, unless it is CONFIRMED, BOUNCED or COMPLAINED, or has reached the
+ * limit of one email in ten minutes and three a day.
  */
 export async function requestConfirmation(
   ctx: Ctx,

@@ -28,7 +28,7 @@ beforeEach(async () => {
   ada = await createTestContact(ctx, { email: 'ada@example.com' })
 })
 
-const optedOut = { code: 'conflict', message: 'They have opted out of this list, and only they can opt in again' }
+const optedOut = { code: 'conflict', message: 'Contact has opted out of this list; only the contact can opt in again' }
 const mailsOf = () => ctx.db.$count(mails, sql`workspace_id = ${uuidOf(ctx.workspaceId)}`)
 const set = (status: Subscription['status']) =>
   ctx.db.insert(subscriptions).values({ workspaceId: ctx.workspaceId, listId: list.id, contactId: ada.id, status })
@@ -37,8 +37,8 @@ const add = (
   input: { contactId?: ContactId; email?: string } = { contactId: ada.id },
 ) => addSubscriber(ctx, list.id, { ...input, status })
 
-describe('adding', () => {
-  test('CONFIRMED is on the list at once, PENDING is asked by mail, and each is told', async () => {
+describe('adding a subscriber', () => {
+  test('CONFIRMED subscribes immediately, PENDING sends an email, both emit events', async () => {
     const { subscription, isNew } = await add('CONFIRMED')
     expect(isNew).toBe(true)
     expect(subscription).toEqual({
@@ -66,14 +66,14 @@ describe('adding', () => {
     ])
   })
 
-  test('an address finds whom it belongs to, whatever its capitals', async () => {
+  test('finds a contact by email, ignoring case', async () => {
     expect(await add('CONFIRMED', { email: 'ADA@Example.com' })).toMatchObject({
       subscription: { contactId: ada.id },
       isNew: true,
     })
   })
 
-  test('again changes nothing but PENDING into CONFIRMED', async () => {
+  test('repeated calls only change PENDING to CONFIRMED', async () => {
     await add('PENDING')
     expect(await add('PENDING')).toMatchObject({ isNew: false, subscription: { status: 'PENDING' } })
     expect(await add('CONFIRMED')).toMatchObject({ isNew: false, subscription: { status: 'CONFIRMED' } })
@@ -83,7 +83,7 @@ describe('adding', () => {
     expect((await listEventTypes(ctx)).filter((type) => type === 'subscription.confirmed')).toHaveLength(1)
   })
 
-  test.each(['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const)('who is %s stays so', async (status) => {
+  test.each(['UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED'] as const)('rejects a contact that is %s', async (status) => {
     await set(status)
     const before = await readSubscriber(ctx, list.id, ada.id)
     for (const requested of ['PENDING', 'CONFIRMED'] as const) {
@@ -94,19 +94,19 @@ describe('adding', () => {
     expect(await mailsOf()).toBe(0)
   })
 
-  test('who opted out and was deleted since stays out, and is not made a contact by the try', async () => {
+  test('rejects the email of a deleted opt-out without creating a contact', async () => {
     await set('UNSUBSCRIBED')
     await deleteContact(ctx, ada.id)
     await expect(add('CONFIRMED', { email: 'ADA@example.com' })).rejects.toMatchObject(optedOut)
     const contacts = await ctx.db.execute(sql`select from contacts where workspace_id = ${uuidOf(ctx.workspaceId)}`)
     expect(contacts.rowCount).toBe(0)
-    // Another list is another matter.
+    // The opt-out does not apply to other lists.
     const other = await createTestList(ctx, { name: 'Other' })
     const { subscription } = await addSubscriber(ctx, other.id, { email: ada.email, status: 'CONFIRMED' })
     expect(subscription.status).toBe('CONFIRMED')
   })
 
-  test('a contact or a list of another workspace is none', async () => {
+  test('rejects a contact or list of another workspace', async () => {
     const otherCtx = await createTestCtx(database.db)
     const foreign = await createTestContact(otherCtx)
     await expect(add('CONFIRMED', { contactId: foreign.id })).rejects.toMatchObject({
@@ -118,7 +118,7 @@ describe('adding', () => {
     ).rejects.toMatchObject({ code: 'not_found' })
   })
 
-  test('twenty at once make one subscription, one of them new', async () => {
+  test('twenty concurrent calls create one subscription', async () => {
     const added = await Promise.all(
       Array.from({ length: 20 }, (_, n) => add(n % 2 ? 'CONFIRMED' : 'PENDING', { email: 'new@example.com' })),
     )
@@ -129,8 +129,8 @@ describe('adding', () => {
   })
 })
 
-describe('removing', () => {
-  test('leaves a record of the opt-out, tells it once, and is idempotent', async () => {
+describe('removing a subscriber', () => {
+  test('records the opt-out, emits one event, and is idempotent', async () => {
     await add('CONFIRMED')
     for (let times = 0; times < 2; times++) await removeSubscriber(ctx, list.id, ada.id)
     expect(await readSubscriber(ctx, list.id, ada.id)).toMatchObject({
@@ -142,20 +142,20 @@ describe('removing', () => {
     await expect(add('CONFIRMED')).rejects.toMatchObject(optedOut)
   })
 
-  test.each(['BOUNCED', 'COMPLAINED'] as const)('%s is the stricter word and stays', async (status) => {
+  test.each(['BOUNCED', 'COMPLAINED'] as const)('keeps the status %s', async (status) => {
     await set(status)
     await removeSubscriber(ctx, list.id, ada.id)
     expect(await readSubscriber(ctx, list.id, ada.id)).toMatchObject({ status })
   })
 
-  test('who has no subscription is not found', async () => {
+  test('rejects a contact without a subscription with not_found', async () => {
     const missing = { code: 'not_found', message: 'Subscription not found' }
     await expect(removeSubscriber(ctx, list.id, ada.id)).rejects.toMatchObject(missing)
     await expect(readSubscriber(ctx, list.id, ada.id)).rejects.toMatchObject(missing)
   })
 })
 
-test('subscribers are read page by page, of every status or of one, each once', async () => {
+test('pages through subscribers, of all statuses or of one', async () => {
   for (const status of ['CONFIRMED', 'PENDING', 'UNSUBSCRIBED'] as const) {
     await addSubscribers(ctx, list.id, { count: 7, status, name: status.toLowerCase() })
   }
@@ -176,39 +176,42 @@ test('subscribers are read page by page, of every status or of one, each once', 
   await expect(listSubscribers(ctx, list.id, other)).rejects.toMatchObject({ message: 'Invalid cursor' })
 })
 
-describe('asking by mail', () => {
-  /** As if everything so far had been asked for that much earlier. */
+describe('confirmation emails', () => {
+  /** Moves all requested confirmations into the past. */
   const letPass = (interval: string) =>
     ctx.db.execute(sql`update subscriptions set confirmations_requested_at =
-      array(select asked - ${interval}::interval from unnest(confirmations_requested_at) with ordinality as given (asked, n) order by n)`)
+      array(select asked - ${interval}::interval from unnest(confirmations_requested_at) with ordinality as requests (asked, n) order by n)`)
   const requests: Record<string, () => Promise<unknown>> = {
-    'by the public route': () => subscribe(ctx, list.id, { email: ada.email, firstName: '', lastName: '' }),
-    'by a form': () =>
+    'the public route': () => subscribe(ctx, list.id, { email: ada.email, firstName: '', lastName: '' }),
+    'a form': () =>
       transaction(ctx.db, (db) => requestSubscription({ ...ctx, db }, { list, contact: ada, source: 'form' })),
-    'by the API': () => add('PENDING'),
+    'the API': () => add('PENDING'),
   }
-  test.each(Object.entries(requests))('%s, at most three in any day, ten minutes apart', async (_name, request) => {
-    for (const [passed, sent] of [
-      ['0 seconds', 1],
-      ['9 minutes 58 seconds', 1],
-      ['3 seconds', 2],
-      ['11 minutes', 3],
-      ['11 minutes', 3],
-      ['20 hours', 3],
-      // A day after the first, not after the last: one more, and then one a day after the second.
-      ['3 hours 40 minutes', 4],
-      ['11 minutes', 5],
-      ['5 minutes', 5],
-      ['6 minutes', 6],
-      ['11 minutes', 6],
-    ] as const) {
-      await letPass(passed)
-      await request()
-      expect([passed, await mailsOf()]).toEqual([passed, sent])
-    }
-  })
+  test.each(Object.entries(requests))(
+    '%s sends at most one in ten minutes and three in 24 hours',
+    async (_name, request) => {
+      for (const [passed, sent] of [
+        ['0 seconds', 1],
+        ['9 minutes 58 seconds', 1],
+        ['3 seconds', 2],
+        ['11 minutes', 3],
+        ['11 minutes', 3],
+        ['20 hours', 3],
+        // The limit is a sliding window: a day after the first email one more is sent, a day after the second another.
+        ['3 hours 40 minutes', 4],
+        ['11 minutes', 5],
+        ['5 minutes', 5],
+        ['6 minutes', 6],
+        ['11 minutes', 6],
+      ] as const) {
+        await letPass(passed)
+        await request()
+        expect([passed, await mailsOf()]).toEqual([passed, sent])
+      }
+    },
+  )
 
-  test('the three are counted over all ways to ask', async () => {
+  test('all sources share one limit', async () => {
     for (const request of [...Object.values(requests), ...Object.values(requests)]) {
       await request()
       await letPass('11 minutes')

@@ -1,4 +1,4 @@
-/** The subscribers of a list, as those who run it manage them. */
+/** Manages the subscribers of a list for the API. */
 import { and, eq } from 'drizzle-orm'
 import { findOrCreateContact } from '../contacts/update-contact.ts'
 import { type Ctx, inTransaction } from '../request/context.ts'
@@ -14,7 +14,7 @@ import { confirmImmediately, endSubscription, requestConfirmation } from './subs
 import type { Subscription } from '../subscriptions/subscriptions.schema.ts'
 import { lockContact } from '../contacts/lock-contact.ts'
 
-/** A page of a list's subscriptions, of every status or of one. */
+/** Lists the subscriptions of a list, of one status or of all. */
 export async function listSubscribers(ctx: Ctx, listId: ListId, query: SubscriberQuery): Promise<Page<Subscription>> {
   await requireList(ctx, listId)
   const ofStatus = query.status && eq(subscriptions.status, query.status)
@@ -35,9 +35,9 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
 }
 
 /**
- * Subscribes a contact, or the contact of an address. CONFIRMED is the caller's word that they consented; PENDING asks
- * them by mail. Whoever opted out stays out: a conflict, even when they were deleted since. Whoever is confirmed stays
- * so. `isNew` tells whether there was no subscription before.
+ * Subscribes a contact by id or email. CONFIRMED states that the contact has consented; PENDING sends a confirmation
+ * email. Throws `conflict` if the contact, or a deleted contact with its email, has opted out. A CONFIRMED subscription
+ * is unchanged. `isNew` is false if the contact already had a subscription.
  */
 export function addSubscriber(
   ctx: Ctx,
@@ -52,18 +52,17 @@ export function addSubscriber(
     const hasOptedOut = existing !== undefined && existing.status !== 'PENDING' && existing.status !== 'CONFIRMED'
     const optOuts = await findOptOuts(ctx, listId, [contact.email])
     if (hasOptedOut || optOuts.size > 0) {
-      throw conflict('They have opted out of this list, and only they can opt in again')
+      throw conflict('Contact has opted out of this list; only the contact can opt in again')
     }
     if (input.status === 'CONFIRMED') await confirmImmediately(ctx, link, 'api')
     else await requestConfirmation(ctx, { link, email: contact.email, source: 'api' })
     const row = await findSubscription(ctx, listId, contact.id)
-    // What keeps both from being there is a deletion of the list, which was there when this began.
+    // The row is missing only if the list was deleted in the meantime.
     if (!row) throw notFound('List')
     return { subscription: toSubscription(row), isNew: existing === undefined }
   })
 }
 
-/** Reads what one contact said about a list. */
 export async function readSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId): Promise<Subscription> {
   await requireList(ctx, listId)
   const row = await findSubscription(ctx, listId, contactId)
@@ -71,7 +70,7 @@ export async function readSubscriber(ctx: Ctx, listId: ListId, contactId: Contac
   return toSubscription(row)
 }
 
-/** Takes somebody off a list: UNSUBSCRIBED, kept as a record, as if they had left themselves. Idempotent. */
+/** Unsubscribes a contact, as if by its own request, and keeps the record of the opt-out. Idempotent. */
 export function removeSubscriber(ctx: Ctx, listId: ListId, contactId: ContactId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     await requireList(ctx, listId)

@@ -4,7 +4,7 @@ import { type CampaignId, type ContactId, idOf, type ListId, uuidOf, type Worksp
 import { verifyPayload, signPayload } from '../kernel/crypto.ts'
 import { hashEmail } from '../subscriptions/opt-outs.ts'
 
-/** One contact's subscription to one list, as a link in a mail names it. */
+/** One contact's subscription to one list, as identified by a link in an email. */
 export interface SubscriptionLink {
   workspaceId: WorkspaceId
   listId: ListId
@@ -29,15 +29,15 @@ type OpenedConfirmation = SubscriptionLink & { issuedAt: Date; emailHash: string
 const confirmationLifetimeMs = 7 * 24 * 60 * 60 * 1000
 
 /**
- * The link that confirms a subscription, good for seven days from `issuedAt`, and for the address it is mailed to: what
- * its owner says of a contact counts while it is theirs. The same input gives the same link.
+ * Returns the link that confirms a subscription. It is valid for seven days from `issuedAt`, and only while the contact
+ * has the email address that the link is mailed to. The same input returns the same link.
  */
 export function confirmationUrl(ctx: Ctx, { email, issuedAt, ...link }: Confirmation): string {
   const payload = [...uuids({ ...link, workspaceId: ctx.workspaceId }), issuedAt.getTime(), hashEmail(ctx, email)]
   return urlWithToken(ctx, '/public/subscriptions/confirm', signPayload(ctx.settings.keys.links, 'confirm', payload))
 }
 
-/** Opens a confirmation token. Forged, damaged or expired: invalid, without a look at the database. */
+/** Opens a confirmation token. Throws `invalid` if it is forged, damaged or expired, without a database query. */
 export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()): OpenedConfirmation {
   const payload = verifyPayload(ctx.settings.keys.links, 'confirm', token)
   const issuedAt = Number(payload?.[3])
@@ -45,7 +45,9 @@ export function openConfirmation(ctx: BaseCtx, token: string, now = Date.now()):
   return { ...subscriptionOf(payload), issuedAt: new Date(issuedAt), emailHash: String(payload[4]) }
 }
 
-/** The link that unsubscribes, good for ever. `campaignId`: the campaign whose mail it stands in. `email`: whose. */
+/**
+ * Returns the unsubscribe link, which never expires. `campaignId` is the campaign of the email, `email` its recipient.
+ */
 export function unsubscribeUrl(ctx: Ctx, { email, campaignId, ...link }: Unsubscription): string {
   const campaign = campaignId === undefined ? '' : uuidOf(campaignId)
   const address = email === undefined ? '' : hashEmail(ctx, email)
@@ -53,11 +55,11 @@ export function unsubscribeUrl(ctx: Ctx, { email, campaignId, ...link }: Unsubsc
   return urlWithToken(ctx, '/public/unsubscribe', signPayload(ctx.settings.keys.links, 'unsubscribe', payload))
 }
 
-/** Opens an unsubscribe token. Forged or damaged: invalid. */
+/** Opens an unsubscribe token. Throws `invalid` if it is forged or damaged. */
 export function openUnsubscribe(ctx: BaseCtx, token: string): OpenedUnsubscription {
   const payload = verifyPayload(ctx.settings.keys.links, 'unsubscribe', token)
   if (!payload) throw invalidLink()
-  // Older links end earlier.
+  // Tokens of older versions have fewer fields.
   const [, , , campaign = '', emailHash = ''] = payload
   return {
     ...subscriptionOf(payload),
