@@ -27,7 +27,7 @@ import { deleteContact } from '../operations/delete-contact.ts'
 const database = useTestDatabase()
 let ctx: Ctx
 let list: List
-/** Addresses of this test alone. */
+/** Unique to each test. */
 let ownEmail: string
 let otherEmail: string
 beforeEach(async () => {
@@ -42,20 +42,20 @@ const confirm = async (email: string) =>
   (await addSubscriber(ctx, list.id, { email, status: 'CONFIRMED' })).subscription.contactId
 const changeEmail = (id: ContactId) => updateContact(ctx, id, { email: `away-${list.id}@example.com` })
 
-/** A stranger has typed this address. */
+/** Subscribes as a visitor. */
 async function signUp(email: string) {
   await subscribe(ctx, list.id, { email, firstName: '', lastName: '' })
   const page = await listSubscribers(ctx, list.id, { limit: 1, sort: '-createdAt' })
   return page.data[0]?.contactId ?? newId('con')
 }
 
-/** The token of the link in a mail of the list to her. */
+/** The token of an unsubscribe link mailed to `ownEmail`. */
 function linkTo(contactId: ContactId) {
   const url = unsubscribeUrl(ctx, { listId: list.id, contactId, email: ownEmail })
   return new URL(url).searchParams.get('token') ?? ''
 }
 
-/** Her contact, off the list by her own wish. */
+/** Subscribes `ownEmail` and unsubscribes it by a link. */
 async function optOut() {
   const id = await confirm(ownEmail)
   const url = unsubscribeUrl(ctx, { listId: list.id, contactId: id })
@@ -63,21 +63,22 @@ async function optOut() {
   return id
 }
 
-/** As if the key had been changed since everything so far. */
+/** Replaces the secret key; existing hashes use the former key. */
 function changeSecretKey() {
-  const key = 'a secret that nobody had yet'
+  const key = 'a new secret'
   ctx = { ...ctx, settings: { ...ctx.settings, keys: deriveKeys(key, ['a secret that is known to every test']) } }
 }
 
 const waysToFreeEmail: Record<string, (id: ContactId) => Promise<unknown>> = {
   'was deleted': (id) => deleteContact(ctx, id),
-  'was given another address': changeEmail,
-  'was merged into another': async (id) => mergeContacts(ctx, (await createTestContact(ctx)).id, { contactId: id }),
+  'got another email': changeEmail,
+  'was merged into another contact': async (id) =>
+    mergeContacts(ctx, (await createTestContact(ctx)).id, { contactId: id }),
 }
 
-describe('who comes to an address that opted out', () => {
+describe('a contact that gets the email of an opt-out', () => {
   test.each(Object.entries(waysToFreeEmail))(
-    'leaves that list, where its contact %s, and it is told',
+    'is unsubscribed, with an event, if the former contact %s',
     async (_, freeEmail) => {
       await freeEmail(await optOut())
       const id = await confirm(otherEmail)
@@ -86,14 +87,14 @@ describe('who comes to an address that opted out', () => {
       changeSecretKey()
       const changed = await updateContact(ctx, id, { email: ownEmail.toUpperCase() })
       expect(await statusOf(id)).toBe('UNSUBSCRIBED')
-      // Nothing was said of the other list, so the word of who changed the address stands.
+      // The address has not opted out of the other list.
       expect(await statusOf(id, other)).toBe('CONFIRMED')
       expect(changed).toEqual(await readContact(ctx, id))
       expect((await listEventTypes(ctx)).slice(-2)).toEqual(['subscription.unsubscribed', 'contact.updated'])
     },
   )
 
-  test('leaves it when only PENDING, and comes back by a link that is mailed to that address', async () => {
+  test('is unsubscribed when PENDING, and can resubscribe by an emailed link', async () => {
     await deleteContact(ctx, await optOut())
     const id = await signUp(otherEmail)
     await updateContact(ctx, id, { email: ownEmail })
@@ -104,7 +105,7 @@ describe('who comes to an address that opted out', () => {
     expect(await statusOf(id)).toBe('CONFIRMED')
   })
 
-  test('leaves it while its contact is given another address at the same moment', async () => {
+  test('is unsubscribed when the former contact changes its email concurrently', async () => {
     const [former, id] = [await optOut(), await confirm(otherEmail)]
     const leaving = await openTransaction(ctx.db, (db) =>
       updateContact({ ...ctx, db }, former, { email: 'x@example.com' }),
@@ -115,7 +116,7 @@ describe('who comes to an address that opted out', () => {
     expect(await statusOf(id)).toBe('UNSUBSCRIBED')
   })
 
-  test('leaves every list when it is suppressed, also under a former SECRET_KEY', async () => {
+  test('is suppressed on all lists, even if suppressed under a former SECRET_KEY', async () => {
     await suppressAddress(ctx, ownEmail, 'COMPLAINED')
     changeSecretKey()
     const id = await confirm(otherEmail)
@@ -125,14 +126,14 @@ describe('who comes to an address that opted out', () => {
 })
 
 describe('a merge', () => {
-  test('brings no subscription to an address that opted out of the list', async () => {
+  test('does not subscribe an address that opted out of the list', async () => {
     await deleteContact(ctx, await optOut())
     const again = await createTestContact(ctx, { email: ownEmail })
     const merged = await mergeContacts(ctx, again.id, { contactId: await confirm(otherEmail) })
     expect([merged.emailSubscribedStatus, await statusOf(again.id)]).toEqual(['UNSUBSCRIBED', 'UNSUBSCRIBED'])
   })
 
-  test('brings no subscription to an address that is suppressed', async () => {
+  test('does not subscribe a suppressed address', async () => {
     await suppressAddress(ctx, ownEmail, 'BOUNCED')
     const { id } = await createTestContact(ctx, { email: ownEmail })
     const merged = await mergeContacts(ctx, id, { contactId: await confirm(otherEmail) })
@@ -140,8 +141,8 @@ describe('a merge', () => {
   })
 })
 
-describe('who has another address', () => {
-  test('stays on the list by the word of who changed it, and off it by their own', async () => {
+describe('a change of email', () => {
+  test('keeps subscriptions and opt-outs', async () => {
     const id = await confirm(otherEmail)
     expect((await changeEmail(id)).emailSubscribedStatus).toBe('SUBSCRIBED')
     const left = await optOut()
@@ -149,7 +150,7 @@ describe('who has another address', () => {
     expect((await updateContact(ctx, left, { email: ownEmail })).emailSubscribedStatus).toBe('UNSUBSCRIBED')
   })
 
-  test('that differs in capitals alone, has the same', async () => {
+  test('that only changes case keeps confirmation links valid', async () => {
     const id = await signUp(ownEmail)
     await updateContact(ctx, id, { email: ownEmail.toUpperCase() })
     await confirmSubscription(ctx, await readMailedToken(ctx, ownEmail))
@@ -158,8 +159,8 @@ describe('who has another address', () => {
   })
 })
 
-describe('an unsubscribe link counts for the address it was mailed to, too', () => {
-  test.each(Object.entries(waysToFreeEmail))('when its contact %s before', async (_, freeEmail) => {
+describe('an unsubscribe link also opts out the address it was mailed to', () => {
+  test.each(Object.entries(waysToFreeEmail))('if its contact %s before', async (_, freeEmail) => {
     const former = await confirm(ownEmail)
     await freeEmail(former)
     const token = linkTo(former)
@@ -169,13 +170,13 @@ describe('an unsubscribe link counts for the address it was mailed to, too', () 
     expect(await statusOf(id)).toBe('UNSUBSCRIBED')
   })
 
-  test('and is content when the list is gone', async () => {
+  test('and succeeds if the list was deleted', async () => {
     const former = await confirm(ownEmail)
     await database.db.delete(lists).where(eq(lists.id, list.id))
     await expect(unsubscribe(ctx, linkTo(former))).resolves.toBeUndefined()
   })
 
-  test('until it opts in again by a link that is mailed to it', async () => {
+  test('until the address opts in again by an emailed link', async () => {
     const former = await confirm(ownEmail)
     await unsubscribe(ctx, linkTo(former))
     await signUp(ownEmail)
@@ -185,10 +186,10 @@ describe('an unsubscribe link counts for the address it was mailed to, too', () 
   })
 })
 
-describe('a confirmation link counts for nobody but the address it was mailed to', () => {
+describe('a confirmation link is valid only for the address it was mailed to', () => {
   const invalidLink = { code: 'invalid', message: 'Invalid or expired link' }
 
-  test('not when the contact has another address since, until it has the first again', async () => {
+  test('rejects the link after a change of email, until it is changed back', async () => {
     const id = await signUp(otherEmail)
     const token = await readMailedToken(ctx, otherEmail)
     await updateContact(ctx, id, { email: ownEmail })
@@ -200,7 +201,7 @@ describe('a confirmation link counts for nobody but the address it was mailed to
     expect(await statusOf(id)).toBe('CONFIRMED')
   })
 
-  test('not when the contact was merged into one with another address', async () => {
+  test('rejects the link after a merge into a contact with another email', async () => {
     const duplicate = await signUp(otherEmail)
     const token = await readMailedToken(ctx, otherEmail)
     const { id } = await createTestContact(ctx, { email: ownEmail })
@@ -209,7 +210,7 @@ describe('a confirmation link counts for nobody but the address it was mailed to
     expect(await statusOf(id)).toBe('PENDING')
   })
 
-  test('not when the mail is written after the address was changed', async () => {
+  test('rejects a link of an email rendered after the address was changed', async () => {
     const id = await signUp(otherEmail)
     await updateContact(ctx, id, { email: ownEmail })
     await expect(confirmSubscription(ctx, await readMailedToken(ctx, otherEmail))).rejects.toMatchObject(invalidLink)

@@ -9,9 +9,9 @@ import { readSuppression, suppressSubscriptions } from './suppressions.ts'
 import { subscriptionUnsubscribed } from './subscription-events.ts'
 
 /**
- * Takes a locked contact off the lists that their address is to be kept out of: those it once opted out of, and all when
- * it is suppressed. For whoever has come to another address, or to another's subscriptions: what else they had stays,
- * on the word of whoever changed them. Answers whether anything changed.
+ * Applies stored opt-outs to a locked contact that got another email or the subscriptions of a merged contact. The
+ * contact is unsubscribed from the lists that its address opted out of, and from all lists if the address is
+ * suppressed. Other subscriptions are unchanged. Returns whether anything changed.
  */
 export async function applyStoredOptOuts(ctx: Ctx, contact: { id: ContactId; email: string }): Promise<boolean> {
   const optedOut = ctx.db.select({ listId: optOuts.listId }).from(optOuts).where(isOptOutOf(ctx, contact.email))

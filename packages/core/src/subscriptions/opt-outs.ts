@@ -1,6 +1,6 @@
 /**
- * The memory of opt-outs beyond the person: an address whose owner was deleted, or has another one since, cannot be
- * subscribed again by anyone but themselves.
+ * Opt-outs that outlive their contact. When a contact is deleted or gets another email, the old address remains opted
+ * out until its owner opts in again.
  */
 import { createHmac } from 'node:crypto'
 import { and, eq, inArray, sql } from 'drizzle-orm'
@@ -9,12 +9,12 @@ import type { Ctx } from '../request/context.ts'
 import { type ContactId, type ListId, uuidOf } from '../kernel/ids.ts'
 import { optOuts, suppressions } from '../db/schema/index.ts'
 
-/** A keyed hash, different in each workspace: the address cannot be told from it, only recognised. */
+/** A keyed hash that differs by workspace: it identifies a known address but does not reveal it. */
 export function hashEmail(ctx: Ctx, email: string): string {
   return hashWith(ctx.settings.keys.optOuts[0], ctx, email)
 }
 
-/** The hashes it may be remembered by: with the present key, and with former ones. */
+/** Returns the hashes of an address with the current key and with all former keys. */
 export function hashEmailWithAllKeys(ctx: Ctx, email: string): string[] {
   return ctx.settings.keys.optOuts.map((key) => hashWith(key, ctx, email))
 }
@@ -23,7 +23,7 @@ function hashWith(key: Buffer, ctx: Ctx, email: string): string {
   return createHmac('sha256', key).update(`${ctx.workspaceId} ${email.toLowerCase()}`).digest('base64url')
 }
 
-/** Keeps the opt-outs of a contact that is about to lose this address, in the same transaction. */
+/** Stores the opt-outs of a contact that is about to lose its address, in the same transaction. */
 export async function storeOptOutsOfContact(ctx: Ctx, contact: { id: ContactId; email: string }): Promise<void> {
   await ctx.db.execute(sql`
     insert into opt_outs (workspace_id, list_id, email_hash, status)
@@ -34,7 +34,7 @@ export async function storeOptOutsOfContact(ctx: Ctx, contact: { id: ContactId; 
     on conflict do nothing`)
 }
 
-/** Keeps the opt-out of an address, unless the list is gone: whoever has the address, if anybody has. */
+/** Stores the opt-out of an address, whether or not a contact has it. No-op if the list does not exist. */
 export async function storeOptOut(ctx: Ctx, listId: ListId, emailHash: string): Promise<void> {
   await ctx.db.execute(sql`
     insert into opt_outs (workspace_id, list_id, email_hash, status)
@@ -44,12 +44,12 @@ export async function storeOptOut(ctx: Ctx, listId: ListId, emailHash: string): 
     on conflict do nothing`)
 }
 
-/** The opt-outs that are remembered of an address, of whatever lists. */
+/** Matches the stored opt-outs of an address, for all lists. */
 export function isOptOutOf(ctx: Ctx, email: string) {
   return and(eq(optOuts.workspaceId, ctx.workspaceId), inArray(optOuts.emailHash, hashEmailWithAllKeys(ctx, email)))
 }
 
-/** Which of these addresses opted out of the list and are another's or nobody's since, or are suppressed everywhere. */
+/** Returns the addresses that have a stored opt-out for the list or are suppressed. */
 export async function findOptOuts(ctx: Ctx, listId: ListId, emails: readonly string[]): Promise<Set<string>> {
   const emailOf = new Map(emails.flatMap((email) => hashEmailWithAllKeys(ctx, email).map((hash) => [hash, email])))
   const isAmong = (column: AnyPgColumn) => sql`${column} = any(${sql.param([...emailOf.keys()])})`
@@ -66,7 +66,7 @@ export async function findOptOuts(ctx: Ctx, listId: ListId, emails: readonly str
   return new Set(rows.map((row) => emailOf.get(row.emailHash) ?? ''))
 }
 
-/** They opted in again themselves, by the link in a mail to that address. */
+/** Deletes a stored opt-out, after its owner opted in again by an emailed link. */
 export async function deleteOptOut(ctx: Ctx, listId: ListId, email: string): Promise<void> {
   await ctx.db.delete(optOuts).where(and(eq(optOuts.listId, listId), isOptOutOf(ctx, email)))
 }

@@ -1,10 +1,10 @@
-/** What a contact's subscriptions make of the contact. */
+/** Derives the `emailSubscribedStatus` of contacts from their subscriptions. */
 import { and, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { activityAt, contacts, updatedAtLeast } from '../db/schema/index.ts'
 import type { ContactId } from '../kernel/ids.ts'
 
-/** What `emailSubscribedStatus` is: derived from the contact's subscriptions, the strictest word first. */
+/** The first of these statuses that any subscription of the contact has. */
 const subscribedStatus = sql`coalesce((
   select case
     when bool_or(s.status = 'COMPLAINED') then 'COMPLAINED'
@@ -17,8 +17,8 @@ const subscribedStatus = sql`coalesce((
   where s.workspace_id = ${contacts.workspaceId} and s.contact_id = ${contacts.id}), 'NONE')`
 
 /**
- * Sets `emailSubscribedStatus` anew and moves `lastActivityAt`; call it in the transaction that changed a subscription,
- * after `lockContact`.
+ * Updates `emailSubscribedStatus` and `lastActivityAt`. Call it in the transaction that changed a subscription, after
+ * `lockContact`.
  */
 export async function recordSubscriptionActivity(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
   await ctx.db
@@ -27,7 +27,7 @@ export async function recordSubscriptionActivity(ctx: Ctx, contactIds: readonly 
     .where(and(eq(contacts.workspaceId, ctx.workspaceId), inArray(contacts.id, [...contactIds])))
 }
 
-/** The same where it was nobody's activity: subscriptions went with their list. */
+/** Updates `emailSubscribedStatus` only. The deletion of a list is not an activity of its subscribers. */
 export async function refreshSubscribedStatus(ctx: Ctx, contactIds: readonly ContactId[]): Promise<void> {
   await ctx.db
     .update(contacts)

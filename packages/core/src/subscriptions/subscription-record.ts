@@ -11,7 +11,7 @@ const { workspaceId: _, confirmationsRequestedAt: __, ...columns } = getTableCol
 export const subscriptionColumns = columns
 export type SubscriptionRow = Omit<typeof subscriptions.$inferSelect, 'workspaceId' | 'confirmationsRequestedAt'>
 
-/** After a change of a subscription, in its transaction: what follows for its contact, and the events. */
+/** Updates the contact of a changed subscription and emits the events, in the transaction of the change. */
 export async function recordSubscriptionChange(
   ctx: Ctx,
   row: SubscriptionRow,
@@ -21,7 +21,6 @@ export async function recordSubscriptionChange(
   for (const definition of events) await emit(ctx, definition, toSubscription(row))
 }
 
-/** A subscription as the API shows it. */
 export function toSubscription(row: SubscriptionRow): Subscription {
   return {
     contactId: row.contactId,

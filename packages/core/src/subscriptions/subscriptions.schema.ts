@@ -15,7 +15,7 @@ export const Subscription = z
   })
   .meta({
     id: 'Subscription',
-    description: 'What one contact said about one list.',
+    description: 'The subscription of a contact to a list.',
     examples: [
       {
         contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z1b',

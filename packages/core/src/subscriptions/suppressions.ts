@@ -1,4 +1,4 @@
-/** Addresses that bounced for good, or complained: kept out of every list of the workspace, whoever they belong to. */
+/** Addresses that bounced permanently or complained: the workspace sends them no email, whichever contact has them. */
 import { and, desc, eq, inArray, sql } from 'drizzle-orm'
 import type { Ctx } from '../request/context.ts'
 import { type ContactId, uuidOf } from '../kernel/ids.ts'
@@ -7,7 +7,7 @@ import { hashEmail, hashEmailWithAllKeys } from './opt-outs.ts'
 
 export type SuppressedStatus = (typeof suppressions.$inferSelect)['status']
 
-/** Keeps an address out from now on: no import and no sign-up undoes it. Of a bounce and a complaint the complaint stays. */
+/** Suppresses an address permanently; imports and sign-ups do not undo it. A complaint replaces a bounce. */
 export async function suppressAddress(ctx: Ctx, email: string, status: SuppressedStatus): Promise<void> {
   await ctx.db
     .insert(suppressions)
@@ -19,7 +19,7 @@ export async function suppressAddress(ctx: Ctx, email: string, status: Suppresse
     })
 }
 
-/** Why nothing may be sent to an address, the complaint first; undefined when nothing is known against it. */
+/** Returns why an address is suppressed, a complaint first, or undefined if it is not suppressed. */
 export async function readSuppression(ctx: Ctx, email: string): Promise<SuppressedStatus | undefined> {
   const [row] = await ctx.db
     .select({ status: suppressions.status })
@@ -35,7 +35,7 @@ export async function readSuppression(ctx: Ctx, email: string): Promise<Suppress
   return row?.status
 }
 
-/** Takes a contact, who is locked, off every list. Answers whether they were on any. */
+/** Sets the subscriptions of a locked contact to `status`, except complaints. Returns whether any changed. */
 export async function suppressSubscriptions(
   ctx: Ctx,
   contactId: ContactId,
