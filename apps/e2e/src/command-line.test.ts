@@ -145,7 +145,10 @@ test('Ctrl-C detaches from an import and prints the command that follows it', as
   expect(waiting.stderr()).toContain(`pnpm rapport import --follow ${id}`)
   await stack.startWorker()
   const followed = await run(clientEnv(), 'import', '--follow', id)
-  expect(followed).toMatchObject({ code: 0, stdout: expect.stringContaining(`${id} is complete: 2 processed, 2 created`) })
+  expect(followed).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining(`${id} is complete: 2 processed, 2 created`),
+  })
 })
 
 test('listen forwards new events once, signed and in order, across an API restart', async () => {

@@ -37,7 +37,6 @@ try {
   const browser = await chromium.launch({ executablePath })
   await takePicture(browser, instance, formUrl)
   await browser.close()
-  console.log(`Wrote ${pictureFile}`)
 } finally {
   start.kill('SIGTERM')
   await ended

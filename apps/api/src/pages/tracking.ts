@@ -55,7 +55,9 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
     },
     async (request, reply) => {
       // HEAD only checks the link: it is not a click.
-      const url = await resolveTrackedLink(request.baseCtx, request.query.token, { shouldRecord: request.method === 'GET' })
+      const url = await resolveTrackedLink(request.baseCtx, request.query.token, {
+        shouldRecord: request.method === 'GET',
+      })
       return reply.code(302).header('location', url).send('')
     },
   )

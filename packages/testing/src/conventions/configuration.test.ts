@@ -16,7 +16,7 @@ test('the table of the README has every variable, with its programs and its defa
   const expected = variables.map(({ name, readBy, isRequired, defaultValue }) => ({
     name,
     readBy,
-    default: isRequired ? 'required' : String(defaultValue ?? ''),
+    default: isRequired ? 'required' : [defaultValue].flat().join(','),
   }))
   expect(documented.toSorted(byName)).toEqual(expected.toSorted(byName))
 })

@@ -8,7 +8,7 @@ import { markdownFiles, root } from './repository-texts.ts'
 
 function tokensOf(text: string): Token[] {
   const tokens: Token[] = []
-  walkTokens(lexer(text), (token) => void tokens.push(token))
+  void walkTokens(lexer(text), (token) => void tokens.push(token))
   return tokens
 }
 
