@@ -14,8 +14,8 @@ test.each([
   { process: [10_000, 10_400], other: 10_000, offsetMs: 200, errorMs: 200 },
   { process: [10_000, 10_400], other: 10_400, offsetMs: -200, errorMs: 200 },
   { process: [10_000, 10_001], other: 10_000.25, offsetMs: 0, errorMs: 1 },
-])('measures at the midpoint of a call from $process.0 to $process.1', async (given) => {
-  const { process, other, offsetMs, errorMs } = given
+])('measures at the midpoint of a call from $process.0 to $process.1', async (example) => {
+  const { process, other, offsetMs, errorMs } = example
   const measured = await measureOffset(async () => other, createFakeClock(...process))
   expect([measured.offsetMs + 0, measured.errorMs]).toEqual([offsetMs, errorMs])
 })

@@ -56,11 +56,7 @@ export async function maintainPartitions(
   const changes: PartitionChanges = { added: [], dropped: [], heldUp: [] }
   for (const table of tables) {
     try {
-      for (
-        let name = await splitLastPartition(db, table, options);
-        name;
-        name = await splitLastPartition(db, table, options)
-      )
+      for (let name = await splitLast(db, table, options); name; name = await splitLast(db, table, options))
         changes.added.push(name)
       changes.dropped.push(...(await dropOldPartitions(db, table, nowMs)))
     } catch (error) {
@@ -104,7 +100,7 @@ export async function readSecondsAhead(db: Db): Promise<number> {
  * new last partition. A partition with rows beyond the split is left alone: they have the time of a clock that was far
  * ahead, and `purgeEvents` deletes them.
  */
-async function splitLastPartition(
+async function splitLast(
   db: Db,
   table: Table,
   { nowMs, shouldValidateFirst }: { nowMs: number; shouldValidateFirst: boolean },
@@ -133,7 +129,7 @@ interface Split {
 
 function splitEmptyPartition(db: Db, table: Table, { last, until }: Split): Promise<boolean> {
   return withExclusiveLock(db, [table], async (db) => {
-    if (!(await isUnchanged(db, table, [last])) || !(await isEmpty(db, last))) return false
+    if (!(await areUnchanged(db, table, [last])) || !(await isEmpty(db, last))) return false
     await db.execute(sql`drop table ${identifierOf(last)}`)
     await createPartition(db, table, { ...last, until })
     await createPartition(db, table, { name: partitionName(table, until), from: until, until: null })
@@ -161,7 +157,7 @@ async function splitFilledPartition(
     }
     // DETACH and ATTACH also lock the tables that the foreign keys reference.
     return await withExclusiveLock(db, ['workspaces', 'webhooks', table], async (db) => {
-      if (!(await isUnchanged(db, table, [last]))) return false
+      if (!(await areUnchanged(db, table, [last]))) return false
       await db.execute(sql`alter table ${parent} detach partition ${partition}`)
       await db.execute(sql`alter table ${parent} attach partition ${partition} ${toBoundsClause({ ...last, until })}`)
       await db.execute(dropCheck)
@@ -185,10 +181,10 @@ async function dropOldPartitions(db: Db, table: Table, nowMs: number): Promise<s
   if (first?.from !== null || !last?.until || (first === last && (await isEmpty(db, first)))) return []
   const { until } = last
   // Checked again under the lock; the first check avoids locking without need.
-  const isNeeded = neededConditions[table]({ until, since: new Date(since) })
-  if (await isTrue(db, isNeeded)) return []
+  const neededCondition = neededConditions[table]({ until, since: new Date(since) })
+  if (await isTrue(db, neededCondition)) return []
   const isDropped = await withExclusiveLock(db, [table], async (db) => {
-    if (!(await isUnchanged(db, table, old)) || (await isTrue(db, isNeeded))) return false
+    if (!(await areUnchanged(db, table, old)) || (await isTrue(db, neededCondition))) return false
     for (const partition of old) await db.execute(sql`drop table ${identifierOf(partition)}`)
     await createPartition(db, table, { name: partitionName(table, null), from: null, until })
     return true
@@ -237,7 +233,7 @@ function readPartitions(db: Db, table: Table): Promise<Partition[]> {
 }
 
 /** Whether no concurrent run has changed these partitions. */
-async function isUnchanged(db: Db, table: Table, partitions: readonly Partition[]): Promise<boolean> {
+async function areUnchanged(db: Db, table: Table, partitions: readonly Partition[]): Promise<boolean> {
   const present = new Set((await readPartitions(db, table)).map(toKey))
   return partitions.every((partition) => present.has(toKey(partition)))
 }

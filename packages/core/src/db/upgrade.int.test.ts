@@ -94,14 +94,17 @@ const { removed, rewritten, deleted, refused } = changedOnPurpose
 function keptTables(tables: readonly TableRows[]): TableRows[] {
   return tables
     .filter(({ table }) => !removed.includes(table))
-    .map((of) => ({ ...of, columns: of.columns.filter((column) => !removed.includes(`${of.table}.${column}`)) }))
+    .map((entry) => ({
+      ...entry,
+      columns: entry.columns.filter((column) => !removed.includes(`${entry.table}.${column}`)),
+    }))
 }
 
 /** Omits rows that have one of these values. */
 function withoutRows(tables: readonly TableRows[], values: readonly RowsWithValue[]): TableRows[] {
   const isLeftOut = (table: string, row: TableRows['rows'][number]) =>
     values.some((one) => one.table === table && row[one.column] === one.value)
-  return tables.map((of) => ({ ...of, rows: of.rows.filter((row) => !isLeftOut(of.table, row)) }))
+  return tables.map((entry) => ({ ...entry, rows: entry.rows.filter((row) => !isLeftOut(entry.table, row)) }))
 }
 
 /** The values of these columns, in a stable order. */
@@ -111,9 +114,12 @@ function valuesOf({ table, rows }: TableRows, columns: readonly string[]): strin
 }
 
 function expectSameRows(actual: readonly TableRows[], expected: readonly TableRows[]): void {
-  for (const of of keptTables(expected)) {
-    const found = actual.find(({ table }) => table === of.table)
-    expect([of.table, found && valuesOf(found, of.columns)]).toEqual([of.table, valuesOf(of, of.columns)])
+  for (const entry of keptTables(expected)) {
+    const found = actual.find(({ table }) => table === entry.table)
+    expect([entry.table, found && valuesOf(found, entry.columns)]).toEqual([
+      entry.table,
+      valuesOf(entry, entry.columns),
+    ])
   }
 }
 
@@ -164,9 +170,11 @@ test.each(refused)('this schema rejects $table with $column $value', async ({ ta
   const now = await openDatabase(createTestDatabase)
   const tables = await readTables(before.pool)
   await now.pool.query(dumpRows(keptTables(withoutRows(tables, refused))))
-  const rows = tables.find((of) => of.table === table)?.rows.filter((row) => row[column] === value) ?? []
+  const rows = tables.find((entry) => entry.table === table)?.rows.filter((row) => row[column] === value) ?? []
   expect(rows.length).toBeGreaterThan(0)
-  const inserting = now.pool.query(dumpRows(tables.map((of) => ({ ...of, rows: of.table === table ? rows : [] }))))
+  const inserting = now.pool.query(
+    dumpRows(tables.map((entry) => ({ ...entry, rows: entry.table === table ? rows : [] }))),
+  )
   await expect(inserting).rejects.toMatchObject({ constraint: `${table}_${column}_check` })
 })
 

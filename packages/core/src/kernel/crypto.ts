@@ -82,10 +82,10 @@ export function signPayload([key]: KeyRing, purpose: string, payload: readonly (
 export function verifyPayload(keys: KeyRing, purpose: string, signed: string): (string | number)[] | undefined {
   const [body, mac, ...rest] = signed.split('.')
   if (!body || !mac || rest.length > 0) return undefined
-  const given = Buffer.from(mac)
+  const actual = Buffer.from(mac)
   const isSignedWith = (key: Buffer) => {
     const expected = Buffer.from(computeMac(key, purpose, body))
-    return given.length === expected.length && timingSafeEqual(given, expected)
+    return actual.length === expected.length && timingSafeEqual(actual, expected)
   }
   if (!keys.some(isSignedWith)) return undefined
   return JSON.parse(Buffer.from(body, 'base64url').toString()) as (string | number)[]
@@ -131,7 +131,7 @@ function getKeyId(key: Buffer): string {
 }
 
 /** Compares two secrets in constant time. */
-export function isSameSecret(given: string, expected: string): boolean {
-  const [a, b] = [given, expected].map((text) => createHash('sha256').update(text).digest())
+export function isSameSecret(actual: string, expected: string): boolean {
+  const [a, b] = [actual, expected].map((text) => createHash('sha256').update(text).digest())
   return timingSafeEqual(a as Buffer, b as Buffer)
 }

@@ -29,13 +29,13 @@ export class AppError extends Error {
   constructor(
     code: ErrorCode,
     message: string,
-    more: { issues?: Issue[]; details?: Record<string, string | number>; retryAfterSeconds?: number } = {},
+    options: { issues?: Issue[]; details?: Record<string, string | number>; retryAfterSeconds?: number } = {},
   ) {
     super(message)
-    this.retryAfterSeconds = more.retryAfterSeconds
+    this.retryAfterSeconds = options.retryAfterSeconds
     this.code = code
-    this.issues = more.issues
-    this.details = more.details
+    this.issues = options.issues
+    this.details = options.details
   }
 }
 

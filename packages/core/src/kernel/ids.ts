@@ -92,11 +92,11 @@ const uuidDigits = `[0-7]${digit}{9}[2-9a-h]${digit}{2}[89abrstv]${digit}{12}|0{
 
 /** The schema of an id: a prefix and a valid UUID. A malformed id fails with the same error as a missing record. */
 export function Id<Prefix extends IdPrefix>(prefix: Prefix): z.ZodType<IdOf<Prefix>, string> {
-  const missing = { error: `${resourceNames[prefix]} not found`, abort: true }
+  const notFoundError = { error: `${resourceNames[prefix]} not found`, abort: true }
   const schema = z
     .string()
-    .max(40, missing)
-    .regex(new RegExp(`^${prefix}_(${uuidDigits})$`), missing)
+    .max(40, notFoundError)
+    .regex(new RegExp(`^${prefix}_(${uuidDigits})$`), notFoundError)
     .meta({ examples: [`${prefix}_01kag7m3v9e8fs2t4w6x8y0z1b`] })
   return schema as z.ZodType<string, string> as z.ZodType<IdOf<Prefix>, string>
 }

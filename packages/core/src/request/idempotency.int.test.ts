@@ -10,9 +10,9 @@ test('a repetition whose response cannot be decrypted is a conflict', async () =
   const ctx = await createTestCtx(database.db)
   const response: RecordedResponse = { status: 1, location: null, body: '{}' }
   const request = { key: 'once', hash: 'hash of the request', toResponse: () => undefined }
-  let done = 0
+  let runCount = 0
   const work = async () => {
-    done += 1
+    runCount += 1
     return response
   }
   expect(await runIdempotently(ctx, request, work)).toEqual({ response, replayed: false })
@@ -23,5 +23,5 @@ test('a repetition whose response cannot be decrypted is a conflict', async () =
     code: 'conflict',
     message: expect.stringContaining('cannot be decrypted'),
   })
-  expect(done).toBe(1)
+  expect(runCount).toBe(1)
 })

@@ -36,7 +36,7 @@ test('an error names every invalid variable and shows no value', () => {
     REDIS_URL: 'http://x',
     PUBLIC_URL: 'crm',
     SECRET_KEY: 'hunter22',
-    MAIL_FROM: 'invalid',
+    MAIL_FROM: 'no-address',
     SMTP_URL: 'hunter22',
     MAIL_RATE: '0',
     WORKER_CONCURRENCY: 'many',
