@@ -175,7 +175,7 @@ const wrongTypes: Record<string, Record<string, string>> = {
   gzip: { 'content-encoding': 'gzip' },
   'deflate with identity': { 'content-encoding': 'identity, deflate' },
 }
-test.each(Object.entries(wrongTypes))('every JSON route answers 415 to %s', async (_name, headers) => {
+test.each(Object.entries(wrongTypes))('every JSON route returns 415 for %s', async (_name, headers) => {
   await expectEverywhere([415, /: The content type must be application\/json$/], '{"email":"ada@example.com"}', headers)
 })
 

@@ -217,10 +217,10 @@ test('a cursor is valid only unchanged, for its own listing, sort and workspace'
 })
 
 const sorts = ['createdAt', 'updatedAt', 'email'] as const
-test.each(sorts)('contacts sort by %s in both directions, also with equal values', async (sort) => {
+test.each(sorts)('contacts sort by %s in both directions, including equal values', async (sort) => {
   const { key } = await api.signUp()
   const count = 23
-  // Few different timestamps, and addresses in mixed case.
+  // Only a few distinct timestamps, and addresses in mixed case.
   await api.query(
     `insert into contacts (workspace_id, id, email, created_at, updated_at)
      select workspace_id, gen_random_uuid(), case when n % 2 = 0 then 'p' else 'P' end || n || '@example.com',

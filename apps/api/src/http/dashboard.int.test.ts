@@ -88,7 +88,7 @@ describe('a cross-site request', () => {
     'the dashboard page at the URL that was requested': { origin: 'http://localhost:80' },
     'a client that is not a browser': {},
   }
-  test.each(Object.entries(own))('is distinguished from %s', async (_, headers) => {
+  test.each(Object.entries(own))('is not assumed for %s', async (_, headers) => {
     for (const path of ['pause', 'resume']) {
       const response = await api.call('PUT', `/queues/api/queues/webhooks/${path}`, {
         headers: { ...credential, ...headers },

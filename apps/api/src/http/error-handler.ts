@@ -83,7 +83,7 @@ export function handleError(error: unknown, request: FastifyRequest, reply: Fast
   if (response.statusCode === 401 && !reply.hasHeader('www-authenticate')) reply.header('www-authenticate', 'Bearer')
   if (response.statusCode === 503) reply.header('retry-after', '1')
   if (error instanceof AppError && error.retryAfterSeconds) {
-    // Another limit than that of the endpoint: override the headers of the endpoint's limit.
+    // This is not the limit of the endpoint: replace the headers that the endpoint's limit has set.
     reply.header('retry-after', error.retryAfterSeconds)
     reply.header('x-ratelimit-remaining', 0).header('x-ratelimit-reset', error.retryAfterSeconds)
   }

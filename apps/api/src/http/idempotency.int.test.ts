@@ -173,7 +173,7 @@ test.each([2, 50])('of %i concurrent requests one runs; the others get 409 or it
 test('while a request runs, its key returns 409 and other keys are not blocked', async () => {
   const [key, email] = [freshKey(), freshEmail()]
   const { db } = api.database
-  const holding = await openTransaction(db, async (transaction) => {
+  const lockHolder = await openTransaction(db, async (transaction) => {
     await transaction.execute(`lock table events in exclusive mode`)
   })
   const first = post(key, { body: { email } })
@@ -183,7 +183,7 @@ test('while a request runs, its key returns 409 and other keys are not blocked',
   expectError(await post(key, { body: { email: freshEmail() } }), 409)
   expect(await post(freshKey(), { path: '/lists', body: { name: 'Newsletter' } })).toMatchObject({ status: 201 })
   await waitUntilBlocked(db)
-  await holding.commit()
+  await lockHolder.commit()
   expect(await first).toMatchObject({ status: 201 })
   expect(toComparable(await post(key, { body: { email } }))).toEqual(toComparable(await first))
 })
@@ -203,13 +203,13 @@ test('stores no response for a 500, so that the request can be retried', async (
 
 test('stores no response for a lock timeout', async () => {
   const [key, email] = [freshKey(), freshEmail()]
-  const holding = await openTransaction(api.database.db, async (transaction) => {
+  const lockHolder = await openTransaction(api.database.db, async (transaction) => {
     await transaction.execute(`lock table events in exclusive mode`)
   })
   const refused = await post(key, { body: { email } })
   expectError(refused, 503, 'Temporarily unavailable, try again')
   expect(refused.headers['retry-after']).toBe('1')
-  await holding.commit()
+  await lockHolder.commit()
   expect(await post(key, { body: { email } })).toMatchObject({ status: 201 })
 })
 

@@ -102,13 +102,13 @@ test('does not read the outbox at each scrape', async () => {
 test('while PostgreSQL hangs, a scrape succeeds and omits stale queue metrics', async () => {
   const database = await createTestDatabase()
   const api = await start({ database })
-  const holding = await openTransaction(database.db, (transaction) =>
+  const lockHolder = await openTransaction(database.db, (transaction) =>
     transaction.execute('lock table outbox in access exclusive mode'),
   )
   expect(await api.linesOf('rapport_outbox_rows')).toEqual([])
   expect(await api.linesOf('rapport_workers')).toEqual([])
   expect(await api.linesOf('rapport_http_request_duration_seconds_count')).not.toEqual([])
-  await holding.commit()
+  await lockHolder.commit()
 })
 
 test('Redis is reported up while it responds', async () => {

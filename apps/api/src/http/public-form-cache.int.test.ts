@@ -48,7 +48,7 @@ test('1,000 concurrent requests, and those right after, share one lookup', async
   expect(lookups).toBe(1)
 })
 
-test('returns the response of the uncached read, also after a change', async () => {
+test('returns the same response as an uncached read, even after a change', async () => {
   const read = () => readPublicForm({ ...ctx, db: database.db }, form.id)
   expect([await get(), await get()]).toEqual([await read(), await read()])
   await rename()

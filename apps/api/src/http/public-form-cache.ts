@@ -1,7 +1,8 @@
 /**
  * Kept for speed: reads a public form from the database about once per second. Without this cache,
  * `GET /public/forms/{id}` serves 0.11 times the requests per second and needs 9 times the CPU time in the API (load of
- * bench `public-form`, sixteen alternating rounds, 2026-11-22). `public-form-cache.int.test.ts` shows equal responses.
+ * the bench `public-form`, sixteen alternating rounds, 2026-11-22). `public-form-cache.int.test.ts` shows that the
+ * responses are equal.
  */
 import type { BaseCtx } from '@rapport/core/request/context.ts'
 import { findPublicForm, toPublicForm, computeFormVersion } from '@rapport/core/forms/forms.ts'

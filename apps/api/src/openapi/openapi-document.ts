@@ -4,7 +4,7 @@ import type { SwaggerTransform } from '@fastify/swagger'
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod'
 import { describeEventTypes } from '@rapport/core/operations/event-types.ts'
 import { z } from 'zod'
-import { NoBody } from '../routes/shapes.ts'
+import { EmptyBody } from '../routes/shapes.ts'
 
 const idempotencyKey = {
   type: 'object',
@@ -24,7 +24,7 @@ export const describeRoute: SwaggerTransform = (input) => {
   const { schema, url } = jsonSchemaTransform(input)
   if (!schema || schema.hide) return { schema, url }
   const { body } = input.schema
-  if (body === NoBody) delete schema.body
+  if (body === EmptyBody) delete schema.body
   const examples = body instanceof z.ZodType ? body.meta()?.['examples'] : undefined
   const takesKey = input.route.method === 'POST' && schema.security
   return {

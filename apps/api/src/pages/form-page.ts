@@ -71,15 +71,15 @@ export function sendFormPage(reply: FastifyReply, { form, key, filled }: FormPag
   const fields = toPublicForm(form).fields.map((field) =>
     fieldView(field, textOf(field), findProblem(issues, field.id)),
   )
-  const labelled = issues.map(({ path, message }) => {
+  const labeled = issues.map(({ path, message }) => {
     const field = fields.find(({ id }) => id === path)
     return { message, ...(field && { anchor: field.anchor, label: field.label }) }
   })
-  const hasErrors = labelled.length > 0 || notice !== undefined
+  const hasErrors = labeled.length > 0 || notice !== undefined
   const content = String(
     engine.renderSync(template, {
       fields,
-      issues: labelled,
+      issues: labeled,
       notice,
       trap: honeypotId,
       version: computeFormVersion(form),

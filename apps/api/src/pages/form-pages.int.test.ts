@@ -196,7 +196,7 @@ test.each(refused)('rejects %s with a JSON error', async (_name, raw, [status, m
   expect(expectError(await post(raw), status).message).toMatch(message)
 })
 
-const mistakes = [
+const invalidPosts = [
   'email=a@example.com&message=%00',
   'email=a@example.com&message=%1b',
   'email=a@example.com&other=1',
@@ -211,7 +211,7 @@ const mistakes = [
   'email',
   '&&',
 ]
-test.each(mistakes)('"%s" shows the form with an error', async (raw) => {
+test.each(invalidPosts)('"%s" shows the form with an error', async (raw) => {
   expectPage(await post(raw), 400)
 })
 

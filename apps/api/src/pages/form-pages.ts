@@ -103,8 +103,7 @@ async function submitPage(request: PostRequest, reply: FastifyReply, form: FormR
     reply.code(notice ? 412 : 400)
     return sendFormPage(reply, { form, key, filled: { texts, issues, ...(notice && { notice }) } })
   }
-  // Relative, so that it also works behind a proxy that adds a path prefix. Never the form's own `redirectUrl`: a
-  // browser
-  // checks `form-action` at every step of a redirect, and that URL may redirect to any site.
+  // Relative, so that it also works behind a proxy that adds a path prefix. Not the form's `redirectUrl`, which may
+  // redirect to any site: browsers check `form-action` at every step of a redirect.
   return reply.redirect(`./${form.id}/thanks`, 303)
 }

@@ -35,7 +35,7 @@ test('a key by default has the role MEMBER and does not expire', async () => {
   expect((await issue({ name: 'plain', expiresAt: null })).body).toMatchObject({ expiresAt: null })
 })
 
-test('a revoked key fails on the next request, also if it revoked itself', async () => {
+test('a revoked key fails on the next request, even if it revoked itself', async () => {
   const { body: other } = await issue({ name: 'other', role: 'ADMIN' })
   const { body: own } = await issue({ name: 'own', role: 'ADMIN' })
   for (const revoked of [other, own]) {
@@ -74,7 +74,7 @@ test('shows the last use, which is recorded at most once a minute', async () => 
   expect(Date.parse(String(await lastUsed()))).toBeGreaterThanOrEqual(Date.parse(String(first)))
 })
 
-const moments = [
+const invalidExpiries = [
   '2020-01-01T00:00:00Z',
   '2099-12-31',
   '2099-12-31T23:59:59',
@@ -88,7 +88,7 @@ const moments = [
   '',
   4_102_444_800_000,
 ]
-test.each(moments)('rejects a key that expires at %j', async (expiresAt) => {
+test.each(invalidExpiries)('rejects a key that expires at %j', async (expiresAt) => {
   const { issues } = expectError(await issue({ name: 'never', expiresAt }), 400)
   expect(issues?.[0]?.path).toBe('expiresAt')
 })

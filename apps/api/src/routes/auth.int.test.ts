@@ -134,10 +134,10 @@ test.each(Object.entries(weak))('rejects a password that is %s', async (_name, p
   expect(issues).toEqual([{ path: 'password', message: expect.any(String) }])
 })
 
-const noText: unknown[] = [undefined, null, 5, ['ada@example.com'], { $ne: 1 }]
+const nonTexts: unknown[] = [undefined, null, 5, ['ada@example.com'], { $ne: 1 }]
 const badValues: [string, unknown[]][] = [
-  ['email', [...noText, '', 'ada', 'a@b', 'ada@example.com\r\nBcc: eve@example.com', 'x'.repeat(1_000_000)]],
-  ['password', [...noText, '', 'short', 'x'.repeat(129), 'x'.repeat(1_000_000)]],
+  ['email', [...nonTexts, '', 'ada', 'a@b', 'ada@example.com\r\nBcc: eve@example.com', 'x'.repeat(1_000_000)]],
+  ['password', [...nonTexts, '', 'short', 'x'.repeat(129), 'x'.repeat(1_000_000)]],
   ['name', [null, 5, ['a'], 'x'.repeat(201), 'a\nb']],
   ['workspaceName', [null, 5, '', '  ', 'x'.repeat(201), 'a\u0001b']],
   ['role', ['OWNER']],
@@ -156,8 +156,8 @@ test.each(badValues)('a sign-up with an invalid %s returns 400 and creates no us
 
 test('a login with an invalid field returns 400 and names it', async () => {
   const wrong: [string, unknown[]][] = [
-    ['email', [...noText, 'x'.repeat(255), 'a\nb']],
-    ['password', [...noText, 'x'.repeat(1_001)]],
+    ['email', [...nonTexts, 'x'.repeat(255), 'a\nb']],
+    ['password', [...nonTexts, 'x'.repeat(1_001)]],
     ['workspaceId', [null, 5, '', 'nope', 'usr_01kag7m3v9e8fs2t4w6x8y0z1b', 'x'.repeat(99)]],
     ['otp', ['123456']],
   ]

@@ -22,7 +22,7 @@ import { AcceptInviteInput } from '@rapport/core/team/team.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { bearerToken } from '../http/authentication.ts'
 import { inConstantTime } from '../http/constant-time.ts'
-import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
+import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
 import { resetPassword } from '@rapport/core/operations/reset-password.ts'
 
 const tags = ['Authentication']
@@ -176,7 +176,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
         description:
           'Emails a new link to confirm your address, at most once an hour; more requests return 429. Returns 409 if the address is already confirmed, and 403 for an API key, which has no address.',
         querystring: NoQuery,
-        body: NoBody,
+        body: EmptyBody,
         response: { 202: Empty },
       },
     },
@@ -245,7 +245,7 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
           'Ends the session of the request; its token is invalid immediately. An API key has no session: delete the key to revoke it.',
         security: [{ bearer: [] }],
         querystring: NoQuery,
-        body: NoBody,
+        body: EmptyBody,
         response: { 204: Empty },
       },
     },

@@ -62,8 +62,8 @@ describe('a template that takes long to render', () => {
   test('does not block the templates of another workspace', async () => {
     const { id } = await create({ html: slow['loops'] })
     const previews = Array.from({ length: 3 }, () => post(`/campaigns/${id}/preview`, {}))
-    const letters = await api.create<List>('/lists', ada.key, { name: 'Newsletter' })
-    await api.create('/campaigns', ada.key, { ...input({ html: '<p>Hi</p>' }), listId: letters.id })
+    const newsletter = await api.create<List>('/lists', ada.key, { name: 'Newsletter' })
+    await api.create('/campaigns', ada.key, { ...input({ html: '<p>Hi</p>' }), listId: newsletter.id })
     for (const response of await Promise.all(previews)) expectError(response, 400)
   })
 })

@@ -28,7 +28,7 @@ import {
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
+import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Campaigns'], security: [{ bearer: [] }] }
 /** A template may have 1 MiB; JSON escapes can make it longer. */
@@ -164,7 +164,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
           'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none. A campaign is sent once: a second request returns 409, also if both are sent concurrently.',
         params: IdParams('cmp'),
         querystring: NoQuery,
-        body: NoBody,
+        body: EmptyBody,
         response: { 202: SendResult },
       },
     },
@@ -242,7 +242,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
           description: `${description} Repeating the request is a no-op. Any other status returns 409.`,
           params: IdParams('cmp'),
           querystring: NoQuery,
-          body: NoBody,
+          body: EmptyBody,
           response: { 200: Campaign },
         },
       },

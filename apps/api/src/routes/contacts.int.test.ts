@@ -107,7 +107,7 @@ test.each(Object.entries(addresses))('accepts the address %s', async (typed, kep
   expect(await create({ email: typed })).toMatchObject({ status: 201, body: { email: kept } })
 })
 
-const noAddresses = [
+const invalidAddresses = [
   '',
   ' ',
   'ada',
@@ -147,7 +147,7 @@ const noAddresses = [
   { $ne: 1 },
 ]
 test('rejects an invalid address and does not repeat it', async () => {
-  for (const email of noAddresses) {
+  for (const email of invalidAddresses) {
     const response = await create({ email })
     const { issues } = expectError(response, 400)
     expect(issues?.map(({ path }) => path)).toContain('email')

@@ -75,7 +75,7 @@ describe('a webhook', () => {
     expect((await api.query('select from deliveries')).length).toBe(events)
   })
 
-  test('is limited to 50 per workspace, also with concurrent requests', async () => {
+  test('is limited to 50 per workspace, even with concurrent requests', async () => {
     const responses = await Promise.all(
       Array.from({ length: 60 }, () =>
         api.call('POST', '/webhooks', { key, body: { url: 'https://example.com', eventTypes: ['*'] } }),

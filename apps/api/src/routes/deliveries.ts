@@ -10,7 +10,7 @@ import { Id } from '@rapport/core/kernel/ids.ts'
 import { PageOf } from '@rapport/core/request/paging.ts'
 import { readFromReplica } from '@rapport/core/db/read-replica.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { IdParams, NoBody, NoQuery } from './shapes.ts'
+import { IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Webhooks'], security: [{ bearer: [] }] }
 const params = IdParams('whk')
@@ -56,7 +56,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
           'Sends a `webhook.test` event to this webhook only; its data is the webhook. Returns 409 if the webhook is disabled.',
         params,
         querystring: NoQuery,
-        body: NoBody,
+        body: EmptyBody,
         response: { 202: Delivery },
       },
     },
@@ -77,7 +77,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
           'Creates a new delivery of the same event with the same `webhook-id`. Returns 409 if the delivery is still pending or the webhook is disabled.',
         params: deliveryParams,
         querystring: NoQuery,
-        body: NoBody,
+        body: EmptyBody,
         response: { 202: Delivery },
       },
     },

@@ -104,12 +104,12 @@ test('a PostgreSQL outage returns 503, and the API recovers automatically', asyn
 test('a hung PostgreSQL is reported as down', async () => {
   const api = await start()
   expect((await api.call('GET', '/ready')).status).toBe(200)
-  const holding = await openTransaction(api.database.db, (transaction) =>
+  const lockHolder = await openTransaction(api.database.db, (transaction) =>
     transaction.execute('lock table drizzle.__drizzle_migrations in access exclusive mode'),
   )
   const ready = await api.call('GET', '/ready')
   expect(ready).toMatchObject({ status: 503, body: { status: 'unavailable', parts: { database: 'down' } } })
-  await holding.commit()
+  await lockHolder.commit()
   expect((await api.call('GET', '/ready')).status).toBe(200)
 })
 
@@ -121,7 +121,7 @@ test('the API is not ready while migrations are pending', async () => {
   const migrated = await start()
   await migrated.query('update drizzle.__drizzle_migrations set created_at = created_at - 1')
   expect(await migrated.call('GET', '/ready')).toMatchObject({ status: 503, body: pending })
-  // A newer migration belongs to the next release, which may be being deployed.
+  // A newer migration belongs to the next release, which is being rolled out.
   await migrated.query('update drizzle.__drizzle_migrations set created_at = created_at + 10')
   expect(await migrated.call('GET', '/ready')).toMatchObject({ status: 200 })
 })

@@ -11,7 +11,7 @@ export function IdParams<Prefix extends IdPrefix>(prefix: Prefix) {
 export const NoQuery = z.strictObject({})
 
 /** The body of a route that needs none: absent or empty. */
-export const NoBody = z.union([z.strictObject({}), z.array(z.never())]).nullish()
+export const EmptyBody = z.union([z.strictObject({}), z.array(z.never())]).nullish()
 
 /** An empty response body. */
 export const Empty = z.null().describe('Empty')

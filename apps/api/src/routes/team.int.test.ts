@@ -118,7 +118,7 @@ test.each(['VIEWER', 'MEMBER', 'ADMIN'] as const)(
   },
 )
 
-test('the last OWNER cannot be demoted, also not by concurrent requests', async () => {
+test('the last OWNER cannot be demoted, even by concurrent requests', async () => {
   const [owner] = await readMembers()
   const lower = (id = '', key = workspace.token) => call(`PATCH /members/${id}`, { role: 'ADMIN' }, key)
   expectError(await lower(owner?.id), 409)
@@ -126,10 +126,12 @@ test('the last OWNER cannot be demoted, also not by concurrent requests', async 
   const second = await api.join(workspace, 'OWNER')
   // Both requests pass the role check before either demotion.
   const { db } = api.database
-  const holding = await openTransaction(db, (transaction) => transaction.execute('select from workspaces for update'))
+  const lockHolder = await openTransaction(db, (transaction) =>
+    transaction.execute('select from workspaces for update'),
+  )
   const lowering = Promise.all([lower(second.id), lower(owner?.id, second.token)])
   await waitUntilBlocked(db, 2)
-  await holding.commit()
+  await lockHolder.commit()
   const responses = await lowering
   expect(countStatuses(responses)).toEqual({ 200: 1, 409: 1 })
   expect((await readMembers()).filter(({ role }) => role === 'OWNER')).toHaveLength(1)

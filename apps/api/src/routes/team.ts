@@ -15,7 +15,7 @@ import {
 import { deleteWorkspace } from '@rapport/core/operations/delete-workspace.ts'
 import { updateWorkspace } from '@rapport/core/workspaces/update-workspace.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
+import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
 import { Workspace, WorkspaceChange } from '@rapport/core/workspaces/workspaces.schema.ts'
 
 const common = { tags: ['Team'], security: [{ bearer: [] }] }
@@ -104,7 +104,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
           'Emails a new link that expires after 7 days; the previous link is invalid immediately. At most once in 10 minutes and three times a day; more requests return 429.',
         params: IdParams('inv'),
         querystring: NoQuery,
-        body: NoBody,
+        body: EmptyBody,
         response: { 202: Invite },
       },
     },

@@ -15,7 +15,7 @@ import {
   WebhookQuery,
 } from '@rapport/core/webhooks/webhooks.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
-import { Empty, IdParams, NoBody, NoQuery } from './shapes.ts'
+import { Empty, IdParams, EmptyBody, NoQuery } from './shapes.ts'
 
 const common = { tags: ['Webhooks'], security: [{ bearer: [] }] }
 const params = IdParams('whk')
@@ -106,7 +106,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
           'Returns the new `secret`, in this response only. For 24 hours, deliveries are signed with both secrets, so that the receiver can switch without downtime. At most 5 rotations in 24 hours; more return 409.',
         params,
         querystring: NoQuery,
-        body: NoBody,
+        body: EmptyBody,
         response: { 200: CreatedWebhook },
       },
     },

@@ -11,8 +11,7 @@ const windowMs = 60_000
 
 /**
  * Limits each route registered after it separately. A route sets its limit with `config: { rateLimit: { max } }`;
- * `rateLimit: false` means no limit. Requests count before authentication and validation, so that failed attempts do
- * too.
+ * `rateLimit: false` means no limit. Requests count before authentication and validation, so that failed ones count.
  */
 export const rateLimits = fp(
   async (app: FastifyInstance, { redis }: { redis: RedisClient | undefined }) => {

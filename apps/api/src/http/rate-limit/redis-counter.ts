@@ -1,7 +1,8 @@
 /**
  * Kept for speed: hits that arrive while a command is running go to Redis as one command. With one command per hit,
  * `GET /public/forms/{id}` serves 0.67 times the requests per second and needs 1.5 times the CPU time in the API (load
- * of bench `public-form`, twelve alternating rounds, 2026-11-22). `redis-counter.int.test.ts` shows equal counts.
+ * of the bench `public-form`, twelve alternating rounds, 2026-11-22). `redis-counter.int.test.ts` shows that the counts
+ * are equal.
  */
 import { microBatch } from '@rapport/core/kernel/micro-batch.ts'
 import type { RedisClient } from '@rapport/core/runtime/redis.ts'
