@@ -3,6 +3,7 @@ import { Agent, request } from 'node:http'
 import { connect } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { readApiConfig } from '@rapport/core/runtime/config.ts'
+import { version } from '@rapport/core/runtime/version.ts'
 import {
   createTestDatabase,
   openTransaction,
@@ -67,16 +68,16 @@ function call(url: string, options: { method?: string; body?: unknown; agent?: A
 
 /** Starts a request that waits for a lock, and runs until the lock is released. */
 async function createSlowly(url: string) {
-  const holding = await openTransaction(database.db, (transaction) =>
+  const lockHolder = await openTransaction(database.db, (transaction) =>
     transaction.execute('lock table events in exclusive mode'),
   )
-  onTestFinished(() => holding.commit())
+  onTestFinished(() => lockHolder.commit())
   const email = freshEmail()
   const response = call(`${url}/contacts`, { method: 'POST', body: { email } })
   // The test checks whether the request succeeds.
   response.catch(() => {})
   await waitUntilBlocked(database.db)
-  return { response, email, release: () => holding.commit() }
+  return { response, email, release: () => lockHolder.commit() }
 }
 
 async function endOf(main: StartedProcess) {
@@ -114,7 +115,7 @@ test('an invalid configuration exits with 78 and names each variable, without va
   expect(main.stdout()).toBe('')
 })
 
-test('an empty variable counts as missing; example values are no secret keys', () => {
+test('an empty variable counts as missing; SECRET_KEY rejects example values', () => {
   const namedIn = (environment: Record<string, string>) => {
     try {
       readApiConfig(environment)
@@ -146,7 +147,7 @@ test('starts without PostgreSQL and Redis, is not ready, and exits cleanly', asy
     status: 503,
     body:
       '{"status":"unavailable","parts":{"database":"down","redis":"down","server":"up"},' +
-      '"clock":{"status":"unknown","offsetMs":null}}',
+      `"clock":{"status":"unknown","offsetMs":null},"version":"${version}"}`,
   })
   main.kill('SIGINT')
   expect(await endOf(main)).toMatchObject({ code: 0, signal: null })
