@@ -107,7 +107,7 @@ function truncate(text: string) {
 }
 
 function validationBody(error: Pick<FastifyError, 'validation' | 'validationContext'>): ErrorBody {
-  const unknownKey = `is not a known ${error.validationContext === 'querystring' ? 'parameter' : 'field'}`
+  const unknownKey = `unknown ${error.validationContext === 'querystring' ? 'parameter' : 'field'}`
   const issues = (error.validation ?? []).flatMap((validationError) => toIssues(validationError, unknownKey))
   const [first] = issues
   // A malformed id in the path gets the same response as an unknown id.

@@ -62,7 +62,7 @@ function checkValue(root: unknown) {
       checkText(key, path)
       const itemPath = path ? `${path}.${key}` : key
       // JSON.parse creates an ordinary property, but copying the value would set the prototype.
-      if (key === '__proto__') throw invalidField(itemPath, `${itemPath}: is not a known field`)
+      if (key === '__proto__') throw invalidField(itemPath, `${itemPath}: unknown field`)
       pending.push({ value: item, path: itemPath, depth: depth + 1 })
     }
   }
