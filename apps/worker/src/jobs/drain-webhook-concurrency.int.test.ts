@@ -92,7 +92,9 @@ describe('the number of concurrent requests', () => {
     const others = [webhookId]
     for (let n = 0; n < 4; n++) others.push((await createTestWebhook(ctx, { url: receiver.url })).id)
     for (const id of others) await addBacklog(ctx, id, 60)
-    await Promise.all(others.map((id) => drain(deps, ctx, id)))
+    // On a busy machine the time slice of a drain ends before its backlog does.
+    do await Promise.all(others.map((id) => drain(deps, ctx, id)))
+    while ((await countDeliveries(ctx))['PENDING'])
     expect(await countDeliveries(ctx)).toEqual({ SUCCEEDED: 300 })
     expect(maxInFlight).toBeGreaterThan(10)
     expect(maxInFlight).toBeLessThanOrEqual(20)
