@@ -133,7 +133,7 @@ const autocompletes = new Map([
   ...textPropertyNames.map((name) => [name, textProperties[name].autocomplete] as const),
 ])
 
-/** A hash of the public form, by which a submission names the version that the visitor saw. */
+/** A hash of the public form. A submission sends it to name the version that the visitor saw. */
 export function computeFormVersion(row: FormRow): string {
   return createHash('sha256')
     .update(JSON.stringify(toPublicForm(row)))
@@ -173,7 +173,7 @@ function checkConsentToList({ fields, listId }: { fields: readonly FormField[]; 
   }
 }
 
-/** Derives missing ids from the start of the label, such as `your-message`, with a number if taken. */
+/** Derives missing ids from the start of the label, such as `your-message`; adds a number if the id is taken. */
 function withIds(fields: readonly FormFieldInput[]): FormField[] {
   const taken = new Set(fields.flatMap(({ id }) => id ?? []))
   return fields.map(({ id, options, mapsTo, ...field }) => {

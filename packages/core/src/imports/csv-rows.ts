@@ -19,10 +19,10 @@ const parseBytes = 65_536
  */
 export function createCsvReader(delimiter: string): RowReader<string[]> {
   return async (window, maxRows) => {
-    for (let reach = parseBytes; ; reach = Math.min(reach * 4, maxRowBytes + 1)) {
+    for (let parseLimit = parseBytes; ; parseLimit = Math.min(parseLimit * 4, maxRowBytes + 1)) {
       await skipLineBreaks(window)
-      while (window.bytes.length < reach && !window.isAtEnd) await window.grow()
-      const bytes = window.bytes.subarray(0, reach)
+      while (window.bytes.length < parseLimit && !window.isAtEnd) await window.grow()
+      const bytes = window.bytes.subarray(0, parseLimit)
       if (bytes.length === 0) return []
       const isEnd = window.isAtEnd && bytes.length === window.bytes.length
       const { records, parseError } = parseRecords(bytes, { delimiter, maxRows, isEnd })
@@ -37,7 +37,7 @@ export function createCsvReader(delimiter: string): RowReader<string[]> {
       }
       if (rows.length > 0) return rows
       // Only rows of empty cells were read: continue with the initial size.
-      if (records.length > 0) reach = parseBytes / 4
+      if (records.length > 0) parseLimit = parseBytes / 4
     }
   }
 }

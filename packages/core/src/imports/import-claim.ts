@@ -50,7 +50,7 @@ export function releaseAndRequeueImport(ctx: Ctx, claim: ImportClaim): Promise<v
 /** Completes an import after its last row, and emits `import.completed` unless it was a dry run. */
 export async function finishImport(ctx: Ctx, claim: ImportClaim): Promise<void> {
   const ended = await endImport(ctx, claim, { status: 'COMPLETED' })
-  // Until PostgreSQL analyzes by itself, plans made for a small table would scan a large one.
+  // Until the next automatic analyze, PostgreSQL would keep plans made for a small table.
   if (ended && ended.created >= analyzeThreshold)
     await ctx.db.execute(sql`analyze (skip_locked) contacts, subscriptions`)
 }

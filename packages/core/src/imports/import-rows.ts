@@ -97,7 +97,9 @@ function splitQuotedTags(cell: string): string[] {
   }
 }
 
-/** Rejects what JSON can express but cannot be stored: unpaired surrogates, and `__proto__` as a key. */
+/**
+ * Whether the object has no unpaired surrogates and no key `__proto__`, which JSON allows but contacts cannot store.
+ */
 function isStorable(object: object): boolean {
   if (Object.hasOwn(object, '__proto__')) return false
   const texts = Object.values(object).flat()

@@ -52,7 +52,9 @@ function createRowReader({ layout }: ImportRecord): ReadRows {
     (await read(window, maxRows)).map((row) => parseCsvRow(row, layout, fields))
 }
 
-/** Reads from `position` to the end of its part. Throws if the part is missing, which is not the end of the file. */
+/**
+ * Reads from `position` to the end of its part. Throws if the part is missing, so that a gap is not read as the end.
+ */
 async function readPart(ctx: Ctx, { id, size }: ImportRecord, position: number): Promise<Buffer | undefined> {
   if (position >= size) return undefined
   const [part] = await ctx.db

@@ -67,8 +67,8 @@ async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Prom
   const createdIds: ContactId[] = []
   const rejected: Outcome['rejected'] = []
   let updated = 0
-  const known = await rejectUnknownFields(ctx, rows, rejected)
-  for (const round of splitIntoRounds(known, onConflict)) {
+  const valid = await rejectUnknownFields(ctx, rows, rejected)
+  for (const round of splitIntoRounds(valid, onConflict)) {
     const accepted = onConflict === 'skip' ? round : await rejectTagOverflow(ctx, round, rejected)
     const written = await writeContacts(ctx, contactsOf(accepted), onConflict)
     createdIds.push(...written.createdIds)
@@ -87,7 +87,7 @@ async function write(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Prom
   return { created: createdIds.length, updated, rejected }
 }
 
-/** Predicts the outcome of `write`. A later row with the same email counts as an update. */
+/** Predicts the outcome of `write`, but counts every later row with the same email as an update. */
 async function preview(ctx: Ctx, claimed: ClaimedImport, rows: CheckedRow[]): Promise<Outcome> {
   const [first = []] = splitIntoRounds(rows, 'skip')
   const unseen = await recordUnseen(ctx, claimed.id, first)
@@ -132,12 +132,12 @@ async function rejectTagOverflow(ctx: Ctx, rows: CheckedRow[], rejected: Outcome
 async function rejectUnknownFields(ctx: Ctx, rows: CheckedRow[], rejected: Outcome['rejected']): Promise<CheckedRow[]> {
   const keysOf = ({ contact }: CheckedRow) => Object.keys(contact.customFieldValues)
   const fields = await lockCustomFields(ctx, [...new Set(rows.flatMap(keysOf))])
-  const unknownOf = (row: CheckedRow) => keysOf(row).find((key) => !fields.has(key))
+  const findUnknownKey = (row: CheckedRow) => keysOf(row).find((key) => !fields.has(key))
   for (const row of rows) {
-    const key = unknownOf(row)
+    const key = findUnknownKey(row)
     if (key !== undefined) rejected.push({ line: row.line, message: `Unknown custom field "${key}"` })
   }
-  return rows.filter((row) => unknownOf(row) === undefined)
+  return rows.filter((row) => findUnknownKey(row) === undefined)
 }
 
 const contactsOf = (rows: readonly CheckedRow[]) => rows.map(({ contact }) => contact)
@@ -148,12 +148,12 @@ async function recordUnseen(ctx: Ctx, importId: ImportId, rows: CheckedRow[]): P
   const result = await ctx.db.execute<{ email: string }>(sql`
     with emails as (
       select email, hashtextextended(email, 0) as hash from unnest(${sql.param(emails)}::text[]) as emails (email)),
-    noted as (
+    inserted as (
       insert into import_seen (workspace_id, import_id, email_hash)
       select distinct ${uuidOf(ctx.workspaceId)}::uuid, ${uuidOf(importId)}::uuid, hash from emails
       on conflict do nothing
       returning email_hash)
-    select email from emails join noted on noted.email_hash = emails.hash`)
+    select email from emails join inserted on inserted.email_hash = emails.hash`)
   const unseen = new Set(result.rows.map((row) => row.email))
   return rows.filter(({ contact }) => unseen.has(contact.email.toLowerCase()))
 }

@@ -5,7 +5,7 @@ import { type ContactId, uuidOf } from '../kernel/ids.ts'
 
 /**
  * Moves the subscriptions of a merged contact to the remaining contact. If both have a subscription to a list, an
- * opt-out of either wins, the strictest status first. Returns whether anything moved.
+ * opt-out wins; of two opt-outs, the stricter one. Returns whether anything moved.
  */
 export async function moveSubscriptions(ctx: Ctx, contacts: { from: ContactId; to: ContactId }): Promise<boolean> {
   const strictness = (status: string) =>

@@ -42,9 +42,8 @@ export async function subscribe(base: BaseCtx, listId: ListId, input: SubscribeI
 
 /**
  * Subscribes a contact at the request of a visitor. Emails a confirmation link, at most one in ten minutes and three a
- * day per address and list. Without double opt-in, a new subscriber is confirmed immediately instead; but after an
- * opt-out only the link confirms, because a visitor can enter any address. An address that bounced or complained gets
- * no email.
+ * day per address and list. Without double opt-in, a new subscriber is confirmed immediately. After an opt-out, only
+ * the link confirms, because a visitor can enter any address. An address that bounced or complained gets no email.
  */
 export async function requestSubscription(ctx: Ctx, { list, contact, source }: SubscriptionRequest): Promise<void> {
   if (await readSuppression(ctx, contact.email)) return
@@ -85,7 +84,9 @@ export async function confirmSubscription(base: BaseCtx, token: string): Promise
   })
 }
 
-/** Sets a subscription of a locked contact to UNSUBSCRIBED if it is PENDING or CONFIRMED. Returns whether it was. */
+/**
+ * Sets a subscription of a locked contact to UNSUBSCRIBED if it is PENDING or CONFIRMED. Returns whether it changed.
+ */
 export async function endSubscription(ctx: Ctx, link: SubscriptionLink): Promise<boolean> {
   const [ended] = await ctx.db
     .update(subscriptions)

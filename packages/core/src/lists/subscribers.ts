@@ -17,7 +17,7 @@ import { lockContact } from '../contacts/lock-contact.ts'
 /** Lists the subscriptions of a list, of one status or of all. */
 export async function listSubscribers(ctx: Ctx, listId: ListId, query: SubscriberQuery): Promise<Page<Subscription>> {
   await requireList(ctx, listId)
-  const ofStatus = query.status && eq(subscriptions.status, query.status)
+  const hasStatus = query.status && eq(subscriptions.status, query.status)
   const page = await readPage<SubscriptionRow>(ctx, {
     name: `subscribers ${listId} ${query.status ?? ''}`,
     query,
@@ -27,7 +27,7 @@ export async function listSubscribers(ctx: Ctx, listId: ListId, query: Subscribe
       ctx.db
         .select(subscriptionColumns)
         .from(subscriptions)
-        .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.listId, listId), ofStatus, after))
+        .where(and(eq(subscriptions.workspaceId, ctx.workspaceId), eq(subscriptions.listId, listId), hasStatus, after))
         .orderBy(...orderBy)
         .limit(limit),
   })

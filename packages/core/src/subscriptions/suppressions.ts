@@ -19,7 +19,7 @@ export async function suppressAddress(ctx: Ctx, email: string, status: Suppresse
     })
 }
 
-/** Returns why an address is suppressed, a complaint first, or undefined if it is not suppressed. */
+/** Returns why an address is suppressed, or undefined if it is not. A complaint takes precedence over a bounce. */
 export async function readSuppression(ctx: Ctx, email: string): Promise<SuppressedStatus | undefined> {
   const [row] = await ctx.db
     .select({ status: suppressions.status })

@@ -5,17 +5,17 @@ import { contacts } from '../../db/schema/index.ts'
 const text = contacts.searchText
 
 /**
- * Builds the search condition. It ignores case and accents and takes wildcards literally. It is the first of these
- * conditions that a contact of the workspace matches: the whole text; every word; every word, one of them with a typo;
- * every word, each with at most one typo. Call it in the transaction that uses the condition: the planner cannot
- * estimate how rare a text is, so table scans are disabled there.
+ * Builds the search condition. It ignores case and accents and takes wildcards literally. The result is the first of
+ * these conditions that matches a contact of the workspace: the whole text; every word; every word, one of them with a
+ * typo; every word, each with at most one typo. Call it in the transaction that uses the condition: it disables table
+ * scans there, because the planner cannot estimate how rare a text is.
  */
 export async function searchCondition(ctx: Ctx, search: string): Promise<SQL> {
   const terms = await prepareSearch(ctx, search)
   const whole = contains(terms.whole)
   // The index cannot serve fewer than three letters: a check would cost as much as the search itself.
   if (terms.whole.some((spelling) => spelling.length < 3) || (await hasMatch(ctx, whole, sampleSize))) return whole
-  // Few contacts match from here on. The planner would walk another index and test every row.
+  // Few contacts match from here on, so walking an index and testing every row would be slow.
   await ctx.db.execute(sql`select set_config('enable_indexscan', 'off', true)`)
   for (const condition of [whole, ...conditionsByWord(terms.words)])
     if (await hasMatch(ctx, condition)) return condition
