@@ -208,7 +208,7 @@ describe.skipIf(findBrowserSkipReason())('a form that is embedded in another web
     const change = { fields: fields.with(3, { id: 'news', label: 'The newsletter and offers', type: 'CONSENT' }) }
     await stack.api.call('PATCH', `/forms/${form.id}`, { key, body: change })
     await page.getByRole('button', { name: 'Send' }).click()
-    await page.getByRole('alert').getByText('The form has changed.').waitFor()
+    await page.getByRole('alert').getByText('This form has changed.').waitFor()
     expect(await readSubmissions(stack.api, key, form)).toEqual([])
 
     expect(await page.getByLabel('Email').inputValue()).toBe(filledIn.email)

@@ -48,7 +48,7 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
     await change({ name: 'Come and visit us' })
     await fillIn(page)
     await send()
-    await page.getByText('The form has changed.').waitFor()
+    await page.getByText('This form has changed.').waitFor()
     await expectAccessible('form that has changed')
     await send()
     await page.getByText(form.successMessage).waitFor()

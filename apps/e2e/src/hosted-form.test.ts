@@ -80,7 +80,7 @@ describe.skipIf(findBrowserSkipReason())('the hosted page of a form, without Jav
     await fillIn(page)
     await stack.api.call('PATCH', `/forms/${form.id}`, { key, body: { name: 'Come and visit us' } })
     await send()
-    await page.getByRole('alert').getByText('The form has changed.').waitFor()
+    await page.getByRole('alert').getByText('This form has changed.').waitFor()
     expect(await readSubmissions(stack.api, key, form)).toEqual([])
     expect(await page.getByLabel('Your message').inputValue()).toBe(filledIn.message)
     expect(await page.getByLabel(consentWording).isChecked()).toBe(false)

@@ -46,7 +46,7 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
     await page.getByRole('heading', { name: 'You are unsubscribed' }).waitFor()
     await expectAccessible('unsubscribed')
     await page.goto(`${stack.api.url}/public/unsubscribe?token=broken`)
-    await page.getByText('click the link in the mail itself').waitFor()
+    await page.getByText('Please click it again in the email').waitFor()
     await expectAccessible('unsubscribe, broken link')
   })
 
