@@ -89,6 +89,16 @@ test('counts webhooks that have failed for an hour or longer', async () => {
   expect(await api.linesOf('rapport_webhooks_failing')).toEqual(['rapport_webhooks_failing 1'])
 })
 
+test('counts only workers with a recent heartbeat', async () => {
+  const api = await start()
+  await api.query(
+    `insert into workers (id, host, seen_at)
+     values (uuidv7(), 'running', now()), (uuidv7(), 'killed', now() - interval '16 seconds')`,
+  )
+  expect(await api.linesOf('rapport_workers')).toEqual(['rapport_workers 1'])
+  await api.query('delete from workers')
+})
+
 test('does not read the outbox at each scrape', async () => {
   const api = await start()
   const rows = await api.linesOf('rapport_outbox_rows')

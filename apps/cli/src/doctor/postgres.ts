@@ -1,13 +1,14 @@
 import { type DatabaseFacts, readDatabaseFacts } from '@rapport/core/db/database-facts.ts'
 import { type Database, poolSize } from '@rapport/core/db/client.ts'
 import { hasPendingMigrations } from '@rapport/core/db/migrate.ts'
+import { queueNames } from '@rapport/core/jobs/queues.ts'
 import { type Check, findingsAbout, type Finding, messageOf, type CheckInput } from './finding.ts'
 
 const { ok, warn, fail } = findingsAbout('PostgreSQL')
 const oldestMajor = 18
 const wantedExtensions = ['pg_trgm', 'btree_gin', 'unaccent']
-/** BullMQ's connections for a queue and a worker of each of the five queues, if the queues are in PostgreSQL. */
-const queueConnections = 2 * 5 * 5
+/** The worker's second pool, for queues in PostgreSQL: 15 connections for queries, and one per queue for LISTEN. */
+const queueConnections = 15 + queueNames.length
 
 export const postgresCheck: Check = {
   about: 'PostgreSQL',
