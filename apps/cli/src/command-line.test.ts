@@ -108,7 +108,7 @@ test.each([
   ['key create --name Site --workspace x', '--workspace: Workspace not found'],
   [
     'key create --name Site --workspace wsp_01kag7m3v9e8fs2t4w6x8y0z1b --role OWNER',
-    '--role: must be VIEWER, MEMBER or',
+    '--role: must be one of VIEWER, MEMBER',
   ],
   [
     'key create --name Site --workspace wsp_01kag7m3v9e8fs2t4w6x8y0z1b --expires 2020-01-01T00:00:00Z',

@@ -84,7 +84,7 @@ test('an error is shown above the form, which keeps all input except the passwor
     [{ password: 'short' }, 400, 'The password must have at least 12 characters.'],
     [{ password: '1q2w3e4r5t6y' }, 400, 'The password is too common, choose another.'],
     [{ password: 'with a \u0000 in it' }, 400, 'The password must not contain control characters.'],
-    [{}, 400, 'The password must be text.'],
+    [{}, 400, 'The password is required.'],
   ]
   for (const [fields, status, problem] of problems) {
     for (const path of [acceptPath, resetPath]) {

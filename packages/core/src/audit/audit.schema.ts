@@ -71,7 +71,7 @@ export type AuditEntry = z.output<typeof AuditEntry>
 
 export const AuditQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
-  action: z.enum(auditActions, { error: `must be one of ${auditActions.join(', ')}` }).optional(),
+  action: z.enum(auditActions).optional(),
   actorId: SingleLine(40).optional().describe('The id of a user or of an API key'),
 })
 export type AuditQuery = z.output<typeof AuditQuery>

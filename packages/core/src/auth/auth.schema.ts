@@ -18,7 +18,7 @@ export type User = z.output<typeof User>
 
 /** Compared exactly as typed: neither trimmed nor normalized. */
 export const Password = z
-  .string('must be text')
+  .string()
   .min(12, 'must have at least 12 characters')
   .max(128, 'must have at most 128 characters')
   .refine((password) => password.isWellFormed(), 'must be valid Unicode')
@@ -41,7 +41,7 @@ export type SignupInput = z.output<typeof SignupInput>
 export const LoginInput = z
   .strictObject({
     email: SingleLine(254),
-    password: z.string('must be text').max(1000, 'must have at most 1,000 characters'),
+    password: z.string().max(1000, 'must have at most 1,000 characters'),
     workspaceId: Id('wsp')
       .optional()
       .describe('The workspace to log in to. Default: the workspace that the user joined first'),
@@ -53,7 +53,7 @@ export const ForgotPasswordInput = z.strictObject({ email: Email }).meta({ examp
 export type ForgotPasswordInput = z.output<typeof ForgotPasswordInput>
 
 /** A token from an email. A malformed token gets the same error as a wrong token. */
-export const MailToken = z.string('must be text').max(200)
+export const MailToken = z.string().max(200)
 
 export const ResetPasswordInput = z
   .strictObject({ token: MailToken, password: Password })
@@ -127,7 +127,7 @@ export type CreatedApiKey = z.output<typeof CreatedApiKey>
 export const ApiKeyInput = z
   .strictObject({
     name: SingleLine(200, 1),
-    role: z.enum(['VIEWER', 'MEMBER', 'ADMIN'], { error: 'must be VIEWER, MEMBER or ADMIN' }).default('MEMBER'),
+    role: z.enum(['VIEWER', 'MEMBER', 'ADMIN']).default('MEMBER'),
     expiresAt: TimestampInput.refine((moment) => moment.getTime() > Date.now(), 'must be in the future')
       .nullable()
       .default(null),

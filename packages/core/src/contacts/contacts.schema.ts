@@ -65,7 +65,7 @@ export const Phone = SingleLine(32).refine((value) => value === '' || /^(?=.*\d)
 const emptyToNull = <T extends z.ZodType<string>>(schema: T) => schema.nullable().transform((value) => value || null)
 
 export const Tags = z
-  .array(SingleLine(100, 1), 'must be an array of strings')
+  .array(SingleLine(100, 1))
   .max(100, 'must have at most 100 tags')
   .transform((tags) => [...new Set(tags)])
 
@@ -75,7 +75,7 @@ const sourceLength = 205
 const customFieldValues = z
   .record(
     z.string().max(100),
-    z.union([z.string(), z.number(), z.boolean(), z.null()], 'must be text, a number, true, false or null'),
+    z.union([z.string(), z.number(), z.boolean(), z.null()], 'must be a string, a number, true, false or null'),
   )
   .refine((values) => Object.keys(values).length <= 100, 'must have at most 100 fields')
 

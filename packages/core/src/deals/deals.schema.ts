@@ -94,7 +94,7 @@ export type DealInput = z.output<typeof DealInput>
 export const DealChange = z
   .strictObject({
     ...writable,
-    status: z.enum(dealStatuses, { error: `must be one of ${dealStatuses.join(', ')}` }),
+    status: z.enum(dealStatuses),
   })
   .partial()
   .meta({ examples: [{ status: 'WON', valueCents: 1_750_000 }] })

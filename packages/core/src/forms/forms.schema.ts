@@ -93,7 +93,7 @@ const options = z
 const FormFieldInput = z
   .strictObject({
     id: z
-      .string('must be text')
+      .string()
       .regex(
         /^[a-zA-Z][a-zA-Z0-9_-]{0,63}$/,
         'must start with a letter and contain only letters, digits, _ and -, at most 64 characters',
@@ -101,11 +101,11 @@ const FormFieldInput = z
       .optional()
       .describe('Unique within the form; default: derived from the label'),
     label: SingleLine(2_000, 1).describe('For a CONSENT: the full wording'),
-    type: z.enum(formFieldTypes, { error: `must be one of ${formFieldTypes.join(', ')}` }),
+    type: z.enum(formFieldTypes),
     required: z.boolean().default(false),
     options: options.optional().describe('The choices of a SELECT'),
     mapsTo: z
-      .string('must be text')
+      .string()
       .max(100)
       .optional()
       .describe(
@@ -206,7 +206,7 @@ export const Submission = z
 export type Submission = z.output<typeof Submission>
 
 export const SubmitInput = z
-  .strictObject({ values: z.record(z.string(), z.unknown(), 'must be an object') })
+  .strictObject({ values: z.record(z.string(), z.unknown()) })
   .meta({ examples: [{ values: { email: 'ada@example.com', message: 'Hello' } }] })
 export type SubmitInput = z.output<typeof SubmitInput>
 

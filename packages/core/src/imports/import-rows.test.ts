@@ -153,14 +153,14 @@ test.each([
   ['an array', '[]', 'Row is not a JSON object'],
   ['null', 'null', 'Row is not a JSON object'],
   ['an unknown field', '{"email":"ada@example.com","na\\u0000me":1}', 'na me: unknown field'],
-  ['a number as a name', '{"email":"ada@example.com","firstName":1}', 'firstName: must be text'],
+  ['a number as a name', '{"email":"ada@example.com","firstName":1}', 'firstName: must be a string'],
   [
     'an array as custom values',
     '{"email":"ada@example.com","customFieldValues":[]}',
     'customFieldValues: must be an object',
   ],
   ['an unknown custom field', customJson('{"\\u0000x":1}'), 'customFieldValues. x: unknown field'],
-  ['an object as a value', customJson('{"note":{}}'), 'customFieldValues.note: must be text'],
+  ['an object as a value', customJson('{"note":{}}'), 'customFieldValues.note: must be a string'],
   [
     'an unpaired surrogate in a name',
     '{"email":"ada@example.com","firstName":"\\ud800"}',

@@ -105,7 +105,7 @@ describe('single-line text', () => {
   })
 
   test.each([undefined, null, 1, {}, [], true])('rejects %j', (given) => {
-    expect(Name.safeParse(given).error?.issues[0]?.message).toBe('must be text')
+    expect(Name.safeParse(given).error?.issues[0]?.message).toBe('must be a string')
   })
 })
 

@@ -23,7 +23,7 @@ export function MultiLine(max: number, min = 0) {
 /** Like `MultiLine`, but neither trimmed nor normalized: for templates and other text that must stay as it is. */
 export function Verbatim(max: number) {
   return z
-    .string('must be text')
+    .string()
     .max(max, tooLongMessage(max))
     .refine((value) => value.isWellFormed(), notUnicodeMessage)
     .refine((value) => !controlsButLineBreaks.test(value), 'must not contain control characters')
@@ -31,7 +31,7 @@ export function Verbatim(max: number) {
 
 function text(max: number, min: number) {
   return z
-    .string('must be text')
+    .string()
     .trim()
     .normalize('NFC')
     .refine((value) => value.isWellFormed(), notUnicodeMessage)
@@ -68,7 +68,7 @@ function toAsciiDomain(domain: string) {
 
 /** An email address. An international domain is converted to ASCII; the rest is kept as entered. */
 export const Email = z
-  .string('must be an email address')
+  .string()
   .trim()
   .max(254, 'must have at most 254 characters')
   .transform((address, check) => {
@@ -93,7 +93,10 @@ export const toTimestampOrNull = (date: Date | null) => date?.toISOString() ?? n
 
 /** A timestamp in a request: ISO 8601 with an offset, in a year that a response can show with four digits. */
 export const TimestampInput = z.iso
-  .datetime({ offset: true, error: 'must be a timestamp such as 2026-11-21T06:35:49Z' })
+  .datetime({
+    offset: true,
+    error: ({ input }) => (input === undefined ? undefined : 'must be a timestamp such as 2026-11-21T06:35:49Z'),
+  })
   .max(40)
   .transform((text) => new Date(text))
   .refine((date) => date.getUTCFullYear() >= 1 && date.getUTCFullYear() <= 9999, 'must be in the years 1 to 9999')

@@ -1,21 +1,21 @@
 import type { z } from 'zod'
 
 const typeNames: Record<string, string> = {
-  string: 'text',
+  string: 'a string',
   number: 'a number',
   int: 'a whole number',
   boolean: 'true or false',
-  array: 'a list',
+  array: 'an array',
   object: 'an object',
   record: 'an object',
   null: 'null',
 }
-const units: Record<string, string> = { string: ' characters', array: ' entries', set: ' entries', map: ' entries' }
+const units: Record<string, string> = { string: ' characters', array: ' items', set: ' items', map: ' items' }
 
 /** Describes a validation error in plain words, for a schema that has no message of its own. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string {
   const { code } = issue
-  if (code === 'invalid_type' && issue.input === undefined) return 'is required'
+  if (issue.input === undefined && code.startsWith('invalid_')) return 'is required'
   if (code === 'invalid_type') return `must be ${typeNames[issue.expected] ?? issue.expected}`
   if (code === 'too_big') {
     return describeBound(issue.origin, issue.inclusive === false ? 'less than' : 'at most', issue.maximum)
@@ -26,9 +26,9 @@ export function describeIssue(issue: z.core.$ZodRawIssue): string {
   if (code === 'invalid_value') {
     return `must be ${issue.values.length > 1 ? 'one of ' : ''}${issue.values.map(String).join(', ')}`
   }
-  if (code === 'unrecognized_keys') return `must not have ${issue.keys.join(', ')}`
+  if (code === 'unrecognized_keys') return `unknown field ${issue.keys.join(', ')}`
   if (code === 'not_multiple_of') return `must be a multiple of ${issue.divisor}`
-  return 'is not valid'
+  return 'is invalid'
 }
 
 function describeBound(origin: string, bound: string, size: number | bigint): string {

@@ -39,7 +39,7 @@ export type Pipeline = z.output<typeof Pipeline>
 const stageFields = {
   name: SingleLine(200, 1),
   winProbability: z
-    .number('must be a number')
+    .number()
     .int('must be a whole number')
     .min(0, 'must be from 0 to 100')
     .max(100, 'must be from 0 to 100')
@@ -48,7 +48,7 @@ const stageFields = {
 }
 
 function Stages<Item extends z.ZodType>(item: Item) {
-  return z.array(item, 'must be a list of stages').min(1, 'must not be empty').max(100, 'must have at most 100 stages')
+  return z.array(item).min(1, 'must not be empty').max(100, 'must have at most 100 stages')
 }
 
 export const PipelineInput = z

@@ -28,7 +28,7 @@ export function Sort<const Fields extends readonly string[]>(fields: Fields) {
 /** The schema of `sort` without a default, for listings with their own default order. */
 export function SortBy<const Fields extends readonly string[]>(fields: Fields) {
   const names = fields.flatMap((field) => [field, `-${field}`]) as (Fields[number] | `-${Fields[number]}`)[]
-  return z.enum(names, { error: `must be one of ${names.join(', ')}` })
+  return z.enum(names)
 }
 
 export interface Page<Item> {

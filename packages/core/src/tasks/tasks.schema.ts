@@ -57,7 +57,7 @@ export type TaskInput = z.output<typeof TaskInput>
 export const TaskChange = z
   .strictObject({
     ...writable,
-    status: z.enum(taskStatuses, { error: `must be one of ${taskStatuses.join(', ')}` }),
+    status: z.enum(taskStatuses),
   })
   .partial()
   .meta({ examples: [{ status: 'DONE' }] })

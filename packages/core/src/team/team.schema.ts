@@ -5,7 +5,7 @@ import { Email, SingleLine, Timestamp } from '../kernel/validation.ts'
 import { PageQuery, Sort } from '../request/paging.ts'
 import { roles } from '../db/schema/index.ts'
 
-const AnyRole = z.enum(roles, { error: `must be one of ${roles.join(', ')}` })
+const AnyRole = z.enum(roles)
 
 export const Invite = z
   .object({

@@ -43,8 +43,10 @@ export const Delivery = z
   })
 export type Delivery = z.output<typeof Delivery>
 
-const EventTypeFilter = z.enum([...eventTypes, 'webhook.test'], { error: 'is not an event type' })
-const Status = z.enum(deliveryStatuses, { error: `must be one of ${deliveryStatuses.join(', ')}` })
+const EventTypeFilter = z.enum([...eventTypes, 'webhook.test'], {
+  error: 'must be an event type such as contact.created',
+})
+const Status = z.enum(deliveryStatuses)
 
 export const DeliveryQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
@@ -55,7 +57,7 @@ export type DeliveryQuery = z.output<typeof DeliveryQuery>
 
 export const RedeliverInput = z
   .strictObject({
-    status: Status.exclude(['PENDING'], { error: 'must be one of SUCCEEDED, FAILED, INTERRUPTED' }),
+    status: Status.exclude(['PENDING']),
     since: TimestampInput.describe('Only deliveries created at or after this time'),
     until: TimestampInput.describe('Only deliveries created before this time'),
     eventType: EventTypeFilter.optional(),

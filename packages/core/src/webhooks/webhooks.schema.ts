@@ -77,9 +77,9 @@ export type CreatedWebhook = z.output<typeof CreatedWebhook>
 const writable = {
   url: SingleLine(2048),
   eventTypes: z
-    .array(z.enum(subscribable, { error: 'is not an event type' }))
+    .array(z.enum(subscribable, { error: 'must be an event type such as contact.created' }))
     .min(1, 'must name at least one event type')
-    .max(100, 'must have at most 100 items')
+    .max(100, 'must have at most 100 event types')
     .transform((types) => [...new Set(types)]),
 }
 

@@ -21,7 +21,7 @@ const currencies = new Set(Intl.supportedValuesOf('currency'))
 export const WorkspaceChange = z
   .strictObject({
     name: SingleLine(200, 1),
-    currency: z.string('must be text').refine((code) => currencies.has(code), 'must be an ISO 4217 code such as EUR'),
+    currency: z.string().refine((code) => currencies.has(code), 'must be an ISO 4217 code such as EUR'),
     fromName: SingleLine(200)
       .nullable()
       .transform((name) => name || null),

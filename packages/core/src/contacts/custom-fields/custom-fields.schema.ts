@@ -39,13 +39,13 @@ const options = z
 export const CustomFieldInput = z
   .strictObject({
     key: z
-      .string('must be text')
+      .string()
       .regex(
         /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/,
         'must start with a letter and contain only letters, digits and _, at most 63 characters',
       ),
     label: SingleLine(200, 1),
-    type: z.enum(customFieldTypes, { error: `must be one of ${customFieldTypes.join(', ')}` }),
+    type: z.enum(customFieldTypes),
     options: options.default([]),
   })
   .refine((field) => (field.type === 'SELECT') === field.options.length > 0, {

@@ -168,7 +168,7 @@ export function parseCustomValue(fields: CustomFields, key: string, text: string
 }
 
 const shortText = z
-  .string('must be text')
+  .string()
   .max(2_000, 'must have at most 2,000 characters')
   .refine(
     (value) => !/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(value),
@@ -180,7 +180,7 @@ const valueSchemas = {
   NUMBER: z.number('must be a number').refine(Number.isFinite, 'must be a number'),
   BOOLEAN: z.boolean('must be true or false'),
   DATE: z.iso.date('must be a date such as 2026-11-21'),
-  SELECT: z.string('must be text'),
+  SELECT: z.string(),
 }
 
 function selectDefinitions(ctx: Ctx) {
