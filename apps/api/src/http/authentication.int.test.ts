@@ -110,7 +110,7 @@ test('every route returns 403 to roles below the required one', async () => {
       )
       expect(response.text).toBe(
         isForbidden && method !== 'HEAD'
-          ? `{"statusCode":403,"message":"This needs the role ${least}","error":"Forbidden"}`
+          ? `{"statusCode":403,"message":"This request requires the role ${least}","error":"Forbidden"}`
           : response.text,
       )
     }

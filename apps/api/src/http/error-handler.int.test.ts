@@ -108,7 +108,7 @@ test('an issue message omits the path; the error message includes it', async () 
       'POST',
       '/auth/signup',
       { email: 'a@example.com', password: 'password1234' },
-      { path: 'password', message: 'is too common, choose another' },
+      { path: 'password', message: 'is too common; choose another' },
     ],
   ] as const) {
     const response = await api.call(method, path, { key, body })

@@ -60,7 +60,7 @@ export function toErrorBody(error: unknown): ErrorBody | undefined {
   const { statusCode, code } = error as FastifyError
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500)
     return createErrorBody(statusCode, frameworkMessage(code))
-  if (isDatabaseUnavailable(error)) return createErrorBody(503, 'Temporarily unavailable, try again')
+  if (isDatabaseUnavailable(error)) return createErrorBody(503, 'Temporarily unavailable; try again')
   return undefined
 }
 
@@ -130,7 +130,7 @@ const frameworkMessages: Record<string, string> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'The body is too large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'The content type must be application/json',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'The body length does not match the Content-Length header',
-  FST_ERR_BAD_URL: 'The path is not a valid URL',
+  FST_ERR_BAD_URL: 'The path of the URL is invalid',
   FST_BASIC_AUTH_MISSING_OR_BAD_AUTHORIZATION_HEADER: 'Missing or invalid credential',
 }
 

@@ -207,7 +207,7 @@ test('stores no response for a lock timeout', async () => {
     await transaction.execute(`lock table events in exclusive mode`)
   })
   const refused = await post(key, { body: { email } })
-  expectError(refused, 503, 'Temporarily unavailable, try again')
+  expectError(refused, 503, 'Temporarily unavailable; try again')
   expect(refused.headers['retry-after']).toBe('1')
   await lockHolder.commit()
   expect(await post(key, { body: { email } })).toMatchObject({ status: 201 })

@@ -82,7 +82,7 @@ test('an error is shown above the form, which keeps all input except the passwor
   const name = '"><script>alert(1)</script>'
   const problems: [Record<string, string>, number, string][] = [
     [{ password: 'short' }, 400, 'The password must have at least 12 characters.'],
-    [{ password: '1q2w3e4r5t6y' }, 400, 'The password is too common, choose another.'],
+    [{ password: '1q2w3e4r5t6y' }, 400, 'The password is too common; choose another.'],
     [{ password: 'with a \u0000 in it' }, 400, 'The password must not contain control characters.'],
     [{}, 400, 'The password is required.'],
   ]

@@ -61,7 +61,7 @@ test('only an OWNER deletes a workspace; its credentials and users are deleted t
   const admin = await api.join(workspace, 'ADMIN')
   await api.create('/invites', workspace.token, { email: freshEmail(), role: 'MEMBER' })
   for (const key of [admin.token, workspace.key]) {
-    expectError(await call('DELETE /workspace', undefined, key), 403, 'This needs the role OWNER')
+    expectError(await call('DELETE /workspace', undefined, key), 403, 'This request requires the role OWNER')
   }
   expect(await call('DELETE /workspace')).toMatchObject({ status: 204, text: '' })
   for (const key of [workspace.token, workspace.key, admin.token])

@@ -76,7 +76,7 @@ test('without PostgreSQL the API is not ready and returns 503 with retry-after',
     operations.map(({ method, path, example }) => api.call(method, path, { key: 'rpk_some', body: example })),
   )
   for (const response of responses) {
-    expectError(response, 503, 'Temporarily unavailable, try again')
+    expectError(response, 503, 'Temporarily unavailable; try again')
     expect(response.headers['retry-after']).toBe('1')
   }
   expect(responses.length).toBeGreaterThan(20)

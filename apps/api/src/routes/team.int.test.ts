@@ -30,7 +30,7 @@ test('an invite is listed without its token until it is accepted or revoked', as
   expect((Date.parse(response.body.expiresAt) - Date.now()) / 86_400_000).toBeCloseTo(7, 2)
   expect(await readInvites()).toEqual([response.body])
   expectError(await invite({ email: email.toUpperCase(), role: 'VIEWER' }), 409)
-  expectError(await invite({ email: workspace.email, role: 'VIEWER' }), 409, 'This address is already a member')
+  expectError(await invite({ email: workspace.email, role: 'VIEWER' }), 409, 'This address already belongs to a member')
 
   const token = await api.tokenMailedTo(email)
   const { headers } = await call(`POST /invites/${response.body.id}/resend`)
@@ -110,7 +110,11 @@ test.each(['VIEWER', 'MEMBER', 'ADMIN'] as const)(
     for (const credential of role === 'ADMIN' ? [key] : [key, token]) {
       // The response is the same if the member does not exist.
       for (const one of [other.id, 'usr_01kag7m3v9e8fs2t4w6x8y0z1b'])
-        expectError(await call(`DELETE /members/${one}`, undefined, credential), 403, 'This needs the role ADMIN')
+        expectError(
+          await call(`DELETE /members/${one}`, undefined, credential),
+          403,
+          'This request requires the role ADMIN',
+        )
     }
     expect(await call(`DELETE /members/${id}`, undefined, token)).toMatchObject({ status: 204, text: '' })
     expectError(await call('GET /members', undefined, token), 401)
@@ -150,7 +154,7 @@ test('an ADMIN, as user or API key, can neither create nor change an OWNER', asy
       () => call(`PATCH /members/${owner?.id}`, { role: 'VIEWER' }, key),
       () => call(`DELETE /members/${owner?.id}`, undefined, key),
     ]) {
-      expectError(await tried(), 403, 'This needs the role OWNER')
+      expectError(await tried(), 403, 'This request requires the role OWNER')
     }
   }
   expect(await readInvites()).toEqual([asked.body])

@@ -19,7 +19,7 @@ type ApiKeyRow = typeof apiKeys.$inferSelect
 export async function createApiKey(ctx: Ctx, input: ApiKeyInput): Promise<CreatedApiKey> {
   const ownRank = 'role' in ctx.actor ? roles.indexOf(ctx.actor.role) : roles.length
   if (roles.indexOf(input.role) > ownRank)
-    throw new AppError('forbidden', 'The role of the key must not be above your own')
+    throw new AppError('forbidden', 'The role of the key must not be higher than your own')
   const key = newToken('rpk')
   return inTransaction(ctx, async (ctx) => {
     const apiKey: ApiKeyRow = {

@@ -27,7 +27,7 @@ export function createAuthenticator(db: Db): Authenticate {
 /** Throws `forbidden` unless the actor has at least this role. */
 export function requireRole(actor: Actor, role: Role): void {
   const rank = 'role' in actor ? roles.indexOf(actor.role) : -1
-  if (rank < roles.indexOf(role)) throw new AppError('forbidden', `This needs the role ${role}`)
+  if (rank < roles.indexOf(role)) throw new AppError('forbidden', `This request requires the role ${role}`)
 }
 
 /** Throws `forbidden` if the role is above the actor's own. */

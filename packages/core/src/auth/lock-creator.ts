@@ -18,7 +18,7 @@ export async function lockCreator({ actor, db, workspaceId }: Ctx): Promise<User
       .for('share')
     if (!member) throw unauthenticated()
     if (roles.indexOf(member.role) < roles.indexOf(actor.role)) {
-      throw new AppError('forbidden', `This needs the role ${actor.role}`)
+      throw new AppError('forbidden', `This request requires the role ${actor.role}`)
     }
     return actor.userId
   }

@@ -73,7 +73,7 @@ test('one of two hundred concurrent uses of a token succeeds', async () => {
   )
   expect(await race(attempts)).toEqual({
     succeeded: 1,
-    reasons: ['Invalid or expired token', 'Too many concurrent password checks, try again'],
+    reasons: ['Invalid or expired token', 'Too many concurrent password checks; try again'],
   })
 })
 

@@ -11,7 +11,7 @@ const commonPasswords = new Set(list)
 /**
  * A hash occupies a thread for about 15 ms by design. Only two run at a time, so that requests get the other threads.
  */
-const runHashing = limitConcurrency(2, { maxWaiting: 32, message: 'Too many concurrent password checks, try again' })
+const runHashing = limitConcurrency(2, { maxWaiting: 32, message: 'Too many concurrent password checks; try again' })
 
 /** Verified when the user does not exist, so that an unknown address takes as long as a wrong password. */
 const dummyHash = hash('no user has this password', parameters)
@@ -20,7 +20,7 @@ const dummyHash = hash('no user has this password', parameters)
 export function checkPassword(password: string, email: string): void {
   const lowered = password.toLowerCase()
   if (commonPasswords.has(lowered) || lowered === email.toLowerCase() || /^(.)\1+$/.test(lowered)) {
-    throw invalidField('password', 'password: is too common, choose another')
+    throw invalidField('password', 'password: is too common; choose another')
   }
 }
 

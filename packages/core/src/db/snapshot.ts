@@ -15,7 +15,7 @@ export interface Snapshot<Selected extends Columns> {
 /** Small enough for other requests to run between two pages. */
 const rowsPerPage = 100
 /** Each snapshot uses a connection until it has been read. */
-const runLimited = limitConcurrency(4, { maxWaiting: 0, message: 'Too many exports are running, try again later' })
+const runLimited = limitConcurrency(4, { maxWaiting: 0, message: 'Too many exports are running; try again later' })
 
 /**
  * Opens a consistent snapshot of `columns` of the rows that `source` ("from … where … order by …") selects, and reads

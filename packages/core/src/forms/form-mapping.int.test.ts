@@ -53,9 +53,9 @@ const invalid: [FormField['type'], string, RegExp][] = [
   ['TEXT', 'toString', /must be one of/],
   ['TEXT', '', /must be one of/],
   ['TEXT', 'customFieldValues', /must be one of/],
-  ['TEXT', 'customFieldValues.', /Unknown custom field ""/],
-  ['TEXT', 'customFieldValues.nope', /Unknown custom field "nope"/],
-  ['TEXT', 'customFieldValues.constructor', /Unknown custom field/],
+  ['TEXT', 'customFieldValues.', /unknown custom field ""/],
+  ['TEXT', 'customFieldValues.nope', /unknown custom field "nope"/],
+  ['TEXT', 'customFieldValues.constructor', /unknown custom field/],
   ['TEXT', 'customFieldValues.number', /requires a field of type NUMBER/],
   ['NUMBER', 'customFieldValues.text', /requires a field of type TEXT or TEXTAREA or /],
 ]

@@ -48,7 +48,7 @@ function findMappingError(custom: CustomFields, field: FormField): string | unde
   if (field.mapsTo === undefined) return undefined
   const key = customKeyOf(field)
   const definition = key === undefined ? undefined : custom.get(key)
-  if (key !== undefined && !definition) return `Unknown custom field "${key}"`
+  if (key !== undefined && !definition) return `unknown custom field "${key}"`
   const types = definition ? customFieldTypes[definition.type] : propertyTypes.get(field.mapsTo)
   if (!types) return `must be one of ${[...propertyTypes.keys()].join(', ')} or ${customPrefix}<key>`
   if (!types.includes(field.type)) return `requires a field of type ${types.join(' or ')}`

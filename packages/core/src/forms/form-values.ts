@@ -15,7 +15,7 @@ export function checkFormValues(fields: readonly FormField[], input: Record<stri
   const known = new Set(fields.map((field) => field.id))
   const issues: Issue[] = Object.keys(input)
     .filter((id) => !known.has(id))
-    .map((id) => ({ path: id, message: 'is not a field of this form' }))
+    .map((id) => ({ path: id, message: 'unknown field' }))
   const values: FormValues = {}
   for (const field of fields) {
     const result = checkFormValue(field, Object.hasOwn(input, field.id) ? input[field.id] : undefined)

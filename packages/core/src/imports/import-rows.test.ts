@@ -159,7 +159,7 @@ test.each([
     '{"email":"ada@example.com","customFieldValues":[]}',
     'customFieldValues: must be an object',
   ],
-  ['an unknown custom field', customJson('{"\\u0000x":1}'), 'customFieldValues. x: unknown field'],
+  ['an unknown custom field', customJson('{"\\u0000x":1}'), 'customFieldValues. x: unknown custom field'],
   ['an object as a value', customJson('{"note":{}}'), 'customFieldValues.note: must be a string'],
   [
     'an unpaired surrogate in a name',

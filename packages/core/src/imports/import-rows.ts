@@ -72,7 +72,7 @@ function toContact(
   const values: Record<string, CustomValue> = {}
   for (const [key, value] of Object.entries(custom)) {
     if (value === null) continue
-    if (!fields.has(key)) return { line, error: `${customPrefix}${toPrintable(key)}: unknown field` }
+    if (!fields.has(key)) return { line, error: `${customPrefix}${toPrintable(key)}: unknown custom field` }
     const checked = checkCustomValue(fields, key, value)
     if ('message' in checked) return { line, error: `${customPrefix}${key}: ${checked.message}` }
     values[key] = checked.value

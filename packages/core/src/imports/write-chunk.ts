@@ -135,7 +135,7 @@ async function rejectUnknownFields(ctx: Ctx, rows: CheckedRow[], rejected: Outco
   const findUnknownKey = (row: CheckedRow) => keysOf(row).find((key) => !fields.has(key))
   for (const row of rows) {
     const key = findUnknownKey(row)
-    if (key !== undefined) rejected.push({ line: row.line, message: `Unknown custom field "${key}"` })
+    if (key !== undefined) rejected.push({ line: row.line, message: `customFieldValues.${key}: unknown custom field` })
   }
   return rows.filter((row) => findUnknownKey(row) === undefined)
 }

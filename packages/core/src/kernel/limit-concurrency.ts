@@ -9,7 +9,7 @@ export type RunLimited = <Result>(work: () => Promise<Result>) => Promise<Result
  */
 export function limitConcurrency(
   concurrency: number,
-  { maxWaiting = Number.POSITIVE_INFINITY, message = 'Too many concurrent requests, try again' } = {},
+  { maxWaiting = Number.POSITIVE_INFINITY, message = 'Too many concurrent requests; try again' } = {},
 ): RunLimited {
   const limit = pLimit(concurrency)
   return async (work) => {

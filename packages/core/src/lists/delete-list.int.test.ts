@@ -37,7 +37,7 @@ beforeEach(async () => {
 
 const notFound = { code: 'not_found', message: 'List not found' }
 const unknownList = { code: 'invalid', issues: [{ path: 'listId', message: 'List not found' }] }
-const activeCampaign = { code: 'conflict', message: 'A campaign to this list is sending or paused' }
+const activeCampaign = { code: 'conflict', message: 'A campaign to this list is SENDING or PAUSED' }
 const clear = async () => {
   let steps = 1
   while (await clearDeletedList(ctx, uuidOf(list.id))) steps += 1

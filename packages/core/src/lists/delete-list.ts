@@ -29,7 +29,7 @@ export function deleteList(ctx: Ctx, id: ListId): Promise<void> {
       .from(campaigns)
       .where(and(eq(campaigns.workspaceId, ctx.workspaceId), isActive))
       .limit(1)
-    if (campaign) throw conflict('A campaign to this list is sending or paused')
+    if (campaign) throw conflict('A campaign to this list is SENDING or PAUSED')
     await enqueue(ctx, 'maintenance', id)
     await audit(ctx, 'list.deleted', { subjectId: id })
   })

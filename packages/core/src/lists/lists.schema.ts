@@ -65,7 +65,7 @@ export const SubscriberInput = z
   })
   .refine((input) => (input.contactId === undefined) !== (input.email === undefined), {
     path: ['contactId'],
-    error: 'provide either contactId or email',
+    error: 'either contactId or email is required, but not both',
   })
   .meta({ examples: [{ email: 'ada@example.com', status: 'PENDING' }] })
 export type SubscriberInput = z.output<typeof SubscriberInput>

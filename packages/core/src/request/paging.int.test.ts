@@ -74,7 +74,10 @@ describe('reading all pages', () => {
 })
 
 describe('a cursor', () => {
-  const invalid = { code: 'invalid', issues: [{ path: 'cursor', message: 'Invalid cursor' }] }
+  const invalid = {
+    code: 'invalid',
+    issues: [{ path: 'cursor', message: 'must be the nextCursor of the previous page' }],
+  }
 
   test('is invalid if changed, or for another sort, listing, workspace or installation', async () => {
     await addContacts(3)

@@ -30,7 +30,7 @@ const inSevenDays = sql`now() + interval '7 days'`
 export function createInvite(ctx: Ctx, input: InviteInput): Promise<Invite> {
   return inTransaction(ctx, async (ctx) => {
     requireRoleNotAboveOwn(ctx, input.role)
-    if (await isMember(ctx, input.email)) throw conflict('This address is already a member')
+    if (await isMember(ctx, input.email)) throw conflict('This address already belongs to a member')
     const id = newId('inv')
     const tokenHash = hashToken(deriveMailToken(ctx.settings.keys, 'rpi', toTokenSeed({ id, resends: 0 })))
     const createdBy = await lockCreator(ctx)

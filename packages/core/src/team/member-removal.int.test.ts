@@ -140,5 +140,5 @@ test('a concurrent removal and password reset do not deadlock', async () => {
 test('a demoted member cannot create an invite', async () => {
   const ada = await join('ADMIN')
   await updateMember(ctx, ada.userId, { role: 'MEMBER' })
-  await expect(invite(ada)).rejects.toThrow('This needs the role ADMIN')
+  await expect(invite(ada)).rejects.toThrow('This request requires the role ADMIN')
 })

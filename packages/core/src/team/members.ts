@@ -86,7 +86,7 @@ async function lockMember(ctx: Ctx, userId: UserId): Promise<MemberRow> {
 async function requireAnotherOwner(ctx: Ctx, member: MemberRow): Promise<void> {
   if (member.role !== 'OWNER') return
   const owners = await ctx.db.$count(members, and(eq(members.workspaceId, ctx.workspaceId), eq(members.role, 'OWNER')))
-  if (owners === 1) throw conflict('A workspace needs an OWNER, and this is the last one')
+  if (owners === 1) throw conflict('A workspace must have an OWNER, and this is the last one')
 }
 
 function selectMembers(ctx: Ctx) {

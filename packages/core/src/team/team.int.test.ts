@@ -67,7 +67,7 @@ test('one of two hundred concurrent uses of an invite succeeds', async () => {
   const reasons = ended.flatMap((end) => (end.status === 'rejected' ? [(end.reason as Error).message] : []))
   expect(reasons).toHaveLength(199)
   for (const reason of reasons)
-    expect(reason).toMatch(/^(Invalid or expired token|Too many concurrent password checks, try again)$/)
+    expect(reason).toMatch(/^(Invalid or expired token|Too many concurrent password checks; try again)$/)
   expect(await rolesNow()).toEqual(['MEMBER'])
 })
 
@@ -115,7 +115,7 @@ test('an invite of an invited address or of a member is a conflict', async () =>
   expect(invited.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
   await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('This address already has an invite')
   await accept((await listInvites(ctx, all)).data[0]?.id ?? '')
-  await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('This address is already a member')
+  await expect(invite('MEMBER', email.toUpperCase())).rejects.toThrow('This address already belongs to a member')
   expect(await database.db.$count(mails, eq(mails.workspaceId, ctx.workspaceId))).toBe(1)
   expect(await listPendingWork(ctx, 'mail')).toHaveLength(1)
 })
@@ -187,7 +187,7 @@ test.each(['user', 'apiKey'] as const)('an actor (%s) cannot grant or change a r
     () => updateMember(actorCtx, owner, { role: 'OWNER' }),
     () => removeMember(actorCtx, owner),
   ]) {
-    await expect(call()).rejects.toThrow('This needs the role OWNER')
+    await expect(call()).rejects.toThrow('This request requires the role OWNER')
   }
   expect(await rolesNow()).toEqual(['ADMIN', 'OWNER'])
   expect((await listInvites(ctx, all)).data).toMatchObject([{ id: invited.id, expiresAt: invited.expiresAt }])
@@ -221,7 +221,7 @@ test.each<[string, (id: UserId) => Promise<unknown>]>([
   ]
   const ended = await Promise.allSettled(owners.map(act))
   const reasons = ended.flatMap((end) => (end.status === 'rejected' ? [(end.reason as Error).message] : []))
-  expect(reasons).toEqual(['A workspace needs an OWNER, and this is the last one'])
+  expect(reasons).toEqual(['A workspace must have an OWNER, and this is the last one'])
   expect((await rolesNow()).filter((role) => role === 'OWNER')).toHaveLength(1)
 })
 

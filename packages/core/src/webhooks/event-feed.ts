@@ -36,7 +36,7 @@ type EventRow = typeof events.$inferSelect
 export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Event>> {
   const { after, type } = query
   if (after !== undefined && query.sort === '-createdAt')
-    throw invalidField('sort', 'sort: must be createdAt with after')
+    throw invalidField('sort', 'sort: must be createdAt if after is set')
   const isAfterStart = after === undefined ? undefined : await createIsAfter(ctx, after)
   const page = await readPage<EventRow>(ctx, {
     name: `events ${after ?? ''} ${type ?? ''}`,

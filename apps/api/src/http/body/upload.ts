@@ -22,7 +22,7 @@ export async function* readUpload(
   const fail = (error: Error) => void body.destroy(error)
   const failIncomplete = () =>
     raw.complete || fail(httpErrors.badRequest('The connection closed before the body was complete'))
-  const stop = () => fail(new AppError('unavailable', 'The server is restarting, try again'))
+  const stop = () => fail(new AppError('unavailable', 'The server is restarting; try again'))
   const watch = watchProgress(raw, idleMs, () => {
     // While received data waits to be read, backpressure stops the client: this is not a stall.
     if (!body.writableNeedDrain) fail(httpErrors.requestTimeout(`No data received for ${idleMs / 1000} seconds`))

@@ -65,7 +65,8 @@ export async function updateCustomField(ctx: Ctx, id: CustomFieldId, change: Cus
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db.select().from(customFields).where(isLiveCustomField(ctx, id)).for('no key update')
     if (!current) throw notFound('Custom field')
-    if (change.options && current.type !== 'SELECT') throw invalidField('options', 'options: only a SELECT has options')
+    if (change.options && current.type !== 'SELECT')
+      throw invalidField('options', 'options: is only allowed for type SELECT')
     if (Object.values(change).every((value) => value === undefined)) return toCustomField(current)
     const saved = { ...current, ...withoutUndefined(change), updatedAt: timeOfUpdate(current.updatedAt) }
     await ctx.db
@@ -140,7 +141,7 @@ export function checkCustomValue(
   value: unknown,
 ): { value: CustomValue } | { message: string } {
   const field = fields.get(key)
-  if (!field) return { message: `Unknown custom field "${key}"` }
+  if (!field) return { message: 'unknown custom field' }
   const result = valueSchemas[field.type].safeParse(value)
   if (!result.success) return { message: result.error.issues[0]?.message ?? 'is invalid' }
   if (field.type === 'SELECT' && !field.options.includes(String(result.data))) {

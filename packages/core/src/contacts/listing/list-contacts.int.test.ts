@@ -105,7 +105,7 @@ test.each([
 })
 
 test.each([
-  [{ 'customField.nope': '1' }, 'Unknown custom field'],
+  [{ 'customField.nope': '1' }, 'unknown custom field'],
   [{ 'customField.plan': 'gold' }, 'must be one of free, pro'],
   [{ 'customField.seats': 'many' }, 'must be a number'],
 ])('rejects %j', async (query, message) => {
