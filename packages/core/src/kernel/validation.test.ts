@@ -104,8 +104,12 @@ describe('single-line text', () => {
     }
   })
 
-  test.each([undefined, null, 1, {}, [], true])('rejects %j', (given) => {
+  test.each([null, 1, {}, [], true])('rejects %j', (given) => {
     expect(Name.safeParse(given).error?.issues[0]?.message).toBe('must be a string')
+  })
+
+  test('is required', () => {
+    expect(Name.safeParse(undefined).error?.issues[0]?.message).toBe('is required')
   })
 })
 
