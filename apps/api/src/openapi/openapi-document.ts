@@ -114,7 +114,7 @@ const errorDescriptions: Record<string, string> = {
   412: 'The record has changed since it was read.',
   413: 'The body is too large.',
   415: 'The content type of the body is not supported.',
-  422: 'The request is valid but cannot be processed, or its `Idempotency-Key` was used for another request.',
+  422: 'The `Idempotency-Key` was used for another request.',
   429: 'The client has sent too many requests to this endpoint.',
   500: 'Internal error. The log has the details under the `requestId` of the response.',
   503: 'Temporarily unavailable. Try again.',

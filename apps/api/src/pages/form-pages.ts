@@ -44,7 +44,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/f/:id',
-    { schema: { ...schema, summary: 'Show the page of a form', response: page } },
+    { schema: { ...schema, summary: 'Show a hosted form', response: page } },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
       return sendFormPage(reply, { form, key: randomUUID() })
@@ -57,7 +57,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
       config: { rateLimit: { max: 20 } },
       schema: {
         ...schema,
-        summary: 'Submit the page of a form',
+        summary: 'Submit a hosted form',
         consumes: ['application/x-www-form-urlencoded'],
         body: PostedForm,
         response: { 303: z.null(), 400: errorPageResponse, 404: errorPageResponse, 412: errorPageResponse },
@@ -71,7 +71,7 @@ export const formPages: FastifyPluginAsyncZod = async (app) => {
 
   app.get(
     '/f/:id/thanks',
-    { schema: { ...schema, summary: 'Show the thank-you page of a form', response: page } },
+    { schema: { ...schema, summary: 'Show the thank-you page of a hosted form', response: page } },
     async (request, reply) => {
       const form = await findPublicForm(request.baseCtx, request.params.id)
       return sendMessage(reply, {

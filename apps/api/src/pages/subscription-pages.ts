@@ -39,9 +39,9 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
     })
   })
 
-  app.get('/public/subscriptions/confirm', { schema: schema('Show the confirmation page') }, showConfirm)
+  app.get('/public/subscriptions/confirm', { schema: schema('Show the page "Confirm your subscription"') }, showConfirm)
   app.post('/public/subscriptions/confirm', { schema: schema('Confirm a subscription') }, submitConfirm)
-  app.get('/public/unsubscribe', { schema: schema('Show the unsubscribe page') }, showUnsubscribe)
+  app.get('/public/unsubscribe', { schema: schema('Show the page "Unsubscribe"') }, showUnsubscribe)
   app.post('/public/unsubscribe', { schema: schema('Unsubscribe with one click (RFC 8058)') }, submitUnsubscribe)
 }
 

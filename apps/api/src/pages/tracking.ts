@@ -25,8 +25,9 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Record an email open',
-        description: 'The pixel of a tracked email. Each recipient is counted once.',
+        summary: 'Record an opened email',
+        description:
+          'Returns the pixel of a tracked email and records that it was opened. Each recipient is counted once.',
         response: { 200: { content: { 'image/gif': { schema: z.any().describe('A transparent pixel') } } } },
       },
     },
@@ -48,7 +49,7 @@ export const trackingPages: FastifyPluginAsyncZod = async (app) => {
       },
       schema: {
         ...common,
-        summary: 'Follow a link of an email',
+        summary: 'Follow a tracked link',
         description: 'Records the click and redirects to the URL in the token. Each recipient is counted once.',
         response: { 302: z.string().describe('Redirect to the URL in the token'), 400: errorPageResponse },
       },

@@ -37,7 +37,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
         tags,
         summary: 'Sign up',
         description:
-          'Creates a user and a workspace with a pipeline named "Sales", and makes the user its OWNER. An email asks the user to confirm the address; confirmation is optional. Returns 409 if the address is already registered, and 403 if the operator has closed sign-up.',
+          'Creates a user and a workspace with a pipeline named "Sales", and makes the user its OWNER. An email asks the user to verify the address; verification is optional. Returns 409 if the address is already registered, and 403 if the operator has closed sign-up.',
         querystring: NoQuery,
         body: SignupInput,
         response: { 201: Session },
@@ -58,7 +58,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
         tags,
         summary: 'Log in',
         description:
-          'Creates a session that lasts 30 days. An unknown address and a wrong password return the same 401 in the same time. After 10 failures from one client, further attempts return 429 with exponential backoff; after 50 failures in total, so do attempts from clients that have never logged in.',
+          'Creates a session that lasts 30 days. An unknown address and a wrong password return the same 401 in the same time. After 10 failures from one client, further attempts return 429 with exponential backoff; after 50 failures in total, attempts from clients that have never logged in return 429 too.',
         querystring: NoQuery,
         body: LoginInput,
         response: { 200: Session },
@@ -96,7 +96,7 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
         tags,
         summary: 'Reset a password',
         description:
-          'Sets a new password with the single-use token from the email, and ends all sessions of the user. If the address was never confirmed, someone else may have signed up with it: the API keys and invites that the user created are revoked, and the webhooks of their workspaces are disabled.',
+          'Sets a new password with the single-use token from the email, and ends all sessions of the user. If the address was never verified, someone else may have signed up with it: the API keys and invites that the user created are revoked, and the webhooks of their workspaces are disabled.',
         querystring: NoQuery,
         body: ResetPasswordInput,
         response: { 204: Empty },
@@ -114,9 +114,9 @@ export const credentialRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { errorStatuses: [401] },
       schema: {
         tags,
-        summary: 'Confirm an email address',
+        summary: 'Verify an email address',
         description:
-          'Requires the token from the email and the password. Returns 401 if the password is wrong. Confirming an address again is a no-op.',
+          'Requires the token from the email and the password. Returns 401 if the password is wrong. Verifying an address again is a no-op.',
         querystring: NoQuery,
         body: VerifyEmailInput,
         response: { 204: Empty },
@@ -172,9 +172,9 @@ export const meRoutes: FastifyPluginAsyncZod = async (app) => {
       config: { role: 'VIEWER', errorStatuses: [403] },
       schema: {
         ...common,
-        summary: 'Resend the confirmation email',
+        summary: 'Resend the verification email',
         description:
-          'Emails a new link to confirm your address, at most once an hour; more requests return 429. Returns 409 if the address is already confirmed, and 403 for an API key, which has no address.',
+          'Emails a new link to verify your address, at most once an hour; more requests return 429. Returns 409 if the address is already verified, and 403 for an API key, which has no address.',
         querystring: NoQuery,
         body: EmptyBody,
         response: { 202: Empty },

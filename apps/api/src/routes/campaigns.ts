@@ -43,7 +43,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Create a campaign',
         description:
-          'Creates a DRAFT for one list. Without `html` and `text` it gets a plain template. Templates are written in Liquid; a syntax error returns 400 with line and column. A template with more than 5,000 tags and outputs, with more than 5,000 filters, or that takes too long to parse also returns 400.',
+          'Creates a DRAFT for one list. Without `html` and `text`, it gets a plain template. Templates are written in Liquid; a syntax error returns 400 with line and column. Also returns 400 if a template has more than 5,000 tags and outputs or more than 5,000 filters, or takes too long to parse.',
         querystring: NoQuery,
         body: CampaignInput,
         response: { 201: Campaign },
@@ -107,7 +107,7 @@ export const campaignRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Delete a campaign',
         description:
-          'Only a DRAFT can be deleted. Any other status returns 409, because the campaign records who received the email.',
+          'Only a DRAFT can be deleted. Any other status returns 409, because the campaign is the record of who received the email.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         response: { 204: Empty },
@@ -128,7 +128,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Retrieve the audience of a campaign',
-        description: 'Counts the contacts that would receive the campaign now, and those that would not, by reason.',
+        description: 'Counts the subscribers that would receive the campaign now, and those that would not, by status.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         response: { 200: Audience },
@@ -144,7 +144,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Preview a campaign',
         description:
-          'Renders the campaign for a contact, or for a sample contact. Sends no email and adds no tracking. A template that takes too long to render returns 400.',
+          'Renders the campaign for a contact, or for an example contact. Sends no email and adds no tracking. A template that takes too long to render returns 400.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: PreviewInput,
@@ -161,7 +161,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Send a campaign',
         description:
-          'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none. A campaign is sent once: a second request returns 409, also if both are sent concurrently.',
+          'Sends the campaign to the subscribers of the list that are confirmed at this instant; `queued` is their exact number. Returns 400 if there are none. A campaign is sent only once: a second request returns 409, even if both requests are concurrent.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         body: EmptyBody,
@@ -255,9 +255,9 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Retrieve campaign statistics',
+        summary: 'Retrieve the statistics of a campaign',
         description:
-          'Counts the recipients by status. At every instant, queued = sent + failed + skipped + interrupted + pending.',
+          'Counts the recipients by status. At any time, queued = sent + failed + skipped + interrupted + pending.',
         params: IdParams('cmp'),
         querystring: NoQuery,
         response: { 200: CampaignStats },
@@ -271,8 +271,8 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'List campaign recipients',
-        description: 'Shows whether the email was sent to each recipient, and the reason if it was not.',
+        summary: 'List the recipients of a campaign',
+        description: 'Returns the recipients with the status of their email, and the reason if it was not sent.',
         params: IdParams('cmp'),
         querystring: RecipientQuery,
         response: { 200: PageOf(CampaignRecipient) },

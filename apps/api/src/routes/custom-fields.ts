@@ -24,7 +24,8 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Create a custom field',
-        description: 'The values of contacts are validated against the field. Returns 409 if `key` is already in use.',
+        description:
+          'Values of contacts are validated against the type and the options of the field. Returns 409 if `key` is already in use.',
         querystring: NoQuery,
         body: CustomFieldInput,
         response: { 201: CustomField },
@@ -73,7 +74,7 @@ export const customFieldRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Delete a custom field',
         description:
-          'The field is deleted immediately; its values are removed from all contacts in the background. Until then, creating a field with the same `key` returns 409.',
+          'The field is deleted immediately; its values are removed from all contacts in the background. Until they are removed, creating a field with the same `key` returns 409.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },

@@ -39,7 +39,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'List deals',
         description:
-          'Returns the deals that match all filters. In the order of `closedAt`, deals that are not closed come before all others; with `-closedAt`, they come last.',
+          'Returns the deals that match all filters. With `sort=closedAt`, deals that are not closed come first; with `sort=-closedAt`, they come last.',
         querystring: DealQuery,
         response: { 200: PageOf(Deal) },
       },
@@ -62,7 +62,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Update a deal',
         description:
-          'When the pipeline changes, the deal moves to its first stage, or to the stage that `stageId` names. WON and LOST set `closedAt`; OPEN clears it. ' +
+          'A new `pipelineId` moves the deal to the first stage of that pipeline, or to the stage that `stageId` names. WON and LOST set `closedAt`; OPEN clears it. ' +
           'A change of the stage emits `deal.stage_changed` with `previousPipelineId` and `previousStageId`. ' +
           'A change to WON or LOST emits `deal.won` or `deal.lost`. Any other change, including reopening, emits `deal.updated`. A no-op update emits no event.',
         params,
@@ -80,7 +80,7 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Delete a deal',
-        description: 'Deletes the deal and its history. Emits `deal.deleted`.',
+        description: 'Deletes the deal and its activity. Emits `deal.deleted`.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },
@@ -97,9 +97,9 @@ export const dealRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'List the history of a deal',
+        summary: 'List the activity of a deal',
         description:
-          'Returns each change of stage or status with the user or API key that made it, newest first. The history is kept until the deal is deleted.',
+          'Returns each change of stage or status with the user or API key that made it, newest first. Entries are kept until the deal is deleted.',
         params,
         querystring: DealMoveQuery,
         response: { 200: PageOf(DealMove) },

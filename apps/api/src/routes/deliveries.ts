@@ -22,7 +22,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'List webhook deliveries',
+        summary: 'List the deliveries of a webhook',
         description: 'Deliveries are kept for at least 30 days.',
         params,
         querystring: DeliveryQuery,
@@ -53,7 +53,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Send a test event',
         description:
-          'Sends a `webhook.test` event to this webhook only; its data is the webhook. Returns 409 if the webhook is disabled.',
+          'Sends a `webhook.test` event to this webhook only; its `data` is the webhook. Returns 409 if the webhook is disabled.',
         params,
         querystring: NoQuery,
         body: EmptyBody,
@@ -96,7 +96,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Redeliver many events',
         description:
-          'Creates one new delivery for each event with a matching delivery, unless a later delivery of the event has succeeded or is pending. More than 100,000 matching events return 400. With `dryRun`, events are only counted.',
+          'Creates one new delivery for each event with a matching delivery, unless a later delivery of the event has succeeded or is pending. Returns 400 if more than 100,000 events match. With `dryRun`, events are only counted.',
         params,
         querystring: NoQuery,
         body: RedeliverInput,

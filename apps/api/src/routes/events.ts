@@ -16,7 +16,7 @@ export const eventRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'List events',
         description:
-          'Events are kept for at least 30 days. With `after`, events are returned in order: a consumer that was down resumes after the last event it received and misses none, because no event is ever inserted before one that was already returned.',
+          'Events are kept for at least 30 days. With `after`, events are returned in order: a consumer that was down resumes after the last event that it received. It misses none: no event is ever inserted before one that was already returned.',
         querystring: EventQuery,
         response: { 200: PageOf(Event) },
       },

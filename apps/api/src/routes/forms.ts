@@ -97,7 +97,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
       {
         schema: {
           ...common,
-          summary: 'List form submissions',
+          summary: 'List the submissions of a form',
           params,
           querystring: SubmissionQuery,
           response: { 200: PageOf(Submission) },
@@ -126,7 +126,7 @@ export function formRoutes(publicForms: PublicFormCache): FastifyPluginAsyncZod 
         schema: {
           ...common,
           summary: 'Delete a submission',
-          description: 'The contact is kept.',
+          description: 'Deletes the submission. Its contact is kept.',
           params: submissionParams,
           querystring: NoQuery,
           response: { 204: Empty },

@@ -85,7 +85,8 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Delete a list',
-        description: 'Deletes the list and its subscriptions. Returns 409 while a campaign is being sent to the list.',
+        description:
+          'Deletes the list and its subscriptions. Returns 409 while a campaign to the list is SENDING or PAUSED.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },
@@ -102,7 +103,7 @@ export const listRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'List subscribers',
+        summary: 'List the subscribers of a list',
         params,
         querystring: SubscriberQuery,
         response: { 200: PageOf(Subscription) },
@@ -177,7 +178,7 @@ export const publicListRoutes: FastifyPluginAsyncZod = async (app) => {
         tags: ['Lists'],
         summary: 'Subscribe to a list',
         description:
-          'Sends a confirmation email, at most one in 10 minutes and three a day per address and list. The response is the same for unknown, known, pending and confirmed addresses.',
+          'Sends a confirmation email: at most one in 10 minutes and three a day per address and list. The response is the same for unknown, known, pending and confirmed addresses.',
         params,
         querystring: NoQuery,
         body: SubscribeInput,

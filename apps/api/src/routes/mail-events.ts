@@ -1,5 +1,5 @@
 import { reportMailEvent } from '@rapport/core/operations/mail-events.ts'
-import { MailReport, MailReportTaken } from '@rapport/core/operations/mail-events.schema.ts'
+import { MailReport, MailReportResult } from '@rapport/core/operations/mail-events.schema.ts'
 import type { FastifyPluginAsyncZod } from 'fastify-type-provider-zod'
 import { NoQuery } from './shapes.ts'
 
@@ -15,7 +15,7 @@ export const mailEventRoutes: FastifyPluginAsyncZod = async (app) => {
           'Records a report from your mail provider. After a complaint or a permanent bounce, the address receives no more emails from any list. Repeating a report is a no-op.',
         querystring: NoQuery,
         body: MailReport,
-        response: { 202: MailReportTaken },
+        response: { 202: MailReportResult },
       },
     },
     async (request, reply) => {

@@ -105,7 +105,7 @@ export const pipelineRoutes: FastifyPluginAsyncZod = async (app) => {
     {
       schema: {
         ...common,
-        summary: 'Retrieve a pipeline summary',
+        summary: 'Retrieve the summary of a pipeline',
         description: 'Returns the number and value of the OPEN deals, per stage and in total.',
         params,
         querystring: NoQuery,

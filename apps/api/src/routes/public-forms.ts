@@ -19,7 +19,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
         schema: {
           tags: ['Forms'],
           summary: 'Retrieve a public form',
-          description: 'Returns what visitors see of the form, with an `ETag`. A disabled form returns 404.',
+          description: 'Returns the public part of the form, with an `ETag`. A disabled form returns 404.',
           params,
           querystring: NoQuery,
           response: { 200: PublicForm, 304: NotModified },
@@ -41,7 +41,7 @@ export function publicFormRoutes(publicForms: PublicFormCache): FastifyPluginAsy
         schema: {
           tags: ['Forms'],
           summary: 'Submit a form',
-          description: `\`values\` has a value per field id, and \`issues\` names the invalid fields. With \`Idempotency-Key\`, repeating a request with the same values makes one submission. With \`If-Match\` and the form's ETag, returns 412 if the form has changed since. \`${honeypotId}\` is a honeypot: add an input with this name that visitors cannot see; a submission that fills it is dropped.`,
+          description: `\`values\` maps field ids to values. The \`path\` of each of the \`issues\` is a field id. With \`Idempotency-Key\`, repeated requests with the same values make one submission. With \`If-Match\` and the form's ETag, returns 412 if the form has changed since. \`${honeypotId}\` is a honeypot: add an input with this name that visitors cannot see; a submission that fills it in is counted and dropped.`,
           params,
           querystring: NoQuery,
           body: SubmitInput,

@@ -101,7 +101,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Resend an invite',
         description:
-          'Emails a new link that expires after 7 days; the previous link is invalid immediately. At most once in 10 minutes and three times a day; more requests return 429.',
+          'Emails a new link that expires after 7 days; the previous link is invalid immediately. An address receives at most one email in 10 minutes and three a day; more requests return 429.',
         params: IdParams('inv'),
         querystring: NoQuery,
         body: EmptyBody,
@@ -146,7 +146,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Update the role of a member',
         description:
-          'The new role is at most your own. Invites of the member for a higher role are revoked. Returns 409 for the last OWNER.',
+          'The new role is at most your own. Invites that the member created for a higher role are revoked. Returns 409 for the last OWNER.',
         params: IdParams('usr'),
         querystring: NoQuery,
         body: MemberChange,
@@ -164,7 +164,7 @@ export const teamRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Remove a member',
         description:
-          'Ends the sessions of the member immediately and revokes their invites. Their API keys stay valid, because programs may depend on them; `revokeApiKeys=true` revokes them too. All members can remove themselves; removing other members requires the role ADMIN. Returns 409 for the last OWNER.',
+          'Ends the sessions of the member immediately and revokes the invites that they created. Their API keys stay valid, because programs may depend on them; `revokeApiKeys=true` revokes them too. Members can remove themselves; removing another member requires the role ADMIN. Returns 409 for the last OWNER.',
         params: IdParams('usr'),
         querystring: MemberRemoval,
         response: { 204: Empty },

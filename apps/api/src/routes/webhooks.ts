@@ -68,7 +68,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Update a webhook',
         description:
-          'Updates the URL, the event types or `enabled`. A webhook that is disabled receives nothing after this response, and its pending deliveries fail.',
+          'Updates the URL, the event types or `enabled`. A disabled webhook receives nothing after this response, and its pending deliveries fail.',
         params,
         querystring: NoQuery,
         body: WebhookChange,
@@ -84,7 +84,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Delete a webhook',
-        description: 'Deletes the webhook and its deliveries. It receives nothing after this response.',
+        description: 'Deletes the webhook and its deliveries. Its URL receives nothing after this response.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },
@@ -103,7 +103,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Rotate the secret of a webhook',
         description:
-          'Returns the new `secret`, in this response only. For 24 hours, deliveries are signed with both secrets, so that the receiver can switch without downtime. At most 5 rotations in 24 hours; more return 409.',
+          'Returns the new `secret`, in this response only. For 24 hours, deliveries are signed with both secrets, so that the receiver can switch without downtime. More than 5 rotations in 24 hours return 409.',
         params,
         querystring: NoQuery,
         body: EmptyBody,

@@ -45,10 +45,10 @@ export const AuditEntry = z
     action: z.string(),
     actor: z
       .object({ kind: z.enum(['user', 'apiKey', 'public', 'system']), id: z.string().nullable() })
-      .describe('The actor. `id` is the id of the user or API key, or null'),
+      .describe('`id` is the id of the user or API key; `null` for visitors and the system.'),
     subjectId: z.string().nullable().describe('The id of the affected record'),
     details: z.record(z.string(), z.union([z.string(), z.number(), z.null()])),
-    address: z.string().nullable().describe('The client’s IP address'),
+    address: z.string().nullable().describe('The IP address of the client'),
     requestId: z.string(),
     createdAt: Timestamp,
   })

@@ -10,7 +10,7 @@ export const User = z
     id: RecordId('usr'),
     email: z.string(),
     name: z.string(),
-    emailVerifiedAt: Timestamp.nullable().describe('When the user first proved that they own the address'),
+    emailVerifiedAt: Timestamp.nullable().describe('When the user verified the email address'),
     createdAt: Timestamp,
   })
   .meta({ id: 'User' })
@@ -44,7 +44,7 @@ export const LoginInput = z
     password: z.string().max(1000, 'must have at most 1,000 characters'),
     workspaceId: Id('wsp')
       .optional()
-      .describe('The workspace to log in to. Default: the workspace that the user joined first'),
+      .describe('The workspace to log in to. Default: the workspace that the user joined first.'),
   })
   .meta({ examples: [{ email: 'ada@example.com', password: 'a long sentence that is hard to guess' }] })
 export type LoginInput = z.output<typeof LoginInput>
@@ -83,7 +83,7 @@ export const OpenSession = z
     expiresAt: Timestamp,
     createdAt: Timestamp,
   })
-  .meta({ id: 'OpenSession', description: 'An open session. Only the response to the login contains its token.' })
+  .meta({ id: 'OpenSession', description: 'An open session. Its token is returned only by the login.' })
 export type OpenSession = z.output<typeof OpenSession>
 
 export const SessionQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
@@ -100,7 +100,7 @@ export type WorkspaceQuery = z.output<typeof WorkspaceQuery>
 /** For records that remain after their creator has left the workspace. */
 export const CreatedBy = RecordId('usr')
   .nullable()
-  .describe('The user who created the record, directly or with an API key. The user may no longer be a member')
+  .describe('The user who created the record, directly or with an API key. The user may no longer be a member.')
 
 export const ApiKey = z
   .object({
@@ -139,7 +139,7 @@ export const ApiKeyQuery = PageQuery.extend({
   sort: Sort(['createdAt']),
   createdBy: Id('usr')
     .optional()
-    .describe('The id of the user who created the keys. The user may no longer be a member'),
+    .describe('The id of the user who created the keys. The user may no longer be a member.'),
 })
 export type ApiKeyQuery = z.output<typeof ApiKeyQuery>
 

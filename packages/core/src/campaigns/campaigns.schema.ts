@@ -22,7 +22,7 @@ export const Campaign = z
     pauseReason: z
       .string()
       .nullable()
-      .describe('Why the system paused the campaign. `null` if it is not paused, or if a user paused it.'),
+      .describe('Why the system paused the campaign. `null` if the campaign is not paused, or if a user paused it.'),
     createdAt: Timestamp,
     updatedAt: Timestamp,
     sentAt: Timestamp.nullable(),
@@ -30,7 +30,7 @@ export const Campaign = z
   })
   .meta({
     id: 'Campaign',
-    description: 'A newsletter issue. `subject`, `html` and `text` are Liquid templates.',
+    description: 'An email to the subscribers of a list. `subject`, `html` and `text` are Liquid templates.',
     examples: [
       {
         id: 'cmp_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -138,7 +138,7 @@ export const Audience = z
   .meta({
     id: 'CampaignAudience',
     description:
-      'The number of subscribers that `send` would reach now, and the numbers that it would exclude, by status.',
+      'The number of subscribers that would receive the campaign now, and of those that would not, by status.',
     examples: [{ willReceive: 1207, excluded: { pending: 12, unsubscribed: 48, bounced: 5, complained: 1 } }],
   })
 export type Audience = z.output<typeof Audience>
@@ -159,7 +159,8 @@ export const CampaignStats = z
   })
   .meta({
     id: 'CampaignStats',
-    description: 'In every response, queued = sent + failed + skipped + interrupted + pending.',
+    description:
+      'The number of recipients by status. At any time, queued = sent + failed + skipped + interrupted + pending.',
     examples: [
       {
         queued: 1207,
@@ -193,14 +194,18 @@ export const CampaignRecipient = z
     createdAt: Timestamp.describe(
       'When a worker first claimed the recipient. Before that, when the campaign was sent.',
     ),
-    settledAt: Timestamp.nullable(),
+    settledAt: Timestamp.nullable().describe('When the outcome was recorded. `null` while PENDING.'),
     openedAt: Timestamp.nullable(),
     clickedAt: Timestamp.nullable(),
     unsubscribedAt: Timestamp.nullable(),
     bouncedAt: Timestamp.nullable(),
     complainedAt: Timestamp.nullable(),
   })
-  .meta({ id: 'CampaignRecipient', description: 'A recipient of a campaign and the delivery status of the email.' })
+  .meta({
+    id: 'CampaignRecipient',
+    description:
+      'A recipient of a campaign and the status of the email. INTERRUPTED: the outcome is unknown, because the worker crashed while sending, or because the connection was lost.',
+  })
 export type CampaignRecipient = z.output<typeof CampaignRecipient>
 
 export const RecipientQuery = PageQuery.extend({

@@ -54,7 +54,7 @@ export const contactExample = contactExamples[0]
 
 export const MergedContact = z.object({ ...Contact.shape, mergedContactId: RecordId('con') }).meta({
   id: 'MergedContact',
-  description: 'The remaining contact after a merge; `mergedContactId` is the id of the deleted duplicate.',
+  description: 'The contact that remains after a merge. `mergedContactId` is the id of the deleted duplicate.',
   examples: [{ ...contactExample, mergedContactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }],
 })
 
@@ -85,7 +85,7 @@ const writable = {
   lastName: SingleLine(200),
   phone: emptyToNull(Phone),
   company: emptyToNull(SingleLine(200)),
-  customFieldValues: customFieldValues.describe('Values by custom field key; null removes a value'),
+  customFieldValues: customFieldValues.describe('Values by custom field key; `null` removes a value.'),
   tags: Tags,
   source: emptyToNull(SingleLine(sourceLength)),
 } satisfies Record<Writable, z.ZodType>
@@ -126,7 +126,7 @@ export const TagsInput = z
 export type TagsInput = z.output<typeof TagsInput>
 
 export const MergeInput = z
-  .strictObject({ contactId: Id('con').describe('The duplicate; it is deleted') })
+  .strictObject({ contactId: Id('con').describe('The duplicate, which is deleted') })
   .meta({ examples: [{ contactId: 'con_01kag7m3v9e8fs2t4w6x8y0z2c' }] })
 export type MergeInput = z.output<typeof MergeInput>
 
@@ -135,7 +135,7 @@ const filters = {
   search: SingleLine(200, 1)
     .optional()
     .describe(
-      'Part of a name, email, company or phone; tolerates a typo. Without `sort`: the best matches first, at most 1,000',
+      'Part of a name, email, company or phone; tolerates a typo. Without `sort`, returns the best matches first, at most 1,000.',
     ),
   tag: z
     .union([
@@ -143,7 +143,7 @@ const filters = {
       SingleLine(100, 1).transform((tag) => [tag]),
     ])
     .optional()
-    .describe('Repeatable; contacts must have all of the tags'),
+    .describe('Repeatable; contacts must have all of the tags.'),
   listId: Id('lst').optional().describe('Contacts with a subscription to this list, in any status'),
   emailSubscribedStatus: z.enum(emailSubscribedStatuses).optional(),
   source: SingleLine(sourceLength).optional(),
@@ -195,7 +195,7 @@ export const Activity = z
   .object({ id: RecordId('evt'), type: z.string(), timestamp: Timestamp, data: z.unknown() })
   .meta({
     id: 'Activity',
-    description: 'An event of a contact; `data` is the payload of that event type.',
+    description: 'An event of a contact. The schema of `data` depends on `type`.',
   })
 export type Activity = z.output<typeof Activity>
 

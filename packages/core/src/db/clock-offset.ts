@@ -13,8 +13,8 @@ export interface ClockOffset {
 export const Clock = z.object({
   status: z
     .enum(['ok', 'off', 'unknown'])
-    .describe('`off`: differs from the clock of the database by more than five seconds'),
-  offsetMs: z.int().nullable().describe('Positive when the clock of this process is ahead; null when unknown'),
+    .describe('`off`: more than five seconds ahead of or behind the clock of the database'),
+  offsetMs: z.int().nullable().describe('Positive if the clock of this process is ahead; `null` if unknown.'),
 })
 export type Clock = z.output<typeof Clock>
 

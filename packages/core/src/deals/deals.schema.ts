@@ -19,7 +19,7 @@ export const Deal = z
   })
   .meta({
     id: 'Deal',
-    description: 'A possible sale to a contact. `closedAt` is when it was won or lost.',
+    description: 'A possible sale to a contact. `closedAt` is when the deal was won or lost.',
     examples: [
       {
         id: 'dea_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -44,7 +44,7 @@ export const MovedDeal = z
   .object({ ...Deal.shape, previousPipelineId: RecordId('pip'), previousStageId: RecordId('stg') })
   .meta({
     id: 'MovedDeal',
-    description: 'A deal that moved from another stage.',
+    description: 'A deal after it has moved to another stage, with the pipeline and the stage that it was in before.',
     examples: [
       {
         ...dealExamples?.[0],
@@ -69,7 +69,7 @@ const writable = {
     .min(0, valueMessage)
     // Converts -0 to 0.
     .transform((cents) => cents + 0)
-    .describe("In the minor unit of the workspace's currency"),
+    .describe("In the minor unit of the workspace's currency, such as cents"),
 }
 
 export const DealInput = z

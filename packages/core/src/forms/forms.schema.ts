@@ -46,7 +46,7 @@ export const Form = z
     successMessage: z.string(),
     redirectUrl: z.string().nullable(),
     enabled: z.boolean(),
-    spamCount: z.number().int().describe('Number of submissions that filled in the honeypot'),
+    spamCount: z.number().int().describe('The number of submissions that filled in the honeypot'),
     createdAt: Timestamp,
     updatedAt: Timestamp,
   })
@@ -99,11 +99,11 @@ const FormFieldInput = z
         'must start with a letter and contain only letters, digits, _ and -, at most 64 characters',
       )
       .optional()
-      .describe('Unique within the form; default: derived from the label'),
-    label: SingleLine(2_000, 1).describe('For a CONSENT: the full wording'),
+      .describe('Unique within the form. Default: derived from the label.'),
+    label: SingleLine(2_000, 1).describe('For type CONSENT, the full wording that visitors agree to'),
     type: z.enum(formFieldTypes),
     required: z.boolean().default(false),
-    options: options.optional().describe('The choices of a SELECT'),
+    options: options.optional().describe('The choices. Required for type SELECT and not allowed for other types.'),
     mapsTo: z
       .string()
       .max(100)
@@ -151,7 +151,7 @@ export const FormInput = z
     listId: writable.listId
       .default(null)
       .describe(
-        'Visitors who give every consent of the form are subscribed to this list; requires a CONSENT and a field for the email',
+        'Visitors who give every consent of the form are subscribed to this list. Requires a field of type CONSENT and a field that maps to `email`.',
       ),
     tags: writable.tags.default([]).describe('Added to every contact that the form creates or updates'),
     successMessage: writable.successMessage.default('Thank you.'),
@@ -191,7 +191,7 @@ export const Submission = z
   })
   .meta({
     id: 'Submission',
-    description: 'A form submission; `consents` contains the exact wording that the visitor agreed to.',
+    description: 'A form submission. `consents` contains the exact wording that the visitor agreed to.',
     examples: [
       {
         id: 'sub_01kag7m3v9e8fs2t4w6x8y0z1b',

@@ -24,7 +24,7 @@ export const Import = z
   .meta({
     id: 'Import',
     description:
-      'An import of contacts. `processed` always equals `created` + `updated` + `skipped` + `failed`. `errors` contains the first 100 errors, with the line on which the row begins; the header of a CSV is line 1.',
+      'An import of contacts. `processed` always equals `created` + `updated` + `skipped` + `failed`. `errors` contains the first 100 errors, with the line on which the row begins. The header of a CSV is line 1.',
     examples: [
       {
         id: 'imp_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -59,12 +59,12 @@ export const ImportOptions = z
     consent: z
       .literal('confirmed', { error: 'must be "confirmed"' })
       .optional()
-      .describe('Confirms that all contacts of the file have consented; required with `listId`'),
+      .describe('Confirms that all contacts of the file have consented. Required with `listId`.'),
     dryRun: z
       .enum(['true', 'false'], { error: 'must be true or false' })
       .default('false')
       .transform((value) => value === 'true')
-      .describe('Validates and counts the rows; writes no contacts and emits no events'),
+      .describe('Validates and counts the rows, but writes no contacts and emits no events'),
     events: z
       .literal('each', { error: 'must be "each"' })
       .optional()

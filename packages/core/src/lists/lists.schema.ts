@@ -16,7 +16,7 @@ export const List = z
   })
   .meta({
     id: 'List',
-    description: 'A newsletter that contacts subscribe to.',
+    description: 'A list of subscribers, such as the readers of a newsletter.',
     examples: [
       {
         id: 'lst_01kag7m3v9e8fs2t4w6x8y0z1b',
@@ -58,10 +58,10 @@ export type SubscriberQuery = z.output<typeof SubscriberQuery>
 export const SubscriberInput = z
   .strictObject({
     contactId: Id('con').optional(),
-    email: Email.optional().describe('Creates the contact if the email is new'),
+    email: Email.optional().describe('Creates the contact if no contact has this email address'),
     status: z
       .enum(['PENDING', 'CONFIRMED'])
-      .describe('CONFIRMED states that the contact has consented; PENDING sends a confirmation email'),
+      .describe('CONFIRMED states that the contact has consented; PENDING sends a confirmation email.'),
   })
   .refine((input) => (input.contactId === undefined) !== (input.email === undefined), {
     path: ['contactId'],

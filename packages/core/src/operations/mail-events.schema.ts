@@ -11,7 +11,7 @@ export const MailReport = z
     permanent: z
       .boolean()
       .optional()
-      .describe('Required for a bounce: whether the address will never accept email. A complaint is always permanent'),
+      .describe('Required for a bounce: whether the address will never accept email. A complaint is always permanent.'),
     detail: MultiLine(2_000).default('').describe('The response of the receiving server'),
   })
   .refine(({ type, permanent }) => type === 'COMPLAINT' || permanent !== undefined, {
@@ -21,9 +21,9 @@ export const MailReport = z
   .meta({ examples: [{ type: 'BOUNCE', email: 'ada@example.com', permanent: true, detail: '550 5.1.1 No such user' }] })
 export type MailReport = z.output<typeof MailReport>
 
-export const MailReportTaken = z
+export const MailReportResult = z
   .object({ success: z.literal(true) })
-  .meta({ id: 'MailReportTaken', examples: [{ success: true }] })
+  .meta({ id: 'MailReportResult', examples: [{ success: true }] })
 
 /** The `data` of `mail.bounced` and `mail.complained`. */
 export const MailEvent = z

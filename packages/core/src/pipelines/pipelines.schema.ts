@@ -78,7 +78,7 @@ export const PipelineChange = z
     name: SingleLine(200, 1),
     stages: Stages(StageChange)
       .refine((stages) => areDifferent(stages.flatMap(({ id }) => id ?? [])), 'must not repeat a stage')
-      .describe('All stages in their new order. Stages whose id is missing from the list are removed'),
+      .describe('All stages in their new order. Stages that are not listed are removed.'),
   })
   .partial()
   .meta({ examples: [{ name: 'Renewals', stages: [{ name: 'Due', winProbability: 70 }] }] })
@@ -90,7 +90,7 @@ export const PipelineQuery = PageQuery.extend({ sort: Sort(['createdAt']) })
 export type PipelineQuery = z.output<typeof PipelineQuery>
 
 const cents = z.number().int().nullable()
-const beyond = 'Null above 2^53-1, where a JSON number is inexact: use the field with `Exact` in its name'
+const beyond = '`null` above 2^53-1, where a JSON number is inexact: use the field with the suffix `Exact`.'
 const exact = z.string().meta({ description: 'The same value in decimal digits, always exact' })
 
 const sums = {

@@ -70,6 +70,6 @@ export const TaskQuery = PageQuery.extend({
   assigneeId: Id('usr').optional(),
   sort: SortBy(['dueAt', 'createdAt'])
     .default('dueAt')
-    .describe('`dueAt` starts with the longest overdue task. Tasks without a date follow, and DONE tasks are last'),
+    .describe('`dueAt` starts with the longest overdue task. Tasks without `dueAt` follow, and DONE tasks are last.'),
 })
 export type TaskQuery = z.output<typeof TaskQuery>

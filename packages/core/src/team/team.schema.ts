@@ -73,7 +73,7 @@ export const MemberRemoval = z.strictObject({
     .enum(['true', 'false'], { error: 'must be true or false' })
     .transform((value) => value === 'true')
     .optional()
-    .describe('Also revokes the API keys that the member created. `GET /api-keys?createdBy=` lists them'),
+    .describe('Also revokes the API keys that the member created. `GET /api-keys?createdBy=` lists them.'),
 })
 export type MemberRemoval = z.output<typeof MemberRemoval>
 

@@ -36,7 +36,7 @@ export const Webhook = z
     enabled: z.boolean(),
     disabledReason: z.string().nullable().meta({
       description:
-        'Why the system disabled the webhook: at least 10 attempts over 5 days, all failed. `null` if it is enabled, or if a user disabled it.',
+        'Why the system disabled the webhook, after at least 10 attempts over 5 days that all failed. `null` if the webhook is enabled, or if a user disabled it.',
     }),
     lastSuccessAt: Timestamp.nullable().meta({
       description: 'When the last successful attempt ended. `null` before the first.',
@@ -46,11 +46,11 @@ export const Webhook = z
     }),
     failingSince: Timestamp.nullable().meta({
       description:
-        'The first failed attempt since the last success. `null` after a success, and after `enabled` is set to `true`. After 24 hours, owners and admins get an email.',
+        'When the first failed attempt since the last success ended. `null` after a success, and after `enabled` is set to `true`. After 24 hours, owners and admins get an email.',
     }),
     pausedUntil: Timestamp.nullable().meta({
       description:
-        'The receiver did not respond several times in a row: no attempt starts before this time. A new `url`, `enabled: true`, a test or a redelivery ends the pause. `null` if deliveries are not paused.',
+        'No attempt starts before this time, because the receiver did not respond several times in a row. A new `url`, `enabled: true`, a test or a redelivery ends the pause. `null` if deliveries are not paused.',
     }),
     createdAt: Timestamp,
   })
@@ -64,9 +64,9 @@ export type Webhook = z.output<typeof Webhook>
 export const CreatedWebhook = z
   .object({
     ...Webhook.shape,
-    secret: z
-      .string()
-      .meta({ description: 'Verifies signatures (Standard Webhooks). Returned only in this response.' }),
+    secret: z.string().meta({
+      description: 'The key to verify signatures as defined by Standard Webhooks. Only this response contains it.',
+    }),
   })
   .meta({
     id: 'CreatedWebhook',

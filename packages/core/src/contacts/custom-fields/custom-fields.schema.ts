@@ -16,7 +16,7 @@ export const CustomField = z
   })
   .meta({
     id: 'CustomField',
-    description: 'A custom field of contacts. `options` are the choices of a SELECT.',
+    description: 'A custom field of contacts. `options` are the choices of type SELECT.',
     examples: [
       {
         id: 'cfd_01kag7m3v9e8fs2t4w6x8y0z1b',
