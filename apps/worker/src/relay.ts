@@ -2,7 +2,7 @@ import type { Database } from '@rapport/core/db/client.ts'
 import { listen } from '@rapport/core/db/listen.ts'
 import { deleteOutboxRowsOfDeliveries, findPublishableWork, markPublished } from '@rapport/core/jobs/outbox.ts'
 import { type WorkJob, workChannel } from '@rapport/core/jobs/queues.ts'
-import { readWake } from '@rapport/core/jobs/wake-relays.ts'
+import { parseNotification } from '@rapport/core/jobs/wake-relays.ts'
 import { isPollingWorker } from '@rapport/core/jobs/worker-registry.ts'
 import { isDatabaseUnavailable } from '@rapport/core/kernel/errors.ts'
 import { idOf, uuidOf } from '@rapport/core/kernel/ids.ts'
@@ -48,7 +48,7 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
   let backlogCursor: BacklogKey | undefined
 
   function onNotify(payload: string): void {
-    const subject = readWake(payload)
+    const subject = parseNotification(payload)
     if (subject === 'outbox') isOutboxNotified = true
     else if (!drainCooldown.isActive(subject.webhookId)) {
       const workspaceId = idOf('wsp', subject.workspaceId)
@@ -89,11 +89,11 @@ export function startRelay(options: RelayOptions): { close(): Promise<void> } {
 
   async function runRound(): Promise<void> {
     await publishNotified()
-    const isPolling = performance.now() - polledAt >= pollMs
-    if (isPolling) await deleteOutboxRowsOfDeliveries(db)
-    if (isPolling || isOutboxNotified) await publishOutbox()
-    if (isPolling || backlogCursor) await publishBacklogs()
-    if (isPolling) polledAt = performance.now()
+    const isPollDue = performance.now() - polledAt >= pollMs
+    if (isPollDue) await deleteOutboxRowsOfDeliveries(db)
+    if (isPollDue || isOutboxNotified) await publishOutbox()
+    if (isPollDue || backlogCursor) await publishBacklogs()
+    if (isPollDue) polledAt = performance.now()
   }
 
   async function run(): Promise<void> {

@@ -56,12 +56,12 @@ export async function emitTo<Data extends EventSubject>(
   return idOf('dlv', delivery.id)
 }
 
-/** Notifies the relays about webhooks with new deliveries. Every row of a statement lists all of them. */
+/** Notifies the relays about webhooks with new deliveries. Uses the first row, because every row lists all webhooks. */
 export function wakeDrains(ctx: Ctx, [row]: readonly WithWebhookIds[]): void {
   wakeForWebhooks(ctx.db, ctx.workspaceId, row?.webhookIds ?? [])
 }
 
-/** The webhooks for which `emitCtes` inserted deliveries; null: none. */
+/** The webhooks for which `emitCtes` inserted deliveries; null if there are none. */
 export interface WithWebhookIds {
   webhookIds: string[] | null
 }

@@ -126,8 +126,8 @@ export async function markPublished(db: Db, uuids: readonly string[]): Promise<v
 }
 
 /**
- * Deletes the rows that APIs of the previous release add for deliveries, which no longer need them. For one release
- * only. Returns the number of deleted rows.
+ * Deletes the rows that APIs of the previous release add for deliveries: deliveries no longer need outbox rows. For one
+ * release only. Returns the number of deleted rows.
  */
 export async function deleteOutboxRowsOfDeliveries(db: Db): Promise<number> {
   const result = await db.execute(sql`delete from outbox where queue = 'webhooks'`)

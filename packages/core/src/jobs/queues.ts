@@ -7,7 +7,7 @@ import { Id } from '../kernel/ids.ts'
  */
 export const queueNames = ['webhooks', 'campaigns', 'mail', 'imports', 'maintenance'] as const
 export type QueueName = (typeof queueNames)[number]
-/** The queues whose work has rows in the outbox: a job of `webhooks` drains the PENDING deliveries of a webhook. */
+/** The queues whose work has rows in the outbox. `webhooks` needs none: its jobs drain the PENDING deliveries. */
 export type OutboxQueue = Exclude<QueueName, 'webhooks'>
 
 /** Job data: ids, never personal data. `id` is the UUID of a webhook, batch, mail, import or deleted record. */

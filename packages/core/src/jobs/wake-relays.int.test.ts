@@ -18,7 +18,7 @@ import { type Ctx, inTransaction } from '../request/context.ts'
 import { redeliver, testWebhook } from '../webhooks/delivery-log.ts'
 import { enqueue, requeueWork } from './outbox.ts'
 import { workChannel } from './queues.ts'
-import { readWake, type Wake, wakeForOutbox, wakeForWebhooks } from './wake-relays.ts'
+import { parseNotification, type NotificationSubject, wakeForOutbox, wakeForWebhooks } from './wake-relays.ts'
 
 const database = useTestDatabase()
 let ctx: Ctx
@@ -28,27 +28,27 @@ beforeEach(async () => {
 
 const listener = useForTest(async () => {
   const client = new pg.Client({ connectionString: database.url, application_name: 'rapport test' })
-  const wakes: Wake[] = []
-  client.on('notification', ({ payload = '' }) => wakes.push(readWake(payload)))
+  const wakes: NotificationSubject[] = []
+  client.on('notification', ({ payload = '' }) => wakes.push(parseNotification(payload)))
   await client.connect()
   await client.query(`listen ${workChannel}`)
   return { wakes, close: () => client.end() }
 })
 
 /** Reads the notifications of all commits so far: they arrive in order, so it sends a marker and waits for it. */
-async function readWakes(): Promise<Wake[]> {
+async function readWakes(): Promise<NotificationSubject[]> {
   const marker = crypto.randomUUID()
-  const isMarker = (wake: Wake) => wake !== 'outbox' && wake.webhookId === marker
+  const isMarker = (wake: NotificationSubject) => wake !== 'outbox' && wake.webhookId === marker
   wakeForWebhooks(database.db, ctx.workspaceId, [marker])
   await waitUntil(() => listener.wakes.some(isMarker), { describe: 'the last notification has arrived' })
   return listener.wakes.splice(0).filter((wake) => !isMarker(wake))
 }
 
-const wakeOf = (webhookId: WebhookId, on = ctx): Wake => ({
+const wakeOf = (webhookId: WebhookId, on = ctx): NotificationSubject => ({
   workspaceId: uuidOf(on.workspaceId),
   webhookId: uuidOf(webhookId),
 })
-const inOrder = (wakes: Wake[]) => wakes.map((wake) => JSON.stringify(wake)).toSorted()
+const inOrder = (wakes: NotificationSubject[]) => wakes.map((wake) => JSON.stringify(wake)).toSorted()
 
 test('a commit sends one notification per webhook with new deliveries', async () => {
   const [first, second] = [await createTestWebhook(ctx), await createTestWebhook(ctx, { eventTypes: ['*'] })]
@@ -118,5 +118,5 @@ test('requeued work, a redelivery and a recovered claim send notifications', asy
 })
 
 test('a payload without a webhook, as the previous release sends, means the outbox', () => {
-  expect([readWake(''), readWake('anything')]).toEqual(['outbox', 'outbox'])
+  expect([parseNotification(''), parseNotification('anything')]).toEqual(['outbox', 'outbox'])
 })

@@ -7,7 +7,7 @@ import { microBatch } from '../kernel/micro-batch.ts'
 import { workChannel } from './queues.ts'
 
 /** The subject of a notification: a webhook with new deliveries, or new rows in the outbox. */
-export type Wake = { workspaceId: string; webhookId: string } | 'outbox'
+export type NotificationSubject = { workspaceId: string; webhookId: string } | 'outbox'
 
 const outboxPayload = ''
 
@@ -41,7 +41,7 @@ export function wakeForWebhooks(db: Db, workspaceId: WorkspaceId, webhookUuids: 
 }
 
 /** Parses a notification. APIs of the previous release send an empty payload for deliveries too. */
-export function readWake(payload: string): Wake {
+export function parseNotification(payload: string): NotificationSubject {
   const [workspaceId, webhookId] = payload.split(' ')
   return workspaceId && webhookId ? { workspaceId, webhookId } : 'outbox'
 }

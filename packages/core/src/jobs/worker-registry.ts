@@ -5,8 +5,8 @@ import type { Db } from '../db/client.ts'
 import { workers } from '../db/schema/index.ts'
 import { toTimestamp } from '../kernel/validation.ts'
 
-/** A worker without a heartbeat for longer than `heartbeatTimeout`, by the database's clock, counts as crashed. */
 export const heartbeatIntervalMs = 3_000
+/** A worker whose last heartbeat is older than this, by the clock of the database, counts as crashed. */
 export const heartbeatTimeout = sql`interval '15 seconds'`
 
 /** Registers the worker or renews its heartbeat. A worker that counted as crashed is registered again. */
@@ -45,7 +45,7 @@ export async function deregisterWorker(db: Db, workerId: string): Promise<void> 
   await db.delete(workers).where(eq(workers.id, workerId))
 }
 
-/** Whether this worker is the one that polls for work on behalf of all: the live worker with the smallest id. */
+/** Whether this worker is the one that polls for webhook backlogs: the live worker with the smallest id. */
 export async function isPollingWorker(db: Db, workerId: string): Promise<boolean> {
   const result = await db.execute<{ id: string }>(
     sql`select id from workers where seen_at > now() - interval '7 seconds' order by id limit 1`,
