@@ -55,7 +55,7 @@ export async function readDelivery(ctx: Ctx, webhookId: WebhookId, id: DeliveryI
   return toDelivery(row)
 }
 
-/** Emits a `webhook.test` event to one webhook. A disabled webhook is a conflict. */
+/** Emits a `webhook.test` event to one webhook. Throws `conflict` if the webhook is disabled. */
 export function testWebhook(ctx: Ctx, id: WebhookId): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {
     const data = await readEnabledWebhook(ctx, id)
@@ -68,8 +68,8 @@ export function testWebhook(ctx: Ctx, id: WebhookId): Promise<Delivery> {
 }
 
 /**
- * Creates a new delivery of the same event, so that the receiver gets the same `webhook-id`. A PENDING delivery, a
- * disabled webhook and an expired event are conflicts.
+ * Creates a new delivery of the same event, so that the receiver gets the same `webhook-id`. Throws `conflict` if the
+ * delivery is PENDING, the webhook is disabled or the event has expired.
  */
 export function redeliver(ctx: Ctx, webhookId: WebhookId, id: DeliveryId): Promise<Delivery> {
   return inTransaction(ctx, async (ctx) => {

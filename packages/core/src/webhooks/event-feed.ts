@@ -37,10 +37,10 @@ export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Even
   const { after, type } = query
   if (after !== undefined && query.sort === '-createdAt')
     throw invalidField('sort', 'sort: must be createdAt if after is set')
-  const isAfterStart = after === undefined ? undefined : await createIsAfter(ctx, after)
+  const afterCondition = after === undefined ? undefined : await createAfterCondition(ctx, after)
   const page = await readPage<EventRow>(ctx, {
     name: `events ${after ?? ''} ${type ?? ''}`,
-    query: { ...query, sort: query.sort ?? (isAfterStart ? 'createdAt' : '-createdAt') },
+    query: { ...query, sort: query.sort ?? (afterCondition ? 'createdAt' : '-createdAt') },
     key: { column: events.transactionId, type: 'xid8', valueOf: (row) => row.transactionId },
     id: { column: events.id, valueOf: (row) => row.id },
     read: ({ after: cursor, orderBy, limit }) =>
@@ -51,7 +51,7 @@ export async function listEvents(ctx: Ctx, query: EventQuery): Promise<Page<Even
           and(
             eq(events.workspaceId, ctx.workspaceId),
             sql`${events.transactionId} < (${oldestRunningTransaction})`,
-            isAfterStart,
+            afterCondition,
             cursor,
             type === undefined ? undefined : eq(events.type, type),
           ),
@@ -69,7 +69,7 @@ export async function readEvent(ctx: Ctx, id: EventId): Promise<Event> {
   return toEvent(row)
 }
 
-async function createIsAfter(ctx: Ctx, id: EventId) {
+async function createAfterCondition(ctx: Ctx, id: EventId) {
   const row = await findEvent(ctx, id)
   if (!row) throw invalidField('after', 'Event not found')
   return sql`(${events.transactionId}, ${events.id}) > (${row.transactionId}::xid8, ${events.id.mapToDriverValue(id)}::uuid)`

@@ -13,7 +13,7 @@ import type { CreatedWebhook } from './webhooks.schema.ts'
 const formerSecretLifetimeMs = 24 * 60 * 60 * 1000
 const maxFormerSecrets = 5
 
-/** Replaces the secret, and returns the new secret only here. For 24 hours, the former secret also signs. */
+/** Replaces the secret. Only this result contains the new one. For 24 hours, the former secret also signs. */
 export function rotateSecret(ctx: Ctx, id: WebhookId): Promise<CreatedWebhook> {
   return inTransaction(ctx, async (ctx) => {
     const [current] = await ctx.db.select().from(webhooks).where(isLiveWebhook(ctx, id)).for('no key update')

@@ -30,8 +30,8 @@ type WebhookWithHealth = WebhookRow & HealthRow
 const maxWebhooks = 50
 
 /**
- * Creates an enabled webhook. Returns its secret only here; the database stores it encrypted. A workspace with the
- * maximum number of webhooks is a conflict.
+ * Creates an enabled webhook. Only this result contains its secret in plain text; the database stores it encrypted.
+ * Throws `conflict` if the workspace has the maximum number of webhooks.
  */
 export function createWebhook(ctx: Ctx, input: WebhookInput): Promise<CreatedWebhook> {
   const url = checkWebhookUrl(input.url, ctx.settings.allowedNetworks)

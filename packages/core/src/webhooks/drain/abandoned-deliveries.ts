@@ -12,7 +12,7 @@ const rowsPerStep = 500
  * Marks up to `rowsPerStep` PENDING deliveries of a disabled or deleted webhook as FAILED, except those in flight. Only
  * the owner of the claim calls it, in the transaction of a take. Returns whether there may be more.
  */
-export async function failBacklogStep(
+export async function failPendingDeliveries(
   db: Db,
   { workspaceId, webhookId }: BacklogKey,
   inFlight: readonly string[],
@@ -38,10 +38,11 @@ interface BacklogRow extends Record<string, unknown> {
 
 /**
  * Marks deliveries that have been PENDING for more than 30 days as FAILED, so that their partition can be dropped.
- * Skips deliveries that may be in flight. Processes a few webhooks per call, and returns the number of deliveries.
+ * Skips deliveries that may be in flight. Processes the webhooks of up to `rowsPerStep` expired deliveries, and returns
+ * the number of deliveries.
  */
 export async function expireDeliveries(db: Db): Promise<number> {
-  // Without locks, because this query covers all workspaces.
+  // Takes no locks: `expireBacklog` locks one webhook at a time and selects its deliveries again.
   const old = await db.execute<BacklogRow>(sql`
     select distinct workspace_id, webhook_id from (
       select workspace_id, webhook_id from deliveries

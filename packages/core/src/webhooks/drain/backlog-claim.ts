@@ -4,8 +4,8 @@
  *
  * - `webhook_drains.delivery_ids` contains the deliveries that may be in flight. A delivery itself is PENDING until its
  *   outcome is recorded. If the worker crashes, recovery marks the deliveries in `delivery_ids` as INTERRUPTED.
- * - Every take requires the token of the previous take and writes a new one. So a second job of the webhook, a job
- *   whose claim recovery has released, and a delayed statement that arrives after its retry take nothing.
+ * - Every take requires the token of the previous take and writes a new one. So the following take nothing: a
+ *   second job of the webhook, a job whose claim recovery has released, and a statement that arrives after its retry.
  * - A take locks the row of `webhook_drains` before it reads, so it sees everything that the previous owner recorded.
  *   It locks the row of `webhooks` FOR SHARE: disabling and deleting wait for the take, and later takes see that
  *   change.
@@ -19,7 +19,7 @@ import { preparedSql } from '../../db/prepared-query.ts'
 import { transaction } from '../../db/transaction.ts'
 import { type EventId, idOf, uuidOf } from '../../kernel/ids.ts'
 import { serializeEvent } from '../signature.ts'
-import { failBacklogStep } from './abandoned-deliveries.ts'
+import { failPendingDeliveries } from './abandoned-deliveries.ts'
 import { limitAttempts } from './circuit-breaker.ts'
 import { indexScanSettings } from './index-scan-settings.ts'
 import { type Claim, type EndedDelivery, recordDeliveryOutcomes } from './record-outcomes.ts'
@@ -79,7 +79,8 @@ export function claimBacklog(
   })
 }
 
-interface Progress {
+/** One step of a drain: the outcomes to record and the deliveries to take. */
+interface DrainStep {
   ended: readonly EndedDelivery[]
   /** The UUIDs of the deliveries whose requests are still running. */
   inFlight: readonly string[]
@@ -89,12 +90,12 @@ interface Progress {
 
 /**
  * Records outcomes and takes the next deliveries. Returns undefined if recovery has released the claim; the outcomes
- * are recorded nevertheless. Can be repeated after an error.
+ * are recorded nevertheless. Can be retried after an error.
  */
-export function recordAndTakeNext(db: Db, claim: BacklogClaim, progress: Progress): Promise<TakeResult | undefined> {
+export function recordAndTakeNext(db: Db, claim: BacklogClaim, step: DrainStep): Promise<TakeResult | undefined> {
   return runWithNewToken(db, claim, async (db, token) => {
-    const { isOwner, recorded } = await recordDeliveryOutcomes(db, claim, progress.ended)
-    return isOwner ? takeOldest(db, claim, { ...progress, ended: recorded, token }) : undefined
+    const { isOwner, recorded } = await recordDeliveryOutcomes(db, claim, step.ended)
+    return isOwner ? takeOldest(db, claim, { ...step, ended: recorded, token }) : undefined
   })
 }
 
@@ -106,7 +107,10 @@ export async function releaseBacklog(db: Db, claim: BacklogClaim): Promise<void>
       and token = any(${sql.param(claim.tokens)}::uuid[])`)
 }
 
-/** Runs a take with a new token. After an error, keeps the former tokens: the transaction may be committed or not. */
+/**
+ * Runs a take with a new token. After an error, `claim.tokens` contains the former tokens and the new one, because the
+ * transaction may have been committed or not.
+ */
 async function runWithNewToken<Result>(
   db: Db,
   claim: BacklogClaim,
@@ -154,11 +158,11 @@ const claimRow = preparedSql<Key & { token: string; now: Date }, { unreachable_c
     returning unreachable_count`,
 )
 
-async function takeOldest(db: Db, claim: BacklogClaim, progress: Progress & { token: string }): Promise<TakeResult> {
-  const { ended, inFlight, token } = progress
+async function takeOldest(db: Db, claim: BacklogClaim, step: DrainStep & { token: string }): Promise<TakeResult> {
+  const { ended, inFlight, token } = step
   const state = computeReceiverState(claim, ended)
   const { pausedUntil, unreachableCount } = state
-  const limit = pausedUntil ? 0 : limitAttempts(progress.limit, { unreachableCount, inFlightCount: inFlight.length })
+  const limit = pausedUntil ? 0 : limitAttempts(step.limit, { unreachableCount, inFlightCount: inFlight.length })
   const rows = await takeDeliveries(db, {
     ...toKeyParams(claim),
     ...state,
@@ -172,7 +176,7 @@ async function takeOldest(db: Db, claim: BacklogClaim, progress: Progress & { to
   const deliveries = rows.filter((row): row is TakenRow => row.id !== null)
   const receiver = rows[0]?.url ? toReceiver(rows[0]) : undefined
   if (receiver) return { receiver, deliveries: deliveries.map(toTaken), hasMore: deliveries.length === limit }
-  return { receiver, deliveries: [], hasMore: await failBacklogStep(db, claim, inFlight) }
+  return { receiver, deliveries: [], hasMore: await failPendingDeliveries(db, claim, inFlight) }
 }
 
 interface ReceiverRow {

@@ -98,7 +98,7 @@ test('1,200 webhooks are found in two pages, each once', async () => {
   expect(await find(lastOfAll)).toEqual({ found: [], last: undefined })
 })
 
-describe('of one workspace', () => {
+describe('the backlogs of one workspace', () => {
   test('at most 20 are found or claimed at a time', async () => {
     await insertBacklogs(30)
     await insertBacklogs(3, { on: await createTestCtx(database.db) })

@@ -13,14 +13,16 @@ export interface BacklogKey {
 export interface BacklogPage {
   /** The webhooks whose backlog a job can claim. */
   backlogs: BacklogKey[]
-  /** The start of the next page. Undefined if this is the last page. */
+  /** The last webhook of this page: pass it as `after` to get the next page. Undefined on the last page. */
   last: BacklogKey | undefined
 }
 
 const pageSize = 1_000
-/** The maximum number of active and new jobs per workspace. */
+/** The maximum number of claimed webhooks and new jobs per workspace, within a page. */
 const maxJobsPerWorkspace = 20
-/** The maximum number of jobs for unreachable receivers: each of them may wait for a timeout of ten seconds. */
+/**
+ * The maximum number of new jobs per page for unreachable receivers: each job may wait for a timeout of ten seconds.
+ */
 const maxUnreachableJobs = 10
 
 /**
@@ -54,9 +56,9 @@ const toKey = ({ workspace_id, webhook_id }: PageRow): BacklogKey => ({
 })
 
 /**
- * Ranks the webhooks of each workspace for the limit: claimed webhooks first, because the limit includes their jobs,
- * then the least recently served webhooks, so that all of them are served in turn. Unreachable receivers are ranked
- * separately.
+ * Ranks the webhooks of each workspace: claimed webhooks first, because `maxJobsPerWorkspace` includes them, then the
+ * least recently served webhooks, so that all of them are served in turn. Unreachable receivers are ranked separately,
+ * and once more across workspaces for `maxUnreachableJobs`: the receiver whose pause ended first comes first.
  *
  * The ORDER BY lists all columns of `deliveries_pending_index`. With the webhook alone, PostgreSQL might use the index
  * of the primary key, and read all deliveries that are not PENDING.
@@ -83,11 +85,11 @@ const findPage = preparedSql<{ workspaceId: string; webhookId: string; now: Date
     ranked as (
       select *,
         row_number() over (partition by workspace_id, is_unreachable
-          order by is_claimed desc, is_paused, taken_at nulls first, webhook_id) as of_workspace,
-        row_number() over (partition by is_unreachable order by is_claimed or is_paused, paused_until nulls first, taken_at nulls first) as of_unreachable
+          order by is_claimed desc, is_paused, taken_at nulls first, webhook_id) as workspace_rank,
+        row_number() over (partition by is_unreachable order by is_claimed or is_paused, paused_until nulls first, taken_at nulls first) as unreachable_rank
       from state)
     select workspace_id, webhook_id,
-      not is_claimed and not is_paused and of_workspace <= ${maxJobsPerWorkspace}::int
-        and (not is_unreachable or of_unreachable <= ${maxUnreachableJobs}::int) as is_claimable
+      not is_claimed and not is_paused and workspace_rank <= ${maxJobsPerWorkspace}::int
+        and (not is_unreachable or unreachable_rank <= ${maxUnreachableJobs}::int) as is_claimable
     from ranked order by workspace_id, webhook_id`,
 )

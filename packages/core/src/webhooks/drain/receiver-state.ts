@@ -4,13 +4,14 @@ import type { Params } from '../../db/prepared-query.ts'
 import { countUnreachable, getPauseMs } from './circuit-breaker.ts'
 import type { DeliveryOutcome, EndedDelivery } from './record-outcomes.ts'
 
-/** How one round of attempts changes the row of `webhook_drains`. */
+/** How the outcomes of a round change the row of `webhook_drains`. */
 export interface ReceiverState extends Record<string, unknown> {
   succeededAt: Date | null
   failedAt: Date | null
-  /** Set if the round ended with failures. `failures` is their number, after the last success of the round. */
+  /** Set if there are failures after the last success of the round. `failures` is their number. */
   failingSince: Date | null
   failures: number
+  /** The count in the database when the worker last read it. */
   knownUnreachableCount: number
   unreachableCount: number
   pausedUntil: Date | null

@@ -22,7 +22,9 @@ export interface Claim {
   readonly workspaceId: WorkspaceId
   readonly webhookId: WebhookId
   readonly workerId: string
-  /** The database has one of these tokens. There are several after an attempt whose response was lost. */
+  /**
+   * The row of `webhook_drains` has one of these tokens. There are several only after the response of a take was lost.
+   */
   tokens: string[]
 }
 
@@ -75,7 +77,7 @@ interface RecordParams extends Record<string, unknown> {
 
 /**
  * Uses no join, so that each delivery is found by its whole primary key. A join that is planned while the table is
- * small reads all deliveries of the webhook. The ids come from a CTE instead of a parameter, to prevent partition
+ * small would read all deliveries of the webhook. The ids come from a CTE instead of a parameter, to prevent partition
  * pruning: see `takeDeliveries` in `backlog-claim.ts`.
  */
 const record = preparedSql<RecordParams, { is_valid: boolean | null; recorded: string[] }>(
