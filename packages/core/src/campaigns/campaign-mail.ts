@@ -123,8 +123,8 @@ export async function renderTestMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail
 }
 
 /**
- * Renders the campaign's mail with the values of a contact, or of an example contact. Sends nothing. A template that
- * exceeds its limits is invalid.
+ * Renders the campaign's mail with the values of a contact, or of an example contact. Sends nothing. Throws `invalid`
+ * if a template exceeds its limits.
  */
 export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contactId }: PreviewInput): Promise<Preview> {
   await readCampaign(ctx, campaignId)
@@ -136,7 +136,7 @@ export async function previewCampaign(ctx: Ctx, campaignId: CampaignId, { contac
 
 /**
  * Enqueues one test mail. The campaign can have any status. With `contactId`, the mail shows the values of that
- * contact. A template that exceeds its limits is invalid.
+ * contact. Throws `invalid` if a template exceeds its limits.
  */
 export async function sendTestMail(ctx: Ctx, id: CampaignId, { email, contactId }: SendTestInput): Promise<SendResult> {
   // Before the transaction: it must not stay open while the templates are rendered.

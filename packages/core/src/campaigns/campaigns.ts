@@ -77,7 +77,7 @@ export async function listCampaigns(ctx: Ctx, query: CampaignQuery): Promise<Pag
   return { ...page, data: page.data.map(toCampaign) }
 }
 
-/** Updates a DRAFT. A campaign in any other status is a conflict. */
+/** Updates a DRAFT. Throws `conflict` if the campaign has any other status. */
 export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignChange): Promise<void> {
   await checkTemplates(ctx.workspaceId, change)
   checkSender(ctx, change.fromEmail)
@@ -91,7 +91,7 @@ export async function updateCampaign(ctx: Ctx, id: CampaignId, change: CampaignC
   if (!row) throw await createNotDraftError(ctx, id, 'changed')
 }
 
-/** Deletes a DRAFT. Any other campaign is a conflict: it is the record of the mails that were sent. */
+/** Deletes a DRAFT. Throws `conflict` for any other campaign: it is the record of the mails that were sent. */
 export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
   return inTransaction(ctx, async (ctx) => {
     const [row] = await ctx.db
@@ -103,7 +103,7 @@ export function deleteCampaign(ctx: Ctx, id: CampaignId): Promise<void> {
   })
 }
 
-/** Reads the contact that a request body refers to. A contact that does not exist is a validation error. */
+/** Reads the contact that a request body refers to. Throws `invalid` if the contact does not exist. */
 export async function findReferencedContact(ctx: Ctx, contactId: ContactId): Promise<Contact> {
   return readContact(ctx, contactId).catch((error: unknown) => {
     throw error instanceof AppError ? invalidField('contactId', 'Contact not found') : error

@@ -68,7 +68,7 @@ export function retryCampaign(ctx: Ctx, id: CampaignId, { includeInterrupted }: 
   return inTransaction(ctx, async (ctx) => {
     const campaign = await lockCampaign(ctx, id)
     requireStatus(campaign, ['SENDING', 'PAUSED', 'SENT'], 'retried')
-    const batches = await findUnsentBatches(ctx, id, includeInterrupted)
+    const batches = await findBatchesToRetry(ctx, id, includeInterrupted)
     let queued = 0
     for (let start = 0; start < batches.length; start += batchesPerStatement) {
       const uuids = batches.slice(start, start + batchesPerStatement)
@@ -129,14 +129,16 @@ async function findOpenBatches(ctx: Ctx, id: CampaignId): Promise<string[]> {
   return open.map((batch) => uuidOf(batch.id))
 }
 
-async function findUnsentBatches(ctx: Ctx, id: CampaignId, includeInterrupted: boolean): Promise<string[]> {
-  const isUnsent = includeInterrupted
+async function findBatchesToRetry(ctx: Ctx, id: CampaignId, includeInterrupted: boolean): Promise<string[]> {
+  const hasRecipientsToRetry = includeInterrupted
     ? sql`${campaignBatches.failed} + ${campaignBatches.interrupted} > 0`
     : sql`${campaignBatches.failed} > 0`
   const rows = await ctx.db
     .select({ id: campaignBatches.id })
     .from(campaignBatches)
-    .where(and(eq(campaignBatches.workspaceId, ctx.workspaceId), eq(campaignBatches.campaignId, id), isUnsent))
+    .where(
+      and(eq(campaignBatches.workspaceId, ctx.workspaceId), eq(campaignBatches.campaignId, id), hasRecipientsToRetry),
+    )
   return rows.map((row) => uuidOf(row.id))
 }
 

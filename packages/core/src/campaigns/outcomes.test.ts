@@ -31,14 +31,14 @@ test('a temporary refusal has three attempts; a permanent refusal is FAILED', ()
   expect(group([busy], 3)).toEqual({ outcomes: [outcome('FAILED', '450 busy')] })
 })
 
-test('a refused login is final and does not count as an attempt of the recipients', () => {
+test('a refused login is a final refusal and resets the attempts of the recipients', () => {
   expect(group([noLogin, noLogin])).toEqual({
     outcomes: [1, 2].map(() => ({ ...outcome('WAITING', '535 wrong password'), attemptsToUndo: 1 })),
     refusal: { reason: '535 wrong password', isFinal: true },
   })
 })
 
-test('an unavailable server is final after the third attempt', () => {
+test('an unavailable server is a final refusal after the third attempt', () => {
   for (const attempts of [1, 2]) {
     expect(group([unavailable, unavailable], attempts)).toMatchObject({
       outcomes: [{ status: 'WAITING', attemptsToUndo: 0 }, { status: 'WAITING' }],

@@ -4,7 +4,7 @@ import type { Db } from '../db/client.ts'
 /**
  * Returns a CTE that updates the recipient counters of batches. `changedCte` is the name of an earlier CTE in the same
  * statement. That CTE changes recipients and returns, for each of them, `workspace_id`, `batch_id`, the old status
- * `was` (null for a new row) and the new status `became`.
+ * `was` and the new status `became`. `was` may be null for a new or WAITING row, because no counter includes WAITING.
  *
  * Recipients and counters change in one statement, so that the counters are exact in every snapshot. The counters of a
  * campaign are the sums over its batches: one row per 200 recipients.

@@ -21,7 +21,7 @@ const batchSize = 200
 /**
  * Starts sending a DRAFT to the subscribers that are CONFIRMED on its list now, and returns their exact number. The
  * transaction is short even for a large list: it writes one row per batch, not per recipient. The second of two
- * concurrent calls is a conflict.
+ * concurrent calls throws `conflict`.
  */
 export function sendCampaign(ctx: Ctx, id: CampaignId): Promise<SendResult> {
   return inTransaction(ctx, async (ctx) => {

@@ -104,8 +104,8 @@ const toBatchParams = (ctx: Ctx, batch: ClaimedBatch): BatchParams => ({
 
 /**
  * Releases the recipients of a group after the response to `claimRecipients` was lost. No mail was sent to them, so
- * they become WAITING. Every SENDING recipient of this worker in the group belongs to the lost claim: an earlier run of
- * the batch left none, because it recorded the outcomes or ended with `interruptAndReleaseBatch`.
+ * they become WAITING. Every SENDING recipient of this worker in the group belongs to that claim: an earlier run of the
+ * batch left none, because it recorded the outcomes or ended with `interruptAndReleaseBatch`.
  */
 export async function releaseRecipients(ctx: Ctx, batch: ClaimedBatch, contactUuids: readonly string[]): Promise<void> {
   await ctx.db.execute(sql`

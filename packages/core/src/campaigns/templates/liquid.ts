@@ -1,6 +1,6 @@
 /**
- * Liquid with limits on everything that a template can make grow, because customers write the templates. The limits
- * keep each value small: one very large allocation would end the process, not only the rendering thread.
+ * Liquid with limits on the time and the memory that a template can use, because customers write the templates. The
+ * limits keep each value small: one very large allocation would end the process, not only the rendering thread.
  */
 import { type FilterImplOptions, Liquid, type Template, toValue } from 'liquidjs'
 
@@ -71,7 +71,7 @@ function textOf(value: unknown): string {
   return Array.isArray(plain) ? plain.map(textOf).join('') : String(plain ?? '')
 }
 
-/** Adds what the engine itself does not check: the time between chained filters, and the size of a filter's result. */
+/** Adds two checks that the engine lacks: the time between chained filters, and the size of a filter's result. */
 function withLimits(filter: FilterImplOptions): FilterImplOptions {
   const { handler, raw } = typeof filter === 'function' ? { handler: filter, raw: false } : filter
   return {

@@ -30,10 +30,10 @@ const minDeadlineMs = 1_000
 const msPerRecipient = 50
 const charactersPerMs = 500
 const deadlineSteps = 10
-/** Per workspace. */
+/** The maximum number of queued tasks per workspace. */
 const maxQueueLength = 20
 
-/** Well above what the limits in liquid.ts allow, so that a thread reaches them only with many small allocations. */
+/** Well above the memory that liquid.ts allows: a thread reaches these limits only with many small allocations. */
 const resourceLimits = { maxOldGenerationSizeMb: 128, maxYoungGenerationSizeMb: 16 }
 
 /** Throws `invalid` if a template cannot be parsed, with line and column, or if parsing takes too long. */

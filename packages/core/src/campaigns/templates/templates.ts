@@ -99,7 +99,7 @@ function compileText(source: string) {
 /** `withText`: also converts the HTML to a text part. */
 function compileHtml(source: string, { withText }: { withText: boolean }) {
   const placeholderValues: PlaceholderValues = []
-  // A template can slice captured text, and thereby cut a placeholder in two.
+  // A template can slice captured text, and the slice could cut a placeholder in two.
   const canUsePlaceholders = !source.includes('capture')
   const engine = canUsePlaceholders ? createEngine(createPlaceholderEscape(placeholderValues)) : htmlEngine
   const body = engine.parse(source)
