@@ -33,13 +33,13 @@ interface Partition {
 const dayMs = 86_400_000
 const weekMs = 7 * dayMs
 const timeoutMs = 500
-/** Timeouts, and the errors of a concurrent run that has already created or dropped the same partition. */
+/** SQLSTATEs of timeouts, and of errors that occur if a concurrent run has created or dropped the same partition. */
 const contentionStates = ['55P03', '57014', '42P01', '42P07', '42P17']
 
 export interface PartitionChanges {
   added: string[]
   dropped: string[]
-  /** Tables that were in use: a later run tries again. */
+  /** Tables that were in use, so that their partitions were not changed: a later run tries again. */
   heldUp: string[]
 }
 
@@ -97,8 +97,8 @@ export async function readSecondsAhead(db: Db): Promise<number> {
 
 /**
  * Splits the last partition at the start of a week, unless it starts more than a week from now. Returns the name of the
- * new last partition. A partition with rows beyond the split is left alone: they have the time of a clock that was far
- * ahead, and `purgeEvents` deletes them.
+ * new last partition. Does nothing if a row is beyond the split: it was written with a clock that was far ahead, and is
+ * purged later.
  */
 async function splitLast(
   db: Db,
@@ -194,8 +194,8 @@ async function dropOldPartitions(db: Db, table: Table, nowMs: number): Promise<s
 
 /**
  * PENDING deliveries and their events are needed. A statement that adds a delivery for an existing event reads the
- * event, so it holds a lock on the table until the delivery is visible. An event that is younger than its id says was
- * created with a clock that was far behind.
+ * event, so it holds a lock on the table until the delivery is visible. An event is also needed if its `created_at` is
+ * much later than the time in its id: a clock was far behind.
  */
 const neededConditions: Record<Table, (old: { until: string; since: Date }) => SQL> = {
   events: ({ until, since }) => sql`

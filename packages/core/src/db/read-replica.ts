@@ -3,8 +3,8 @@
  *
  * Each read first asks the primary for its WAL position, and runs on the replica only after the replica has replayed up
  * to that position. That position includes every write that was acknowledged before the read began, by any process, so
- * no process has to track its writes. Replicas are usually a few milliseconds behind, and the read
- * waits for that. If it takes longer, or the replica is unavailable, the read runs on the primary.
+ * no process has to track its writes. A replica is usually a few milliseconds behind, and the read waits until it has
+ * caught up. If that takes too long, or the replica is unavailable, the read runs on the primary.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
@@ -33,7 +33,9 @@ interface LogPosition {
   server: string
 }
 
-/** At or after every acknowledged commit. Commits are flushed first, unless `synchronous_commit` is off. */
+/**
+ * At or after every acknowledged commit: a commit is flushed and then acknowledged, unless `synchronous_commit` is off.
+ */
 const primaryPosition = `select system_identifier::text as server,
     (case current_setting('synchronous_commit')
       when 'off' then pg_current_wal_insert_lsn() else pg_current_wal_flush_lsn() end - '0/0')::text as reached

@@ -14,13 +14,12 @@ export interface Snapshot<Selected extends Columns> {
 
 /** Small enough for other requests to run between two pages. */
 const rowsPerPage = 100
-/** Each snapshot uses a connection until it has been read. */
+/** Each snapshot uses a connection until it is closed. */
 const runLimited = limitConcurrency(4, { maxWaiting: 0, message: 'Too many exports are running; try again later' })
 
 /**
- * Opens a consistent snapshot of `columns` of the rows that `source` ("from … where … order by …") selects, and reads
- * it page by page as the reader requests. It uses a connection until it is closed, or until no page is read for five
- * minutes.
+ * Opens a consistent snapshot of `columns` of the rows that `source` ("from … where … order by …") selects. The caller
+ * reads it page by page. It uses a connection until it is closed, or until no page is read for five minutes.
  */
 export function openSnapshot<Selected extends Columns>(
   from: { db: Db; replica?: Replica },

@@ -5,7 +5,7 @@ import { describeIssue } from './zod-messages.ts'
 
 z.config({ localeError: describeIssue })
 
-const controlsButLineBreaks = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
+const controlsExceptLineBreaks = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/
 /** For half of a surrogate pair, which the database would replace silently. */
 const notUnicodeMessage = 'must be valid Unicode'
 const controls = /[\u0000-\u001f\u007f]/
@@ -17,16 +17,16 @@ export function SingleLine(max: number, min = 0) {
 
 /** Like `SingleLine`, but with line breaks and tabs. */
 export function MultiLine(max: number, min = 0) {
-  return text(max, min).refine((value) => !controlsButLineBreaks.test(value), 'must not contain control characters')
+  return text(max, min).refine((value) => !controlsExceptLineBreaks.test(value), 'must not contain control characters')
 }
 
-/** Like `MultiLine`, but neither trimmed nor normalized: for templates and other text that must stay as it is. */
+/** Like `MultiLine`, but neither trimmed nor normalized: for templates and other text that must not be changed. */
 export function Verbatim(max: number) {
   return z
     .string()
     .max(max, tooLongMessage(max))
     .refine((value) => value.isWellFormed(), notUnicodeMessage)
-    .refine((value) => !controlsButLineBreaks.test(value), 'must not contain control characters')
+    .refine((value) => !controlsExceptLineBreaks.test(value), 'must not contain control characters')
 }
 
 function text(max: number, min: number) {

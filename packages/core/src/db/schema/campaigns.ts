@@ -26,10 +26,10 @@
  * | WAITING     | SENDING              | certainly not sent, to be claimed again; pending for the API        |
  * |             | FAILED, INTERRUPTED  | the campaign is retried                                             |
  * | SENT        | SENDING, INTERRUPTED | accepted by the mail server                                         |
- * | FAILED      | SENDING, INTERRUPTED | rejected or not rendered; it is not retried                         |
+ * | FAILED      | SENDING, INTERRUPTED | rejected or not rendered; only a user can retry it                  |
  * | SKIPPED     | (no row), WAITING    | no longer subscribed when claimed, or the campaign was canceled     |
  * | INTERRUPTED | SENDING              | may have been sent: ambiguous response, crash, lost outcome         |
- * |             | (no row), WAITING    | the database was restored from a backup that predates the send      |
+ * |             | (no row), WAITING    | pending in a restored backup: may have been sent since              |
  */
 import { sql } from 'drizzle-orm'
 import { boolean, index, integer, text, uuid } from 'drizzle-orm/pg-core'
@@ -117,8 +117,8 @@ export const campaignBatches = tenantTable(
 export const recipientStatuses = ['SENDING', 'WAITING', 'SENT', 'FAILED', 'SKIPPED', 'INTERRUPTED'] as const
 
 /**
- * One row for each recipient that was claimed at least once. Only the worker that moves it to SENDING may send to the
- * recipient. Rows outlive their contact, so that the counters of the campaign stay exact.
+ * One row for each recipient that was claimed, skipped or interrupted. Only the worker that moves it to SENDING may
+ * send to the recipient. Rows outlive their contact, so that the counters of the campaign stay exact.
  */
 export const campaignRecipients = tenantTable(
   'campaign_recipients',

@@ -2,7 +2,9 @@ import { index, integer, pgTable, text, uuid } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, id } from './columns.ts'
 import { workspaces } from './workspaces.ts'
 
-/** Unfinished work: one row per job, with the id of its subject. Deliveries have none: they are their own queue. */
+/**
+ * Unfinished work: one row per job, with the id of its subject. Deliveries need none: their PENDING rows are the queue.
+ */
 export const outbox = pgTable(
   'outbox',
   {

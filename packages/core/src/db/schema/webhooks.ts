@@ -42,7 +42,7 @@ export const webhookDrains = tenantTable(
     /** The deliveries that may be in flight. They become INTERRUPTED if the worker crashes. */
     deliveryIds: uuid().array().notNull().default([]),
     takenAt: timestamptz(),
-    /** Consecutive attempts without a response. */
+    /** Consecutive rounds of attempts without a response, see `circuit-breaker.ts`. */
     unreachableCount: integer().notNull().default(0),
     pausedUntil: timestamptz(),
     lastSuccessAt: timestamptz(),
