@@ -140,7 +140,7 @@ test.each([
   expect(await statusesOf(ada.id)).toEqual(['BOUNCED'])
 })
 
-test("a message id of another workspace's campaign counts nowhere", async () => {
+test("a message id of another workspace's campaign is not counted", async () => {
   const { id, messageId } = await sendTestCampaign()
   const ownCtx = ctx
   ctx = await createTestCtx(database.db)

@@ -20,8 +20,9 @@ export interface InterruptedCounts {
 }
 
 /**
- * Releases the claims of crashed workers. Deliveries and mails that may have been sent become INTERRUPTED: they are
- * shown, and only a user can send them again. Work that is safe to repeat is requeued.
+ * Releases the claims of crashed workers. Deliveries and campaign mails that may have been sent become INTERRUPTED:
+ * they are shown, and only a user can send them again. Work that is safe to repeat is requeued. That includes single
+ * mails such as confirmations: a duplicate is better than none.
  */
 export async function recoverOrphanedClaims(db: Db): Promise<InterruptedCounts> {
   return transaction(db, async (db) => {
@@ -78,7 +79,7 @@ async function releaseClaims(db: Db, isOrphaned: ClaimCondition, error: string):
 
 /**
  * Deliveries whose requests the worker may have sent become INTERRUPTED; the rest of the backlog remains PENDING. Locks
- * the drains first, in the same order as the workers that take deliveries.
+ * the rows of `webhook_drains` before the deliveries, like a take.
  */
 async function releaseBacklogs(db: Db, isOrphaned: SQL, error: string): Promise<number> {
   const claims = await db
@@ -97,9 +98,9 @@ async function releaseBacklogs(db: Db, isOrphaned: SQL, error: string): Promise<
     const result = await db.execute(sql`
       update deliveries d set status = 'INTERRUPTED', error = ${error},
         worker_id = drain.worker_id, attempted_at = drain.taken_at
-      from webhook_drains drain, unnest(${sql.param(deliveryIds)}::uuid[]) as out (id)
+      from webhook_drains drain, unnest(${sql.param(deliveryIds)}::uuid[]) as in_flight (id)
       where drain.workspace_id = ${uuidOf(workspaceId)} and drain.webhook_id = ${uuidOf(webhookId)}
-        and d.workspace_id = drain.workspace_id and d.webhook_id = drain.webhook_id and d.id = out.id
+        and d.workspace_id = drain.workspace_id and d.webhook_id = drain.webhook_id and d.id = in_flight.id
         and d.status = 'PENDING'`)
     interrupted += result.rowCount ?? 0
     await db.execute(

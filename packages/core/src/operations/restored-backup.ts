@@ -14,7 +14,7 @@ import { recoverOrphanedClaims } from './orphaned-claims.ts'
 export interface InterruptedWorkCounts {
   deliveries: number
   mails: number
-  /** Campaigns that became PAUSED. Their recipients without an outcome in the backup became INTERRUPTED. */
+  /** Campaigns that were SENDING or PAUSED and are PAUSED now. Their pending recipients became INTERRUPTED. */
   campaigns: number
   recipients: number
 }
@@ -22,9 +22,9 @@ export interface InterruptedWorkCounts {
 const reason = 'It was pending in the restored backup and may have been sent since'
 
 /**
- * Marks deliveries, mails and campaign recipients that were pending `before` this time (default: now) as INTERRUPTED:
+ * Marks pending deliveries, mails and campaign recipients from before the time `before` (default: now) as INTERRUPTED:
  * they are shown, but not sent. Campaigns that were being sent become PAUSED. A user can retry the interrupted
- * recipients before resuming such a campaign; without a retry, resuming ends it. Imports and other work that only
+ * recipients before resuming such a campaign; without a retry, resuming completes it. Imports and other work that only
  * changes the database continues. Throws `conflict` while a worker is alive. Runs in small transactions, so that it can
  * be stopped and run again.
  */
@@ -76,13 +76,13 @@ async function interruptRecipients(db: Db, before: string): Promise<number> {
   const uuids = open.rows.map(({ id }) => id)
   let total = 0
   for (let start = 0; start < uuids.length; start += batchesPerStatement) {
-    const result = await db.execute<{ people: number }>(sql`
+    const result = await db.execute<{ count: number }>(sql`
       with interrupted as (
         insert into campaign_recipients as r (workspace_id, campaign_id, contact_id, batch_id, status, error, settled_at)
-        select b.workspace_id, b.campaign_id, person.id, b.id, 'INTERRUPTED', ${reason}, now()
+        select b.workspace_id, b.campaign_id, recipient.id, b.id, 'INTERRUPTED', ${reason}, now()
         from campaigns c
         join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
-        cross join lateral unnest(b.contact_ids) as person (id)
+        cross join lateral unnest(b.contact_ids) as recipient (id)
         where c.status = 'PAUSED' and b.id = any(${sql.param(uuids.slice(start, start + batchesPerStatement))}::uuid[])
           and b.status <> 'DONE'
         on conflict (workspace_id, campaign_id, contact_id) do update
@@ -90,8 +90,8 @@ async function interruptRecipients(db: Db, before: string): Promise<number> {
         where r.status = 'WAITING'
         returning workspace_id, batch_id, null as was, status as became),
       ${updateRecipientCounters('interrupted')}
-      select count(*)::int as people from interrupted`)
-    total += result.rows[0]?.people ?? 0
+      select count(*)::int as count from interrupted`)
+    total += result.rows[0]?.count ?? 0
   }
   return total
 }

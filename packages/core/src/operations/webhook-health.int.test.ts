@@ -137,7 +137,7 @@ describe('the warning', () => {
     expect(await rendered()).toBeUndefined()
   })
 
-  test('is sent once when two workers run the upkeep concurrently', async () => {
+  test('is sent once when two workers run the maintenance concurrently', async () => {
     await setDrainHealth(ctx, webhook.id, createFailingPeriod(30, 5))
     const [first, second] = await inParallel(warn)
     expect([...first, ...second]).toEqual([webhook.id])
@@ -202,14 +202,14 @@ describe('a webhook that fails for five days', () => {
     expect(await isEnabled(webhook.id)).toBe(true)
   })
 
-  test('is disabled once when two workers run the upkeep concurrently', async () => {
+  test('is disabled once when two workers run the maintenance concurrently', async () => {
     const [first, second] = await inParallel(disable)
     expect([...first, ...second]).toEqual([webhook.id])
     expect(await listEventTypes(ctx)).toEqual(['webhook.disabled'])
     expect(await mailsOf(ctx)).toHaveLength(2)
   })
 
-  test('stays enabled if a success is recorded while the upkeep waits for its row', async () => {
+  test('stays enabled if a success is recorded while the maintenance waits for its row', async () => {
     const worker = await openTransaction(ctx.db, (db) =>
       db
         .update(webhookDrains)

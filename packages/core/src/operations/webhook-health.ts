@@ -1,5 +1,6 @@
 /**
- * Hourly upkeep: warns about webhooks that have failed for a day, and disables those that have failed for five days.
+ * Hourly maintenance: warns about webhooks that have failed for a day, and disables those that have failed for five
+ * days.
  */
 import { and, eq, inArray } from 'drizzle-orm'
 import { members, users } from '../db/schema/index.ts'

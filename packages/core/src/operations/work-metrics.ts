@@ -13,7 +13,7 @@ interface WorkMetrics {
   workers: number
 }
 
-/** Reads the pending work of the installation. Scans every row of it: some tenths of a second per million rows. */
+/** Counts the pending work of the installation. Scans all its rows: a few tenths of a second per million rows. */
 export async function readWorkMetrics(db: Db): Promise<WorkMetrics> {
   const queues = await db.execute<Record<string, unknown> & WorkMetrics['queues'][number]>(sql`
     select queue, case when published_at is null then 'waiting' else 'published' end as state,

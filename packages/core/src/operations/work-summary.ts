@@ -15,7 +15,10 @@ export interface QueueState {
   published: number
   /** Claimed by a worker; null for queues without claims. */
   active: number | null
-  /** Failed or interrupted within the last hour; null for queues without recorded outcomes. */
+  /**
+   * Failed or interrupted work that was created within the last hour; null for queues without recorded outcomes. For
+   * campaigns: recipients of campaigns that are SENDING or PAUSED or were sent within the last hour.
+   */
   failed: number | null
   /** Age of the oldest pending work; null if nothing is pending. */
   oldestSeconds: number | null
@@ -61,7 +64,7 @@ const toAgeSeconds = (moment: string) =>
   sql.raw(`case when ${moment} is not null then greatest(0, extract(epoch from now() - ${moment}))::float8 end`)
 const isFromLastHour = sql`created_at > now() - interval '1 hour'`
 /** Delivery ids contain their creation time, and the primary key orders the deliveries of each webhook by id. */
-const getUuidOfLastHour = () => uuidAt(Date.now() - 3_600_000)
+const getFirstUuidOfLastHour = () => uuidAt(Date.now() - 3_600_000)
 const inFlightDeliveries = sql`select coalesce(sum(cardinality(delivery_ids)), 0) from webhook_drains where worker_id is not null`
 const hasFailed = sql`status in ('FAILED', 'INTERRUPTED')`
 
@@ -84,7 +87,7 @@ async function readQueues(db: Db): Promise<QueueState[]> {
       ('webhooks', (
         select count(*) from webhooks w
         join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
-        where d.id > ${getUuidOfLastHour()} and ${hasFailed})),
+        where d.id > ${getFirstUuidOfLastHour()} and ${hasFailed})),
       ('campaigns', (
         select coalesce(sum(b.failed + b.interrupted), 0) from campaigns c
         join campaign_batches b on b.workspace_id = c.workspace_id and b.campaign_id = c.id
@@ -116,7 +119,7 @@ async function countDeliveries(db: Db): Promise<Record<string, number>> {
   const result = await db.execute<{ status: string; count: number }>(sql`
     select d.status, count(*)::int as count
     from webhooks w join deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id
-    where d.id > ${getUuidOfLastHour()} group by 1`)
+    where d.id > ${getFirstUuidOfLastHour()} group by 1`)
   return toCountsByStatus(deliveryStatuses, result.rows)
 }
 
