@@ -163,7 +163,7 @@ function collectCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Kno
   const prefix = 'customField.'
   // Excludes inherited names such as "constructor".
   const isNamed = (name: string) => Object.hasOwn(known.shape, name)
-  const gathering = known.catchall(z.string().max(2_000)).transform((query) => {
+  const schema = known.catchall(z.string().max(2_000)).transform((query) => {
     const entries = Object.entries(query)
     const named = Object.fromEntries(entries.filter(([name]) => isNamed(name)))
     const others = entries.filter(([name]) => !isNamed(name))
@@ -175,7 +175,7 @@ function collectCustomFields<Known extends z.ZodRawShape>(known: z.ZodObject<Kno
     const unknown = Object.keys(query).filter((name) => !isNamed(name) && !name.startsWith(prefix))
     if (unknown.length > 0) check.addIssue({ code: 'unrecognized_keys', keys: unknown, input: query })
     return query
-  }, gathering)
+  }, schema)
 }
 
 export const ContactFilters = collectCustomFields(z.object(filters))

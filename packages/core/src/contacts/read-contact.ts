@@ -1,7 +1,7 @@
 /**
- * Kept for speed: concurrent reads share a statement. With a statement for each read, built by Drizzle or prepared,
- * `GET /contacts/{id}` serves 0.57 times the requests per second and costs the API 1.6 times the CPU time (benchmark
- * `read`, 2026-11-22). `create-contact.int.test.ts` covers concurrent reads.
+ * Reads contacts by id. Concurrent reads share a statement, for speed: with a statement for each read, built by Drizzle
+ * or prepared, `GET /contacts/{id}` serves 0.57 times the requests per second and costs the API 1.6 times the CPU time
+ * (benchmark `read`, 2026-11-22). `create-contact.int.test.ts` covers concurrent reads.
  */
 import { and, eq, sql } from 'drizzle-orm'
 import { memoizePerDb } from '../db/client.ts'
@@ -37,7 +37,7 @@ const selectContacts = prepared(
   'read contacts',
   (db, param: Params<{ workspaceIds: readonly string[]; ids: readonly string[] }>) => {
     const keys = sql`unnest(${param('workspaceIds')}::uuid[], ${param('ids')}::uuid[]) as key (workspace_id, id)`
-    const isAsked = and(eq(contacts.workspaceId, sql`key.workspace_id`), eq(contacts.id, sql`key.id`))
-    return db.select(contactColumns).from(contacts).innerJoin(keys, isAsked)
+    const isRequested = and(eq(contacts.workspaceId, sql`key.workspace_id`), eq(contacts.id, sql`key.id`))
+    return db.select(contactColumns).from(contacts).innerJoin(keys, isRequested)
   },
 )

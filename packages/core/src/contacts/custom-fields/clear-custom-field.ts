@@ -63,7 +63,9 @@ export function requeueRemoval(ctx: Ctx, id: CustomFieldId): Promise<void> {
   return requeueWork(ctx.db, [uuidOf(id)])
 }
 
-/** Waits for transactions that checked a value before the definition was removed; they have written it by then. */
+/**
+ * Locks a removed definition. Waits for transactions that checked values before the removal, so that they are written.
+ */
 async function lockRemovedField(ctx: Ctx, id: CustomFieldId): Promise<{ key: string } | undefined> {
   const [field] = await ctx.db
     .select({ key: customFields.key })

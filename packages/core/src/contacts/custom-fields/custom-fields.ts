@@ -115,7 +115,7 @@ export async function lockCustomFields(
 
 /**
  * Checks values against their definitions, and locks the definitions until the transaction ends. Throws `invalid` for
- * unknown keys and invalid values. Null, which removes a value, is returned as is.
+ * unknown keys and invalid values. Null, which removes a value, is returned unchanged.
  */
 export async function checkCustomValues(
   ctx: Ctx,
