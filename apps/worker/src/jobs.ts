@@ -27,7 +27,7 @@ export function createJobHandlers(deps: WorkerDeps, config: WorkerConfig): Recor
   const withTracing = (queue: QueueName, handle: (deps: WorkerDeps, job: WorkJob) => Promise<void>) => (job: WorkJob) =>
     runTraced(deps, { queue, job }, (job) => handle(deps, job))
   return {
-    // Each delivery has a span of its own. Up to half of the jobs wait for a slot, so that slots are shared fairly.
+    // Each delivery has its own span, so the job has none. Up to half of the jobs wait for a slot, for fair sharing.
     webhooks: {
       handle: (job, onProgress) => drainWebhook(deps, job, onProgress).then(describeResult),
       concurrency: 2 * config.WORKER_CONCURRENCY,
@@ -39,7 +39,10 @@ export function createJobHandlers(deps: WorkerDeps, config: WorkerConfig): Recor
   }
 }
 
-/** The scheduled job has no data. Every other maintenance job names a deleted list, custom field or workspace. */
+/**
+ * The scheduled job has no data. Every other maintenance job names a deleted list, custom field or workspace: each of
+ * the three functions ignores the ids of the others.
+ */
 async function runMaintenance(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const { workspaceId, id }: Partial<WorkJob> = job
   if (!workspaceId || !id) return runHourlyMaintenance(deps)

@@ -53,8 +53,8 @@ const jobRetention = {
 }
 
 /**
- * A job whose worker crashed before the claim has no trace in PostgreSQL; BullMQ reruns it as stalled. The high maximum
- * is safe, because the claim makes a second run a no-op.
+ * If a worker crashes before it claims the work of a job, no claim in PostgreSQL shows this: BullMQ runs the job again
+ * as stalled. The high maximum is safe, because the claim makes a second run a no-op.
  */
 const stalledJobOptions = { lockDuration: 15_000, stalledInterval: 5_000, maxStalledCount: 1_000 }
 
@@ -93,7 +93,7 @@ function openRedisBackend(url: string, log: Logger): QueueBackend {
         log,
       ),
     firstConnection,
-    // In a cluster, these keys reach the nodes that store the queues.
+    // In a Redis Cluster, these keys are on the nodes that store the queues.
     ping: () => Promise.all(queueNames.map((name) => producer.exists(`${queuePrefix(name)}:${name}:meta`))),
     async close() {
       producer.disconnect()
@@ -127,7 +127,9 @@ async function openPostgresBackend(connectionString: string, log: Logger): Promi
   }
 }
 
-/** The startup fails if PostgreSQL is unreachable or another worker's migration holds the lock for longer. */
+/**
+ * The startup fails if PostgreSQL is unreachable, or another worker's migration holds the lock, for longer than this.
+ */
 const startTimeoutMs = 10_000
 
 /** Connections for queries, shared by all queues and workers. */

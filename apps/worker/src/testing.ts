@@ -13,7 +13,7 @@ import { createConcurrencyMemory } from './webhook-delivery/concurrency.ts'
 import { createFairSlots } from './webhook-delivery/fair-slots.ts'
 import { createDrainCooldown } from './webhook-delivery/drain-cooldown.ts'
 import { createRequestCapacity } from './webhook-delivery/request-capacity.ts'
-import { trackLostClaims } from './heartbeat.ts'
+import { trackOrphanedClaims } from './heartbeat.ts'
 import { type DrainResult, drainWebhook } from './jobs/drain-webhook.ts'
 import { openJobQueues } from './job-queues.ts'
 import { openQueueBackend } from './queue-backend.ts'
@@ -73,9 +73,9 @@ export async function createTestDeps(
   }
 }
 
-/** Releases lost claims, as two heartbeats do. */
-export async function releaseLostClaims(deps: WorkerDeps): Promise<void> {
-  const releaseOnce = trackLostClaims(deps)
+/** Releases the orphaned claims of the worker, as two heartbeats do. */
+export async function releaseOrphanedClaims(deps: WorkerDeps): Promise<void> {
+  const releaseOnce = trackOrphanedClaims(deps)
   await releaseOnce()
   await releaseOnce()
 }

@@ -22,9 +22,9 @@ export interface WorkerDeps {
   mail: MailTransport
   mailRateLimiter: MailRateLimiter
   http: OutboundHttp
-  /** Every job that drains a webhook holds one. */
+  /** Every job that drains a webhook holds one of these slots. */
   drainSlots: FairSlots
-  /** A job that drains a webhook with an unreachable receiver holds one in addition. */
+  /** If the receiver of the webhook is unreachable, the job also holds one of these slots. */
   unreachableSlots: FairSlots
   requestCapacity: RequestCapacity
   /** Reserves some connections of the pool for other jobs and the heartbeat. */

@@ -224,7 +224,7 @@ describe('if Redis', () => {
   })
 })
 
-test('a worker recovers the claims of a crashed worker and its own lost claims', async () => {
+test('a worker recovers the claims of a crashed worker and its own orphaned claims', async () => {
   const { id: crashedWebhookId } = await createTestWebhook(ctx, { url: `${http.url}/crashed` })
   await createTestContact(ctx)
   const crashed = await createTestWorker(database.db)

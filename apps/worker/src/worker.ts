@@ -37,7 +37,7 @@ import { startRelay } from './relay.ts'
 import type { WorkerDeps } from './worker-deps.ts'
 
 /**
- * Starts the worker: the relay, and a BullMQ worker for each queue. `close` fetches no new jobs, waits for active jobs,
+ * Starts the worker: the relay, and a BullMQ worker for each queue. `close` stops fetching jobs, waits for active jobs,
  * requeues unfinished work and leaves no claims. `now` is the clock of the process (default: `Date.now`).
  */
 export async function startWorker(
@@ -115,8 +115,8 @@ export async function startWorker(
       schedule.stop()
       await relay.close()
       const closed = Promise.allSettled(workers.map((worker) => worker.close()))
-      // While the queues are unavailable, BullMQ's `close` does not resolve. The outcomes are in PostgreSQL by then: a
-      // job that the queue could not mark as completed runs again and finds nothing to do.
+      // While the queues are unavailable, BullMQ's `close` does not resolve. Then it is enough that no job is active: all
+      // outcomes are in PostgreSQL, and a job that the queue did not mark as completed runs again and finds no work.
       const idleWait = new AbortController()
       const ended = Promise.race([closed, jobTracker.waitUntilIdle(idleMs, idleWait.signal)])
       // If the database stays unavailable, no outcome can be recorded, and the work of active jobs becomes INTERRUPTED.
@@ -139,7 +139,7 @@ export async function startWorker(
   }
 }
 
-/** Connections of the pool that drains must leave to the heartbeat and to other jobs. */
+/** Pool connections that are reserved for the heartbeat and for jobs that do not drain webhooks. */
 const reservedConnections = 6
 
 const pollingWarning =

@@ -222,7 +222,7 @@ describe('a receiver that refuses connections', () => {
     expect(requeued).toBe(0)
   })
 
-  test('that is back gets the rest of its backlog in the same drain', async () => {
+  test('gets the rest of its backlog in the same drain once it responds', async () => {
     await runOnce()
     const back = await startHttpReceiver(undefined, { port: receiver.port })
     await endPause()

@@ -10,7 +10,7 @@ import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startHttpReceiver } from '@rapport/testing/network/receivers.ts'
 import { waitUntil } from '@rapport/testing/wait.ts'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, drain, releaseLostClaims, type TestDeps } from '../testing.ts'
+import { createTestDeps, drain, releaseOrphanedClaims, type TestDeps } from '../testing.ts'
 
 const database = useTestDatabase()
 const ctx = useTestCtx(database)
@@ -128,16 +128,16 @@ test('a worker marks deliveries as INTERRUPTED if it cannot record their outcome
   expect(await findClaims(database.db, deps.workerId)).toEqual([uuidOf(webhookId)])
   await run()
   expectEachOnce(1)
-  await releaseLostClaims(deps)
+  await releaseOrphanedClaims(deps)
   expect(await countDeliveries(ctx)).toEqual({ INTERRUPTED: 1, PENDING: 9 })
   await run()
   expectEachOnce(10)
 })
 
-test('a worker releases its claim without an active job; it becomes INTERRUPTED', async () => {
+test('a claim without an active job is released; its delivery becomes INTERRUPTED', async () => {
   await addBacklog(ctx, webhookId, 10)
   await claimTestBacklog(ctx, webhookId, { workerId: deps.workerId, limit: 3 })
-  await releaseLostClaims(deps)
+  await releaseOrphanedClaims(deps)
   expect(await countDeliveries(ctx)).toEqual({ INTERRUPTED: 3, PENDING: 7 })
   expect(await readDrain(ctx, webhookId)).toMatchObject(isReleased)
 })
@@ -147,7 +147,7 @@ test('a worker keeps the claim of an active job', async () => {
   const delayed = delayResponsesFrom(1)
   const draining = run()
   await receiver.waitFor(1)
-  await releaseLostClaims(deps)
+  await releaseOrphanedClaims(deps)
   expect(await countDeliveries(ctx)).toEqual({ PENDING: 3 })
   delayed.resolve(undefined)
   await draining

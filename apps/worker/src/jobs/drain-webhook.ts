@@ -68,7 +68,10 @@ interface DrainRun {
   onProgress: (progress: DrainProgress) => void
 }
 
-/** An unreachable receiver also needs an unreachable slot. These are few, as each attempt may take ten seconds. */
+/**
+ * Drains with a slot of `drainSlots`. A webhook whose receiver is unreachable also needs one of `unreachableSlots`;
+ * there are few, because each attempt may take ten seconds.
+ */
 async function drainWithSlot(deps: WorkerDeps, job: WorkJob, run: DrainRun): Promise<void> {
   const { workspaceId } = job
   const webhookId = idOf('whk', job.id)
@@ -92,7 +95,7 @@ async function drainWithSlot(deps: WorkerDeps, job: WorkJob, run: DrainRun): Pro
   }
 }
 
-/** Leaves the backlog to the relay's poll. */
+/** Skips the job. The relay's poll finds the backlog later. */
 function skipDrain(deps: WorkerDeps, job: WorkJob, progress: DrainProgress): void {
   deps.drainCooldown.start(job.id)
   progress.isSkipped = true
@@ -128,9 +131,9 @@ async function runTimeSlice(
       const isSliceOver = performance.now() > endsAt && (inFlight.size === 0 || deps.drainSlots.hasWaiting())
       const isEnding: boolean = !current || isSliceOver || deps.stopping.aborted
       const limit: number = isEnding ? 0 : capacity.reserve(deps.concurrency.get(claim.webhookId)) - inFlight.size
-      const round = { ended, inFlight: [...inFlight.keys()], limit: Math.max(0, limit) }
+      const step = { ended, inFlight: [...inFlight.keys()], limit: Math.max(0, limit) }
       current = await retryWhileDatabaseDown(() =>
-        deps.limitDrainTransactions(() => recordAndTakeNext(deps.db, claim, round)),
+        deps.limitDrainTransactions(() => recordAndTakeNext(deps.db, claim, step)),
       )
       if (current) attemptAll(current)
     }

@@ -4,14 +4,14 @@ import type { BaseCtx } from '@rapport/core/request/context.ts'
 import type { WorkerDeps } from '../worker-deps.ts'
 import { purgeExpired } from './purge-expired.ts'
 
-/** Runs the hourly maintenance. A failed part does not prevent the other one; the job then fails and is retried. */
+/** Runs the hourly maintenance. If one part fails, the other part still runs; then the job fails and is retried. */
 export async function runHourlyMaintenance(deps: WorkerDeps): Promise<void> {
   const results = await Promise.allSettled([purgeExpired(deps), checkWebhookHealth(deps)])
   const failed = results.find((result) => result.status === 'rejected')
   if (failed) throw failed.reason
 }
 
-/** Disables webhooks before it warns, so that a webhook that is due for both causes one email. */
+/** Disables webhooks before it warns, so that a webhook that meets both conditions causes one email. */
 async function checkWebhookHealth({ db, settings, log, stopping }: WorkerDeps): Promise<void> {
   const base: BaseCtx = { db, settings, requestId: randomUUID() }
   for await (const { id, workspaceId, disabledReason } of disableFailingWebhooks(base)) {

@@ -30,7 +30,7 @@ import {
 } from '@rapport/testing/network/receivers.ts'
 import { recordHeartbeat } from '@rapport/core/jobs/worker-registry.ts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createTestDeps, releaseLostClaims, jobOf } from '../testing.ts'
+import { createTestDeps, releaseOrphanedClaims, jobOf } from '../testing.ts'
 import type { WorkerDeps } from '../worker-deps.ts'
 import { drainWebhook } from './drain-webhook.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
@@ -144,7 +144,7 @@ async function runAllWork(ctx: Ctx, { deps }: UnreliableWorker, random: Random) 
   for (let work = await readWork(ctx); work.length > 0; work = await readWork(ctx)) {
     const { id, queue } = pick(work, random)
     await handlers[queue](deps, jobOf(ctx, id)).catch(() => {})
-    await releaseLostClaims(deps).catch(() => {})
+    await releaseOrphanedClaims(deps).catch(() => {})
   }
 }
 

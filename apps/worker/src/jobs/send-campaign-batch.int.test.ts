@@ -16,7 +16,7 @@ import { useForFile, useForTest, useTestDatabase } from '@rapport/testing/fixtur
 import { startTestProxy } from '@rapport/testing/network/proxy.ts'
 import { startSmtpReceiver } from '@rapport/testing/network/receivers.ts'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { createTestDeps, releaseLostClaims, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
+import { createTestDeps, releaseOrphanedClaims, jobOf, unreachableSmtpUrl, type TestDeps } from '../testing.ts'
 import { sendCampaignBatch } from './send-campaign-batch.ts'
 import { recoverOrphanedClaims } from '@rapport/core/operations/orphaned-claims.ts'
 
@@ -271,7 +271,7 @@ describe('on an unreliable database connection', () => {
       proxy.cut(pattern, moment, 1)
       await send(uuid, unreliable).catch(() => {})
       expect(proxy.cuts).toBe(moment === 'before' ? 1 : 2)
-      await releaseLostClaims(unreliable)
+      await releaseOrphanedClaims(unreliable)
       await send(uuid, unreliable)
       expect(await countRecipients(ctx, id)).toEqual({ SENT: 25 })
       expect(addressees()).toEqual(createAddresses(25))

@@ -49,7 +49,7 @@ export function sendCampaignBatch(deps: WorkerDeps, job: WorkJob): Promise<void>
       throw error
     }
     const end = await retryWhileDatabaseDown(() => finishBatch(ctx, batch))
-    if (end === 'waiting') throw new Error('The mail server refused some recipients temporarily; retrying')
+    if (end === 'waiting') throw new Error('Some recipients are still WAITING or SENDING; retrying')
   })
 }
 
@@ -90,8 +90,8 @@ async function sendGroups(deps: WorkerDeps, ctx: Ctx, batch: ClaimedBatch): Prom
 
 /**
  * Renders the mails of a group and sends them concurrently. If rendering throws, or exceeds the time limit for every
- * recipient at the first attempt, the failure affects all: the recipients remain WAITING. At later attempts, the group
- * contains only recipients whose rendering was too slow before, so that a failure of all of them is not conclusive.
+ * recipient at the first attempt, the failure affects all mails: the recipients remain WAITING. At later attempts, the
+ * group contains only recipients that failed before, so another failure of all of them is not conclusive.
  */
 async function sendGroup(
   deps: WorkerDeps,
@@ -102,9 +102,9 @@ async function sendGroup(
     deps.log.error({ err: error }, 'mails could not be rendered')
     return undefined
   })
-  const isSlowAtFirst = (result: CampaignMail, index: number) =>
+  const isSlowOnFirstAttempt = (result: CampaignMail, index: number) =>
     'fault' in result && result.fault.isSlow === true && recipients[index]?.attempts === 1
-  const failedForAll = rendered === undefined || rendered.every(isSlowAtFirst)
+  const failedForAll = rendered === undefined || rendered.every(isSlowOnFirstAttempt)
   const sending = recipients.map(async (recipient, index): Promise<SmtpOutcome> => {
     const result = rendered?.[index]
     if (result && 'mail' in result) return { ...(await deps.mail.send(result.mail)), recipient }

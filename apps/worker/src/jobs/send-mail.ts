@@ -7,7 +7,7 @@ import type { WorkJob } from '@rapport/core/jobs/queues.ts'
 import { retryWhileDatabaseDown } from '../retry-while-database-down.ts'
 import { claimOrRelease, ctxOf, type WorkerDeps, runExclusively } from '../worker-deps.ts'
 
-/** Sends a single mail. Throws if it is to be retried; the queue then runs the job again after a delay. */
+/** Sends a single mail. Throws if the mail should be retried: the queue then runs the job again after a delay. */
 export function sendMail(deps: WorkerDeps, job: WorkJob): Promise<void> {
   return runExclusively(deps, job.id, async () => {
     const ctx = ctxOf(deps, job)

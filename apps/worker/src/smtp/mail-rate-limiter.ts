@@ -15,7 +15,7 @@ export interface MailRateLimiter {
 export function createMailRateLimiter(db: Db, perSecond: number | undefined, stopping: AbortSignal): MailRateLimiter {
   if (perSecond === undefined) return { groupSize: defaultGroupSize, wait: async () => {} }
   return {
-    // A group takes at most a quarter of a second's mails, so that a low rate does not lead to bursts.
+    // A group has at most a quarter of the mails of one second: larger groups would be sent in bursts.
     groupSize: Math.max(1, Math.min(defaultGroupSize, Math.floor(perSecond / 4))),
     async wait(count) {
       const waitMs = await reserveMailSlots(db, count, perSecond)

@@ -3,7 +3,7 @@ import type { WebhookId } from '@rapport/core/kernel/ids.ts'
 
 const maxConcurrency = 20
 /** A slow receiver leaves most of its workspace's request capacity to other webhooks. */
-const [slowMs, maxConcurrencyOfSlow] = [1_000, 5]
+const [slowMs, maxConcurrencyIfSlow] = [1_000, 5]
 const rememberedWebhooks = 10_000
 
 /** The number of concurrent requests per webhook. It is held in memory only: a new worker starts with one. */
@@ -15,11 +15,11 @@ export interface ConcurrencyMemory {
 
 type Round = readonly { responseStatus: number | null; durationMs?: number | null }[]
 
-/** Doubles after a round of responses. Falls to one after a timeout or a failed connection. */
+/** Doubles the concurrency after a round of responses. Resets it to one after a timeout or a failed connection. */
 export function nextConcurrency(concurrency: number, round: Round): number {
   if (round.some(({ responseStatus }) => responseStatus === null)) return 1
   const isSlow = round.some(({ durationMs }) => (durationMs ?? 0) > slowMs)
-  return Math.min(concurrency * 2, isSlow ? maxConcurrencyOfSlow : maxConcurrency)
+  return Math.min(concurrency * 2, isSlow ? maxConcurrencyIfSlow : maxConcurrency)
 }
 
 export function createConcurrencyMemory(): ConcurrencyMemory {
