@@ -14,7 +14,7 @@ test('the quick start and the tutorial work as printed', async () => {
   const start = await startProcess({
     script: 'apps/local/src/main.ts',
     env: { DATA_DIR: join(home, '.rapport'), PORT: String(port), PATH: path },
-    readyPattern: /Ctrl-C stops everything/,
+    readyPattern: /Press Ctrl-C to stop/,
     timeoutMs: 60_000,
   })
   const terminal = await startCommand({
