@@ -104,7 +104,7 @@ describe('claims of a crashed worker', () => {
     const { id } = await createTestWebhook(ctx)
     const uuids = await insertDeliveries(ctx, id, { count: 5 })
     const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 3 })
-    await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 3) })
+    await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), inFlight: uuids.slice(1, 3) })
     await crashWorker()
     const { rows } = await database.pool.query<{ status: string }>(
       'select status from deliveries where webhook_id = $1 order by created_at, id',
@@ -129,7 +129,7 @@ describe('claims of a crashed worker', () => {
 
   test('a confirmation mail is requeued, a test mail becomes INTERRUPTED', async () => {
     const confirmation = await claimNewMail('CONFIRMATION')
-    const copy = await claimNewMail('CAMPAIGN_TEST')
+    const testMail = await claimNewMail('CAMPAIGN_TEST')
     await publishAll()
     await crashWorker()
     expect(await findUnpublished()).toEqual([confirmation])
@@ -141,21 +141,21 @@ describe('claims of a crashed worker', () => {
       .orderBy(mails.createdAt)
     expect(rows.map((mail) => [uuidOf(mail.id), mail.status])).toEqual([
       [confirmation, 'PENDING'],
-      [copy, 'INTERRUPTED'],
+      [testMail, 'INTERRUPTED'],
     ])
   })
 
   test('claims of a running worker remain when another worker crashes', async () => {
     const { campaignId, uuid } = await claimNewBatch()
     await claimNewMail('CONFIRMATION')
-    const { uuid: out } = await claimNewDelivery()
+    const { uuid: inFlight } = await claimNewDelivery()
     await publishAll()
     await database.db.execute(sql`update workers set seen_at = now() - interval '14 seconds' where id = ${workerId}`)
     await crashWorker(await createTestWorker(database.db))
     expect(await findUnpublished()).toEqual([])
     expect(await countRecipients(ctx, campaignId)).toEqual({ SENDING: 2 })
     expect(await readSingleDelivery(ctx)).toMatchObject({ status: 'PENDING' })
-    expect(await isInFlight(out)).toBe(true)
+    expect(await isInFlight(inFlight)).toBe(true)
     expect(await findClaims(database.db, workerId)).toContain(uuid)
   })
 

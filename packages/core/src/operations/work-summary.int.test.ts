@@ -53,7 +53,7 @@ test('counts deliveries that wait, are in flight or have failed', async () => {
   await backdateDeliveries('90 seconds')
   const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 2 })
   const ended = asEnded(uuids.slice(1, 2), { status: 'FAILED', responseStatus: 500, error: 'words' })
-  await recordTestOutcomes(ctx, claim, { ended, out: uuids.slice(0, 1) })
+  await recordTestOutcomes(ctx, claim, { ended, inFlight: uuids.slice(0, 1) })
   expect(await stateOf('webhooks')).toEqual({
     queue: 'webhooks',
     waiting: 2,

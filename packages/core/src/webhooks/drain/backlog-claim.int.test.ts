@@ -25,8 +25,8 @@ beforeEach(async () => {
   webhookId = (await createTestWebhook(ctx)).id
 })
 
-const claim = (limit?: number) => claimTestBacklog(ctx, webhookId, limit ? { workerId, limit } : { workerId })
-const takeFirst = async (limit?: number) => getTakenIds((await claim(limit)).take)
+const makeClaim = (limit?: number) => claimTestBacklog(ctx, webhookId, limit ? { workerId, limit } : { workerId })
+const takeFirst = async (limit?: number) => getTakenIds((await makeClaim(limit)).take)
 
 async function readDrain() {
   const [drain] = await ctx.db.select().from(webhookDrains).where(eq(webhookDrains.webhookId, webhookId))
@@ -37,22 +37,22 @@ describe('a claim', () => {
   test('succeeds for one of 100 concurrent jobs, also if the row does not exist yet', async () => {
     const uuids = await insertDeliveries(ctx, webhookId, { count: 3 })
     expect(await readDrain()).toBeUndefined()
-    const claims = await Promise.all(Array.from({ length: 100 }, () => claim()))
-    const [made, ...others] = claims.filter(({ take }) => take !== undefined)
+    const claims = await Promise.all(Array.from({ length: 100 }, () => makeClaim()))
+    const [successful, ...others] = claims.filter(({ take }) => take !== undefined)
     expect(others).toEqual([])
-    expect(getTakenIds(made?.take)).toEqual(uuids)
-    expect(await readDrain()).toMatchObject({ workerId, token: made?.claim.tokens[0], deliveryIds: uuids })
-    const again = await Promise.all(Array.from({ length: 100 }, () => claim()))
+    expect(getTakenIds(successful?.take)).toEqual(uuids)
+    expect(await readDrain()).toMatchObject({ workerId, token: successful?.claim.tokens[0], deliveryIds: uuids })
+    const again = await Promise.all(Array.from({ length: 100 }, () => makeClaim()))
     expect(again.filter(({ take }) => take !== undefined)).toEqual([])
   })
 
   test('succeeds for one of 100 concurrent jobs after a release', async () => {
     await insertDeliveries(ctx, webhookId)
-    const { claim: first, take } = await claim()
+    const { claim: first, take } = await makeClaim()
     await recordTestOutcomes(ctx, first, { ended: asEnded(getTakenIds(take) ?? []), limit: 0 })
     expect(await readDrain()).toMatchObject({ token: null, deliveryIds: [] })
     const [uuid] = await insertDeliveries(ctx, webhookId)
-    const claims = await Promise.all(Array.from({ length: 100 }, () => claim()))
+    const claims = await Promise.all(Array.from({ length: 100 }, () => makeClaim()))
     expect(claims.flatMap(({ take }) => getTakenIds(take) ?? [])).toEqual([uuid])
     await releaseBacklog(ctx.db, first)
     expect(await readDrain()).toMatchObject({ deliveryIds: [uuid] })
@@ -108,18 +108,18 @@ describe('a claim', () => {
     const options = { limit: 20, admitUnreachable: () => false }
     expect(await claimBacklog(ctx.db, reachableOnly, options)).toBe('unclaimable')
     expect(await readDrain()).toMatchObject({ token: null })
-    const { claim: made, take } = await claim()
+    const { claim, take } = await makeClaim()
     expect(getTakenIds(take)).toHaveLength(1)
-    expect(made.unreachableCount).toBe(1)
+    expect(claim.unreachableCount).toBe(1)
   })
 
   test('of a deleted webhook takes nothing, and fails once its row is deleted', async () => {
     await insertDeliveries(ctx, webhookId)
     await deleteWebhook(ctx, webhookId)
-    expect((await claim()).take).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
+    expect((await makeClaim()).take).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
     expect(await readDrain()).toMatchObject({ token: null, workerId: null })
     await ctx.db.execute(sql`delete from webhooks where id = ${uuidOf(webhookId)}`)
-    expect((await claim()).take).toBeUndefined()
+    expect((await makeClaim()).take).toBeUndefined()
   })
 
   test('of an empty backlog returns empty and writes nothing', async () => {
@@ -130,10 +130,10 @@ describe('a claim', () => {
 
   test('is released only by its own tokens, including one of a lost response', async () => {
     await insertDeliveries(ctx, webhookId)
-    const { claim: made } = await claim()
-    await releaseBacklog(ctx.db, { ...made, tokens: [crypto.randomUUID()] })
+    const { claim } = await makeClaim()
+    await releaseBacklog(ctx.db, { ...claim, tokens: [crypto.randomUUID()] })
     expect(await readDrain()).toMatchObject({ workerId })
-    await releaseBacklog(ctx.db, { ...made, tokens: [crypto.randomUUID(), ...made.tokens, crypto.randomUUID()] })
+    await releaseBacklog(ctx.db, { ...claim, tokens: [crypto.randomUUID(), ...claim.tokens, crypto.randomUUID()] })
     expect(await readDrain()).toMatchObject({ workerId: null, token: null, deliveryIds: [] })
     expect(await takeFirst()).toHaveLength(1)
   })
@@ -144,9 +144,9 @@ describe('a take', () => {
     const newer = await insertDeliveries(ctx, webhookId, { count: 4, ageMs: 10_000 })
     const older = await insertDeliveries(ctx, webhookId, { count: 3, ageMs: 3_600_000 })
     const inOrder = [...older, ...newer]
-    const { claim: made, take } = await claim(5)
+    const { claim, take } = await makeClaim(5)
     expect([getTakenIds(take), take?.hasMore]).toEqual([inOrder.slice(0, 5), true])
-    const next = await recordTestOutcomes(ctx, made, { out: inOrder.slice(0, 5), limit: 5 })
+    const next = await recordTestOutcomes(ctx, claim, { inFlight: inOrder.slice(0, 5), limit: 5 })
     expect([getTakenIds(next), next?.hasMore]).toEqual([inOrder.slice(5), false])
     expect(await readDrain()).toMatchObject({ deliveryIds: inOrder })
   })
@@ -157,44 +157,44 @@ describe('a take', () => {
       slow.push(...(await insertDeliveries({ ...ctx, db }, webhookId, { ageMs: 3_600_000 })))
     })
     const younger = await insertDeliveries(ctx, webhookId, { count: 3 })
-    const { claim: made, take } = await claim(2)
+    const { claim, take } = await makeClaim(2)
     expect(getTakenIds(take)).toEqual(younger.slice(0, 2))
     await holding.commit()
-    const next = await recordTestOutcomes(ctx, made, { out: younger.slice(0, 2), limit: 1 })
+    const next = await recordTestOutcomes(ctx, claim, { inFlight: younger.slice(0, 2), limit: 1 })
     expect(getTakenIds(next)).toEqual(slow)
   })
 
   test('skips the deliveries that are in flight or have ended', async () => {
     await insertDeliveries(ctx, webhookId, { count: 3, status: 'SUCCEEDED', ageMs: 3_600_000 })
     const uuids = await insertDeliveries(ctx, webhookId, { count: 6 })
-    const { claim: made } = await claim(3)
-    const next = await recordTestOutcomes(ctx, made, { out: uuids.slice(0, 3), limit: 20 })
+    const { claim } = await makeClaim(3)
+    const next = await recordTestOutcomes(ctx, claim, { inFlight: uuids.slice(0, 3), limit: 20 })
     expect(getTakenIds(next)).toEqual(uuids.slice(3))
-    expect(await recordTestOutcomes(ctx, made, { out: uuids, limit: 20 })).toMatchObject({ deliveries: [] })
+    expect(await recordTestOutcomes(ctx, claim, { inFlight: uuids, limit: 20 })).toMatchObject({ deliveries: [] })
     expect(await readDrain()).toMatchObject({ deliveryIds: uuids })
   })
 
   test('with limit 0 takes nothing and keeps the claim while deliveries are in flight', async () => {
     const uuids = await insertDeliveries(ctx, webhookId, { count: 2 })
-    const { claim: made } = await claim(1)
-    expect(await recordTestOutcomes(ctx, made, { out: uuids.slice(0, 1) })).toMatchObject({
+    const { claim } = await makeClaim(1)
+    expect(await recordTestOutcomes(ctx, claim, { inFlight: uuids.slice(0, 1) })).toMatchObject({
       deliveries: [],
       hasMore: true,
     })
-    expect(await readDrain()).toMatchObject({ token: made.tokens[0], deliveryIds: uuids.slice(0, 1) })
+    expect(await readDrain()).toMatchObject({ token: claim.tokens[0], deliveryIds: uuids.slice(0, 1) })
   })
 
   test('without deliveries does not change taken_at', async () => {
     const uuids = await insertDeliveries(ctx, webhookId, { count: 2 })
-    const { claim: made } = await claim(2)
+    const { claim } = await makeClaim(2)
     await ctx.db
       .update(webhookDrains)
       .set({ takenAt: new Date(0) })
       .where(eq(webhookDrains.webhookId, webhookId))
-    await recordTestOutcomes(ctx, made, { out: uuids, limit: 5 })
+    await recordTestOutcomes(ctx, claim, { inFlight: uuids, limit: 5 })
     expect((await readDrain())?.takenAt).toEqual(new Date(0))
     const [more = ''] = await insertDeliveries(ctx, webhookId)
-    await recordTestOutcomes(ctx, made, { out: uuids, limit: 5 })
+    await recordTestOutcomes(ctx, claim, { inFlight: uuids, limit: 5 })
     expect(await readDrain()).toMatchObject({ deliveryIds: [...uuids, more] })
     expect((await readDrain())?.takenAt?.getTime()).toBeGreaterThan(0)
   })

@@ -283,11 +283,11 @@ describe('a statement that locks deliveries does not prune partitions by a param
     const uuids = await insertDeliveries(ctx, id, { count: 3 })
     const { claim } = await claimTestBacklog(ctx, id, { workerId, limit: 2 })
     for (const [index, status] of ['PENDING', 'INTERRUPTED'].entries()) {
-      const [out = ''] = uuids.slice(index)
+      const [uuid = ''] = uuids.slice(index)
       const changing = await openTransaction(database.db, (db) =>
-        db.execute(sql`update deliveries set status = ${status}, error = 'changed' where id = ${out}`),
+        db.execute(sql`update deliveries set status = ${status}, error = 'changed' where id = ${uuid}`),
       )
-      const recording = recordTestOutcomes(ctx, claim, { ended: asEnded([out]), out: uuids.slice(index + 1, 2) })
+      const recording = recordTestOutcomes(ctx, claim, { ended: asEnded([uuid]), inFlight: uuids.slice(index + 1, 2) })
       await waitUntilBlocked(database.db)
       await changing.commit()
       expect(await recording).toBeDefined()

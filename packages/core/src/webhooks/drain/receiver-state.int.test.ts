@@ -52,7 +52,7 @@ async function record(...rounds: Kind[][]) {
   for (const [index, round] of rounds.entries()) {
     const ended = round.flatMap((kind) => asEnded([uuids.shift() ?? ''], kinds[kind]))
     const isLast = index === rounds.length - 1
-    await recordTestOutcomes(ctx, claim, { ended, out: isLast ? [] : [uuids[0] ?? ''] })
+    await recordTestOutcomes(ctx, claim, { ended, inFlight: isLast ? [] : [uuids[0] ?? ''] })
   }
   return claim
 }
@@ -111,9 +111,9 @@ describe('the health of a webhook', () => {
     const ended = roundsOf(rounds)
       .flat()
       .flatMap((kind, index) => asEnded([uuids[index] ?? ''], kinds[kind]))
-    await recordTestOutcomes(ctx, lost, { ended, out: uuids.slice(2, 3) })
+    await recordTestOutcomes(ctx, lost, { ended, inFlight: uuids.slice(2, 3) })
     claim.tokens = [...claim.tokens, ...lost.tokens]
-    await recordTestOutcomes(ctx, claim, { ended, out: uuids.slice(2, 3) })
+    await recordTestOutcomes(ctx, claim, { ended, inFlight: uuids.slice(2, 3) })
     expect(await readHealth()).toEqual(health)
   })
 })
@@ -148,10 +148,10 @@ describe('the circuit breaker', () => {
 
   test('allows one delivery in flight after a round without a response', async () => {
     const { claim } = await claimTestBacklog(ctx, webhookId, { workerId, limit: 2 })
-    const out = uuids.slice(1, 2)
+    const inFlight = uuids.slice(1, 2)
     const ended = asEnded(uuids.slice(0, 1), kinds.noResponse)
-    expect(await recordTestOutcomes(ctx, claim, { ended, out, limit: 20 })).toMatchObject({ deliveries: [] })
-    const next = await recordTestOutcomes(ctx, claim, { ended: asEnded(out, kinds.noResponse), limit: 20 })
+    expect(await recordTestOutcomes(ctx, claim, { ended, inFlight, limit: 20 })).toMatchObject({ deliveries: [] })
+    const next = await recordTestOutcomes(ctx, claim, { ended: asEnded(inFlight, kinds.noResponse), limit: 20 })
     expect(next?.deliveries.map(({ uuid }) => uuid)).toEqual(uuids.slice(2, 3))
   })
 
@@ -171,10 +171,12 @@ describe('the circuit breaker', () => {
     const { claim } = await claimTestBacklog(ctx, webhookId, { workerId })
     const lost = { ...claim }
     const ended = asEnded(uuids.slice(0, 1), kinds.noResponse)
-    await recordTestOutcomes(ctx, lost, { ended, out: uuids.slice(1, 2) })
+    await recordTestOutcomes(ctx, lost, { ended, inFlight: uuids.slice(1, 2) })
     const paused = (await readDrain()).pausedUntil
     claim.tokens = [...claim.tokens, ...lost.tokens]
-    expect(await recordTestOutcomes(ctx, claim, { ended, out: uuids.slice(1, 2) })).toMatchObject({ deliveries: [] })
+    expect(await recordTestOutcomes(ctx, claim, { ended, inFlight: uuids.slice(1, 2) })).toMatchObject({
+      deliveries: [],
+    })
     expect(await readDrain()).toMatchObject({ unreachableCount: 3, pausedUntil: paused })
   })
 })

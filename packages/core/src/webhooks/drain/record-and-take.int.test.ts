@@ -34,7 +34,7 @@ beforeEach(async () => {
   uuids = await insertDeliveries(ctx, webhookId, { count: 6 })
 })
 
-const claim = (limit = 2, by = workerId) => claimTestBacklog(ctx, webhookId, { workerId: by, limit })
+const makeClaim = (limit = 2, by = workerId) => claimTestBacklog(ctx, webhookId, { workerId: by, limit })
 
 async function readDrain() {
   const [drain] = await ctx.db.select().from(webhookDrains).where(eq(webhookDrains.webhookId, webhookId))
@@ -55,14 +55,14 @@ async function recover() {
 
 describe('an outcome', () => {
   test('is recorded with all fields, and the delivery is not taken again', async () => {
-    const { claim: made } = await claim()
+    const { claim } = await makeClaim()
     const attemptedAt = new Date('2026-01-02T03:04:05.678Z')
     const failure = { status: 'FAILED', responseStatus: 500, responseBody: 'no ☹', error: 'status 500' } as const
     const ended: EndedDelivery[] = [
       { uuid: uuids[0] ?? '', outcome: testOutcome({ attemptedAt }) },
       { uuid: uuids[1] ?? '', outcome: testOutcome({ ...failure, attemptedAt: null, durationMs: null }) },
     ]
-    expect(getTakenIds(await recordTestOutcomes(ctx, made, { ended, limit: 20 }))).toEqual(uuids.slice(2))
+    expect(getTakenIds(await recordTestOutcomes(ctx, claim, { ended, limit: 20 }))).toEqual(uuids.slice(2))
     const [first, second] = await Promise.all(
       uuids.slice(0, 2).map((uuid) => readDelivery(ctx, webhookId, idOf('dlv', uuid))),
     )
@@ -81,8 +81,8 @@ describe('an outcome', () => {
     const [foreign = ''] = await insertDeliveries(ctx, (await createTestWebhook(ctx)).id)
     const other = await createTestCtx(database.db)
     const [otherWorkspaces = ''] = await insertDeliveries(other, (await createTestWebhook(other)).id)
-    const { claim: made } = await claim()
-    await recordTestOutcomes(ctx, made, { ended: asEnded([foreign, otherWorkspaces]) })
+    const { claim } = await makeClaim()
+    await recordTestOutcomes(ctx, claim, { ended: asEnded([foreign, otherWorkspaces]) })
     const { rows } = await database.pool.query('select status from deliveries where id = any($1)', [
       [foreign, otherWorkspaces],
     ])
@@ -90,43 +90,43 @@ describe('an outcome', () => {
   })
 
   test('that is already recorded is not overwritten', async () => {
-    const { claim: made } = await claim()
-    await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2) })
+    const { claim } = await makeClaim()
+    await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), inFlight: uuids.slice(1, 2) })
     const failed = asEnded(uuids.slice(0, 2), { status: 'FAILED' })
-    await recordTestOutcomes(ctx, made, { ended: failed })
+    await recordTestOutcomes(ctx, claim, { ended: failed })
     expect(await readStatuses()).toEqual(['SUCCEEDED', 'FAILED', ...pending(4)])
   })
 })
 
 describe('a stale token', () => {
   test('takes nothing; its outcomes overwrite INTERRUPTED of the same worker', async () => {
-    const { claim: made, take } = await claim()
+    const { claim, take } = await makeClaim()
     expect(getTakenIds(take)).toEqual(uuids.slice(0, 2))
     await recover()
     expect(await readStatuses()).toEqual(['INTERRUPTED', 'INTERRUPTED', ...pending(4)])
-    const progress = { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 20 }
-    expect(await recordTestOutcomes(ctx, made, progress)).toBeUndefined()
+    const step = { ended: asEnded(uuids.slice(0, 1)), inFlight: uuids.slice(1, 2), limit: 20 }
+    expect(await recordTestOutcomes(ctx, claim, step)).toBeUndefined()
     expect(await readStatuses()).toEqual(['SUCCEEDED', 'INTERRUPTED', ...pending(4)])
     expect(await readDrain()).toMatchObject({ token: null, workerId: null, deliveryIds: [] })
   })
 
   test('does not change the claim or the INTERRUPTED deliveries of another worker', async () => {
-    const { claim: made } = await claim()
+    const { claim } = await makeClaim()
     await recover()
-    const { claim: next, take } = await claim(2, otherWorkerId)
+    const { claim: next, take } = await makeClaim(2, otherWorkerId)
     expect(getTakenIds(take)).toEqual(uuids.slice(2, 4))
     const before = await readDrain()
-    const stale = { ...made, workerId: otherWorkerId }
+    const stale = { ...claim, workerId: otherWorkerId }
     expect(await recordTestOutcomes(ctx, stale, { ended: asEnded(uuids.slice(0, 2)), limit: 20 })).toBeUndefined()
     expect(await readDrain()).toEqual(before)
     expect(await readStatuses()).toEqual(['INTERRUPTED', 'INTERRUPTED', ...pending(4)])
-    const following = await recordTestOutcomes(ctx, next, { out: uuids.slice(2, 4), limit: 20 })
+    const following = await recordTestOutcomes(ctx, next, { inFlight: uuids.slice(2, 4), limit: 20 })
     expect(getTakenIds(following)).toEqual(uuids.slice(4))
   })
 
   test('that never existed takes nothing, also while no job owns the claim', async () => {
     const unrelated: BacklogClaim = {
-      ...(await claim()).claim,
+      ...(await makeClaim()).claim,
       workerId: otherWorkerId,
       tokens: [randomUUID(), randomUUID()],
     }
@@ -139,73 +139,73 @@ describe('a stale token', () => {
 
 describe('after a lost response', () => {
   test('a repeated call takes the same deliveries again and records nothing twice', async () => {
-    const { claim: made } = await claim()
-    const lost = { ...made }
-    const progress = { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 2 }
-    expect(getTakenIds(await recordTestOutcomes(ctx, lost, progress))).toEqual(uuids.slice(2, 4))
-    made.tokens = [...made.tokens, ...lost.tokens]
+    const { claim } = await makeClaim()
+    const lost = { ...claim }
+    const step = { ended: asEnded(uuids.slice(0, 1)), inFlight: uuids.slice(1, 2), limit: 2 }
+    expect(getTakenIds(await recordTestOutcomes(ctx, lost, step))).toEqual(uuids.slice(2, 4))
+    claim.tokens = [...claim.tokens, ...lost.tokens]
     const changed = asEnded(uuids.slice(0, 1), { status: 'FAILED', error: 'recorded twice' })
-    const again = await recordTestOutcomes(ctx, made, { ...progress, ended: changed })
+    const again = await recordTestOutcomes(ctx, claim, { ...step, ended: changed })
     expect(getTakenIds(again)).toEqual(uuids.slice(2, 4))
     expect(await readStatuses()).toEqual(['SUCCEEDED', ...pending(5)])
-    expect(await readDrain()).toMatchObject({ deliveryIds: uuids.slice(1, 4), token: made.tokens[0] })
+    expect(await readDrain()).toMatchObject({ deliveryIds: uuids.slice(1, 4), token: claim.tokens[0] })
   })
 
   test('a delayed first attempt that arrives after its retry takes nothing', async () => {
-    const { claim: made } = await claim()
-    const delayed = { ...made }
-    const progress = { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2), limit: 2 }
+    const { claim } = await makeClaim()
+    const delayed = { ...claim }
+    const step = { ended: asEnded(uuids.slice(0, 1)), inFlight: uuids.slice(1, 2), limit: 2 }
     // The token of the first attempt, which has not reached the database yet.
-    made.tokens = [...made.tokens, randomUUID()]
-    await recordTestOutcomes(ctx, made, progress)
+    claim.tokens = [...claim.tokens, randomUUID()]
+    await recordTestOutcomes(ctx, claim, step)
     const before = await readDrain()
-    expect(await recordTestOutcomes(ctx, delayed, progress)).toBeUndefined()
+    expect(await recordTestOutcomes(ctx, delayed, step)).toBeUndefined()
     expect(await readDrain()).toEqual(before)
     expect(await readStatuses()).toEqual(['SUCCEEDED', ...pending(5)])
   })
 
   test('a delayed first attempt takes nothing after a retry that released the claim', async () => {
-    const { claim: made } = await claim()
-    const delayed = { ...made }
+    const { claim } = await makeClaim()
+    const delayed = { ...claim }
     const ended = asEnded(uuids.slice(0, 2))
-    made.tokens = [...made.tokens, randomUUID()]
-    await recordTestOutcomes(ctx, made, { ended })
+    claim.tokens = [...claim.tokens, randomUUID()]
+    await recordTestOutcomes(ctx, claim, { ended })
     expect(await recordTestOutcomes(ctx, delayed, { ended, limit: 2 })).toBeUndefined()
     expect(await readDrain()).toMatchObject({ token: null, deliveryIds: [] })
   })
 
   test('a claim keeps the tokens of each attempt until one of them has a response', async () => {
-    const { claim: made } = await claim()
-    const [token] = made.tokens
+    const { claim } = await makeClaim()
+    const [token] = claim.tokens
     // PostgreSQL rejects this text after the transaction has begun.
     const invalid = asEnded(uuids.slice(0, 1), { responseBody: '\u0000' })
     for (let attempt = 0; attempt < 2; attempt++) {
-      await expect(recordTestOutcomes(ctx, made, { ended: invalid })).rejects.toThrow()
+      await expect(recordTestOutcomes(ctx, claim, { ended: invalid })).rejects.toThrow()
     }
-    expect(made.tokens).toEqual([token, expect.any(String), expect.any(String)])
-    await recordTestOutcomes(ctx, made, { out: uuids.slice(0, 2) })
-    expect(made.tokens).toEqual([(await readDrain())?.token])
+    expect(claim.tokens).toEqual([token, expect.any(String), expect.any(String)])
+    await recordTestOutcomes(ctx, claim, { inFlight: uuids.slice(0, 2) })
+    expect(claim.tokens).toEqual([(await readDrain())?.token])
   })
 })
 
 describe('the claim', () => {
   test('is released when nothing is in flight and nothing is taken', async () => {
-    const { claim: made } = await claim()
-    await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), out: uuids.slice(1, 2) })
-    expect(await readDrain()).toMatchObject({ workerId, token: made.tokens[0] })
-    expect(await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(1, 2)) })).toMatchObject({
+    const { claim } = await makeClaim()
+    await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), inFlight: uuids.slice(1, 2) })
+    expect(await readDrain()).toMatchObject({ workerId, token: claim.tokens[0] })
+    expect(await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(1, 2)) })).toMatchObject({
       hasMore: true,
     })
     expect(await readDrain()).toMatchObject({ workerId: null, token: null, deliveryIds: [] })
-    expect(getTakenIds((await claim(20)).take)).toEqual(uuids.slice(2))
+    expect(getTakenIds((await makeClaim(20)).take)).toEqual(uuids.slice(2))
   })
 
   test('of a second job waits for a concurrent take and sees its outcomes', async () => {
-    const { claim: made } = await claim()
+    const { claim } = await makeClaim()
     const recording = await openTransaction(database.db, (db) =>
-      recordTestOutcomes({ ...ctx, db }, made, { ended: asEnded(uuids.slice(0, 2)) }),
+      recordTestOutcomes({ ...ctx, db }, claim, { ended: asEnded(uuids.slice(0, 2)) }),
     )
-    const second = claim(20, otherWorkerId)
+    const second = makeClaim(20, otherWorkerId)
     await waitUntilBlocked(database.db)
     await recording.commit()
     expect(getTakenIds((await second).take)).toEqual(uuids.slice(2))
@@ -215,7 +215,7 @@ describe('the claim', () => {
     const claiming = await openTransaction(database.db, (db) =>
       claimTestBacklog({ ...ctx, db }, webhookId, { workerId, limit: 2 }),
     )
-    const second = claim(20, otherWorkerId)
+    const second = makeClaim(20, otherWorkerId)
     await waitUntilBlocked(database.db)
     await claiming.commit()
     expect((await second).take).toBeUndefined()
@@ -223,10 +223,10 @@ describe('the claim', () => {
   })
 
   test('that recovery releases concurrently takes nothing but records its outcomes', async () => {
-    const { claim: made } = await claim()
+    const { claim } = await makeClaim()
     await expireWorkerHeartbeat(ctx.db, workerId)
     const recovering = await openTransaction(database.db, recoverOrphanedClaims)
-    const recording = recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 2)), limit: 2 })
+    const recording = recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 2)), limit: 2 })
     await waitUntilBlocked(database.db)
     await recovering.commit()
     expect(await recording).toBeUndefined()
@@ -234,10 +234,10 @@ describe('the claim', () => {
   })
 
   test('is released by recovery only after a concurrent take of a slow worker', async () => {
-    const { claim: made } = await claim()
+    const { claim } = await makeClaim()
     await expireWorkerHeartbeat(ctx.db, workerId)
-    const progress = { ended: asEnded(uuids.slice(0, 2)), limit: 2 }
-    const recording = await openTransaction(database.db, (db) => recordTestOutcomes({ ...ctx, db }, made, progress))
+    const step = { ended: asEnded(uuids.slice(0, 2)), limit: 2 }
+    const recording = await openTransaction(database.db, (db) => recordTestOutcomes({ ...ctx, db }, claim, step))
     const recovering = recoverOrphanedClaims(ctx.db)
     await waitUntilBlocked(database.db)
     await recording.commit()

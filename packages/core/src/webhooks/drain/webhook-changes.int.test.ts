@@ -25,8 +25,8 @@ beforeEach(async () => {
   uuids = await insertDeliveries(ctx, webhookId, { count: 6 })
 })
 
-const claim = (limit = 20) => claimTestBacklog(ctx, webhookId, { workerId, limit })
-const failBacklog = async () => (await claim()).take
+const makeClaim = (limit = 20) => claimTestBacklog(ctx, webhookId, { workerId, limit })
+const failBacklog = async () => (await makeClaim()).take
 const disable = () => ctx.db.update(webhooks).set({ enabled: false }).where(eq(webhooks.id, webhookId))
 
 /** Counts the deliveries by status and error. */
@@ -42,17 +42,17 @@ const [wasDisabled, wasDeleted] = ['FAILED The webhook was disabled', 'FAILED Th
 
 describe('the next take', () => {
   test('of a disabled webhook fails the backlog, except deliveries in flight', async () => {
-    const { claim: made } = await claim(2)
+    const { claim } = await makeClaim(2)
     await disable()
     const [first, second = ''] = uuids
-    const next = await recordTestOutcomes(ctx, made, {
+    const next = await recordTestOutcomes(ctx, claim, {
       ended: asEnded([first ?? '']),
-      out: [second],
+      inFlight: [second],
       limit: 20,
     })
     expect(next).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
     expect(await countStatuses()).toEqual({ SUCCEEDED: 1, PENDING: 1, [wasDisabled]: 4 })
-    await recordTestOutcomes(ctx, made, { ended: asEnded([second]), limit: 20 })
+    await recordTestOutcomes(ctx, claim, { ended: asEnded([second]), limit: 20 })
     expect(await countStatuses()).toEqual({ SUCCEEDED: 2, [wasDisabled]: 4 })
     const { rows } = await database.pool.query('select distinct attempted_at from deliveries where error is not null')
     expect(rows).toEqual([{ attempted_at: null }])
@@ -81,24 +81,24 @@ describe('the next take', () => {
   test('of a webhook that was enabled again takes the remaining deliveries', async () => {
     await disable()
     await updateWebhook(ctx, webhookId, { enabled: true })
-    expect(getTakenIds((await claim()).take)).toEqual(uuids)
+    expect(getTakenIds((await makeClaim()).take)).toEqual(uuids)
   })
 
   test('returns the current url and secrets', async () => {
-    const { claim: made, take } = await claim(1)
+    const { claim, take } = await makeClaim(1)
     expect(take?.receiver).toMatchObject({ url: 'https://example.com/hook', formerSecrets: [] })
     await updateWebhook(ctx, webhookId, { url: 'https://example.com/new' })
     const { secret } = await rotateSecret(ctx, webhookId)
-    const next = await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), limit: 1 })
+    const next = await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), limit: 1 })
     expect(next?.receiver).toMatchObject({ url: 'https://example.com/new' })
     expect(unseal(ctx.settings.keys, next?.receiver?.encryptedSecret ?? '', webhookId)).toBe(secret)
     expect(next?.receiver?.formerSecrets).toMatchObject([{ encrypted: take?.receiver?.encryptedSecret }])
   })
 
   test('waits for a concurrent disabling and then fails the backlog', async () => {
-    const { claim: made } = await claim(1)
+    const { claim } = await makeClaim(1)
     const disabling = await openTransaction(database.db, (db) => disableWebhooks({ ...ctx, db }))
-    const taking = recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), limit: 5 })
+    const taking = recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), limit: 5 })
     await waitUntilBlocked(database.db)
     await disabling.commit()
     expect(await taking).toEqual({ receiver: undefined, deliveries: [], hasMore: false })
@@ -109,7 +109,7 @@ describe('the next take', () => {
     const changing = await openTransaction(database.db, (db) =>
       updateWebhook({ ...ctx, db }, webhookId, { url: 'https://example.com/new' }),
     )
-    const taking = claim(1)
+    const taking = makeClaim(1)
     await waitUntilBlocked(database.db)
     await changing.commit()
     expect((await taking).take).toMatchObject({
@@ -126,14 +126,14 @@ describe('disabling and deleting', () => {
   }
 
   test.each(['disabling', 'deleting'] as const)('%s waits for a concurrent take', async (name) => {
-    const made: BacklogClaim[] = []
+    const claims: BacklogClaim[] = []
     const taking = await openTransaction(database.db, async (db) => {
-      made.push((await claimTestBacklog({ ...ctx, db }, webhookId, { workerId, limit: 1 })).claim)
+      claims.push((await claimTestBacklog({ ...ctx, db }, webhookId, { workerId, limit: 1 })).claim)
     })
     const change = changes[name]()
     await waitUntilBlocked(database.db)
     await taking.commit()
-    for (const claim of made) await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)) })
+    for (const claim of claims) await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)) })
     await change
     expect((await countStatuses())['SUCCEEDED']).toBe(1)
   })
@@ -141,12 +141,12 @@ describe('disabling and deleting', () => {
   test.each(['disabling', 'deleting'] as const)(
     '%s returns after the requests that were just taken have ended',
     async (name) => {
-      const { claim: made } = await claim(1)
+      const { claim } = await makeClaim(1)
       let hasReturned = false
       const change = changes[name]().then(() => (hasReturned = true))
       for (let look = 0; look < 2; look++) await ctx.db.execute(sql`select pg_sleep(0.05)`)
       expect(hasReturned).toBe(false)
-      await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)), limit: 1 })
+      await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)), limit: 1 })
       await change
       expect((await countStatuses())['SUCCEEDED']).toBe(1)
     },
@@ -154,16 +154,16 @@ describe('disabling and deleting', () => {
 })
 
 test('rows of a deleted webhook are purged in steps, in-flight deliveries last', async () => {
-  const { claim: made } = await claim(1)
+  const { claim } = await makeClaim(1)
   await ctx.db.update(webhookDrains).set({ takenAt: sql`now() - interval '1 minute'` })
   await deleteWebhook(ctx, webhookId)
-  await recordTestOutcomes(ctx, made, { out: uuids.slice(0, 1), limit: 5 })
+  await recordTestOutcomes(ctx, claim, { inFlight: uuids.slice(0, 1), limit: 5 })
   expect(await countStatuses()).toEqual({ PENDING: 1, [wasDeleted]: 5 })
   expect(await purgeWebhooks(ctx.db)).toBe(0)
   await ctx.db.execute(sql`
     update webhooks set deleted_at = now() - interval '2 minutes' where id = ${uuidOf(webhookId)}`)
   expect([await purgeWebhooks(ctx.db), await purgeWebhooks(ctx.db)]).toEqual([5, 0])
-  await recordTestOutcomes(ctx, made, { ended: asEnded(uuids.slice(0, 1)) })
+  await recordTestOutcomes(ctx, claim, { ended: asEnded(uuids.slice(0, 1)) })
   expect([await purgeWebhooks(ctx.db), await purgeWebhooks(ctx.db), await purgeWebhooks(ctx.db)]).toEqual([1, 1, 0])
   expect(await ctx.db.$count(webhookDrains, eq(webhookDrains.webhookId, webhookId))).toBe(0)
 })
