@@ -28,44 +28,44 @@ beforeEach(async () => {
 
 const listener = useForTest(async () => {
   const client = new pg.Client({ connectionString: database.url, application_name: 'rapport test' })
-  const wakes: NotificationSubject[] = []
-  client.on('notification', ({ payload = '' }) => wakes.push(parseNotification(payload)))
+  const subjects: NotificationSubject[] = []
+  client.on('notification', ({ payload = '' }) => subjects.push(parseNotification(payload)))
   await client.connect()
   await client.query(`listen ${workChannel}`)
-  return { wakes, close: () => client.end() }
+  return { subjects, close: () => client.end() }
 })
 
 /** Reads the notifications of all commits so far: they arrive in order, so it sends a marker and waits for it. */
-async function readWakes(): Promise<NotificationSubject[]> {
+async function readSubjects(): Promise<NotificationSubject[]> {
   const marker = crypto.randomUUID()
-  const isMarker = (wake: NotificationSubject) => wake !== 'outbox' && wake.webhookId === marker
+  const isMarker = (subject: NotificationSubject) => subject !== 'outbox' && subject.webhookId === marker
   wakeForWebhooks(database.db, ctx.workspaceId, [marker])
-  await waitUntil(() => listener.wakes.some(isMarker), { describe: 'the last notification has arrived' })
-  return listener.wakes.splice(0).filter((wake) => !isMarker(wake))
+  await waitUntil(() => listener.subjects.some(isMarker), { describe: 'the last notification has arrived' })
+  return listener.subjects.splice(0).filter((subject) => !isMarker(subject))
 }
 
-const wakeOf = (webhookId: WebhookId, on = ctx): NotificationSubject => ({
+const subjectOf = (webhookId: WebhookId, on = ctx): NotificationSubject => ({
   workspaceId: uuidOf(on.workspaceId),
   webhookId: uuidOf(webhookId),
 })
-const inOrder = (wakes: NotificationSubject[]) => wakes.map((wake) => JSON.stringify(wake)).toSorted()
+const inOrder = (subjects: NotificationSubject[]) => subjects.map((subject) => JSON.stringify(subject)).toSorted()
 
 test('a commit sends one notification per webhook with new deliveries', async () => {
   const [first, second] = [await createTestWebhook(ctx), await createTestWebhook(ctx, { eventTypes: ['*'] })]
   await createTestWebhook(ctx, { eventTypes: ['deal.won'] })
-  await readWakes()
+  await readSubjects()
   await inTransaction(ctx, async (ctx) => {
     for (let count = 0; count < 150; count++) await createTestContact(ctx)
   })
-  expect(inOrder(await readWakes())).toEqual(inOrder([wakeOf(first.id), wakeOf(second.id)]))
+  expect(inOrder(await readSubjects())).toEqual(inOrder([subjectOf(first.id), subjectOf(second.id)]))
 })
 
 test('a create without a transaction notifies only if a webhook subscribes', async () => {
   await createTestContact(ctx)
-  expect(await readWakes()).toEqual([])
+  expect(await readSubjects()).toEqual([])
   const { id } = await createTestWebhook(ctx)
   await createTestContact(ctx)
-  expect(await readWakes()).toEqual([wakeOf(id)])
+  expect(await readSubjects()).toEqual([subjectOf(id)])
 })
 
 test('a notification is sent after the commit, not before', async () => {
@@ -74,9 +74,9 @@ test('a notification is sent after the commit, not before', async () => {
     await createTestContact(ctx)
     await enqueue(ctx, 'mail', idOf('mai', crypto.randomUUID()))
     await inTransaction(ctx, (ctx) => testWebhook(ctx, id))
-    expect(await readWakes()).toEqual([])
+    expect(await readSubjects()).toEqual([])
   })
-  expect(inOrder(await readWakes())).toEqual(inOrder(['outbox', wakeOf(id)]))
+  expect(inOrder(await readSubjects())).toEqual(inOrder(['outbox', subjectOf(id)]))
 })
 
 test('a rolled-back transaction sends no notification, not even a later one', async () => {
@@ -90,31 +90,31 @@ test('a rolled-back transaction sends no notification, not even a later one', as
     await expect(rolledBack).rejects.toThrow('roll back')
     await inTransaction(ctx, (ctx) => ctx.db.execute(sql`select 1`))
   }
-  expect(await readWakes()).toEqual([])
+  expect(await readSubjects()).toEqual([])
   const failing = inTransaction(ctx, async (ctx) => {
     await createTestContact(ctx)
     await ctx.db.execute(sql`select 1 / 0`).catch(() => {})
   })
   await expect(failing).rejects.toThrow('was rolled back')
-  expect(await readWakes()).toEqual([])
+  expect(await readSubjects()).toEqual([])
   await testWebhook(ctx, id)
-  expect(await readWakes()).toEqual([wakeOf(id)])
+  expect(await readSubjects()).toEqual([subjectOf(id)])
 })
 
 test('requeued work, a redelivery and a recovered claim send notifications', async () => {
   const { id } = await createTestWebhook(ctx)
   await requeueWork(database.db, [crypto.randomUUID()])
-  expect(await readWakes()).toEqual(['outbox'])
+  expect(await readSubjects()).toEqual(['outbox'])
   const { id: deliveryId } = await testWebhook(ctx, id)
   await database.db.update(deliveries).set({ status: 'FAILED' })
-  await readWakes()
+  await readSubjects()
   await redeliver(ctx, id, deliveryId)
-  expect(await readWakes()).toEqual([wakeOf(id)])
+  expect(await readSubjects()).toEqual([subjectOf(id)])
   const workerId = await createTestWorker(database.db)
   await claimTestBacklog(ctx, id, { workerId })
   await expireWorkerHeartbeat(database.db, workerId)
   await recoverOrphanedClaims(database.db)
-  expect(await readWakes()).toEqual([wakeOf(id)])
+  expect(await readSubjects()).toEqual([subjectOf(id)])
 })
 
 test('a payload without a webhook, as the previous release sends, means the outbox', () => {
