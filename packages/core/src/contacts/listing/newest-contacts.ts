@@ -1,6 +1,6 @@
 /**
- * Lists contacts, newest first, without Drizzle, for speed: if Drizzle builds and maps a statement for each page, `GET
- * /contacts?limit=50` costs the API 1.7 times the CPU time (benchmark `read`, 2026-11-22).
+ * Lists contacts, newest first, with prepared statements, for speed: if Drizzle builds and maps a statement for each
+ * page, `GET /contacts?limit=50` costs the API 1.7 times the CPU time (benchmark `read`, 2026-11-22).
  * `newest-contacts.int.test.ts` compares the results of both.
  */
 import { sql } from 'drizzle-orm'
