@@ -116,12 +116,12 @@ test.each([
     }),
   )
   await waitUntil(() => written > 10, { describe: 'contacts are written' })
-  const kept = await maintainIn(35, options)
+  const changes = await maintainIn(35, options)
   const before = written
   await waitUntil(() => written > before + 10, { describe: 'contacts are still written' })
   stopping.abort()
   await writing
-  expect(kept).toMatchObject({ heldUp: [] })
+  expect(changes).toMatchObject({ heldUp: [] })
   expect((await listEventTypes(ctx)).length).toBe(3_000 + written)
   expect(await countRows('events')).toEqual([written, 3_000])
   expect(await maintainIn(35)).toEqual(noChanges)
@@ -161,10 +161,10 @@ test('concurrent runs split and drop once, during reads and writes', async () =>
       while (!over.signal.aborted) await listEvents(ctx, EventQuery.parse({ limit: '2' }))
     })(),
   ])
-  const kept = await Promise.all(Array.from({ length: 4 }, () => maintainIn(40)))
+  const changes = await Promise.all(Array.from({ length: 4 }, () => maintainIn(40)))
   over.abort()
   await busy
-  const added = kept.flatMap(({ added }) => added)
+  const added = changes.flatMap(({ added }) => added)
   expect(added.length).toBe(new Set(added).size)
   await deliverAll()
   while ((await maintainIn(70)).heldUp.length > 0);

@@ -12,7 +12,7 @@ const typeNames: Record<string, string> = {
 }
 const units: Record<string, string> = { string: ' characters', array: ' items', set: ' items', map: ' items' }
 
-/** Describes a validation error in plain words, for a schema that has no message of its own. */
+/** Describes a validation error of a schema that does not define its own message. */
 export function describeIssue(issue: z.core.$ZodRawIssue): string {
   const { code } = issue
   if (issue.input === undefined && code.startsWith('invalid_')) return 'is required'

@@ -32,8 +32,8 @@ export function deleteWorkspace(ctx: Ctx): Promise<void> {
 const maxRowsPerStep = 1_000
 
 /**
- * Deletes the next rows of a deleted workspace. Returns whether more rows remain. Each step commits on its own and is
- * safe to repeat. Pending work such as mails is deleted first; the workspace itself is deleted last, together with this
+ * Deletes the next rows of a deleted workspace. Returns whether more rows remain. Each step commits separately and
+ * can be repeated. Pending work such as mails is deleted first; the workspace itself is deleted last, together with this
  * job.
  */
 export async function clearDeletedWorkspace(ctx: Ctx, uuid: string): Promise<boolean> {

@@ -22,7 +22,7 @@ export interface InterruptedCounts {
 /**
  * Releases the claims of crashed workers. Deliveries and campaign mails that may have been sent become INTERRUPTED:
  * they are shown, and only a user can send them again. Work that is safe to repeat is requeued. That includes single
- * mails such as confirmations: a duplicate is better than none.
+ * mails such as confirmations, because a duplicate is better than none. It excludes test mails and last attempts.
  */
 export async function recoverOrphanedClaims(db: Db): Promise<InterruptedCounts> {
   return transaction(db, async (db) => {

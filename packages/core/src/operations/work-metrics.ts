@@ -98,5 +98,5 @@ export function registerWorkMetrics(registry: Registry, db: Db): void {
 }
 
 function findQueue(queues: WorkMetrics['queues'], { queue, state }: { queue: string; state: string }) {
-  return queues.find((one) => one.queue === queue && one.state === state)
+  return queues.find((entry) => entry.queue === queue && entry.state === state)
 }

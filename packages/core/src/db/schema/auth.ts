@@ -14,7 +14,7 @@ export const users = pgTable(
     email: text().notNull(),
     name: text().notNull().default(''),
     passwordHash: text().notNull(),
-    /** When the user first proved to own the address. Until then another person may have signed up with it. */
+    /** When the user first proved that they own the address. Until then, another person may have signed up with it. */
     emailVerifiedAt: timestamptz(),
     verificationMailedAt: timestamptz(),
     createdAt: createdAt(),
