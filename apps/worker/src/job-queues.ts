@@ -10,7 +10,7 @@ const closeTimeoutMs = 1_000
 export interface JobQueues {
   /**
    * Adds a job for each record. If a job for the same record is waiting, nothing is added; if it is active, one more
-   * job runs after it. Rejects within seconds when the queues are unavailable; some jobs may have been added by then.
+   * job runs after it. Rejects within seconds when the queues are unavailable; some jobs may already have been added.
    */
   add(queue: QueueName, jobs: readonly WorkJob[]): Promise<void>
   queueOf: (queue: QueueName) => WorkQueue

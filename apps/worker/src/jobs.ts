@@ -40,8 +40,8 @@ export function createJobHandlers(deps: WorkerDeps, config: WorkerConfig): Recor
 }
 
 /**
- * The scheduled job has no data. Every other maintenance job names a deleted list, custom field or workspace: each of
- * the three functions ignores the ids of the others.
+ * The scheduled job has no data. Every other maintenance job names a deleted list, custom field or workspace, without
+ * its kind: each of the three functions ignores the ids of other kinds.
  */
 async function runMaintenance(deps: WorkerDeps, job: WorkJob): Promise<void> {
   const { workspaceId, id }: Partial<WorkJob> = job

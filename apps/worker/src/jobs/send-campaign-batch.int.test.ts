@@ -281,7 +281,7 @@ describe('on an unreliable database connection', () => {
     }
   })
 
-  test('no recipient gets two mails after an unrecorded outcome and a lost claim', async () => {
+  test('no recipient gets two mails after unrecorded outcomes and a lost claim response', async () => {
     const { id, uuid } = await startCampaign(25)
     // The constraint rejects the outcomes of a group whose 20 mails were sent.
     const alter = 'alter table campaign_recipients'

@@ -121,7 +121,7 @@ const renderingFailed = 'The mail could not be rendered'
 /** Returns the rendering error if rendering failed for every recipient of a group of at least `minGroupSize`. */
 function findTemplateFault(smtpOutcomes: SmtpOutcome[], minGroupSize: number): string | undefined {
   const [first] = smtpOutcomes
-  const isUnrendered = (one: SmtpOutcome) => one.kind === 'refused' && one.error.startsWith(renderingFailed)
+  const isUnrendered = (outcome: SmtpOutcome) => outcome.kind === 'refused' && outcome.error.startsWith(renderingFailed)
   return smtpOutcomes.length >= minGroupSize && first?.kind === 'refused' && smtpOutcomes.every(isUnrendered)
     ? first.error
     : undefined
