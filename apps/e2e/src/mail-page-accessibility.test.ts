@@ -78,7 +78,7 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
   })
 
   test('the mail that verifies an email address and the page that it links to', async () => {
-    await checkAndFollow('Confirm your address')
+    await checkAndFollow('Verify your email address')
     await expectAccessible('verify')
     await page.getByLabel('Password').fill('not the password at all')
     await page.getByRole('button').click()
@@ -86,7 +86,7 @@ describe.skipIf(findBrowserSkipReason())('accessible on phone and desktop, in li
     await expectAccessible('verify with a mistake')
     await page.getByLabel('Password').fill('a long and secret sentence')
     await page.getByRole('button').click()
-    await page.getByRole('heading', { name: 'Your address is confirmed' }).waitFor()
+    await page.getByRole('heading', { name: 'Your email address is verified' }).waitFor()
     await expectAccessible('verified')
   })
 

@@ -69,11 +69,11 @@ test('the form adds a user with the entered name', async () => {
   expect((await logIn(email, password)).body).toMatchObject({ user: { name: 'Grace Hopper' } })
 })
 
-test('the form confirms the email address with the right password', async () => {
+test('the form verifies the email address with the right password', async () => {
   const refused = await post(verifyPath, { password: 'a wrong password' })
   expect([refused.status, problemIn(refused.text)]).toEqual([401, 'The password is wrong.'])
   const done = await post(verifyPath, { password })
-  expect([done.status, done.text]).toEqual([200, expect.stringContaining('Your address is confirmed')])
+  expect([done.status, done.text]).toEqual([200, expect.stringContaining('Your email address is verified')])
   expect((await logIn(workspace.email, password)).body).toMatchObject({ user: { emailVerifiedAt: expect.any(String) } })
   expect((await post(`${verifyPath}x`, { password })).text).toContain('This link does not work')
 })

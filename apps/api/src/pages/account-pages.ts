@@ -53,13 +53,13 @@ const pages: Record<'/reset-password' | '/accept-invite' | '/verify-email', Page
     submit: (base, fields) => acceptInvite(base, parse(AcceptInviteInput, fields)),
   },
   '/verify-email': {
-    heading: 'Confirm your address',
-    text: 'Enter your password to confirm your email address.',
-    button: 'Confirm',
+    heading: 'Verify your email address',
+    text: 'Enter your password to verify your email address.',
+    button: 'Verify',
     hasName: false,
     errorResponses: { 401: errorPageResponse },
     password: 'current-password',
-    done: { title: 'Your address is confirmed', text: 'Thank you. You can close this page.' },
+    done: { title: 'Your email address is verified', text: 'Thank you. You can close this page.' },
     submit: (base, { token, password }) => verifyEmail(base, parse(VerifyEmailInput, { token, password })),
   },
 }

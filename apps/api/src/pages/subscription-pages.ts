@@ -35,7 +35,7 @@ export const subscriptionPages: FastifyPluginAsyncZod = async (app) => {
       title: 'This link does not work',
       text: isUnsubscribe
         ? 'The link is incomplete. Please click it again in the email, or reply to the email and ask to be removed.'
-        : 'The link may be incomplete or older than seven days. Please use the latest email, or subscribe again.',
+        : 'The link may be incomplete or older than seven days. Please use the link in the latest email, or subscribe again.',
     })
   })
 

@@ -60,7 +60,7 @@ test('a token sets the password once and ends every session', async () => {
   expectError(await reset({ token, password }), 400, 'Invalid or expired token')
 })
 
-test('confirms an address; a reset of an unconfirmed account revokes its API keys', async () => {
+test('verifies an address; a reset of an unverified account revokes its API keys', async () => {
   const token = await api.tokenMailedTo(workspace.email)
   const me = async (key: string) => (await api.call('GET', '/auth/me', { key })).body
   expect(await me(workspace.token)).toMatchObject({ user: { emailVerifiedAt: null } })

@@ -64,13 +64,13 @@ export async function renderVerificationMail(ctx: Ctx, mail: Mail): Promise<Outg
   // Uses the creation time of the mail, so that a retry contains the same link.
   const token = signPayload(ctx.settings.keys.links, purpose, [uuidOf(id), mail.createdAt.getTime()])
   return renderServiceMail(ctx, mail, {
-    title: 'Confirm your address',
+    title: 'Verify your email address',
     paragraphs: [
       `An account at ${new URL(ctx.settings.publicUrl).host} was created for ${mail.toAddress}.`,
-      'Please confirm that this is your address.',
+      'Please verify that this email address is yours.',
     ],
-    button: { label: 'Confirm address', url: `${ctx.settings.publicUrl}/verify-email?token=${token}` },
+    button: { label: 'Verify email address', url: `${ctx.settings.publicUrl}/verify-email?token=${token}` },
     small:
-      'This link expires in seven days. You need your password to use it. If you did not create the account, you can ignore this email, or reset the password to take over the account.',
+      'This link expires in seven days. You need your password to use it. If you did not create this account, you can ignore this email, or reset the password to take the account over.',
   })
 }

@@ -87,7 +87,7 @@ export async function replacePassword(
 const expiredAtCreation = { expiresAt: sql`${passwordResets.createdAt}` }
 
 const ownershipWarning =
-  'This address was never confirmed, so someone else may have created the account. For your security, choosing a new password also revokes the API keys and invites that the account created, and disables the webhooks of the workspaces it owns. Please review the members of these workspaces afterwards.'
+  'This address was never verified, so someone else may have created the account. For your security, choosing a new password also revokes the API keys and invites that the account created, and disables the webhooks of the workspaces it owns. Please review the members of these workspaces afterwards.'
 
 /** Renders the email with the link. Returns undefined if the token has been used or has expired. */
 export async function renderPasswordResetMail(ctx: Ctx, mail: Mail): Promise<OutgoingMail | undefined> {

@@ -17,7 +17,7 @@ export async function renderWebhookFailingMail(ctx: Ctx, mail: Mail): Promise<Ou
     title: `A webhook has been failing since ${since}`,
     paragraphs: [
       `The webhook ${id} sends events to ${url}. All ${failureCount} attempts since ${since} failed.`,
-      `To see why, read the failed deliveries in the API: GET /webhooks/${id}/deliveries?status=FAILED. When the receiver works again, send these events again with POST /webhooks/${id}/redeliver.`,
+      `To see why, list the failed deliveries: GET /webhooks/${id}/deliveries?status=FAILED. When the receiver works again, send these events again with POST /webhooks/${id}/redeliver.`,
       'If at least ten attempts fail over five days and none succeeds, the webhook is disabled automatically.',
     ],
     button: referenceButton(ctx),
@@ -34,7 +34,7 @@ export async function renderWebhookDisabledMail(ctx: Ctx, mail: Mail): Promise<O
     title: 'A webhook was disabled',
     paragraphs: [
       `The webhook ${id} to ${url} was disabled. ${disabledReason}.`,
-      `To see why, read the failed deliveries in the API: GET /webhooks/${id}/deliveries?status=FAILED.`,
+      `To see why, list the failed deliveries: GET /webhooks/${id}/deliveries?status=FAILED.`,
       `When the receiver works again, enable the webhook with PATCH /webhooks/${id} and the body { "enabled": true }, then send the failed deliveries again with POST /webhooks/${id}/redeliver. Events since the webhook was disabled were not delivered: read them with GET /events.`,
     ],
     button: referenceButton(ctx),
