@@ -56,7 +56,7 @@ describe('a confirmation mail', () => {
     expect([mail?.to, others]).toEqual([['ada@example.com'], []])
     expect(mail?.headers).toMatchObject({
       'auto-submitted': 'auto-generated',
-      from: 'Analytical Engines <letters@example.com>',
+      from: 'Analytical Engines <newsletter@example.com>',
     })
     const token = /confirm\?token=([\w.-]+)/.exec(mail?.text ?? '')?.[1] ?? ''
     expect(mail?.html).toContain(token)

@@ -47,7 +47,7 @@ describe('a DKIM signature', () => {
     async (text) => {
       const smtp = await startSmtpReceiver()
       const signing = openMailTransport(smtp.url, dkim)
-      const from = { name: '', address: 'letters@example.com' }
+      const from = { name: '', address: 'newsletter@example.com' }
       const to = { name: '', address: 'ada@example.com' }
       const mail = { from, to, subject: 'Grüße', messageId: '<1@example.com>', text }
       expect(await signing.send(mail)).toEqual({ kind: 'sent' })

@@ -55,7 +55,7 @@ describe('a campaign mail', () => {
     })
     expect(mail.head.names).toEqual([...expectedNames, 'reply-to'].toSorted())
     expect(mail.headers).toMatchObject({
-      from: 'Analytical Engines <letters@example.com>',
+      from: 'Analytical Engines <newsletter@example.com>',
       to: 'Ada Lovelace <ada@example.com>',
       'reply-to': 'reply@example.com',
       subject: 'News',
@@ -63,7 +63,7 @@ describe('a campaign mail', () => {
       'list-unsubscribe-post': 'List-Unsubscribe=One-Click',
       'message-id': `<${mail.campaignId}.${mail.contactId}@example.com>`,
     })
-    expect([mail.from, mail.to]).toEqual(['letters@example.com', ['ada@example.com']])
+    expect([mail.from, mail.to]).toEqual(['newsletter@example.com', ['ada@example.com']])
   })
 
   test('has the same unsubscribe link in its header and in its body', async () => {
@@ -151,8 +151,8 @@ describe('header injection is not possible', () => {
     ])
     const mail = await sendAndReceive({ text: 'Hi' })
     expect(mail.head.names).toEqual(expectedPlainTextNames.toSorted())
-    expect(mail.from).toBe('letters@example.com')
-    expect(mail.headers['from']).toMatch(/<letters@example\.com>$/)
+    expect(mail.from).toBe('newsletter@example.com')
+    expect(mail.headers['from']).toMatch(/<newsletter@example\.com>$/)
   })
 })
 

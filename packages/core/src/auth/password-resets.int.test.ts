@@ -158,7 +158,7 @@ test('renders the same link each time, and nothing once the token is used', asyn
   for (const part of [rendered?.html, rendered?.text])
     expect(part).toContain(`https://crm.example.com/reset-password?token=${token}`)
   expect(await renderPasswordResetMail(ctx, mail)).toEqual(rendered)
-  expect(rendered).toMatchObject({ to: { name: '', address: email }, from: { address: 'letters@example.com' } })
+  expect(rendered).toMatchObject({ to: { name: '', address: email }, from: { address: 'newsletter@example.com' } })
   await resetPassword(base, { token, password })
   expect(await renderPasswordResetMail(ctx, mail)).toBeUndefined()
 })

@@ -52,7 +52,7 @@ describe('submitting a form', () => {
       formId: form.id,
       contactId: contact?.id,
       values: { email, first: 'Ada', message: 'Hello\nthere', news: true },
-      consents: [{ fieldId: 'news', wording: 'Send me the letter' }],
+      consents: [{ fieldId: 'news', wording: 'Send me the newsletter' }],
       createdAt: expect.any(String),
     })
     const stored = await ctx.db.select().from(events).where(eq(events.workspaceId, ctx.workspaceId))
@@ -211,7 +211,7 @@ describe('form versions', () => {
     await updateForm(ctx, form.id, FormInput.partial().parse({ fields: [{ label: 'Something else', type: 'TEXT' }] }))
     expect(await readSubmission(ctx, { formId: form.id, submissionId })).toMatchObject({
       values: { news: true, email },
-      consents: [{ fieldId: 'news', wording: 'Send me the letter' }],
+      consents: [{ fieldId: 'news', wording: 'Send me the newsletter' }],
     })
     expect((await submissionsOf(form))[0]).toMatchObject({ values: { news: false }, consents: [] })
   })

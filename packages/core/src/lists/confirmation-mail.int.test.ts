@@ -23,9 +23,9 @@ async function render() {
 test('the email names sender, list and address, with a link in HTML and text', async () => {
   const mail = await render()
   expect(mail).toMatchObject({
-    from: { name: 'Analytical Engines', address: 'letters@example.com' },
+    from: { name: 'Analytical Engines', address: 'newsletter@example.com' },
     to: { name: '', address: 'ada@example.com' },
-    subject: 'Confirm your subscription to Monthly letter',
+    subject: 'Confirm your subscription to Product news',
     headers: { 'Auto-Submitted': 'auto-generated' },
   })
   const link = /https:\/\/crm\.example\.com\/public\/subscriptions\/confirm\?token=[\w.-]+/

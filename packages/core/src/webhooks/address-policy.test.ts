@@ -66,7 +66,7 @@ describe('without an allowed network, as in production', () => {
       DATABASE_URL: 'postgres://localhost/rapport',
       PUBLIC_URL: 'https://crm.example.com',
       SECRET_KEY: 'V2hvIHJlYWRzIHRoaXMgaGFzIGdvb2QgZXllcw==',
-      MAIL_FROM: 'letters@example.com',
+      MAIL_FROM: 'newsletter@example.com',
     })
     expect(config.WEBHOOK_ALLOWED_NETWORKS).toEqual([])
   })
