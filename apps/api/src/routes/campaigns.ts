@@ -221,14 +221,14 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
     [
       'pause',
       'Pause a campaign',
-      'Stops sending within seconds. Recipients not yet sent remain PENDING.',
+      'Stops a SENDING campaign within seconds. Recipients not yet sent remain PENDING.',
       pauseCampaign,
     ],
-    ['resume', 'Resume a campaign', 'Continues sending to the PENDING recipients.', resumeCampaign],
+    ['resume', 'Resume a campaign', 'Continues a PAUSED campaign with the PENDING recipients.', resumeCampaign],
     [
       'cancel',
       'Cancel a campaign',
-      'Stops sending permanently. PENDING recipients become SKIPPED; `completedAt` is set when all of them have.',
+      'Stops a SENDING or PAUSED campaign permanently. PENDING recipients become SKIPPED; `completedAt` is set once no recipient is PENDING.',
       cancelCampaign,
     ],
   ] as const
@@ -239,7 +239,7 @@ export const campaignSendingRoutes: FastifyPluginAsyncZod = async (app) => {
         schema: {
           ...common,
           summary,
-          description: `${description} Repeating the request is a no-op. Any other status returns 409.`,
+          description: `${description} Repeating the request is a no-op. Returns 409 for any other status.`,
           params: IdParams('cmp'),
           querystring: NoQuery,
           body: EmptyBody,

@@ -128,7 +128,7 @@ export const contactRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Update a contact',
         description:
-          'Merges `customFieldValues` (null removes a key) and replaces `tags`. Emits `contact.updated`; a no-op update emits no event.',
+          'Merges `customFieldValues` (`null` removes a key) and replaces `tags`. Emits `contact.updated`; a no-op update emits no event.',
         params,
         querystring: NoQuery,
         body: ContactChange,

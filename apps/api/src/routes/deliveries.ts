@@ -74,7 +74,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Redeliver an event',
         description:
-          'Creates a new delivery of the same event with the same `webhook-id`. Returns 409 if the delivery is still pending or the webhook is disabled.',
+          'Creates a new delivery of the same event with the same `webhook-id`. Returns 409 if the delivery is still PENDING or the webhook is disabled.',
         params: deliveryParams,
         querystring: NoQuery,
         body: EmptyBody,
@@ -96,7 +96,7 @@ export const deliveryRoutes: FastifyPluginAsyncZod = async (app) => {
         ...common,
         summary: 'Redeliver many events',
         description:
-          'Creates one new delivery for each event with a matching delivery, unless a later delivery of the event has succeeded or is pending. Returns 400 if more than 100,000 events match. With `dryRun`, events are only counted.',
+          'Creates one new delivery for each event with a matching delivery, unless a later delivery of the event has SUCCEEDED or is PENDING. Returns 400 if more than 100,000 events match. With `dryRun`, events are only counted.',
         params,
         querystring: NoQuery,
         body: RedeliverInput,

@@ -84,7 +84,7 @@ export const webhookRoutes: FastifyPluginAsyncZod = async (app) => {
       schema: {
         ...common,
         summary: 'Delete a webhook',
-        description: 'Deletes the webhook and its deliveries. Its URL receives nothing after this response.',
+        description: 'Deletes the webhook and its deliveries. No delivery is sent after this response.',
         params,
         querystring: NoQuery,
         response: { 204: Empty },
