@@ -54,7 +54,7 @@ test('starts, serves the CLI, stops, and keeps its data, also after kill -9', {
 test('an invalid variable is reported before anything starts', { timeout: 30_000 }, async () => {
   const launcher = await startProcess({ script, env: { ...environment(), MAIL_FROM: 'invalid' } })
   expect(await launcher.exited).toMatchObject({ code: 78 })
-  expect(launcher.stderr()).toContain('MAIL_FROM: must be an email address')
+  expect(launcher.stderr()).toContain('MAIL_FROM: must be set to an email address')
 })
 
 test('the error for an unreachable database names DATABASE_URL', { timeout: 30_000 }, async () => {

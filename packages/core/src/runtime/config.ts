@@ -29,7 +29,8 @@ const commaSeparated = <T extends z.ZodType>(item: T) =>
     z.array(item),
   )
 const dnsName = (error: string) => z.string().regex(/^(?=.{1,253}$)[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/i, error)
-const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// URL' })
+const httpUrlWith = (error: string) => z.url({ protocol: /^https?$/, error })
+const httpUrl = httpUrlWith('must be an http:// or https:// URL')
 
 const secretKey = z
   .string({ error: 'is required: at least 32 random characters, such as the output of "openssl rand -base64 32"' })
@@ -55,14 +56,14 @@ const port = z.coerce
 const serviceVariables = {
   ...commonVariables,
   REDIS_URL: RedisUrl.optional(),
-  PUBLIC_URL: httpUrl
+  PUBLIC_URL: httpUrlWith('must be set to an http:// or https:// URL')
     .transform((url) => url.replace(/\/+$/, ''))
     .describe('The public URL of the API: links in emails start with it'),
   SECRET_KEY: secretKey,
   SECRET_KEY_PREVIOUS: commaSeparated(secretKey).describe(
     'Former SECRET_KEYs: values that they signed or encrypted stay valid',
   ),
-  MAIL_FROM: z.email({ error: 'must be an email address' }),
+  MAIL_FROM: z.email({ error: 'must be set to an email address' }),
   MAIL_FROM_DOMAINS: commaSeparated(
     dnsName('must list domains such as example.com').transform((name) => name.toLowerCase()),
   ).describe('The domains that workspaces and campaigns may send from; empty: any domain'),
