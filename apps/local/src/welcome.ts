@@ -24,7 +24,7 @@ export function welcome(started: Started): string {
     ['Public', started.publicUrl],
     ['Reference', `${apiUrl}/docs`],
     ['Dashboard', `${apiUrl}/queues`, `user ${started.dashboardUser}, password ${started.dashboardPassword}`],
-    ['Inbox', started.inboxUrl, 'the last 1,000 mails; as JSON at /email?limit=20'],
+    ['Inbox', started.inboxUrl, 'the last 1,000 emails; as JSON at /email?limit=20'],
     ['Database', started.databaseUrl],
     ['API key', apiKey],
   ]
@@ -46,7 +46,7 @@ export function welcome(started: Started): string {
     `    curl ${apiUrl}/contacts \\`,
     `      -H 'Authorization: Bearer ${apiKey}' \\`,
     `      -H 'Content-Type: application/json' \\`,
-    `      -d '{"email": "ada@example.com", "firstName": "Ada"}'`,
+    `      -d '{"email": "charles@example.com", "firstName": "Charles"}'`,
     '',
     `  ${styleText('dim', `Data is stored in ${started.dataDirectory}. Press Ctrl-C to stop.`)}`,
     '',
