@@ -133,7 +133,7 @@ function respondLikeRedis(socket: Socket, data: Buffer | string) {
 
 test('Workers, Work: fails without a live worker, or if work is not published', async () => {
   const ctx = await createTestCtx(database.db)
-  expect((await examine())('Workers')).toEqual(['fail: no worker is alive: no mail and no webhook is sent'])
+  expect((await examine())('Workers')).toEqual(['fail: no worker is alive: no emails and webhooks are sent'])
   await createTestWorker(database.db)
   const silent = await createTestWorker(database.db)
   await expireWorkerHeartbeat(database.db, silent)

@@ -40,7 +40,7 @@ test('restored: interrupts and counts pending work, and fails while a worker is 
   expect([older.code, JSON.parse(older.stdout)]).toEqual([0, none])
   expect(await run({}, 'restored')).toMatchObject({
     code: 0,
-    stdout: 'INTERRUPTED: 1 deliveries, 0 mails, 0 recipients; PAUSED: 0 campaigns\n',
+    stdout: 'INTERRUPTED: 1 deliveries, 0 emails, 0 recipients; PAUSED: 0 campaigns\n',
   })
   expect(await listPendingWork(ctx)).toEqual([])
   expect(await run({}, 'restored', '--before', 'yesterday')).toMatchObject({

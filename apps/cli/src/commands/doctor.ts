@@ -31,7 +31,7 @@ export const doctor = defineCommand({
     json: z.boolean().default(false).meta(flag('Prints the findings as JSON')),
   }),
   notes: [
-    'Run it on the machine of the worker, with the environment of the worker. It changes nothing and sends no mail.',
+    'Run it on the machine of the worker, with the environment of the worker. It changes nothing and sends no email.',
     'The checks run concurrently, each with a timeout of three seconds. "fail": something does not work, or data can',
     'be lost. "warn": something needs attention. The exit code is 1 if a check fails.',
   ].join('\n'),

@@ -5,7 +5,7 @@ import { withDatabase } from '../database.ts'
 
 export const restored = defineCommand({
   name: 'restored',
-  summary: 'After restoring a backup: prevents mails and webhooks from being sent twice',
+  summary: 'After restoring a backup: prevents emails and webhooks from being sent twice',
   options: z.strictObject({
     before: z.iso
       .datetime({ offset: true, error: 'must be a timestamp such as 2027-01-31T04:00:00Z' })
@@ -15,9 +15,9 @@ export const restored = defineCommand({
   }),
   notes: [
     'Run it after restoring a backup and before starting a worker; it fails while a worker is alive. Pending',
-    'deliveries and mails become INTERRUPTED. Running campaigns become PAUSED and their pending recipients',
-    'INTERRUPTED, as they may have been mailed since the backup. Imports continue. The command can be run again. See',
-    'docs/backup.md.',
+    'deliveries and emails become INTERRUPTED. Running campaigns become PAUSED and their pending recipients',
+    'INTERRUPTED, as their emails may have been sent since the backup. Imports continue. The command can be run again.',
+    'See docs/backup.md.',
   ].join('\n'),
   async run(cli, { before, json }) {
     const counts = await withDatabase(cli, ({ db }) =>
@@ -27,7 +27,7 @@ export const restored = defineCommand({
     cli.terminal.print(
       json
         ? JSON.stringify(counts)
-        : `INTERRUPTED: ${deliveries} deliveries, ${mails} mails, ${recipients} recipients; PAUSED: ${campaigns} campaigns`,
+        : `INTERRUPTED: ${deliveries} deliveries, ${mails} emails, ${recipients} recipients; PAUSED: ${campaigns} campaigns`,
     )
     return exitCodes.success
   },

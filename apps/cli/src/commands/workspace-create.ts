@@ -11,12 +11,14 @@ export const workspaceCreate = defineCommand({
   summary: 'Creates a workspace and invites its owner',
   options: z.strictObject({
     name: name.meta(option('<text>', 'Name of the workspace')),
-    'owner-email': ownerEmail.meta(option('<address>', 'Address that receives the invite to become its OWNER')),
+    'owner-email': ownerEmail.meta(
+      option('<address>', 'Address that receives the invite; its recipient becomes the OWNER'),
+    ),
     json: z.boolean().default(false).meta(flag('Prints the workspace and the invite as JSON')),
   }),
   notes: [
     'Prints the id of the workspace. The command connects to the database directly and is recorded in the audit log.',
-    'The owner needs no account yet: the invite links to a page that asks for a password. A worker sends the mail.',
+    'The owner needs no account yet: the invite links to a page that asks for a password. A worker sends the email.',
   ].join('\n'),
   async run(cli, options) {
     const { name, 'owner-email': ownerEmail, json } = options

@@ -30,7 +30,7 @@ export const publicUrlCheck: Check = {
 }
 
 async function checkReadiness(url: string) {
-  const advice = 'Links in mails start with this URL. Check the proxy and DNS from outside your network.'
+  const advice = 'Links in emails start with this URL. Check the proxy and DNS from outside your network.'
   try {
     const response = await fetch(`${url}/ready`, { redirect: 'manual', signal: AbortSignal.timeout(2_500) })
     const { data } = Readiness.safeParse(await response.json().catch(() => undefined))

@@ -21,7 +21,7 @@ export const senderCheck: Check = {
       return [
         warn(
           `${domain} does not exist in public DNS`,
-          'Set MAIL_FROM to an address of your domain before sending mail.',
+          'Set MAIL_FROM to an address of your domain before sending emails.',
         ),
       ]
     }
@@ -76,7 +76,7 @@ async function checkSpf(readText: ReadText, domain: string): Promise<Finding[]> 
 
 async function checkDkim(readText: ReadText, mailFrom: string, key: DkimKey | undefined): Promise<Finding[]> {
   const { ok, warn, fail } = findingsAbout('DKIM')
-  if (!key) return [ok('Rapport does not sign mails: the mail server must sign them')]
+  if (!key) return [ok('Rapport does not sign emails: the mail server must sign them')]
   const name = `${key.selector}._domainkey.${key.domain}`
   const records = (await readText(name)).filter((text) => /(^|;)\s*p=/.test(text))
   const [record = ''] = records

@@ -31,7 +31,7 @@ export const smtpCheck: Check = {
       return [
         fail(
           `${where}: ${messageOf(error)}`,
-          'Mails wait until the server is reachable. Check SMTP_URL and the firewall for this port.',
+          'Emails wait until the server is reachable. Check SMTP_URL and the firewall for this port.',
         ),
       ]
     } finally {
@@ -66,7 +66,7 @@ function checkTls({ secure }: SMTPConnection & { secure?: boolean }, where: stri
   if (isLocalHost(where.replace(/:\d+$/, ''))) return []
   return [
     warn(
-      `${where} offers no STARTTLS: mails and the password are sent unencrypted`,
+      `${where} offers no STARTTLS: emails and the password are sent unencrypted`,
       'Use a port with TLS, such as smtps://…:465.',
     ),
   ]
