@@ -36,7 +36,7 @@ const worker = (port) => ({
   name: `rapport-worker-${port}`,
   script: 'apps/worker/src/main.ts',
   env: { ...environment, WORKER_PORT: port },
-  // A running mail or delivery takes up to 30 seconds. If the worker is killed before, it becomes INTERRUPTED.
+  // An email or a delivery in flight takes up to 30 seconds. If the worker is killed before, it becomes INTERRUPTED.
   kill_timeout: 60_000,
 })
 
