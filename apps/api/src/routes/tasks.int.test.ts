@@ -102,16 +102,8 @@ test('lists the tasks of one contact only, overdue tasks first', async () => {
   const { body } = await get<Page<Task>>(`/contacts/${other.id}/tasks`)
   expect(body.data.map(({ title }) => title)).toEqual(['overdue', 'later'])
   const { body: first } = await get<Page<Task>>(`/contacts/${other.id}/tasks?limit=1`)
-  expectError(
-    await get(`/contacts/${contact.id}/tasks?cursor=${first.nextCursor}`),
-    400,
-    'cursor: must be the nextCursor of the previous page',
-  )
-  expectError(
-    await get(`/tasks?cursor=${first.nextCursor}`),
-    400,
-    'cursor: must be the nextCursor of the previous page',
-  )
+  expectError(await get(`/contacts/${contact.id}/tasks?cursor=${first.nextCursor}`), 400, 'Invalid cursor')
+  expectError(await get(`/tasks?cursor=${first.nextCursor}`), 400, 'Invalid cursor')
 })
 
 test.each(['status=LATE', 'dueBefore=now', 'dueAfter=', 'assigneeId=me', 'sort=title', 'sort=due_at', 'contactId=x'])(

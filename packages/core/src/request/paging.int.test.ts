@@ -76,7 +76,7 @@ describe('reading all pages', () => {
 describe('a cursor', () => {
   const invalid = {
     code: 'invalid',
-    issues: [{ path: 'cursor', message: 'must be the nextCursor of the previous page' }],
+    issues: [{ path: 'cursor', message: 'Invalid cursor' }],
   }
 
   test('is invalid if changed, or for another sort, listing, workspace or installation', async () => {

@@ -6,7 +6,6 @@ import { type IdOf, type IdPrefix, uuidOf } from '../kernel/ids.ts'
 import { verifyPayload, signPayload } from '../kernel/crypto.ts'
 
 const limitMessage = 'must be a whole number from 1 to 100'
-const invalidCursorMessage = 'must be the nextCursor of the previous page'
 
 /** The query of a listing, to be extended with its filters and sorts. Unknown parameters are rejected. */
 export const PageQuery = z.strictObject({
@@ -17,7 +16,7 @@ export const PageQuery = z.strictObject({
     .refine((limit) => limit >= 1 && limit <= 100, limitMessage)
     .default(50)
     .describe('The maximum number of records, 1 to 100'),
-  cursor: z.string().max(600, invalidCursorMessage).optional().describe('`nextCursor` of the previous page'),
+  cursor: z.string().max(600, 'Invalid cursor').optional().describe('`nextCursor` of the previous page'),
 })
 export type PageQuery = z.output<typeof PageQuery>
 
@@ -94,7 +93,7 @@ export async function readPage<Row>(ctx: Ctx, listing: Listing<Row>): Promise<Pa
 
   function openCursor(cursor: string) {
     const payload = verifyPayload(ctx.settings.keys.cursors, scope, cursor)
-    if (!payload) throw invalidField('cursor', `cursor: ${invalidCursorMessage}`)
+    if (!payload) throw invalidField('cursor', 'Invalid cursor')
     const [key, uuid] = payload
     return { key: String(key), uuid: String(uuid) }
   }
