@@ -228,7 +228,7 @@ test.each(Object.entries(limits))('POST %s accepts %i bytes; one more returns 41
   )
 })
 
-test('a public sign-up accepts at most 64 KiB', async () => {
+test('a public subscribe request accepts at most 64 KiB', async () => {
   const path = routes.find(({ template }) => template === '/public/lists/{id}/subscribe')?.path ?? ''
   expectError(await api.call('POST', path, { raw: `"${'a'.repeat(65_535)}"` }), 413)
 })

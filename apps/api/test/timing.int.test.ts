@@ -88,9 +88,9 @@ async function compare(of: Case): Promise<number | undefined> {
 test.for<[string, Case]>([
   ['a login of a user', { ...login, makeKnown: addUsers }],
   ['a password reset of a user', { ...forgot, makeKnown: addUsers }],
-  ['a sign-up of a contact', { ...subscribe, makeKnown: addContacts() }],
-  ['a sign-up of a pending subscriber', { ...subscribe, makeKnown: addContacts('PENDING') }],
-  ['a sign-up of a confirmed subscriber', { ...subscribe, makeKnown: addContacts('CONFIRMED') }],
+  ['a subscribe request of a contact', { ...subscribe, makeKnown: addContacts() }],
+  ['a subscribe request of a pending subscriber', { ...subscribe, makeKnown: addContacts('PENDING') }],
+  ['a subscribe request of a confirmed subscriber', { ...subscribe, makeKnown: addContacts('CONFIRMED') }],
 ])('%s takes as long as for an unknown address', { timeout: 120_000, concurrent: true }, async ([, of], { skip }) => {
   const scores: number[] = []
   do {

@@ -1,4 +1,4 @@
-/** Password resets, email confirmation and invites: routes without a credential. */
+/** Password resets, email verification and invites: routes without a credential. */
 import { useForFile, useForTest } from '@rapport/testing/fixtures/use-fixtures.ts'
 import { expect, test } from 'vitest'
 import {

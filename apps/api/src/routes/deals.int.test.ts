@@ -116,11 +116,11 @@ test('values are exact from 0 to 2^53-1, and -0 becomes 0', async () => {
   }
 })
 
-test('stage and status can change together, as one entry of the history', async () => {
+test('stage and status can change together, as one entry of the activity', async () => {
   const { body } = await patch({ stageId: stageId(2), status: 'WON' })
   expect(body).toEqual({ ...deal, stageId: stageId(2), status: 'WON', closedAt: aTimestamp, updatedAt: aTimestamp })
-  const { body: history } = await get<Page<DealMove>>(`/deals/${deal.id}/activity`)
-  expect(history).toEqual({
+  const { body: activity } = await get<Page<DealMove>>(`/deals/${deal.id}/activity`)
+  expect(activity).toEqual({
     data: [
       {
         id: anId('mov'),
@@ -140,7 +140,7 @@ test('stage and status can change together, as one entry of the history', async 
   ])
 })
 
-test('pages of the history show each move once', async () => {
+test('pages of the activity show each move once', async () => {
   for (const status of ['WON', 'LOST', 'OPEN', 'WON', 'OPEN']) await patch({ status })
   const seen: string[] = []
   for (let cursor: string | null = ''; cursor !== null; ) {

@@ -57,7 +57,7 @@ test.each(badValues)('rejects a list with the %s %j', async (field, value) => {
   expect(issues?.[0]?.path).toBe(field)
 })
 
-test('a sign-up gets the same response for every state of the subscription', async () => {
+test('a subscribe request gets the same response for every state of the subscription', async () => {
   const states = ['PENDING', 'CONFIRMED', 'UNSUBSCRIBED', 'BOUNCED', 'COMPLAINED']
   const responses = [await subscribe({ email: freshEmail() })]
   const known = freshEmail()
@@ -110,7 +110,7 @@ test('a new address becomes a pending contact and gets one email in 10 minutes',
   expect(await readList()).toMatchObject({ confirmedCount: 0 })
 })
 
-test('100 concurrent sign-ups of one address create one contact and one email', async () => {
+test('100 concurrent subscribe requests of one address create one contact and one email', async () => {
   const email = freshEmail()
   const responses = await Promise.all(Array.from({ length: 100 }, () => subscribe({ email, firstName: 'Ada' })))
   expect(countStatuses(responses)).toEqual({ 202: 100 })
@@ -119,7 +119,7 @@ test('100 concurrent sign-ups of one address create one contact and one email', 
   expect(events).toEqual([{ type: 'contact.created' }])
 })
 
-test('a sign-up fills empty fields of a contact and overwrites nothing', async () => {
+test('a subscribe request fills empty fields of a contact and overwrites nothing', async () => {
   const email = freshEmail()
   await api.create('/contacts', workspace.key, { email, firstName: 'Ada', source: 'fair' })
   await subscribe({ email, firstName: 'Eve', lastName: 'Lovelace' })
@@ -145,7 +145,7 @@ test('every unknown or malformed list id gets the same 404', async () => {
   }
 })
 
-const badSignUps: [string, unknown][] = [
+const invalidBodies: [string, unknown][] = [
   ['email', 'ada@example'],
   ['email', undefined],
   ['email', ['ada@example.com']],
@@ -156,9 +156,9 @@ const badSignUps: [string, unknown][] = [
   ['status', 'CONFIRMED'],
   ['listId', 'lst_01kag7m3v9e8fs2t4w6x8y0z1b'],
 ]
-test('a sign-up with an invalid value returns 400 and stores nothing', async () => {
+test('a subscribe request with an invalid value returns 400 and stores nothing', async () => {
   const email = freshEmail()
-  for (const [field, value] of badSignUps) {
+  for (const [field, value] of invalidBodies) {
     const { issues } = expectError(await subscribe({ email, [field]: value }), 400)
     expect(issues?.map(({ path }) => path)).toContain(field)
   }

@@ -153,7 +153,7 @@ describe('closing a deal', () => {
   })
 })
 
-describe('the history of a deal', () => {
+describe('the activity of a deal', () => {
   test('lists changes of stage or status with their actor, newest first', async () => {
     const user: Ctx = { ...ctx, actor: { kind: 'user', userId: newId('usr'), role: 'MEMBER' } }
     const key: Ctx = { ...ctx, actor: { kind: 'apiKey', apiKeyId: newId('key'), role: 'MEMBER' } }
@@ -233,7 +233,7 @@ describe('the contact of a deal', () => {
     expect(await listDealEventTypes()).toEqual([])
   })
 
-  test('moves its deals with their history in a merge', async () => {
+  test('moves its deals with their activity in a merge', async () => {
     await updateDeal(ctx, deal.id, { status: 'WON' })
     const survivor = await createTestContact(ctx)
     await mergeContacts(ctx, survivor.id, { contactId: deal.contactId })

@@ -43,7 +43,7 @@ export async function updateDeal(ctx: Ctx, id: DealId, change: DealChange): Prom
   return deal
 }
 
-/** Deletes a deal and its history, and emits `deal.deleted`. */
+/** Deletes a deal and its activity, and emits `deal.deleted`. */
 export async function deleteDeal(ctx: Ctx, id: DealId): Promise<void> {
   const deal = await withContactLocked(ctx, { id, find: findDeal }, async (ctx, row) => {
     await ctx.db.delete(deals).where(byId(deals, ctx, id))

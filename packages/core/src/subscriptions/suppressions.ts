@@ -7,7 +7,7 @@ import { hashEmail, hashEmailWithAllKeys } from './opt-outs.ts'
 
 export type SuppressedStatus = (typeof suppressions.$inferSelect)['status']
 
-/** Suppresses an address permanently; imports and sign-ups do not undo it. A complaint replaces a bounce. */
+/** Suppresses an address permanently; imports and subscribe requests do not undo it. A complaint replaces a bounce. */
 export async function suppressAddress(ctx: Ctx, email: string, status: SuppressedStatus): Promise<void> {
   await ctx.db
     .insert(suppressions)
