@@ -119,8 +119,8 @@ test('values are exact from 0 to 2^53-1, and -0 becomes 0', async () => {
 test('stage and status can change together, as one entry of the activity', async () => {
   const { body } = await patch({ stageId: stageId(2), status: 'WON' })
   expect(body).toEqual({ ...deal, stageId: stageId(2), status: 'WON', closedAt: aTimestamp, updatedAt: aTimestamp })
-  const { body: activity } = await get<Page<DealMove>>(`/deals/${deal.id}/activity`)
-  expect(activity).toEqual({
+  const { body: moves } = await get<Page<DealMove>>(`/deals/${deal.id}/activity`)
+  expect(moves).toEqual({
     data: [
       {
         id: anId('mov'),
