@@ -4,16 +4,25 @@ import { join, resolve } from 'node:path'
 
 export const root = resolve(import.meta.dirname, '../../../..')
 
-const patterns = ['*', '.github/**/*', '.ci/*', '{apps,packages}/*/**/*.{ts,js,mjs,html,css,sql}', '{docs,ops}/**/*']
-const binary = /\.(png|svg)$/
+/** A pattern with a wildcard does not match names that begin with a dot. */
+const patterns = [
+  '*',
+  '.dockerignore',
+  '.env.example',
+  '.github/**/*',
+  '.ci/*',
+  '{apps,packages}/*/**/*.{ts,js,mjs,html,css,sql}',
+  '{docs,ops}/**/*',
+]
+const notText = /\.(png|svg)$|^pnpm-lock\.yaml$/
 
 /** Paths from the root, with their texts. */
 export const repositoryTexts: readonly { path: string; text: string }[] = globSync(patterns, {
   cwd: root,
   withFileTypes: true,
-  exclude: (entry) => entry.name === 'node_modules' || entry.name === 'pnpm-lock.yaml',
+  exclude: (entry) => entry.name === 'node_modules',
 })
-  .filter((entry) => entry.isFile() && !binary.test(entry.name))
+  .filter((entry) => entry.isFile() && !notText.test(entry.name))
   .map((entry) => join(entry.parentPath, entry.name))
   .toSorted()
   .map((path) => ({ path: path.slice(root.length + 1), text: readFileSync(path, 'utf8') }))
