@@ -23,7 +23,9 @@ const people = [
 ] as const
 
 const directory = await mkdtemp(join(tmpdir(), 'rapport-picture-'))
-const environment = { ...inheritedEnvironment(), DATA_DIR: directory }
+// Nothing else of the shell: its DATABASE_URL or SMTP_URL could name a real database or mail server.
+const { PATH, HOME } = inheritedEnvironment()
+const environment = { PATH, HOME, DATA_DIR: directory }
 const start = spawn(process.execPath, [join(root, 'apps/local/src/main.ts')], { env: environment, stdio: 'inherit' })
 const ended = new Promise((resolveEnd) => start.once('exit', resolveEnd))
 try {
@@ -62,7 +64,7 @@ async function createContent(instance: LocalInstance): Promise<string> {
   const campaign = await call<{ id: string }>('POST', '/campaigns', {
     name: 'November news',
     subject: 'What is new, {{ contact.firstName }}',
-    html: '<h1>November news</h1><p>Hello {{ contact.firstName }},</p><p>deals now show their history, and exports are faster.</p>',
+    html: '<h1>November news</h1><p>Hello {{ contact.firstName }},</p><p>deals now show their history, and imports list every rejected row.</p>',
     listId: list.id,
   })
   await call('POST', `/campaigns/${campaign.id}/send`)
