@@ -24,7 +24,9 @@ import {
   type TemplateSources,
 } from './template-sources.ts'
 
-/** The deadline of a single check, preview or test mail, unless the templates are long. */
+/** The deadline of a check. Parsing has no loops: long tags take a few hundred milliseconds, more on a busy machine. */
+const checkDeadlineMs = 3_000
+/** The deadline of a single preview or test mail, unless the templates are long. */
 const minDeadlineMs = 1_000
 /** The deadline of a group grows with the number of recipients and with the length of the templates. */
 const msPerRecipient = 50
@@ -47,7 +49,7 @@ async function parseInThread(
   sources: PartialTemplateSources,
 ): Promise<TemplateFault | undefined> {
   if (!templateFields.some((field) => sources[field])) return undefined
-  return (await queueTask(workspaceId, { kind: 'check', sources }, minDeadlineMs)).fault
+  return (await queueTask(workspaceId, { kind: 'check', sources }, checkDeadlineMs)).fault
 }
 
 /** A mail with a text part and an HTML part, both encoded by `encodePart`. */

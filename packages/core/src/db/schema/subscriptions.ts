@@ -1,4 +1,4 @@
-import { index, text } from 'drizzle-orm/pg-core'
+import { boolean, index, text } from 'drizzle-orm/pg-core'
 import { timestamptz, createdAt, oneOf, id } from './columns.ts'
 import { tenantTable } from './tenant-table.ts'
 import { contacts } from './contacts.ts'
@@ -17,6 +17,8 @@ export const subscriptions = tenantTable(
     confirmationsRequestedAt: timestamptz().array().notNull().default([]),
     confirmedAt: timestamptz(),
     unsubscribedAt: timestamptz(),
+    /** Whether an UNSUBSCRIBED contact was removed by the operator and has not opted out itself. */
+    isRemoved: boolean().notNull().default(false),
     createdAt: createdAt(),
   },
   {

@@ -8,6 +8,9 @@ export const workspaces = pgTable('workspaces', {
   fromName: text(),
   fromEmail: text(),
   postalAddress: text(),
+  /** The logo and the color of the hosted pages: forms, confirmation and unsubscribe pages. */
+  logoUrl: text(),
+  accentColor: text(),
   createdAt: createdAt(),
   updatedAt: createdAt(),
   /** Soft delete: the worker deletes the data of the workspace, then the row. */
